@@ -66,6 +66,11 @@ function trainingCommands(program: Command, act: Act): void {
     )
     .option('--sampled', 'sample as in training, instead of the most probable choice', false)
     .option('--blind', 'blank the screen: what is solved all the same needs no eyes', false)
+    .option(
+      '--random',
+      'choose at random among all that is possible: what is solved all the same needs no policy',
+      false,
+    )
     .option('--json', 'result as JSON', false)
     .option('--runs <dir>', 'folder of run folders', 'runs')
     .option('--provider <name>', providerWords)

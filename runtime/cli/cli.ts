@@ -28,6 +28,7 @@ export function createProgram(serve: Serve, ended: (code: number) => void): Comm
   interchangeCommands(program, act);
   modelCommand(program, act);
   taskCommands(program, act);
+  osworldCommands(program, act);
   desktopCommands(program, act);
   kubernetesCommands(program, act);
   runCommands(program, act);
@@ -165,10 +166,13 @@ function taskCommands(program: Command, act: Act): void {
   const tasks = program.command('tasks').description('Task files and suites.');
   tasks
     .command('check')
-    .argument('<dir>', 'folder of OSWorld task files')
-    .description('Say for each task whether it can run here, or what it needs.')
+    .argument('<dir>', 'folder of OSWorld task files, or a copy of MiniWoB++')
+    .description(
+      'Say for each task whether it can run here, or what it needs. Pages of MiniWoB++ are opened in a browser.',
+    )
     .option('--assets <dir>', 'folder that mirrors downloaded files')
     .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
+    .option('--provider <name>', `where pages of MiniWoB++ are opened: ${providerWords}`, 'auto')
     .option('--json', 'rows as JSON', false)
     .action(act(async (dir: string, o: Options) => (await import('./tasks.js')).check(dir, o)));
   tasks
@@ -176,6 +180,17 @@ function taskCommands(program: Command, act: Act): void {
     .description('Families of the built-in suite.')
     .option('--json', 'rows as JSON', false)
     .action(act(async (o: Options) => (await import('./tasks.js')).list(o)));
+}
+
+function osworldCommands(program: Command, act: Act): void {
+  program
+    .command('osworld')
+    .description("OSWorld's own evaluators.")
+    .command('install')
+    .description('Install the evaluators that judge what our own getters and metrics do not (0.3 GB, from PyPI).')
+    .option('--full', 'also what judges images, audio and PDF files (1.2 GB)', false)
+    .option('--json', 'as JSON', false)
+    .action(act(async (o: Options) => (await import('./osworld.js')).install(o)));
 }
 
 function desktopCommands(program: Command, act: Act): void {

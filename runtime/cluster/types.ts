@@ -73,6 +73,20 @@ export type DesktopInput =
   | { readonly type: 'release' };
 
 /**
+ * What the browser of an image that has one on its whole screen (`web`) is told. `open` leaves the page that is there
+ * already; `run` gives a script's value, a promise's when it is settled; `drawn`: what was changed is on the screen. `ms`
+ * is how long the page may take.
+ */
+export type BrowserCommand =
+  | { readonly open: string; readonly ms?: number }
+  | { readonly run: string; readonly ms?: number }
+  | { readonly drawn: true; readonly ms?: number };
+export type BrowserAnswer =
+  | { readonly ok: readonly { readonly value?: unknown }[] }
+  /** `page`: what the command `at` met in it. `hung`: it did not answer in time. `browser`: it ended, or there is none. */
+  | { readonly error: string; readonly at: number; readonly kind: 'page' | 'hung' | 'browser' };
+
+/**
  * One running desktop. Commands run inside it as user `user` (uid 1000, HOME /home/user, DISPLAY set), never on the
  * host. Every method rejects with StudioError `desktop.lost` once the desktop is gone.
  */
@@ -129,6 +143,8 @@ export interface Desktop {
   thaw?(): Promise<void>;
   /** Ends every program of the user: room for a command where they use up all processes or memory. */
   relieve?(): Promise<void>;
+  /** Asks the browser that an image keeps open. Absent where there is none. */
+  browse?(commands: readonly BrowserCommand[], o?: Pick<ExecOptions, 'signal'>): Promise<BrowserAnswer>;
   /**
    * After a call failed: why its programs are to blame for that, or undefined when they are not or nobody can tell.
    * Takes 2 s at most and never rejects.

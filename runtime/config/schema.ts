@@ -26,10 +26,17 @@ export const RunFileSchema = z.strictObject({
   tasks: section(
     {
       suite: z
-        .enum(['desk', 'folder'])
+        .enum(['desk', 'folder', 'miniwob'])
         .default('desk')
-        .describe('`desk`: the built-in suite; `folder`: OSWorld task files under `dir`.'),
-      dir: z.string().optional().describe('Folder of OSWorld task files (suite `folder`).'),
+        .describe(
+          '`desk`: the built-in suite; `folder`: OSWorld task files under `dir`; `miniwob`: the pages of MiniWoB++ under `dir`, on desktops of the image `web`.',
+        ),
+      dir: z
+        .string()
+        .optional()
+        .describe(
+          'Folder of OSWorld task files (suite `folder`), or of MiniWoB++: a checkout, its unpacked wheel, or its folder `html` (suite `miniwob`).',
+        ),
       assets: z
         .string()
         .optional()

@@ -115,6 +115,11 @@ export const requests = {
     T.Lanes
   >(),
   'run/curation': reads<InRun, T.CurationView>(),
+  /** Any runs beside one another: curves and what to place them by, evaluations, tasks, where their run files differ. */
+  'run/compare': reads<
+    { readonly runs: readonly T.RunPath[]; readonly window?: number; readonly maxPoints?: number },
+    T.Comparison
+  >(),
 
   // subscriptions: events since a sequence number without a gap, then live; batches of at most 200
   'events/subscribe': reads<
@@ -143,6 +148,25 @@ export const requests = {
       readonly limit?: number;
     },
     { readonly rows: readonly T.TrajectoryRow[]; readonly total: number; readonly cursor?: string }
+  >(),
+  /**
+   * All trajectories of a run as columns, newest first, a part at a time: `next` is what the following part is asked
+   * for with. `seq`: subscribe from there to follow what changes.
+   */
+  'trajectory/columns': reads<
+    { readonly run: T.RunPath; readonly before?: number; readonly limit: number },
+    {
+      readonly columns: T.TrajectoryColumns;
+      /** Only of the first part. */
+      readonly total?: number;
+      readonly next?: number;
+      readonly seq: number;
+    }
+  >(),
+  /** The last screen of each, by its hash; absent where there is none. */
+  'trajectory/frames': reads<
+    { readonly run: T.RunPath; readonly rollouts: readonly string[] },
+    { readonly frames: Readonly<Record<string, string>> }
   >(),
   'trajectory/get': reads<{ readonly run: T.RunPath; readonly rollout: string }, T.TrajectoryView>(),
   'trajectory/group': reads<{ readonly run: T.RunPath; readonly group: string }, T.GroupView>(),

@@ -32,6 +32,7 @@ export type * from '../domain/trajectoryView.js';
 export type * from './annotations.js';
 export type * from './control.js';
 export type * from './pool.js';
+export type * from './table.js';
 
 export interface RunSummary {
   readonly run: RunPath;
@@ -146,13 +147,15 @@ export interface Series {
   readonly version?: readonly PolicyVersion[];
 }
 /**
- * Rolling success with a 95 % Wilson band, one point per rollout ended (downsampled). `family` absent = all feasible
- * tasks.
+ * Rolling success with a 95 % band, one point per rollout ended (downsampled). `family` absent = all feasible tasks,
+ * each family weighing the same.
  */
 export interface SuccessCurve {
   readonly family?: string;
   readonly infeasible?: boolean;
   readonly window: number;
+  /** A mean over families: how many there are, and how many newest rollouts of each one count. */
+  readonly balanced?: { readonly families: number; readonly each: number };
   readonly at: readonly number[];
   readonly rollout: readonly number[];
   readonly mean: readonly number[];
@@ -271,4 +274,53 @@ export interface BuildProgress {
   readonly phase: string;
   readonly message: string;
   readonly fraction?: number;
+}
+
+// Several runs beside one another.
+/**
+ * How far a run was at moments of it, as columns of one length, ascending: what its curves are placed by. `workedMs`
+ * leaves out the time in which no process worked on it; `actions` are steps that were trained on.
+ */
+export interface RunProgressCurve {
+  readonly at: readonly number[];
+  readonly workedMs: readonly number[];
+  readonly updates: readonly number[];
+  readonly rollouts: readonly number[];
+  readonly actions: readonly number[];
+}
+export type ComparedTask = Pick<
+  TaskRow,
+  'family' | 'title' | 'heldOut' | 'infeasible' | 'rollouts' | 'rate' | 'low' | 'high' | 'recent' | 'evaluation'
+>;
+export interface ComparedRun {
+  readonly run: RunPath;
+  readonly id: string;
+  readonly name: string;
+  readonly createdAt: number;
+  readonly state: RunState;
+  readonly seed?: number;
+  readonly version: number;
+  readonly rollouts: number;
+  /** Runs of one group have run files that differ in nothing but seed, name and folder. */
+  readonly group: number;
+  readonly progress: RunProgressCurve;
+  /** Of all feasible tasks, each family weighing the same. */
+  readonly success: SuccessCurve;
+  readonly evals: readonly EvalPoint[];
+  readonly tasks: readonly ComparedTask[];
+  /** Every metric that the run recorded, by name. */
+  readonly series: readonly Series[];
+}
+/** A key of the run file on which the runs do not agree, defaults filled in. */
+export interface ConfigDifference {
+  /** Names with dots between them: `trainer.lr`. */
+  readonly key: string;
+  /** In the order of the runs: the value as JSON, '' where the key has none. */
+  readonly values: readonly string[];
+}
+export interface Comparison {
+  readonly runs: readonly ComparedRun[];
+  readonly config: readonly ConfigDifference[];
+  /** Runs that cannot be read. */
+  readonly missing: readonly { readonly run: RunPath; readonly error: RunError }[];
 }

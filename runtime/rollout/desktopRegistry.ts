@@ -263,6 +263,8 @@ class TrackedDesktop implements Desktop {
   readonly thaw?: () => Promise<void>;
   readonly relieve?: () => Promise<void>;
   readonly blame?: () => Promise<string | undefined>;
+  readonly stalledMs?: () => number;
+  readonly browse?: Desktop['browse'];
   #lost: RunError | undefined;
   readonly #listeners = new Set<(e: DesktopEvent) => void>();
   constructor(inner: Desktop) {
@@ -281,6 +283,8 @@ class TrackedDesktop implements Desktop {
     if (inner.thaw) this.thaw = () => this.#use((d) => d.thaw!());
     if (inner.relieve) this.relieve = () => this.#use((d) => d.relieve!());
     if (inner.blame) this.blame = () => inner.blame!();
+    if (inner.stalledMs) this.stalledMs = () => inner.stalledMs!();
+    if (inner.browse) this.browse = (commands, o) => this.#use((d) => d.browse!(commands, o));
   }
   lose(error: RunError): void {
     this.#lost = error;

@@ -142,8 +142,16 @@ export class Turns {
       settled = (await guard.call(desktop.settle(deps.settle), 'settle')).settled;
       perform += t2 - t1;
       settle += deps.clock.now() - t2;
+      if (await this.#over()) return { perform, settle, settled, ended: true };
     }
     return { perform, settle, settled, ended: false };
+  }
+
+  /** Whether the task has ended by itself. */
+  async #over(): Promise<boolean> {
+    const { deps, request: r, desktop, guard, limit } = this.#c;
+    if (!deps.tasks.over) return false;
+    return guard.free(deps.tasks.over(r.task, desktop, limit.signal), 'Asking whether the task has ended');
   }
 
   async #complete(

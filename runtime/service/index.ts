@@ -2,6 +2,7 @@ import { toRunError } from '../domain/index.js';
 import { parseRunFile } from '../config/index.js';
 import { reapLeftovers } from '../cluster/provide.js';
 import { annotationHandlers } from './annotations.js';
+import { compareHandlers } from './compareRuns.js';
 import { controlHandlers } from './control.js';
 import { desktopHandlers } from './desktops.js';
 import { events, head } from './events.js';
@@ -29,6 +30,7 @@ export function createStudioService(o: StudioServiceOptions): StudioService {
     thumbs = new Thumbnails(o.entry, o.cacheDir);
   runHandlers(handlers, studio);
   metricHandlers(handlers, studio);
+  compareHandlers(handlers, studio);
   trajectoryHandlers(handlers, studio, thumbs);
   desktopHandlers(handlers, studio);
   machineHandlers(handlers, studio);

@@ -99,6 +99,39 @@ describe.skipIf('why' in found)('dashboard page', () => {
     await goTo(t, 'trainer', '.uplot canvas');
   });
 
+  it('a part of the ledger, and a point of a chart by mouse and by key, open the list behind them', async () => {
+    const t = await show(),
+      p = await drawn(t);
+    await goTo(t, 'ledger', '.ledger-part');
+    await p.locator('.ledger-part', { hasText: 'trained' }).first().click();
+    await expect
+      .poll(() => t.actions)
+      .toEqual([{ action: 'openTable', run: run.run, filter: { ledger: ['trained'] } }]);
+    await goTo(t, 'success', '.uplot canvas');
+    const s = slider(t, 'All tasks');
+    await s.focus();
+    await s.press('End');
+    await s.press('ArrowLeft');
+    await s.press('Enter');
+    await expect.poll(() => t.actions.length).toBe(2);
+    const box = (await s.boundingBox())!;
+    await p.mouse.move(box.x + box.width * 0.5, box.y + box.height / 2);
+    await p.mouse.move(box.x + box.width * 0.5 + 1, box.y + box.height / 2);
+    await p.mouse.down();
+    await p.mouse.up();
+    await expect.poll(() => t.actions.length).toBe(3);
+    for (const a of t.actions.slice(1)) expect(a).toMatchObject({ action: 'openTable', run: run.run });
+    // A drag zooms, and opens nothing.
+    await p.mouse.move(box.x + box.width * 0.3, box.y + box.height / 2);
+    await p.mouse.down();
+    await p.mouse.move(box.x + box.width * 0.6, box.y + box.height / 2, { steps: 4 });
+    await p.mouse.up();
+    await t.until(
+      "[...document.querySelectorAll('#success vscode-button')].some((b) => b.textContent.includes('Reset zoom') && !b.hidden)",
+    );
+    expect(t.actions.length).toBe(3);
+  });
+
   it('a status moves tiles, ledger and state, and a change of state is announced', async () => {
     const t = await show();
     await drawn(t);

@@ -71,7 +71,8 @@ const infeasibleProbes = (evals: readonly EvalPoint[]): Probe[] =>
   });
 
 /** The curve all others are placed by on the rollout axis. */
-const overall = (m: Model): SuccessCurve | undefined => m.curves.find((c) => c.family === undefined && !c.infeasible);
+export const overall = (m: Model): SuccessCurve | undefined =>
+  m.curves.find((c) => c.family === undefined && !c.infeasible);
 
 /**
  * Without its first few rollouts, whose mean jumps from 0 to 1 and says nothing; a curve that is still short stays

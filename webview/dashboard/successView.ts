@@ -1,10 +1,12 @@
 /** Success over all tasks, and a small chart per task that can be made large. */
-import type { TaskRow } from '../../runtime/protocol/types.js';
+import type { TableFilter, TaskRow } from '../../runtime/protocol/types.js';
 import { Chart } from '../ui/chart.js';
 import type { Painter } from '../ui/chartPainter.js';
+import type { ChartSpec } from '../ui/chartSpec.js';
 import { h, icon, replace, text } from '../ui/dom.js';
 import { button, dropdown } from '../ui/toolkit.js';
 import { rollouts, t, whole } from '../ui/words.js';
+import { behindSuccess } from './behind.js';
 import { count, decimal, interval, percent, shortFamily } from './format.js';
 import type { Model } from './model.js';
 import { titledChart } from './parts.js';
@@ -37,11 +39,19 @@ export class SuccessView {
   readonly #grid = h('div', { class: 'cards' });
   readonly #more = h('div', { class: 'more' });
   readonly #changed: (c: SuccessChoices) => void;
+  readonly #open: (f: TableFilter) => void;
   #choices: SuccessChoices;
   #order: readonly string[] = [];
   #m: Model | undefined;
 
-  constructor(painter: Painter, choices: SuccessChoices, changed: (c: SuccessChoices) => void) {
+  /** `open`: the list behind a point. */
+  constructor(
+    painter: Painter,
+    choices: SuccessChoices,
+    changed: (c: SuccessChoices) => void,
+    open: (f: TableFilter) => void,
+  ) {
+    this.#open = open;
     this.#painter = painter;
     this.#choices = choices;
     this.#changed = changed;
@@ -52,6 +62,7 @@ export class SuccessView {
       ),
       painter,
       height: 260,
+      open,
       sync: 'run',
       controls: this.#controls(choices),
     });
@@ -123,7 +134,7 @@ export class SuccessView {
       m.detail?.summary.createdAt !== old.detail?.summary.createdAt ||
       m.detail?.timeline !== old.detail?.timeline
     ) {
-      this.#overall.update(successSpec(m, this.#choices.axis), first);
+      this.#overall.update(this.#spec(m), first);
       this.#renderCards(m, true, first);
     } else if (m.tasks !== old.tasks) this.#renderCards(m, false);
   }
@@ -132,11 +143,15 @@ export class SuccessView {
     for (const c of this.#cards.values()) c.chart.retheme();
   }
 
+  #spec(m: Model, family?: string): ChartSpec {
+    const { axis } = this.#choices;
+    return { ...successSpec(m, axis, family), behind: behindSuccess(m, axis, family) };
+  }
   #choose(c: Partial<SuccessChoices>): void {
     this.#choices = { ...this.#choices, ...c };
     this.#changed(this.#choices);
     if (this.#m) {
-      this.#overall.update(successSpec(this.#m, this.#choices.axis), true);
+      this.#overall.update(this.#spec(this.#m), true);
       this.#renderCards(this.#m, true);
     }
   }
@@ -169,7 +184,7 @@ export class SuccessView {
       }
       if (card.element === place) place = place.nextElementSibling;
       else this.#grid.insertBefore(card.element, place);
-      if (charts || made) card.chart.update(successSpec(m, this.#choices.axis, family), made || now);
+      if (charts || made) card.chart.update(this.#spec(m, family), made || now);
       this.#facts(card, byFamily.get(family)!);
     }
     const rest = this.#order.length - shown.length,
@@ -213,6 +228,7 @@ export class SuccessView {
       height: large ? 240 : 68,
       compact: !large,
       controls: [rate],
+      open: this.#open,
       sync: large ? 'run' : undefined,
     });
     return {

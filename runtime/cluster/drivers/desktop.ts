@@ -85,6 +85,8 @@ export class SandboxDesktop implements Desktop {
   #outOfMemory: number | undefined;
   /** Whether the last action pressed keys. */
   #pressed = false;
+  /** Set where the image keeps a browser open. */
+  browse?: Desktop['browse'];
   /** Not hidden: tests settle on its X connection. */
   session: Session | undefined;
   #gone: StudioError | undefined;

@@ -304,6 +304,7 @@ function trainerOptions(
     adam: { ...ADAM, lr: t.lr, weightDecay: t.weightDecay, gradClip: t.gradClip },
     minibatch: t.minibatchStates,
     seed,
+    version: r.version,
     onProgress: (p) => {
       if (p.kind === 'imitate') r.onLesson?.(p.step, p.steps, p.loss);
     },

@@ -17,7 +17,9 @@ import { pictures, when } from '../../helpers/workbench/ui.js';
 import { until } from '../../helpers/workbench/workbench.js';
 import { bar, benchArgs, finish, summary } from '../lib/report.js';
 import { liveDashboard } from './live.js';
-import { size, syntheticRun } from './synthetic.js';
+import { measureTable } from './table.js';
+import { wide, wideRun } from './wide.js';
+import { runsLike, size, syntheticRun } from './synthetic.js';
 
 const { quick, json } = benchArgs();
 const rows: Record<string, unknown>[] = [];
@@ -63,6 +65,9 @@ for (const d of readdirSync(runs))
   if (/-tiny-|^other$/.test(d)) rmSync(join(runs, d), { recursive: true, force: true }); // of a former measurement
 // Made, where no former measurement left it, while the workbench starts.
 const making = syntheticRun(runs);
+const elsewhere = `${runs}-wide`;
+mkdirSync(elsewhere, { recursive: true });
+const widening = making.then(() => wideRun(elsewhere));
 // Another run, so that choosing the large one is a choice.
 const other = join(runs, 'other'),
   store = await RunStore.open(other, {
@@ -243,6 +248,29 @@ try {
   }
   const dashboard = note('open the dashboard', dashboards);
 
+  // The table of a long run, which lies beside the others and is not listed among them.
+  const wideFolder = await widening,
+    table = await measureTable(c, wideFolder, quick),
+    painted = note('table of 100,000, first rows', table.firstPaint),
+    tableFiltered = note('table of 100,000, filter or sort', table.filter),
+    tableFrames = note('table of 100,000, frame while scrolling', table.frames);
+  // Five days beside one another, four of which nobody has read: from the command to drawn curves.
+  const beside = join(rig().cache, 'dart-studio/bench/cockpit-beside'),
+    comparisons: number[] = [];
+  for (let i = 0; i < (quick ? 1 : 3); i++) {
+    // Other folders each time: what was read once is kept.
+    const nodes = [run, ...(await runsLike(run, join(beside, String(i)), 4))].map((r) => ({ kind: 'run', run: r }));
+    await c.closeEditors();
+    const t0 = Date.now();
+    await c.w.host.begin('dartStudio.compareRuns', nodes[0], nodes);
+    const f = await c.ui.webview('compareRuns'),
+      mark = "performance.getEntriesByName('dart-studio:comparison-drawn')[0]";
+    await when(f, `${mark} && document.querySelectorAll('#success canvas').length === 2`);
+    comparisons.push((await f.evaluate<number>(`performance.timeOrigin + ${mark}.startTime`)) - t0);
+  }
+  rmSync(beside, { recursive: true, force: true });
+  const compared = note('compare five runs', comparisons);
+
   // A live rollout: from the desktop at rest after an action (what the journal has as the step's time) to the step in
   // the page's film strip.
   const steps = await (quick ? liveSteps(12, 8000) : liveSteps(200, 120_000));
@@ -271,6 +299,10 @@ try {
       bar('open_100_step_ms', opened.p95, 'ms', '<= 500'),
       bar('scrub_p95_ms', scrubbed.p95, 'ms', '<= 50'),
       bar('dashboard_open_ms', dashboard.p95, 'ms', '<= 1000'),
+      bar('table_first_paint_ms', painted.p95, `ms (${wide.rollouts} trajectories)`, '<= 500'),
+      bar('table_filter_ms', tableFiltered.p95, 'ms', '<= 300'),
+      bar('table_scroll_frame_p95_ms', tableFrames.p95, 'ms', '<= 33'),
+      bar('compare_runs_ms', compared.p95, `ms (5 runs of ${size.rollouts})`, '<= 1500'),
       bar('dashboard_live_cpu_share', live.share, 'of a core', '<= 0.1'),
       bar('webview_bundle_max_kb', Math.max(...bundles.map((b) => b.p50)), 'kB', '<= 400'),
       bar('vsix_linux_x64_mb', mb(rig().vsix!), 'MB', '<= 20'),

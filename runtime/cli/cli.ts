@@ -278,6 +278,17 @@ function runCommands(program: Command, act: Act): void {
     .argument('<file>', 'metrics file: .csv or .json')
     .description("Export a run's metrics.")
     .action(act(async (run: string, file: string) => (await import('./runs.js')).exportMetrics(dirOf(), run, file)));
+  runs
+    .command('gc')
+    .argument('[run]', 'run id or folder; default: all runs')
+    .description('Remove screens that the rules of a run (store.keep) no longer keep. Figures and records stay.')
+    .option('--retired-hours <n>', 'instead of the rule of the run: screens of retired rollouts')
+    .option('--failure-hours <n>', 'the same of failures')
+    .option('--success-hours <n>', 'the same of successes')
+    .option('--gigabytes <n>', 'the same of all screens together')
+    .option('--dry-run', 'only say what would go', false)
+    .option('--json', 'as JSON', false)
+    .action(act(async (run: string | undefined, o: Options) => (await import('./gc.js')).gc(dirOf(), run, o)));
 }
 
 function engineCommands(program: Command, act: Act): void {

@@ -77,6 +77,7 @@ export const pageMethods = {
   dashboard: [
     'run/get',
     'run/check',
+    'run/footprint',
     'run/series',
     'run/curves',
     'run/lanes',
@@ -136,6 +137,8 @@ export const pageCommands = [
   'evaluate',
   'openDashboard',
   'compareRuns',
+  'openRunFile',
+  'duplicateRun',
   'showLog',
   'startRuntime',
   'watchDesktop',

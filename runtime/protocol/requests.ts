@@ -89,6 +89,10 @@ export const requests = {
   /** Runs under these folders (each a folder of run folders, or a run folder), newest first. */
   'run/list': reads<{ readonly roots: readonly string[] }, { readonly runs: readonly T.RunSummary[] }>(),
   'run/get': reads<InRun, T.RunDetail>(),
+  /** Disk and policy size; it looks at every file of the run. */
+  'run/footprint': reads<InRun, T.RunFootprint>(),
+  /** The run file that makes the same configuration: its preset, and what goes beyond it. */
+  'run/file': reads<InRun, { readonly text: string }>(),
   /** Reads the journal of a run that is over from end to end: what of it is damaged. Absent: nothing. */
   'run/check': reads<InRun, { readonly damage?: T.JournalDamage | undefined }>(),
   'run/series': reads<

@@ -137,6 +137,19 @@ export interface RunDetail {
   readonly seq: number;
 }
 
+/** What a run takes up, and where the runtime that says so works. */
+export interface RunFootprint {
+  /** Of all its files. */
+  readonly bytes: number;
+  /** It has more files than were counted. */
+  readonly atLeast?: boolean;
+  /** On the disk that it is on. */
+  readonly freeBytes?: number;
+  /** Of an embedded policy. */
+  readonly parameters?: number;
+  readonly machine: { readonly processor: string; readonly cores: number; readonly memoryBytes: number };
+}
+
 /**
  * One series as columns; `at` in ms since the epoch, same length as `value`. At most 2000 points, min-max downsampled.
  */

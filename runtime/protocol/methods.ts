@@ -38,6 +38,7 @@ export const getSeries = request('run/series');
 export const getCurves = request('run/curves');
 export const getLanes = request('run/lanes');
 export const getCuration = request('run/curation');
+export const getFailures = request('run/failures');
 export const runsChanged = notification('run/changed');
 export const runStatus = notification('run/status');
 export const runRecovered = notification('run/recovered');

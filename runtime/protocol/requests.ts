@@ -115,6 +115,15 @@ export const requests = {
     T.Lanes
   >(),
   'run/curation': reads<InRun, T.CurationView>(),
+  /** Newest failures in clusters, by where they part from successes of the same task; clicks only of one family. */
+  'run/failures': reads<
+    {
+      readonly run: T.RunPath;
+      readonly family?: string;
+      readonly version?: { readonly min?: number; readonly max?: number };
+    },
+    T.FailuresView
+  >(),
 
   // subscriptions: events since a sequence number without a gap, then live; batches of at most 200
   'events/subscribe': reads<

@@ -41,6 +41,13 @@ export interface FailureExemplar {
   readonly success?: string;
   readonly expected?: Action;
 }
+/** Screens and actions of an episode, without what was sampled. */
+export interface EpisodeStrip {
+  readonly rollout: string;
+  readonly steps: readonly { readonly frame: FrameLink; readonly actions: readonly Action[] }[];
+  /** What the verifier saw. */
+  readonly last?: FrameLink;
+}
 /** Places of clicks as columns. */
 export interface ClickPlaces {
   readonly x: readonly number[];

@@ -48,6 +48,7 @@ export const events = notification('events/batch');
 export const listTrajectories = request('trajectory/list');
 export const trajectoryColumns = request('trajectory/columns');
 export const trajectoryFrames = request('trajectory/frames');
+export const trajectoryStrips = request('trajectory/strips');
 export const getTrajectory = request('trajectory/get');
 export const getGroup = request('trajectory/group');
 export const exportTrajectory = request('trajectory/export');

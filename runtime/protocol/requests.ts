@@ -172,6 +172,11 @@ export const requests = {
     { readonly run: T.RunPath; readonly rollouts: readonly string[] },
     { readonly frames: Readonly<Record<string, string>> }
   >(),
+  /** Screens and actions of a few episodes; one whose records are damaged is left out. */
+  'trajectory/strips': reads<
+    { readonly run: T.RunPath; readonly rollouts: readonly string[] },
+    { readonly strips: readonly T.EpisodeStrip[] }
+  >(),
   'trajectory/get': reads<{ readonly run: T.RunPath; readonly rollout: string }, T.TrajectoryView>(),
   'trajectory/group': reads<{ readonly run: T.RunPath; readonly group: string }, T.GroupView>(),
   /**

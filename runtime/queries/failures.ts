@@ -1,7 +1,7 @@
 /** The failures of a run in clusters, and where its episodes clicked. */
 import type { Row } from '../data/store/runIndex.js';
 import type { RunReader } from '../data/store/runStore.js';
-import type { ClickPlaces, FailuresView } from '../protocol/types.js';
+import type { ClickPlaces, EpisodeStrip, FailuresView } from '../protocol/types.js';
 import { clusterFailures, type Episode, type EpisodeStep } from './divergence.js';
 import { frameLink } from './steps.js';
 
@@ -71,12 +71,14 @@ async function successesFor(run: RunReader, failed: readonly Row[]): Promise<Row
   return [...new Map([...ofTask, ...ofFamily].map((r) => [String(r['id']), r])).values()];
 }
 
-async function episodesOf(run: RunReader, rows: readonly Row[]): Promise<Episode[]> {
+/** Steps of each; of one with a damaged record none. */
+async function stepsOf(run: RunReader, ids: readonly string[]): Promise<ReadonlyMap<string, readonly EpisodeStep[]>> {
   const found = await run.index.query(
       `SELECT s.rollout, s.position FROM steps s WHERE s.rollout IN (SELECT value FROM json_each(?)) AND s.idx < ${mostSteps} ORDER BY s.rollout, s.idx`,
-      [JSON.stringify(rows.map((r) => String(r['id'])))],
+      [JSON.stringify(ids)],
     ),
-    steps = new Map<string, (EpisodeStep | undefined)[]>();
+    steps = new Map<string, EpisodeStep[]>(),
+    damaged = new Set<string>();
   for (let i = 0; i < found.length; i += readAtOnce) {
     const part = found.slice(i, i + readAtOnce),
       read = await Promise.all(part.map((r) => run.at(Number(r['position']))));
@@ -84,14 +86,23 @@ async function episodesOf(run: RunReader, rows: readonly Row[]): Promise<Episode
       const e = read[k],
         id = String(r['rollout']),
         mine = steps.get(id) ?? [];
-      mine.push(e?.type === 'rollout.step' ? { frame: frameLink(e.step.frame), actions: e.step.actions } : undefined);
+      if (e?.type === 'rollout.step') mine.push({ frame: frameLink(e.step.frame), actions: e.step.actions });
+      else damaged.add(id);
       steps.set(id, mine);
     });
   }
+  for (const id of damaged) steps.delete(id);
+  return steps;
+}
+
+async function episodesOf(run: RunReader, rows: readonly Row[]): Promise<Episode[]> {
+  const steps = await stepsOf(
+    run,
+    rows.map((r) => String(r['id'])),
+  );
   return rows.flatMap((r): Episode[] => {
-    const mine = steps.get(String(r['id'])) ?? [];
-    // One whose records are damaged says nothing of where it parted.
-    if (mine.length === 0 || mine.includes(undefined)) return [];
+    const mine = steps.get(String(r['id']));
+    if (!mine) return [];
     return [
       {
         rollout: String(r['id']),
@@ -101,9 +112,30 @@ async function episodesOf(run: RunReader, rows: readonly Row[]): Promise<Episode
         truncated: r['truncated'] === 1,
         version: typeof r['version_max'] === 'number' ? r['version_max'] : undefined,
         at: Number(r['ended_at'] ?? 0),
-        steps: mine as EpisodeStep[],
+        steps: mine,
       },
     ];
+  });
+}
+
+/** Screens and actions of a few episodes, in the order they are asked for. */
+export async function strips(run: RunReader, ids: readonly string[]): Promise<EpisodeStrip[]> {
+  const [steps, heads] = await Promise.all([
+      stepsOf(run, ids),
+      run.index.query(
+        'SELECT id, head_position FROM rollouts WHERE id IN (SELECT value FROM json_each(?)) AND head_position IS NOT NULL',
+        [JSON.stringify(ids)],
+      ),
+    ]),
+    last = new Map<string, EpisodeStrip['last']>();
+  for (const r of heads) {
+    const e = await run.at(Number(r['head_position']));
+    if (e?.type === 'trajectory.recorded' && e.head.last) last.set(String(r['id']), frameLink(e.head.last));
+  }
+  return ids.flatMap((rollout) => {
+    const mine = steps.get(rollout),
+      end = last.get(rollout);
+    return mine ? [{ rollout, steps: mine, ...(end ? { last: end } : {}) }] : [];
   });
 }
 

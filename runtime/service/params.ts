@@ -74,6 +74,7 @@ export const schemas = {
       })
       .optional(),
   }),
+  strips: z.strictObject({ run, rollouts: z.array(text).max(40) }),
   failures: z.strictObject({
     run,
     family: text.optional(),

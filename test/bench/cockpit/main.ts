@@ -254,6 +254,7 @@ try {
     painted = note('table of 100,000, first rows', table.firstPaint),
     tableFiltered = note('table of 100,000, filter or sort', table.filter),
     tableFrames = note('table of 100,000, frame while scrolling', table.frames);
+  note('table of 100,000, from the command', table.opened);
 
   // A live rollout: from the desktop at rest after an action (what the journal has as the step's time) to the step in
   // the page's film strip.

@@ -124,6 +124,15 @@ export const requests = {
     { readonly runs: readonly T.RunPath[]; readonly window?: number; readonly maxPoints?: number },
     T.Comparison
   >(),
+  /** Newest failures in clusters, by where they part from successes of the same task; clicks only of one family. */
+  'run/failures': reads<
+    {
+      readonly run: T.RunPath;
+      readonly family?: string;
+      readonly version?: { readonly min?: number; readonly max?: number };
+    },
+    T.FailuresView
+  >(),
 
   // subscriptions: events since a sequence number without a gap, then live; batches of at most 200
   'events/subscribe': reads<
@@ -171,6 +180,11 @@ export const requests = {
   'trajectory/frames': reads<
     { readonly run: T.RunPath; readonly rollouts: readonly string[] },
     { readonly frames: Readonly<Record<string, string>> }
+  >(),
+  /** Screens and actions of a few episodes; one whose records are damaged is left out. */
+  'trajectory/strips': reads<
+    { readonly run: T.RunPath; readonly rollouts: readonly string[] },
+    { readonly strips: readonly T.EpisodeStrip[] }
   >(),
   'trajectory/get': reads<{ readonly run: T.RunPath; readonly rollout: string }, T.TrajectoryView>(),
   'trajectory/group': reads<{ readonly run: T.RunPath; readonly group: string }, T.GroupView>(),

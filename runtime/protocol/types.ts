@@ -33,6 +33,7 @@ export type * from './annotations.js';
 export type * from './control.js';
 export type * from './pool.js';
 export type * from './table.js';
+export type * from './divergence.js';
 
 export interface RunSummary {
   readonly run: RunPath;

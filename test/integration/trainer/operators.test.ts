@@ -172,12 +172,12 @@ const CASES: Case[] = [
     f: (x, w) => convPool(x, w, 3, 4, 2, { q: 2, before: e.abs }),
   },
   {
-    name: 'convTaps 3x5, stride 2',
+    name: 'convTaps 4x5, stride 2',
     inputs: [
       [2 * 4 * 6, 2],
-      [15, 2, 3],
+      [20, 2, 3],
     ],
-    f: (x, w) => convTaps(x, w, tapsOf({ batch: 2, rows: 4, cols: 6 }, 3, 5, 2, 2)),
+    f: (x, w) => convTaps(x, w, tapsOf({ batch: 2, rows: 4, cols: 6 }, 4, 5, 2, 2)),
   },
   {
     name: 'convTaps 1x5',

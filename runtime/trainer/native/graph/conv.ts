@@ -78,11 +78,14 @@ export interface Taps {
   readonly index: readonly number[];
 }
 
-/** Taps of a `height` x `width` convolution over rows x cols positions, zeros outside, at a stride of each side. */
+/**
+ * Taps of a `height` x `width` convolution over rows x cols positions, zeros outside, at a stride of each side. An even
+ * side reaches one further down or right: as far on either side of the two positions that a stride of 2 stands for.
+ */
 export function tapsOf(s: Grid, height: number, width: number, strideY: number, strideX: number): Taps {
   const index: number[] = [],
-    top = Math.floor(height / 2),
-    left = Math.floor(width / 2);
+    top = (height - 1) >> 1,
+    left = (width - 1) >> 1;
   for (let y = 0; y < s.rows; y += strideY)
     for (let x = 0; x < s.cols; x += strideX)
       for (let t = 0; t < height * width; t++) {

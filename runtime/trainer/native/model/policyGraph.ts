@@ -1,7 +1,15 @@
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { CLASSES } from '../../../domain/alphabet.js';
-import { FACTS, gridOf, HEADS, readerGraphFile, spells, type EmbeddedPolicySpec, type Head } from '../../../domain/index.js';
+import {
+  FACTS,
+  gridOf,
+  HEADS,
+  readerGraphFile,
+  spells,
+  type EmbeddedPolicySpec,
+  type Head,
+} from '../../../domain/index.js';
 import { reshape } from '../graph/elementwise.js';
 import { Graph, type Tensor } from '../graph/graph.js';
 import { GLYPH_SIZE, glyphForward, glyphParams, inputShapes, type GlyphSize } from './glyph.js';
@@ -39,11 +47,11 @@ export function policyModel(
 
 /** Inputs that a policy which spells has besides (reader.ts, Found). */
 export function foundShapes(m: PolicyModel, b: number): Record<'features' | 'found' | 'facts', number[]> {
-  const { rows, places } = towerGrid(m.spec),
+  const { rows, cols } = towerGrid(m.spec),
     grid = gridOf(m.spec),
     tokens = m.spec.instruction.maxTokens;
   return {
-    features: [b, rows * places, TOWER_SIZE.width],
+    features: [b, rows * cols, TOWER_SIZE.width],
     found: [b, tokens, grid.rows * grid.cols],
     facts: [b, tokens, FACTS],
   };

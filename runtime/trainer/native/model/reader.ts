@@ -53,7 +53,7 @@ const GAIN = 9;
 
 /** What the network is given besides the glyph policy's inputs (native/perception.ts). */
 export interface Found {
-  /** f[b, rows*places, width]: the reader's features. */
+  /** f[b, rows*cols, width]: the reader's features. */
   readonly features: Tensor;
   /** f[b, tokens, cells]: how surely each token stands in each cell. */
   readonly found: Tensor;

@@ -163,6 +163,8 @@ export interface DesktopSpec {
   readonly screen: Size;
   readonly memoryMb: number;
   readonly pids: number;
+  /** Size limit of HOME and of each temporary folder, MB; default: the provider's. */
+  readonly diskMb?: number | undefined;
   readonly cpus?: number;
   readonly labels?: Readonly<Record<string, string>>;
 }

@@ -145,6 +145,7 @@ async function miniwobTasks(c: RunConfig): Promise<Tasks> {
     engine: new MiniwobEngine(pages, (task, said) => {
       source.said(task, said);
     }),
+    withheld: () => false,
     demoSeeds: seeds,
     families: ids.map((f) => ({ id: f, seeds: { from: trainSeed(0), count: c.tasks.trainSeeds } })),
     taskOf: (f, seed) => id<TaskId>(`${f}#${seed}`),

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import Docker from 'dockerode';
 import {
+  DEFAULT_IMAGE,
   id,
   ignoreFailure,
   orUndefined,
@@ -15,6 +16,7 @@ import { Relay, screenOver } from '../drivers/portable.js';
 import { agentSettler } from '../drivers/portableSettle.js';
 import { X11Client } from '../drivers/x11Client.js';
 import type { OnProgress } from '../imageBuild/recipe.js';
+import { roomFor } from '../images.js';
 import type { Desktop, DesktopProvider, DesktopSpec, ProviderStatus } from '../types.js';
 import { containerOptions, openRelay, OWNER, ROLE } from './dockerContainer.js';
 import { canReach, fastChannels, openAgent } from './dockerFast.js';
@@ -139,7 +141,8 @@ export class DockerProvider implements DesktopProvider {
     }
   }
 
-  async create(spec: DesktopSpec, signal?: AbortSignal): Promise<Desktop> {
+  async create(wanted: DesktopSpec, signal?: AbortSignal): Promise<Desktop> {
+    const spec = await roomFor(this.#o.image ?? DEFAULT_IMAGE, wanted);
     const key = specKey(spec);
     const at = this.#spares.findIndex((s) => s.key === key && !s.desktop.isLost);
     if (at >= 0) {

@@ -23,6 +23,16 @@ export const RunFileSchema = z.strictObject({
     .describe("Part of the run folder's name."),
   seed: whole(1, 'Seed of everything random in the run.'),
 
+  run: section(
+    {
+      deterministic: flag(
+        false,
+        'Makes the run repeatable: one desktop, one replica, one rollout after another, every draw from seeds, time counted in rollouts and steps. After a crash it trains the same batches, byte for byte, as without one. Slow, and no benchmark.',
+      ),
+    },
+    'How the run goes on as a whole.',
+  ),
+
   tasks: section(
     {
       suite: z

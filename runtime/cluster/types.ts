@@ -126,10 +126,10 @@ export interface Desktop {
   /** Ends every program of the user: room for a command where they use up all processes or memory. */
   relieve?(): Promise<void>;
   /**
-   * After a call failed: why its programs are to blame for that, or undefined when they are not or nobody can tell.
-   * Takes 2 s at most and never rejects.
+   * After a call failed, or came `late` with many others: why its programs are to blame for that, or undefined when they
+   * are not or nobody can tell. Takes 2 s at most and never rejects.
    */
-  blame?(): Promise<string | undefined>;
+  blame?(how?: 'late'): Promise<string | undefined>;
 }
 
 export interface DesktopSpec {

@@ -231,7 +231,7 @@ class TrackedDesktop implements Desktop {
   readonly freeze?: () => Promise<void>;
   readonly thaw?: () => Promise<void>;
   readonly relieve?: () => Promise<void>;
-  readonly blame?: () => Promise<string | undefined>;
+  readonly blame?: (how?: 'late') => Promise<string | undefined>;
   #lost: RunError | undefined;
   readonly #listeners = new Set<(e: DesktopEvent) => void>();
   constructor(inner: Desktop) {
@@ -248,7 +248,7 @@ class TrackedDesktop implements Desktop {
     if (inner.freeze) this.freeze = () => this.#use((d) => d.freeze!());
     if (inner.thaw) this.thaw = () => this.#use((d) => d.thaw!());
     if (inner.relieve) this.relieve = () => this.#use((d) => d.relieve!());
-    if (inner.blame) this.blame = () => inner.blame!();
+    if (inner.blame) this.blame = (how) => inner.blame!(how);
   }
   lose(error: RunError): void {
     this.#lost = error;

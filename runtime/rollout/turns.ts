@@ -14,6 +14,8 @@ import type { EpisodeDeps, EpisodeRequest, StepAbout } from './types.js';
 
 export type TurnsEnd =
   | { readonly how: 'ended' | 'cap'; readonly last: Action | undefined }
+  /** Its programs do not come to rest, and the next screen would depend on the clock (`mustRest`). */
+  | { readonly how: 'restless' }
   /** The policy gave two invalid answers in a row. */
   | { readonly how: 'invalid'; readonly message: string };
 
@@ -73,6 +75,7 @@ export class Turns {
         settle: acted.settle,
       });
       if (acted.ended) return { how: 'ended', last: this.#last };
+      if (!acted.settled && this.#c.deps.mustRest) return { how: 'restless' };
     }
   }
 

@@ -157,7 +157,8 @@ function deterministicDefaults(whole: RunFile, own: RunFile): RunFile {
   ) as RunFile;
 }
 const DETERMINISTIC: RunFile = {
-  desktops: { count: 1 },
+  // Whatever comes to rest does so before this, however slow the machine is.
+  desktops: { count: 1, settleMaxMs: 10_000 },
   policy: { replicas: 1 },
   rollout: { regime: 'batch' },
   trainer: { threads: 1 },

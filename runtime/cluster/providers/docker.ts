@@ -32,6 +32,7 @@ import {
   type DockerHostOptions,
 } from './dockerHosts.js';
 import { engineError, ensureImage, LABEL, statusOf } from './dockerImage.js';
+import { containerUsage } from './usage.js';
 
 export type DesktopPath = 'fast' | 'portable';
 export interface DockerProviderOptions {
@@ -280,9 +281,9 @@ export class DockerProvider implements DesktopProvider {
       });
       await container.start({ abortSignal: limit } as object);
       const path = (host.path ??= await this.#choosePath(container));
-      let channels: Channels;
+      let channels: Channels, pid: number | undefined;
       if (path === 'fast') {
-        const pid = await reachablePid(container);
+        pid = await reachablePid(container);
         agent = await openAgent(pid, limit);
         channels = fastChannels(pid);
       } else {
@@ -290,7 +291,14 @@ export class DockerProvider implements DesktopProvider {
         agent = new AgentClient(await relay.connect('/run/dart/agent.sock'));
         channels = relayChannels(relay, agent);
       }
-      const desktop = new SandboxDesktop({ id: id<DesktopId>(name), provider: 'docker', spec, agent, channels });
+      const desktop = new SandboxDesktop({
+        id: id<DesktopId>(name),
+        provider: 'docker',
+        spec,
+        agent,
+        channels,
+        usage: containerUsage(container, pid),
+      });
       this.#made.set(desktop, { host, container, path, relay });
       pathOf.set(desktop, path);
       try {

@@ -203,7 +203,7 @@ function configOf(r: DaemonRequest): RunConfig {
   return parseRunFile({
     policy: { kind: 'openai', openai: { baseUrls: [...r.models], model: 'scale' } },
     desktops: { count: r.desktops, screen: r.screen },
-    rollout: { maxSteps: 30, taskTimeoutS: 900 },
+    rollout: { maxSteps: 30, taskTimeoutS: 7200 },
     warmStart: { demonstrations: 0, steps: 0 },
   });
 }

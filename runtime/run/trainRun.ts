@@ -136,8 +136,8 @@ export class TrainingRun {
       clock: systemClock,
       elapsedMs: progress.elapsedMs,
       counts: () => {
-        const s = data.stats();
-        return { rollouts: s.ledger.generated, updates: s.batches };
+        const { ledger, batches } = data.counts();
+        return { rollouts: ledger.generated, updates: batches };
       },
     });
     this.#log = new RunLog(o.reporter, data, () => this.#ending.abort());
@@ -195,7 +195,7 @@ export class TrainingRun {
       points: this.#schedule.points,
       version: this.#state.version,
       stopped: this.#o.signal.aborted ? 'signal' : 'budget',
-      rollouts: this.data.stats().ledger.generated,
+      rollouts: this.data.counts().ledger.generated,
     };
   }
 

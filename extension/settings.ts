@@ -48,6 +48,10 @@ export const settings = {
   get idleMinutes(): number {
     return Math.max(1, count('runtime.idleMinutes', 10));
   },
+  /** Of figures for Prometheus; 0: none. */
+  get metricsPort(): number {
+    return Math.max(0, Math.trunc(count('metrics.port', 0)));
+  },
   get quickStartMinutes(): number {
     return Math.max(1, count('quickStart.minutes', 20));
   },
@@ -71,4 +75,5 @@ export const runtimeSettings = [
   'kubernetes.credentialPlugins',
   'runtime.nodePath',
   'runtime.idleMinutes',
+  'metrics.port',
 ].map((k) => `${section}.${k}`);

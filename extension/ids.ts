@@ -11,6 +11,9 @@ export const commands = {
   newRunFile: 'dartStudio.newRunFile',
   evaluate: 'dartStudio.evaluateCheckpoint',
   openDashboard: 'dartStudio.openDashboard',
+  compareRuns: 'dartStudio.compareRuns',
+  openRunFile: 'dartStudio.openRunFile',
+  duplicateRun: 'dartStudio.duplicateRun',
   openTrajectory: 'dartStudio.openTrajectory',
   openTrajectoryBeside: 'dartStudio.openTrajectoryBeside',
   compare: 'dartStudio.compareTrajectories',
@@ -76,6 +79,7 @@ export const views = {
 /** Webview panel types; `activeWebviewPanelId` and `webviewId` in `when` clauses. */
 export const panels = {
   dashboard: 'dartStudio.dashboard',
+  compareRuns: 'dartStudio.compareRuns',
   inspector: 'dartStudio.inspector',
   compare: 'dartStudio.compare',
   live: 'dartStudio.live',

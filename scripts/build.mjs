@@ -263,7 +263,7 @@ const built = await Promise.all([
   buildExtension(),
   buildPages(),
 ]);
-await Promise.all(['dist/images', 'dist/engine'].map((d) => rm(d, { recursive: true, force: true })));
+await Promise.all(['dist/images', 'dist/engine', 'dist/evaluators'].map((d) => rm(d, { recursive: true, force: true })));
 await Promise.all([
   cp('runtime/cluster/images', 'dist/images', { recursive: true }),
   cp('runtime/trainer/engine/requirements.txt', 'dist/engine/requirements.txt'),
@@ -271,6 +271,9 @@ await Promise.all([
     recursive: true,
     filter: (f) => !f.includes('__pycache__'),
   }),
+  ...['worker.py', 'requirements.txt', 'requirements-full.txt'].map((f) =>
+    cp(`runtime/tasks/bridge/${f}`, `dist/evaluators/${f}`),
+  ),
   cp('node_modules/sql.js/dist/sql-wasm.wasm', 'dist/sql-wasm.wasm'),
   ...['codicon.css', 'codicon.ttf'].map((f) => cp(`node_modules/@vscode/codicons/dist/${f}`, `dist/webview/${f}`)),
 ]);

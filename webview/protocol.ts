@@ -18,7 +18,7 @@ import type {
 } from '../runtime/protocol/types.js';
 import type { Method, Params, Result } from '../runtime/protocol/requests.js';
 
-export type PageKind = 'dashboard' | 'inspector' | 'compare' | 'live' | 'table';
+export type PageKind = 'dashboard' | 'compareRuns' | 'inspector' | 'compare' | 'live' | 'table';
 
 /** Views of the table page. */
 export const tableViews = ['list', 'failures', 'changes'] as const;
@@ -33,6 +33,8 @@ export interface ResourceRoot {
 /** What a page is opened with; also what a restored page asks for (kept in its own state, navigation only). */
 export type PageInput =
   | { readonly kind: 'dashboard'; readonly run: string }
+  /** Several runs beside one another. */
+  | { readonly kind: 'compareRuns'; readonly runs: readonly string[] }
   | {
       readonly kind: 'inspector';
       readonly run?: string;
@@ -75,6 +77,7 @@ export const pageMethods = {
   dashboard: [
     'run/get',
     'run/check',
+    'run/footprint',
     'run/series',
     'run/curves',
     'run/lanes',
@@ -84,6 +87,7 @@ export const pageMethods = {
     'task/list',
     'desktop/list',
   ],
+  compareRuns: ['run/compare'],
   inspector: [
     'trajectory/get',
     'trajectory/group',
@@ -132,6 +136,9 @@ export const pageCommands = [
   'resume',
   'evaluate',
   'openDashboard',
+  'compareRuns',
+  'openRunFile',
+  'duplicateRun',
   'showLog',
   'startRuntime',
   'watchDesktop',

@@ -34,7 +34,8 @@ const maxParams = 64 << 10,
   };
 const maxEvents = 2000,
   maxInputText = 10_000,
-  maxScreen = 16_384;
+  maxScreen = 16_384,
+  maxRuns = 64;
 const text = (x: unknown, max = maxPath): x is string => typeof x === 'string' && x.length > 0 && x.length <= max;
 const optional = (x: unknown, max = maxPath): x is string | undefined =>
   x === undefined || (typeof x === 'string' && x.length <= max);
@@ -142,7 +143,7 @@ export function parseAction(a: unknown): HostAction | undefined {
     case 'moved':
       return text(a['rollout'], 200) ? { action: 'moved', rollout: a['rollout'] } : undefined;
     case 'command':
-      return isPageCommand(a['command']) && optional(a['argument'])
+      return isPageCommand(a['command']) && optional(a['argument'], maxPath * maxRuns)
         ? { action: 'command', command: a['command'], argument: a['argument'] || undefined }
         : undefined;
     default:
@@ -159,6 +160,10 @@ type InputOf<K extends PageKind> = Extract<PageInput, { kind: K }>;
 /** What is left of a stored input once it is checked, kind by kind. */
 const inputs: { readonly [K in PageKind]: (i: Raw) => InputOf<K> | undefined } = {
   dashboard: ({ run }) => (text(run) ? { kind: 'dashboard', run } : undefined),
+  compareRuns: ({ runs }) =>
+    Array.isArray(runs) && runs.length > 0 && runs.length <= maxRuns && runs.every((r) => text(r))
+      ? { kind: 'compareRuns', runs: runs as string[] }
+      : undefined,
   inspector: ({ run, rollout, step, annotate, queue }) =>
     text(run) && text(rollout, 200)
       ? {

@@ -15,6 +15,7 @@ export interface PanelKind {
 }
 export const panelKinds: Readonly<Record<PageKind, PanelKind>> = {
   dashboard: { viewType: panels.dashboard, icon: 'dashboard', find: false },
+  compareRuns: { viewType: panels.compareRuns, icon: 'compare', find: true },
   inspector: { viewType: panels.inspector, icon: 'trajectory', find: true },
   compare: { viewType: panels.compare, icon: 'compare', find: true },
   live: { viewType: panels.live, icon: 'desktop', find: false },
@@ -25,7 +26,14 @@ export const panelKinds: Readonly<Record<PageKind, PanelKind>> = {
  * Inputs with the same key are shown in one panel, one after the other: one per run, and for pictures one per desktop.
  */
 export function panelKey(i: PageInput): string {
-  return i.kind === 'live' ? `live ${i.desktop}` : `${i.kind} ${i.run ?? ''}`;
+  switch (i.kind) {
+    case 'live':
+      return `live ${i.desktop}`;
+    case 'compareRuns':
+      return `runs ${[...i.runs].sort().join('\n')}`;
+    default:
+      return `${i.kind} ${i.run ?? ''}`;
+  }
 }
 /** Ids of what people and other programs made are paths; their end tells them apart. */
 const short = (rollout: string): string => rollout.split('/').slice(-2).join('/');
@@ -34,6 +42,8 @@ export function panelTitle(i: PageInput, held?: ControlState): string {
   switch (i.kind) {
     case 'dashboard':
       return t('Dashboard: {0}', basename(i.run));
+    case 'compareRuns':
+      return t('Compare {0} runs', i.runs.length);
     case 'inspector':
       return t('Trajectory {0}', short(i.rollout));
     case 'compare':

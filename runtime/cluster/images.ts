@@ -19,6 +19,8 @@ export interface DesktopImage {
   /** Debian packages of all layers, sorted, each once. */
   readonly packages: readonly string[];
   readonly contents: ImageContents;
+  /** See the manifest. */
+  readonly keepsBrowser: boolean;
 }
 
 const provided = z.record(z.string().min(1), z.string().min(1)).default({});
@@ -33,6 +35,8 @@ const Manifest = z.strictObject({
   /** Programs that task files call, each with its package. */
   programs: provided,
   shortcuts: z.array(z.string().min(1)).default([]),
+  /** A browser on its whole screen is open all the time, also from one lease to the next (providers/keepBrowser.ts). */
+  keepsBrowser: z.boolean().default(false),
 });
 type Manifest = z.infer<typeof Manifest>;
 
@@ -86,6 +90,7 @@ export async function readImage(name: string, root = imagesDir()): Promise<Deskt
     description: own.description,
     layers: layers.map((l) => l.dir),
     packages,
+    keepsBrowser: layers.some((l) => l.manifest.keepsBrowser),
     contents: {
       apps: Object.keys(apps),
       programs: Object.keys(programs),

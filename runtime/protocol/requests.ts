@@ -89,6 +89,10 @@ export const requests = {
   /** Runs under these folders (each a folder of run folders, or a run folder), newest first. */
   'run/list': reads<{ readonly roots: readonly string[] }, { readonly runs: readonly T.RunSummary[] }>(),
   'run/get': reads<InRun, T.RunDetail>(),
+  /** Disk and policy size; it looks at every file of the run. */
+  'run/footprint': reads<InRun, T.RunFootprint>(),
+  /** The run file that makes the same configuration: its preset, and what goes beyond it. */
+  'run/file': reads<InRun, { readonly text: string }>(),
   /** Reads the journal of a run that is over from end to end: what of it is damaged. Absent: nothing. */
   'run/check': reads<InRun, { readonly damage?: T.JournalDamage | undefined }>(),
   'run/series': reads<
@@ -123,6 +127,11 @@ export const requests = {
       readonly version?: { readonly min?: number; readonly max?: number };
     },
     T.FailuresView
+  >(),
+  /** Any runs beside one another: curves and what to place them by, evaluations, tasks, where their run files differ. */
+  'run/compare': reads<
+    { readonly runs: readonly T.RunPath[]; readonly window?: number; readonly maxPoints?: number },
+    T.Comparison
   >(),
 
   // subscriptions: events since a sequence number without a gap, then live; batches of at most 200

@@ -48,7 +48,7 @@ export async function readingLessons(r: RunParts): Promise<void> {
     },
   });
   const lessonsBegan = r.clock.now(),
-    left = readingLeft(w.steps, r.state.version, r.progress.readingSteps);
+    left = readingLeft(w.steps, r.progress.untaught ? 0 : r.state.version, r.progress.readingSteps);
   const report = await interruptible(r, learner, () =>
     reading.read(screens, { steps: left, lr: w.lr, shift: READING_SHIFT }),
   );

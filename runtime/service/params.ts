@@ -53,6 +53,11 @@ export const schemas = {
   listRuns: z.strictObject({ roots: z.array(text).max(64) }),
   series: z.strictObject({ run, names: z.array(text).min(1).max(64), maxPoints: points }),
   curves: z.strictObject({ run, window: count.max(10_000).optional(), maxPoints: points }),
+  compareRuns: z.strictObject({
+    runs: z.array(run).min(1).max(64),
+    window: count.max(10_000).optional(),
+    maxPoints: points,
+  }),
   lanes: z.strictObject({ run, from: time.optional(), to: time.optional(), width: z.int().min(16).max(20_000) }),
   listTrajectories: z.strictObject({
     run,

@@ -4,14 +4,16 @@ import type { ImageContents, TaskId } from '../domain/index.js';
 import { StudioError, toRunError } from '../domain/index.js';
 import type { AssetStore } from './assets.js';
 import { noAssets } from './assets.js';
-import { needsOf } from './needs.js';
+import { needsOf, type Offers } from './needs.js';
 import { parseTask, readJson } from './taskFile.js';
 import type { CheckRow, Task } from './types.js';
 
 export interface CheckOptions {
   /** The desktop image the tasks are to run in. */
   readonly image: ImageContents;
-  readonly assets?: AssetStore;
+  readonly assets?: AssetStore | undefined;
+  /** OSWorld's own evaluators, where they are installed. */
+  readonly evaluators?: Offers | undefined;
 }
 export interface CheckedTask {
   readonly row: CheckRow;
@@ -42,7 +44,7 @@ export async function readFolder(dir: string, o: CheckOptions): Promise<CheckedT
           { details: { file, field: 'id' } },
         );
       seen.set(task.id, name);
-      const needs = needsOf(task, o.assets ?? noAssets, o.image);
+      const needs = needsOf(task, o.assets ?? noAssets, o.image, o.evaluators);
       out.push({ row: { id: task.id, status: needs.length === 0 ? 'runnable' : 'unsupported', needs }, file, task });
     } catch (e) {
       out.push({ row: { id: name, status: 'unsupported', needs: [], error: toRunError(e) }, file });

@@ -11,7 +11,7 @@ import {
 } from '../../domain/index.js';
 import { AgentClient } from '../agentClient.js';
 import { SandboxDesktop, type Channels } from '../drivers/desktop.js';
-import { Relay } from '../drivers/portable.js';
+import { Relay, screenOver } from '../drivers/portable.js';
 import { agentSettler } from '../drivers/portableSettle.js';
 import { X11Client } from '../drivers/x11Client.js';
 import type { OnProgress } from '../imageBuild/recipe.js';
@@ -340,7 +340,7 @@ async function reachablePid(container: Docker.Container): Promise<number> {
 
 const relayChannels = (relay: Relay, agent: AgentClient): Channels => ({
   openX: async () => X11Client.over(await relay.connect('/tmp/.X11-unix/X0')),
-  openScreen: () => ({ read: () => relay.frame(), close: () => {} }),
+  openScreen: () => screenOver(relay),
   openSettler: (x) => agentSettler(x, agent),
 });
 

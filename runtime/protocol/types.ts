@@ -34,6 +34,7 @@ export type * from './annotations.js';
 export type * from './control.js';
 export type * from './pool.js';
 export type * from './runLabel.js';
+export type * from './queue.js';
 export type * from './table.js';
 export type * from './divergence.js';
 

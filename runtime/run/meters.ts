@@ -27,6 +27,7 @@ export class Meters {
   rollouts = 0;
   steps = 0;
   errors = 0;
+  newestError: string | undefined;
   trainedActions = 0;
   updates = 0;
   trainedTrajectories = 0;
@@ -55,7 +56,10 @@ export class Meters {
       }
     } else if (e.type === 'ended') {
       if (e.trajectory.outcome.kind === 'error') {
-        if (e.trajectory.outcome.error.kind !== 'cancelled') this.errors++;
+        if (e.trajectory.outcome.error.kind !== 'cancelled') {
+          this.errors++;
+          this.newestError = e.trajectory.outcome.error.message;
+        }
         return;
       }
       if (e.kind !== 'rollout') return;

@@ -89,6 +89,7 @@ export class RunMonitor {
       running: this.#scheduler?.status().running.length ?? 0,
       waitingGroups: stats.groups.ready,
       errors: m.errors,
+      newestError: m.newestError,
       detail: state.trouble ?? state.detail,
     };
   }

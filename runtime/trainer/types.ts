@@ -11,6 +11,7 @@ export interface TrainerEngine<S extends StepSample, W extends Weights> {
   imitate?(b: TrainBatch<S>, o: ImitateOptions): Promise<UpdateReport>;
   /** Atomic: weights, optimizer, version, and whatever else going on from here needs. */
   checkpoint(): Promise<CheckpointRef>;
+  /** Its weights count as version `c.version`, also where they were written as another one. */
   restore(c: CheckpointRef): Promise<void>;
   /** The present weights, in the form that replicas take. */
   exportWeights(): Promise<W>;

@@ -5,7 +5,6 @@ import { StudioError, ignoreFailure, messageOf, errorCode } from '../../domain/i
 import { ForeignFileError, readForeignText } from '../../files/foreignFile.js';
 import type { ProcessEntry, RolloutId, RunId, Step, Trajectory } from '../../domain/index.js';
 import type { EventOf, JournalEvent, StoredEvent } from '../events.js';
-import type { FrameStore } from '../types.js';
 import { follow, storedEvent } from './follow.js';
 import type { Followed } from './follow.js';
 import { PngFrameStore } from './frames.js';
@@ -13,7 +12,7 @@ import type { FrameStoreOptions } from './frames.js';
 import { Journal, syncDir } from './journal.js';
 import type { JournalOptions, Recovery } from './journal.js';
 import { byteOf, openSegment, readJournal, readRecord, segmentOf } from './journalReader.js';
-import type { Damage, JournalPosition } from './journalReader.js';
+import type { Damage, JournalEntry, JournalPosition } from './journalReader.js';
 import { LocalIndex, WorkerIndex } from './runIndex.js';
 import type { RunIndex } from './runIndex.js';
 import { lockRun } from './runLock.js';
@@ -65,11 +64,11 @@ export const runPaths = (
 export class RunReader {
   readonly dir: string;
   readonly meta: RunMeta;
-  readonly frames: FrameStore;
+  readonly frames: PngFrameStore;
   readonly index: RunIndex;
   readonly #files = new Map<number, Promise<FileHandle>>();
 
-  constructor(dir: string, meta: RunMeta, frames: FrameStore, index: RunIndex) {
+  constructor(dir: string, meta: RunMeta, frames: PngFrameStore, index: RunIndex) {
     this.dir = dir;
     this.meta = meta;
     this.frames = frames;
@@ -103,6 +102,11 @@ export class RunReader {
     })) {
       for (const e of batch) yield storedEvent(e);
     }
+  }
+
+  /** All records to the present end, in batches; nothing of them is parsed. */
+  records(): AsyncGenerator<JournalEntry[], void, undefined> {
+    return readJournal(runPaths(this.dir).journal, { until: this.end() });
   }
 
   /** Batches of records from `sinceSeq` on: here, those there are; of a run being written, also those to come. */
@@ -201,7 +205,7 @@ export class RunStore extends RunReader {
   private constructor(
     dir: string,
     meta: RunMeta,
-    frames: FrameStore,
+    frames: PngFrameStore,
     index: RunIndex,
     journal: Journal,
     recovery: Recovery,

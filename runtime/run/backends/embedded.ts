@@ -48,6 +48,7 @@ export async function startEmbedded(r: BackendRequest, parts: StartedParts): Pro
         spec,
         dir: checkpoints,
         seed: config.seed,
+        version: r.version,
         options: trainerOptions(config, weightsDir),
         workOf: processWork,
         onProgress: (p) => {

@@ -1,4 +1,5 @@
 import {
+  isEncoded,
   sampledRemotely,
   type EmbeddedPolicySpec,
   type EmbeddedSample,
@@ -6,6 +7,7 @@ import {
   type Frame,
   type FrameRef,
   type LearnStep,
+  type Screenshot,
   type Trajectory,
 } from '../../domain/index.js';
 import type { FrameStore } from '../../data/types.js';
@@ -36,7 +38,8 @@ export class Observations implements FrameStore {
     this.#blind = blind;
   }
 
-  async put(frame: Parameters<FrameStore['put']>[0]): Promise<FrameRef> {
+  async put(frame: Screenshot): Promise<FrameRef> {
+    if (isEncoded(frame)) return this.#frames.put(frame);
     const obs = this.#encoded(frame);
     const ref = await this.#frames.put(frame);
     this.#remember(ref.hash, obs);

@@ -139,6 +139,7 @@ function createClient(extension: ExtensionContext, own: Disposables, log: LogOut
           // Without the setting, DOCKER_HOST of this window's own environment holds.
           ...(settings.dockerHost ? { DOCKER_HOST: settings.dockerHost } : {}),
           ...(settings.kubeContext ? { DART_STUDIO_KUBE_CONTEXT: settings.kubeContext } : {}),
+          ...(settings.osworldCheckout ? { DART_STUDIO_OSWORLD_CHECKOUT: settings.osworldCheckout } : {}),
           ...(settings.kubePlugins.length > 0 ? { DART_STUDIO_KUBE_PLUGINS: settings.kubePlugins.join(',') } : {}),
         };
       },

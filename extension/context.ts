@@ -140,6 +140,7 @@ function createClient(extension: ExtensionContext, own: Disposables, log: LogOut
           ...(settings.dockerHost ? { DOCKER_HOST: settings.dockerHost } : {}),
           ...(settings.metricsPort > 0 ? { DART_STUDIO_METRICS_PORT: String(settings.metricsPort) } : {}),
           ...(settings.kubeContext ? { DART_STUDIO_KUBE_CONTEXT: settings.kubeContext } : {}),
+          ...(settings.osworldCheckout ? { DART_STUDIO_OSWORLD_CHECKOUT: settings.osworldCheckout } : {}),
           ...(settings.kubePlugins.length > 0 ? { DART_STUDIO_KUBE_PLUGINS: settings.kubePlugins.join(',') } : {}),
         };
       },

@@ -42,6 +42,10 @@ export const settings = {
     const all = config().get<unknown>('kubernetes.credentialPlugins');
     return Array.isArray(all) ? all.filter((p): p is string => typeof p === 'string' && p !== '') : [];
   },
+  /** A checkout of OSWorld whose evaluators judge; '': those of `osworld install`. */
+  get osworldCheckout(): string {
+    return text('osworld.checkout');
+  },
   get nodePath(): string {
     return text('runtime.nodePath');
   },
@@ -83,6 +87,7 @@ export const runtimeSettings = [
   'docker.host',
   'kubernetes.context',
   'kubernetes.credentialPlugins',
+  'osworld.checkout',
   'runtime.nodePath',
   'runtime.idleMinutes',
   'metrics.port',

@@ -104,7 +104,7 @@ export const pageMethods = {
     'pool/remove',
   ],
   compare: ['trajectory/get', 'trajectory/group', 'frame/thumbnails'],
-  table: ['trajectory/columns', 'trajectory/frames', 'frame/thumbnails'],
+  table: ['trajectory/columns', 'trajectory/frames', 'frame/thumbnails', 'run/failures', 'trajectory/strips'],
   live: [
     'desktop/list',
     'trajectory/get',

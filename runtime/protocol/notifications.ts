@@ -28,6 +28,7 @@ export interface Notifications {
     readonly message: string;
     readonly at: number;
   };
+  'queue/changed': T.QueueView;
   /** Once a second while a run is active, to every client. */
   readonly 'run/status': { readonly run: T.RunPath; readonly status: T.RunStatus; readonly ledger: T.Ledger };
   /**

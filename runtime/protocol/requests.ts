@@ -124,6 +124,24 @@ export const requests = {
     { readonly runs: readonly T.RunPath[]; readonly window?: number; readonly maxPoints?: number },
     T.Comparison
   >(),
+  /** Newest failures in clusters, by where they part from successes of the same task; clicks only of one family. */
+  'run/failures': reads<
+    {
+      readonly run: T.RunPath;
+      readonly family?: string;
+      readonly version?: { readonly min?: number; readonly max?: number };
+    },
+    T.FailuresView
+  >(),
+
+  // the queue: runs that begin one after another, with or without a window
+  'queue/list': reads<Empty, T.QueueView>(),
+  /** Each is checked as `run/start` checks it; `config.invalid` queues none of them. */
+  'queue/add': writes<{ readonly runs: readonly T.QueuedRun[] }, T.QueueView>(),
+  'queue/remove': writes<{ readonly id: string }, T.QueueView>(),
+  /** So many places later; negative: sooner. */
+  'queue/move': writes<{ readonly id: string; readonly by: number }, T.QueueView>(),
+  'queue/pause': writes<{ readonly paused: boolean }, T.QueueView>(),
 
   // subscriptions: events since a sequence number without a gap, then live; batches of at most 200
   'events/subscribe': reads<
@@ -171,6 +189,11 @@ export const requests = {
   'trajectory/frames': reads<
     { readonly run: T.RunPath; readonly rollouts: readonly string[] },
     { readonly frames: Readonly<Record<string, string>> }
+  >(),
+  /** Screens and actions of a few episodes; one whose records are damaged is left out. */
+  'trajectory/strips': reads<
+    { readonly run: T.RunPath; readonly rollouts: readonly string[] },
+    { readonly strips: readonly T.EpisodeStrip[] }
   >(),
   'trajectory/get': reads<{ readonly run: T.RunPath; readonly rollout: string }, T.TrajectoryView>(),
   'trajectory/group': reads<{ readonly run: T.RunPath; readonly group: string }, T.GroupView>(),

@@ -43,7 +43,8 @@ export type Broadcast =
   | { readonly method: 'run/recovered'; readonly params: Recovered }
   | { readonly method: 'run/alert'; readonly params: Notifications['run/alert'] }
   | {
-      readonly method: 'run/changed' | 'desktop/changed' | 'control/changed' | 'annotation/changed' | 'pool/changed';
+      readonly method:
+        'run/changed' | 'queue/changed' | 'desktop/changed' | 'control/changed' | 'annotation/changed' | 'pool/changed';
       readonly params: unknown;
     }
   | {

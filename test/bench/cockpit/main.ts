@@ -268,6 +268,7 @@ try {
     painted = note('table of 100,000, first rows', table.firstPaint),
     tableFiltered = note('table of 100,000, filter or sort', table.filter),
     tableFrames = note('table of 100,000, frame while scrolling', table.frames);
+  note('table of 100,000, from the command', table.opened);
   // Five days beside one another, four of which nobody has read: from the command to drawn curves.
   const beside = join(rig().cache, 'dart-studio/bench/cockpit-beside'),
     comparisons: number[] = [];

@@ -12,6 +12,8 @@ export const commands = {
   evaluate: 'dartStudio.evaluateCheckpoint',
   openDashboard: 'dartStudio.openDashboard',
   compareRuns: 'dartStudio.compareRuns',
+  openRunFile: 'dartStudio.openRunFile',
+  duplicateRun: 'dartStudio.duplicateRun',
   openTrajectory: 'dartStudio.openTrajectory',
   openTrajectoryBeside: 'dartStudio.openTrajectoryBeside',
   compare: 'dartStudio.compareTrajectories',

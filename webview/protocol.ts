@@ -77,6 +77,7 @@ export const pageMethods = {
   dashboard: [
     'run/get',
     'run/check',
+    'run/footprint',
     'run/series',
     'run/curves',
     'run/lanes',
@@ -103,7 +104,7 @@ export const pageMethods = {
     'pool/remove',
   ],
   compare: ['trajectory/get', 'trajectory/group', 'frame/thumbnails'],
-  table: ['trajectory/columns', 'trajectory/frames', 'frame/thumbnails'],
+  table: ['trajectory/columns', 'trajectory/frames', 'frame/thumbnails', 'run/failures', 'trajectory/strips'],
   live: [
     'desktop/list',
     'trajectory/get',
@@ -136,6 +137,8 @@ export const pageCommands = [
   'evaluate',
   'openDashboard',
   'compareRuns',
+  'openRunFile',
+  'duplicateRun',
   'showLog',
   'startRuntime',
   'watchDesktop',

@@ -16,6 +16,8 @@ const commandOf: Readonly<Record<PageCommand, CommandId>> = {
   evaluate: commands.evaluate,
   openDashboard: commands.openDashboard,
   compareRuns: commands.compareRuns,
+  openRunFile: commands.openRunFile,
+  duplicateRun: commands.duplicateRun,
   showLog: commands.showLog,
   startRuntime: commands.startRuntime,
   watchDesktop: commands.watchDesktop,

@@ -66,6 +66,11 @@ function trainingCommands(program: Command, act: Act): void {
     )
     .option('--sampled', 'sample as in training, instead of the most probable choice', false)
     .option('--blind', 'blank the screen: what is solved all the same needs no eyes', false)
+    .option(
+      '--random',
+      'choose at random among all that is possible: what is solved all the same needs no policy',
+      false,
+    )
     .option('--json', 'result as JSON', false)
     .option('--runs <dir>', 'folder of run folders', 'runs')
     .option('--provider <name>', providerWords)
@@ -175,6 +180,16 @@ function taskCommands(program: Command, act: Act): void {
     .option('--provider <name>', `where pages of MiniWoB++ are opened: ${providerWords}`, 'auto')
     .option('--json', 'rows as JSON', false)
     .action(act(async (dir: string, o: Options) => (await import('./tasks.js')).check(dir, o)));
+  tasks
+    .command('fetch')
+    .argument('<dir>', 'folder of OSWorld task files')
+    .description(
+      'Download what the tasks download into a folder, so that runs need no network; go on where it was cut off.',
+    )
+    .requiredOption('--into <dir>', 'folder of the mirror: --assets and tasks.assets of a run file')
+    .option('--mirror <url>', "download from here in place of each address's own host")
+    .option('--json', 'report as JSON', false)
+    .action(act(async (dir: string, o: Options) => (await import('./tasks.js')).fetchFiles(dir, o)));
   tasks
     .command('list')
     .description('Families of the built-in suite.')

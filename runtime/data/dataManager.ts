@@ -27,8 +27,8 @@ import {
   type StepExtra,
   type TrainedSteps,
 } from './events.js';
-import { openReplayed, recover, releaseOf, type RecoveryReport } from './recover.js';
-import { DataState, type OpenBatch } from './state.js';
+import { openReplayed, recover, releaseOf, type Recovered, type RecoveryReport } from './recover.js';
+import { DataState, type FormedGroup, type OpenBatch } from './state.js';
 import type { PlannerFamily } from './planner.js';
 import { SlowDisk } from './slowDisk.js';
 import { TrajectoryCache } from './trajectoryCache.js';
@@ -67,6 +67,9 @@ export class DataManager {
   readonly #disk: SlowDisk;
   /** Rollouts that a person holds; true means for so long that training no longer waits for them. */
   readonly #held = new Map<RolloutId, boolean>();
+  /** Orders that begin again, and batches claimed before a crash, of a deterministic run. */
+  readonly #again: RolloutOrder[];
+  readonly #reclaim: BatchId[];
   #starved = false;
   #recorded = 0;
   private constructor(
@@ -74,8 +77,10 @@ export class DataManager {
     sink: EventSink,
     state: DataState,
     config: DataConfig,
-    r: { report: RecoveryReport; trajectories: Map<RolloutId, Trajectory> },
+    r: Omit<Recovered, 'events'>,
   ) {
+    this.#again = [...r.again];
+    this.#reclaim = [...r.claimed];
     this.#store = store;
     this.#state = state;
     this.#config = config;
@@ -101,6 +106,8 @@ export class DataManager {
     return new DataManager(undefined, sink, new DataState(o.config, o.families, o.taskOf), o.config, {
       report: { events: 0, skipped: 0, lost: [], released: 0, unreadable: [] },
       trajectories: new Map(),
+      again: [],
+      claimed: [],
     });
   }
 
@@ -114,12 +121,18 @@ export class DataManager {
     const { store, skipped } = await openReplayed(o.dir, o.store, state);
     try {
       await store.room.keepReserve();
-      const recovered = await recover(store, state, { events: store.recovery.records, skipped });
+      const recovered = await recover(
+        store,
+        state,
+        { events: store.recovery.records, skipped },
+        o.config.deterministic,
+      );
       const manager = new DataManager(store, store, state, o.config, recovered);
       await manager.#commits.commit([
         { type: 'run.opened', run: store.meta.id, resumed: store.recovery.records > 0, pid: process.pid },
         ...recovered.events,
       ]);
+      await manager.#followUp();
       for (const group of state.planner.openGroups()) await manager.#settle(group);
       return manager;
     } catch (e) {
@@ -170,12 +183,28 @@ export class DataManager {
 
   /** The next rollout to start, or undefined while the bound allows none. `onlyOpen`: no new group. */
   async nextOrder(i: CapacityInfo & { readonly onlyOpen?: boolean }): Promise<RolloutOrder | undefined> {
+    const again = this.#again.shift();
+    if (again) return again;
     if (this.capacity(i) <= 0 || (i.onlyOpen && this.#state.planner.unissued === 0)) return undefined;
     const events = this.#state.planner.next(),
       last = events.at(-1);
     if (last?.type !== 'rollout.queued') return undefined;
     await this.#commits.commit(events);
     return last.order;
+  }
+
+  /** In a deterministic run: a rollout that a fault cut short begins again under its own id. */
+  async restart(rollout: RolloutId): Promise<void> {
+    const order = this.#state.orders.get(rollout);
+    if (!order) throw internalError(`Rollout ${rollout} is not running and cannot begin again.`);
+    this.#written.delete(rollout);
+    this.#began.delete(rollout);
+    this.#again.push(order);
+    await this.#commits.commit([{ type: 'rollout.restarted', rollout, group: order.group }]);
+  }
+  /** Groups that were opened so far, and those that are open. */
+  groups(): { readonly opened: number; readonly open: readonly GroupId[] } {
+    return { opened: this.#state.planner.state().groups, open: this.#state.planner.openGroups() };
   }
 
   /** `version`: the oldest that may act in it, i.e. that a replica still answers with now. */
@@ -284,6 +313,9 @@ export class DataManager {
    * (only after a resume) are retired first.
    */
   async claimBatch(o: ClaimOptions): Promise<ClaimedBatch | undefined> {
+    const mine = this.#reclaim.shift(),
+      open = mine && this.#state.claimed.get(mine);
+    if (open) return { ...this.#batchOf(open.groups, open.version), id: open.batch };
     const retired = this.#retireExpired(o.version),
       plan = planClaim(this.#state, this.#ages, o),
       blocking = blockingHeld(this.#state, this.#ages, this.#held, plan, o);
@@ -301,9 +333,7 @@ export class DataManager {
       return undefined;
     }
     this.#starved = false;
-    const batch = batchOf(this.#state, plan.taken, o.version, this.#trajectories.get, (t) =>
-        this.#ages.overBound(t, o.version),
-      ),
+    const batch = this.#batchOf(plan.taken, o.version),
       { ledger } = this.#state,
       groups = plan.taken.map((g) => ({ group: g.group, rollouts: ledger.inGroup(g.group) })),
       lags = groups.flatMap((g) => g.rollouts.map((r) => this.#ages.lag(this.#trajectories.get(r), o.version))),
@@ -387,6 +417,16 @@ export class DataManager {
     } finally {
       await this.#commits.close();
     }
+  }
+
+  #batchOf(groups: readonly FormedGroup[], version: PolicyVersion): ClaimedBatch {
+    return batchOf(this.#state, groups, version, this.#trajectories.get, (t) => this.#ages.overBound(t, version));
+  }
+  /** What a crash cut off behind the record of a trajectory: in a deterministic run a success joins the pool all the same. */
+  async #followUp(): Promise<void> {
+    const { justRecorded } = this.#state,
+      t = justRecorded && this.#trajectories.all.get(justRecorded);
+    if (this.#config.deterministic && t) await this.#pool.add(t, 'auto')[1];
   }
 
   /** Curates a complete group. Returns its id when it is ready for a batch. */

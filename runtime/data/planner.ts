@@ -171,6 +171,11 @@ export class Planner {
     const g = this.#open.get(group);
     if (g?.members.has(rollout)) g.members.set(rollout, 'running');
   }
+  /** It begins again. */
+  restarted(group: GroupId, rollout: RolloutId): void {
+    const g = this.#open.get(group);
+    if (g?.members.has(rollout)) g.members.set(rollout, 'queued');
+  }
   recorded(group: GroupId, rollout: RolloutId, success: boolean): void {
     const g = this.#open.get(group);
     if (!g?.members.has(rollout)) return;

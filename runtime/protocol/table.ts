@@ -55,6 +55,8 @@ export type ListColumn = (typeof listColumns)[number];
 export interface TableFilter
   extends Partial<Record<ListColumn, readonly string[]>>, Partial<Record<RangeColumn, TableRange>> {
   readonly task?: string;
+  /** These and no others. */
+  readonly rollouts?: readonly string[];
   readonly flags?: Partial<Record<TableFlag, boolean>>;
   /** In instruction, task and id, whatever the case. */
   readonly text?: string;
@@ -64,7 +66,7 @@ export interface SavedTableFilter {
   readonly filter: TableFilter;
 }
 
-const most = { list: 100, text: 500, filters: 100 } as const;
+const most = { list: 100, rollouts: 500, text: 500, filters: 100 } as const;
 const isObject = (x: unknown): x is Readonly<Record<string, unknown>> =>
   typeof x === 'object' && x !== null && !Array.isArray(x);
 const isText = (x: unknown): x is string => typeof x === 'string' && x.length <= most.text;
@@ -83,6 +85,8 @@ export function tableFilterOf(x: unknown): TableFilter {
     const range = Object.fromEntries(['min', 'max'].flatMap((e) => (Number.isFinite(v[e]) ? [[e, v[e]]] : [])));
     if (Object.keys(range).length > 0) out[k] = range;
   }
+  const rollouts = x['rollouts'];
+  if (Array.isArray(rollouts) && rollouts.length > 0) out['rollouts'] = rollouts.filter(isText).slice(0, most.rollouts);
   for (const k of ['task', 'text']) if (isText(x[k]) && x[k] !== '') out[k] = x[k];
   const flags = x['flags'];
   if (isObject(flags)) {

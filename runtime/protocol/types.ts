@@ -33,6 +33,7 @@ export type * from './annotations.js';
 export type * from './control.js';
 export type * from './pool.js';
 export type * from './table.js';
+export type * from './divergence.js';
 
 export interface RunSummary {
   readonly run: RunPath;
@@ -135,6 +136,19 @@ export interface RunDetail {
   readonly checkpoints: readonly { readonly version: PolicyVersion; readonly path: string }[];
   /** Journal sequence number this answer is true for: subscribe with `sinceSeq: seq`. */
   readonly seq: number;
+}
+
+/** What a run takes up, and where the runtime that says so works. */
+export interface RunFootprint {
+  /** Of all its files. */
+  readonly bytes: number;
+  /** It has more files than were counted. */
+  readonly atLeast?: boolean;
+  /** On the disk that it is on. */
+  readonly freeBytes?: number;
+  /** Of an embedded policy. */
+  readonly parameters?: number;
+  readonly machine: { readonly processor: string; readonly cores: number; readonly memoryBytes: number };
 }
 
 /**

@@ -17,6 +17,16 @@ export const blinded = (policy: Policy): Policy => ({
   },
 });
 
+/**
+ * The random control: every choice that is possible is as probable as any other, whatever is on the screen. What it
+ * solves needs no policy.
+ */
+export const randomly = (policy: Policy): Policy => ({
+  open: (o) => policy.open({ ...o, sampling: { ...o.sampling, greedy: false, temperature: EVEN } }),
+});
+/** Logits divided by this are the same. */
+const EVEN = 1e6;
+
 const GREY = 0x80;
 let grey: Buffer = Buffer.alloc(0);
 /** One shared picture a size: nobody writes to it. */

@@ -346,6 +346,7 @@ export class TrainingRun {
       successes,
       replicas: engine.replicas,
       instructionOf: instruction,
+      deterministic: config.run.deterministic,
     });
     this.#monitor.watch(engine, scheduler);
     scheduler.onEvent((e) => {

@@ -13,6 +13,7 @@ import { Handlers } from './params.js';
 import { poolHandlers } from './pool.js';
 import type { Recovered } from '../protocol/activeRuns.js';
 import { recoverRuns } from './recovery.js';
+import { runFactHandlers } from './runFacts.js';
 import { runHandlers } from './runs.js';
 import { Studio, type StudioServiceOptions } from './studio.js';
 import { Thumbnails } from './thumbnails.js';
@@ -29,6 +30,7 @@ export function createStudioService(o: StudioServiceOptions): StudioService {
     handlers = new Handlers(),
     thumbs = new Thumbnails(o.entry, o.cacheDir);
   runHandlers(handlers, studio);
+  runFactHandlers(handlers, studio);
   metricHandlers(handlers, studio);
   compareHandlers(handlers, studio);
   trajectoryHandlers(handlers, studio, thumbs);

@@ -79,6 +79,12 @@ export const schemas = {
       })
       .optional(),
   }),
+  strips: z.strictObject({ run, rollouts: z.array(text).max(40) }),
+  failures: z.strictObject({
+    run,
+    family: text.optional(),
+    version: z.strictObject({ min: time.optional(), max: time.optional() }).optional(),
+  }),
   columns: z.strictObject({ run, before: time.optional(), limit: z.int().min(1).max(10_000) }),
   lastFrames: z.strictObject({ run, rollouts: z.array(text).max(200) }),
   trajectory: z.strictObject({ run, rollout: text }),

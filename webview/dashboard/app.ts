@@ -33,6 +33,7 @@ import {
   type Model,
 } from './model.js';
 import { section, titledChart } from './parts.js';
+import { RunFacts } from './runFacts.js';
 import { throughputCharts, trainerCharts } from './metricCharts.js';
 import { metricSpec, type MetricChart } from './specs.js';
 import { SuccessView, type SuccessChoices } from './successView.js';
@@ -69,6 +70,7 @@ export class App {
   readonly #feed: Feed;
   readonly #painter = new Painter(250);
   readonly #header: Header;
+  readonly #facts: RunFacts;
   readonly #figures = new Figures();
   readonly #banners = h('div', { class: 'banners' });
   readonly #main = h('main', { class: 'sections' });
@@ -103,6 +105,7 @@ export class App {
     );
     this.#failures = new Failures(host);
     this.#header = new Header(host, { failures: (from) => void this.#failures.open(this.#m.run, from) });
+    this.#facts = new RunFacts(host, () => this.#m.run);
     this.#success = new SuccessView(
       this.#painter,
       this.#kept.success,
@@ -127,6 +130,7 @@ export class App {
       { class: 'dashboard' },
       this.#header.element,
       this.#banners,
+      this.#facts.element,
       this.#figures.element,
       this.#main,
       this.#spoken,
@@ -231,6 +235,7 @@ export class App {
     if (this.#page.parentElement !== this.#root) replace(this.#root, this.#page);
     this.#announce(m, old);
     this.#header.render(m);
+    this.#facts.render(m);
     this.#figures.render(m);
     const only = evaluationOnly(m);
     for (const s of this.#training) s.hidden = only;

@@ -58,7 +58,7 @@ export class SuccessView {
     this.#overall = titledChart({
       title: t('All tasks'),
       says: t(
-        'The line is the success of training rollouts, a rolling mean with its 95 % band. Diamonds are evaluations: greedy episodes on a fixed set of tasks, with 95 % error bars. Tasks that cannot be done are drawn apart.',
+        'Diamonds are evaluations: greedy episodes on a fixed set of held-out tasks, with 95 % error bars. The thin line is the success of training rollouts: the mean over tasks, each weighing the same however often it was asked for, of its newest rollouts, with a 95 % band. Tasks that cannot be done are drawn apart.',
       ),
       painter,
       height: 260,
@@ -70,6 +70,13 @@ export class SuccessView {
       'div',
       null,
       this.#overall.element,
+      h(
+        'p',
+        { class: 'hint' },
+        t(
+          'Judge by the evaluations. Training rollouts explore and are asked most where the policy fails, so their line lies lower; each task weighs the same in it.',
+        ),
+      ),
       h(
         'div',
         { class: 'cards-head' },
@@ -92,8 +99,8 @@ export class SuccessView {
   #controls(choices: SuccessChoices): HTMLElement[] {
     return [
       dropdown<MeanWindow>(
-        t('Rolling mean'),
-        (['32', '64', '256', '1024'] as const).map((w) => ({ value: w, label: t('mean of {0}', w) })),
+        t('Rollouts of the mean'),
+        (['32', '64', '256', '1024'] as const).map((w) => ({ value: w, label: t('newest {0} rollouts', w) })),
         choices.window,
         (window) => this.#choose({ window }),
       ),

@@ -12,6 +12,8 @@ import { steps, t, whole } from '../ui/words.js';
 import { outcomeLower } from '../inspector/header.js';
 import type { OutcomeKind } from '../../runtime/protocol/types.js';
 import { shortFamily } from '../dashboard/format.js';
+import { Changes } from './changes.js';
+import { Failures } from './failures.js';
 import { FilterBar } from './filterBar.js';
 import { openFilterMenu } from './filterMenu.js';
 import { countWords, Grid, noRows } from './grid.js';
@@ -52,6 +54,8 @@ export class App {
   readonly #page: HTMLElement;
   readonly #tabs: Readonly<Record<TableView, HTMLElement>>;
   readonly #list: HTMLElement;
+  readonly #failures: Failures;
+  readonly #changes: Changes;
   #input: Input;
   #sort: TableSort;
   #daemon: Init['daemon'];
@@ -93,6 +97,13 @@ export class App {
       this.#grid.element,
       this.#none,
     );
+    this.#failures = new Failures(host, {
+      list: (filter) => {
+        this.#input = { ...this.#input, view: 'list' };
+        this.#changeFilter(filter);
+      },
+    });
+    this.#changes = new Changes(host);
     this.#page = this.#layout();
     new Commands(this.#commands());
     host.on((m) => this.#receive(m));
@@ -137,7 +148,7 @@ export class App {
         h('span', { class: 'ds-spring' }),
         this.#count,
       ),
-      h('main', { class: 'tb-main' }, this.#list),
+      h('main', { class: 'tb-main' }, this.#list, this.#failures.element, this.#changes.element),
       this.#announcer.element,
     );
   }
@@ -249,7 +260,12 @@ export class App {
     const view = this.#input.view ?? 'list';
     for (const v of tableViews) set(this.#tabs[v], { 'aria-selected': String(v === view) });
     this.#list.hidden = view !== 'list';
+    this.#failures.element.hidden = view !== 'failures';
+    this.#changes.element.hidden = view !== 'changes';
     if (view === 'list') this.#renderList();
+    else if (view === 'failures') this.#failures.show(this.#input.run);
+    else this.#changes.show(this.#input.run, s.rows, s.done);
+    this.#count.hidden = view !== 'list';
     text(this.#count, this.#countWords());
     if (!this.#drawn) {
       this.#drawn = true;

@@ -185,6 +185,8 @@ export function chipsOf(f: TableFilter): Chip[] {
     }
   if (f.task !== undefined)
     chips.push({ words: t('{0}: {1}', t('Task'), f.task), without: withPart(f, 'task', undefined) });
+  if (f.rollouts !== undefined)
+    chips.push({ words: t('these {0}', f.rollouts.length), without: withPart(f, 'rollouts', undefined) });
   for (const c of rangeColumns)
     if (f[c]) chips.push({ words: rangeWords(c, f[c]), without: withPart(f, c, undefined) });
   for (const [k, on] of Object.entries(f.flags ?? {}) as [TableFlag, boolean][]) {

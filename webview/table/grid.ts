@@ -15,7 +15,7 @@ import type { SortColumn, TableSort } from './query.js';
 import type { Rows } from './rows.js';
 
 const rowHeight = 46,
-  overscan = 8;
+  overscan = 4;
 
 export interface GridActions {
   sort(by: SortColumn): void;
@@ -42,7 +42,7 @@ interface RowView {
   /** Index of the trajectory, and the revision it was drawn at. */
   shows: string;
 }
-const idOf = (at: number, column: number): string => `tb-${at}-${column}`;
+const activeId = 'tb-active';
 
 export class Grid {
   readonly element: HTMLElement;
@@ -57,6 +57,7 @@ export class Grid {
   readonly #draw = scheduler(() => this.#drawRows());
   #drawn = new Map<number, RowView>();
   #v: GridView | undefined;
+  #pointed: { readonly row: RowView; readonly cell: HTMLElement } | undefined;
   #active = { at: 0, column: 2 };
 
   constructor(pictures: Pictures, actions: GridActions) {
@@ -234,6 +235,7 @@ export class Grid {
       this.#activate(row.at, Math.max(0, cell ? cells.indexOf(cell) : 0));
       this.#open(row.at, e.ctrlKey || e.metaKey);
     });
+    element.addEventListener('pointerenter', () => this.#explain(row));
     this.#body.append(element);
     return row;
   }
@@ -244,10 +246,8 @@ export class Grid {
     if (r.at !== at) {
       r.at = at;
       r.element.style.transform = `translateY(${at * rowHeight}px)`;
-      set(r.element, { 'aria-rowindex': at + 2, class: ['tb-row', at % 2 === 1 && 'odd'] });
-      r.cells.forEach((c, k) => {
-        c.id = idOf(at, k);
-      });
+      set(r.element, { 'aria-rowindex': at + 2 });
+      r.element.classList.toggle('odd', at % 2 === 1);
     }
     if (r.shows === shows) return;
     r.shows = shows;
@@ -263,10 +263,16 @@ export class Grid {
         text(r.task.asked, v.rows.word('instruction', i));
       } else text(r.cells[k]!, words);
     });
+    this.#drawPicture(r);
+  }
+  /** What the pointer is over says more; nobody points while rows fly by. */
+  #explain(r: RowView): void {
+    const v = this.#v,
+      i = v?.listing[r.at];
+    if (!v || i === undefined) return;
     const place = v.rows.word('ledger', i);
     set(r.cells.at(-2)!, { title: place === '' ? undefined : placeWords(place)[1] });
     set(r.cells[2]!, { title: `${v.rows.word('instruction', i)}\n${v.rows.rollout[i]!}` });
-    this.#drawPicture(r);
   }
   #drawPicture(r: RowView): void {
     const v = this.#v,
@@ -281,17 +287,24 @@ export class Grid {
   /** Shows which cell the keys act on. */
   #point(): void {
     const { at, column } = this.#active,
-      row = this.#drawn.get(at);
-    set(this.element, { 'aria-activedescendant': row ? idOf(at, column) : undefined });
-    for (const old of this.#body.querySelectorAll('.tb-row.active'))
-      if (old !== row?.element) {
-        old.classList.remove('active');
-        old.removeAttribute('aria-selected');
-      }
-    for (const old of this.#body.querySelectorAll('.tb-cell.active')) old.classList.remove('active');
-    row?.element.classList.add('active');
-    row?.element.setAttribute('aria-selected', 'true');
-    row?.cells[column]?.classList.add('active');
+      row = this.#drawn.get(at),
+      cell = row?.cells[column],
+      old = this.#pointed;
+    if (old?.cell === cell && old?.row === row) return;
+    this.#pointed = row && cell ? { row, cell } : undefined;
+    if (old) {
+      old.row.element.classList.remove('active');
+      old.row.element.removeAttribute('aria-selected');
+      old.cell.classList.remove('active');
+      old.cell.removeAttribute('id');
+    }
+    if (row && cell) {
+      row.element.classList.add('active');
+      row.element.setAttribute('aria-selected', 'true');
+      cell.classList.add('active');
+      cell.id = activeId;
+    }
+    set(this.element, { 'aria-activedescendant': cell ? activeId : undefined });
   }
   #activate(at: number, column: number): void {
     const count = this.#v?.listing.length ?? 0,

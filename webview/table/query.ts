@@ -18,6 +18,7 @@ export function fits(rows: Rows, f: TableFilter, except?: ListColumn): Uint8Arra
   for (const c of listColumns) if (c !== except && f[c]) keepWords(rows, ok, c, f[c]);
   if (f.task !== undefined) keepWords(rows, ok, 'task', [f.task]);
   for (const c of rangeColumns) if (f[c]) keepRange(rows, ok, c, f[c]);
+  if (f.rollouts) keepOnly(rows, ok, f.rollouts);
   if (f.flags) keepFlags(rows, ok, f.flags);
   if (f.text) keepText(rows, ok, f.text);
   return ok;
@@ -30,6 +31,10 @@ function keepWords(rows: Rows, ok: Uint8Array, c: Coded, wanted: readonly string
   }
   const at = rows.coded[c];
   for (let i = 0; i < ok.length; i++) if (!is[at[i]!]) ok[i] = 0;
+}
+function keepOnly(rows: Rows, ok: Uint8Array, wanted: readonly string[]): void {
+  const is = new Set(wanted.map((r) => rows.place(r)));
+  for (let i = 0; i < ok.length; i++) if (!is.has(i)) ok[i] = 0;
 }
 function keepRange(rows: Rows, ok: Uint8Array, c: RangeColumn, { min = -Infinity, max = Infinity }: TableRange): void {
   if (c === 'version') {

@@ -18,7 +18,8 @@ interface Common {
 export type ChartSeries = Common &
   (
     | { readonly kind: 'line' | 'steps'; readonly dash?: readonly number[]; readonly width?: number }
-    | { readonly kind: 'points'; readonly shape: Shape }
+    /** `joined`: a line from one to the next. */
+    | { readonly kind: 'points'; readonly shape: Shape; readonly joined?: boolean }
     | { readonly kind: 'bars' }
   );
 /** A straight line across: a bound, a threshold. */

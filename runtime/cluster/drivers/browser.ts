@@ -4,7 +4,7 @@ import type { BrowserAnswer, BrowserCommand, Desktop, ExecOptions } from '../typ
 
 /** Inside a desktop of its own network, so one number serves all (images/web). */
 const PORT = 7800,
-  PROGRAM = '/usr/local/lib/dart-web/browser.py',
+  PROGRAM = '/opt/dart-web/browser.py',
   PROFILE = '/var/tmp/browser';
 /** Chromium takes 0.5 to 2 s to start, more on a crowded machine. */
 const START_MS = 30_000,
@@ -13,6 +13,9 @@ const START_MS = 30_000,
 
 /** Reads a line, sends it, and prints the line that comes back: 4 ms, where Python takes 20. */
 const ASK = `exec 3<>/dev/tcp/127.0.0.1/${PORT} || exit 7; IFS= read -r q; printf '%s\\n' "$q" >&3; IFS= read -r a <&3; printf '%s' "$a"`;
+
+/** BrowserGym's for MiniWoB++, CSS pixels: the page is drawn as large as the screen has room for. */
+const VIEWPORT = { width: 332, height: 214 };
 
 /** `tidy` closes other pages and programs and clears storage. */
 export type OwnCommand = BrowserCommand | { readonly tidy: true; readonly ms?: number };
@@ -53,7 +56,8 @@ export async function browse(
 
 /** Starts the browser of the image and waits until it shows an empty page. */
 export async function startBrowser(desktop: Desktop, signal?: AbortSignal): Promise<void> {
-  const scale = desktop.screen.height >= 800 ? 3 : 1.5;
+  const { width, height } = desktop.screen,
+    scale = Math.floor(100 * Math.min(width / VIEWPORT.width, height / VIEWPORT.height)) / 100;
   const r = await desktop.exec(
     ['/usr/bin/python3', '-S', '-E', PROGRAM, 'start', String(PORT), PROFILE, `--force-device-scale-factor=${scale}`],
     { timeoutMs: START_MS, signal },

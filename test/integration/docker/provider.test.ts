@@ -175,7 +175,9 @@ describe.skipIf(!engine)('Docker provider', () => {
     });
     expect(hog.code).not.toBe(0);
     expect(hog.timedOut).toBe(false);
+    expect(await d.blame!()).toBe('its programs used up the memory of the desktop');
     await p.reset(d);
+    expect(await d.blame!()).toBeUndefined();
     expect((await d.observe()).data.equals(first.data)).toBe(true);
   });
 

@@ -135,7 +135,7 @@ export class Relay {
 
   #parse(): void {
     while (this.#have >= this.#need) {
-      const all = this.#parts.length === 1 ? this.#parts[0]! : Buffer.concat(this.#parts);
+      const all = this.#parts.length === 1 ? this.#parts[0]! : joined(this.#parts, this.#have);
       const size = 6 + all.readUInt32LE(2);
       if (size > MAX_MESSAGE) {
         this.#end(new Error(`a message of ${size} bytes`));
@@ -143,12 +143,12 @@ export class Relay {
         return;
       }
       if (all.length < size) {
-        this.#parts = [all];
+        this.#parts = [kept(all)];
         this.#need = size;
         return;
       }
       this.#need = 6;
-      this.#parts = all.length > size ? [all.subarray(size)] : [];
+      this.#parts = all.length > size ? [kept(all.subarray(size))] : [];
       this.#have = all.length - size;
       this.#handle(all[0]!, all[1]!, all.subarray(6, size));
     }
@@ -255,6 +255,23 @@ export function applyBands(last: Buffer | undefined, p: Buffer, deflated: boolea
   data.copy(own);
   return { frame: { width, height, data: own, capturedAt: Date.now() }, data };
 }
+
+/**
+ * Screens are read out of their message at once, so their pieces are put together in one place that all desktops share:
+ * a buffer for each would be 150 kB of garbage a step.
+ */
+let scratch = Buffer.alloc(0);
+const MOST_SCRATCH = 4 << 20;
+function joined(parts: readonly Buffer[], bytes: number): Buffer {
+  const type = parts[0]![0];
+  if ((type !== FRAME && type !== ENCODED) || bytes > MOST_SCRATCH) return Buffer.concat(parts);
+  if (scratch.length < bytes) scratch = Buffer.allocUnsafeSlow(Math.min(MOST_SCRATCH, 2 * bytes));
+  let at = 0;
+  for (const p of parts) at += p.copy(scratch, at);
+  return scratch.subarray(0, bytes);
+}
+/** What is not read at once gets a buffer of its own. */
+const kept = (b: Buffer): Buffer => (b.buffer === scratch.buffer ? Buffer.from(b) : b);
 
 class ChannelStream extends Duplex {
   readonly #out: (b: Buffer) => void;

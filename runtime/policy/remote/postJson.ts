@@ -89,11 +89,17 @@ function once(o: PostOptions, pieces: readonly (string | Picture)[]): Promise<Po
 /** Writes piece after piece, each as soon as the socket has taken the one before. */
 function send(req: ClientRequest, pieces: readonly (string | Picture)[]): void {
   let next = 0;
+  const write = (p: string | Picture): boolean => {
+    if (typeof p === 'string') return req.write(p);
+    let more = true;
+    req.cork();
+    for (const text of p.base64()) more = req.write(text, 'latin1');
+    req.uncork();
+    return more;
+  };
   const go = (): void => {
     while (next < pieces.length) {
-      const p = pieces[next++]!,
-        more = typeof p === 'string' ? req.write(p) : req.write(p.base64(), 'latin1');
-      if (!more) {
+      if (!write(pieces[next++]!)) {
         req.once('drain', go);
         return;
       }

@@ -135,7 +135,7 @@ class SyntheticDesktop {
   }
 
   #sendEncoded(whole: boolean): void {
-    const { width, height, bands, encoded } = this.#o.screens,
+    const { width, height, encoded } = this.#o.screens,
       v = this.#screen(),
       sent = whole ? undefined : this.#sent;
     this.#sent = v;

@@ -148,6 +148,48 @@ describe('screens that a desktop encodes', () => {
     await expect(asked).rejects.toMatchObject({ kind: 'desktop.lost' });
   });
 
+  it('arrive whole wherever the stream is cut, beside what programs say', async () => {
+    const message = (type: number, channel: number, payload: Buffer): Buffer => {
+      const head = Buffer.alloc(6);
+      head[0] = type;
+      head[1] = channel;
+      head.writeUInt32LE(payload.length, 2);
+      return Buffer.concat([head, payload]);
+    };
+    const screen = (n: number): Buffer => {
+      const words = Buffer.alloc(28);
+      [width, height, height, 1, 0, n, 9000 + n].forEach((v, i) => words.writeUInt32LE(v, i * 4));
+      return Buffer.concat([words, Buffer.alloc(9000 + n, n)]);
+    };
+    const all = Buffer.concat([
+      message(2, 1, Buffer.from('one ')),
+      message(6, 0, screen(1)),
+      message(2, 1, Buffer.from('two ')),
+      message(6, 0, screen(2)),
+      message(6, 0, screen(3)),
+      message(2, 1, Buffer.from('three')),
+    ]);
+    const right = [1, 2, 3].map((n) => new EncodedScreen().take(screen(n)).png);
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.nat(all.length), { maxLength: 12 }), async (cuts) => {
+        const output = new PassThrough(),
+          r = new Relay({ input: { write: () => true }, output, close: () => undefined }, { deflate: false }),
+          open = r.connect('/x'),
+          asked = [r.screenshot(), r.screenshot(), r.screenshot()];
+        output.write(message(1, 1, Buffer.alloc(0)));
+        const channel = await open;
+        let said = '';
+        channel.on('data', (d: Buffer) => (said += d.toString()));
+        const at = [0, ...cuts.sort((a, b) => a - b), all.length];
+        for (let i = 1; i < at.length; i++) output.write(all.subarray(at[i - 1], at[i]));
+        const got = (await Promise.all(asked)).map((f) => (f as EncodedFrame).png);
+        await expect.poll(() => said, { interval: 1 }).toBe('one two three');
+        got.forEach((png, i) => expect(png.equals(right[i]!)).toBe(true));
+      }),
+      { numRuns: 40 },
+    );
+  });
+
   it('need no pixels kept: those that somebody asked for are forgotten after a while', async () => {
     vi.useFakeTimers();
     try {

@@ -22,7 +22,7 @@ const post = (url: string, body: unknown, signal = new AbortController().signal)
 
 describe('requests with pictures', () => {
   it('hold pictures as they are stored until they are sent, and arrive as the same JSON', async () => {
-    const pictures = Array.from({ length: 5 }, (_, i) => new Picture(randomBytes(40_000 + i))),
+    const pictures = Array.from({ length: 5 }, (_, i) => new Picture(randomBytes(100_000 + i))),
       body = { model: 'm', text: 'a " \u0000 ü', messages: pictures.map((url) => ({ image_url: { url } })) },
       pieces = jsonPieces(body);
     expect(pieces.filter((p) => p instanceof Picture)).toEqual(pictures);

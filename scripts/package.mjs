@@ -45,6 +45,7 @@ export async function packageVsix(target, { updateList = false } = {}) {
     'media',
     'l10n',
     'dist/engine',
+    'dist/evaluators',
     'dist/images',
     'dist/webview',
     'dist/sql-wasm.wasm',

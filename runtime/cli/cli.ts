@@ -28,6 +28,7 @@ export function createProgram(serve: Serve, ended: (code: number) => void): Comm
   interchangeCommands(program, act);
   modelCommand(program, act);
   taskCommands(program, act);
+  osworldCommands(program, act);
   desktopCommands(program, act);
   kubernetesCommands(program, act);
   runCommands(program, act);
@@ -65,6 +66,11 @@ function trainingCommands(program: Command, act: Act): void {
     )
     .option('--sampled', 'sample as in training, instead of the most probable choice', false)
     .option('--blind', 'blank the screen: what is solved all the same needs no eyes', false)
+    .option(
+      '--random',
+      'choose at random among all that is possible: what is solved all the same needs no policy',
+      false,
+    )
     .option('--json', 'result as JSON', false)
     .option('--runs <dir>', 'folder of run folders', 'runs')
     .option('--provider <name>', providerWords)
@@ -165,17 +171,41 @@ function taskCommands(program: Command, act: Act): void {
   const tasks = program.command('tasks').description('Task files and suites.');
   tasks
     .command('check')
-    .argument('<dir>', 'folder of OSWorld task files')
-    .description('Say for each task whether it can run here, or what it needs.')
+    .argument('<dir>', 'folder of OSWorld task files, or a copy of MiniWoB++')
+    .description(
+      'Say for each task whether it can run here, or what it needs. Pages of MiniWoB++ are opened in a browser.',
+    )
     .option('--assets <dir>', 'folder that mirrors downloaded files')
     .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
+    .option('--provider <name>', `where pages of MiniWoB++ are opened: ${providerWords}`, 'auto')
     .option('--json', 'rows as JSON', false)
     .action(act(async (dir: string, o: Options) => (await import('./tasks.js')).check(dir, o)));
+  tasks
+    .command('fetch')
+    .argument('<dir>', 'folder of OSWorld task files')
+    .description(
+      'Download what the tasks download into a folder, so that runs need no network; go on where it was cut off.',
+    )
+    .requiredOption('--into <dir>', 'folder of the mirror: --assets and tasks.assets of a run file')
+    .option('--mirror <url>', "download from here in place of each address's own host")
+    .option('--json', 'report as JSON', false)
+    .action(act(async (dir: string, o: Options) => (await import('./tasks.js')).fetchFiles(dir, o)));
   tasks
     .command('list')
     .description('Families of the built-in suite.')
     .option('--json', 'rows as JSON', false)
     .action(act(async (o: Options) => (await import('./tasks.js')).list(o)));
+}
+
+function osworldCommands(program: Command, act: Act): void {
+  program
+    .command('osworld')
+    .description("OSWorld's own evaluators.")
+    .command('install')
+    .description('Install the evaluators that judge what our own getters and metrics do not (0.3 GB, from PyPI).')
+    .option('--full', 'also what judges images, audio and PDF files (1.2 GB)', false)
+    .option('--json', 'as JSON', false)
+    .action(act(async (o: Options) => (await import('./osworld.js')).install(o)));
 }
 
 function desktopCommands(program: Command, act: Act): void {
@@ -258,6 +288,17 @@ function runCommands(program: Command, act: Act): void {
     .argument('<file>', 'metrics file: .csv or .json')
     .description("Export a run's metrics.")
     .action(act(async (run: string, file: string) => (await import('./runs.js')).exportMetrics(dirOf(), run, file)));
+  runs
+    .command('gc')
+    .argument('[run]', 'run id or folder; default: all runs')
+    .description('Remove screens that the rules of a run (store.keep) no longer keep. Figures and records stay.')
+    .option('--retired-hours <n>', 'instead of the rule of the run: screens of retired rollouts')
+    .option('--failure-hours <n>', 'the same of failures')
+    .option('--success-hours <n>', 'the same of successes')
+    .option('--gigabytes <n>', 'the same of all screens together')
+    .option('--dry-run', 'only say what would go', false)
+    .option('--json', 'as JSON', false)
+    .action(act(async (run: string | undefined, o: Options) => (await import('./gc.js')).gc(dirOf(), run, o)));
 }
 
 function engineCommands(program: Command, act: Act): void {

@@ -167,9 +167,15 @@ const DETERMINISTIC: RunFile = {
 
 /** Defaults that are not the schema's, since those are for the embedded policy. */
 function defaultsOf(file: RunFile): RunFile {
-  const { policy }: { readonly policy?: unknown } = file;
-  // No server tells the entropy's gradient.
-  return isObject(policy) && policy['kind'] === 'vlm' ? { trainer: { entropyBonus: 0 } } : {};
+  const { policy, tasks }: { readonly policy?: unknown; readonly tasks?: unknown } = file;
+  return {
+    // No server tells the entropy's gradient.
+    ...(isObject(policy) && policy['kind'] === 'vlm' ? { trainer: { entropyBonus: 0 } } : {}),
+    // A browser is larger than the programs of the other images.
+    ...(isObject(tasks) && tasks['suite'] === 'miniwob'
+      ? { desktops: { image: 'web', memoryMb: 1024, pids: 512 } }
+      : {}),
+  };
 }
 
 /** Far beyond any run file; parsing as much holds up the event loop for some ms. */

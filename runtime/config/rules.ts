@@ -55,6 +55,19 @@ const needs: readonly Rule[] = [
     remedy: 'Set it to the folder that holds the task files.',
   },
   {
+    key: 'tasks.dir',
+    broken: (c) => c.tasks.suite === 'miniwob' && !c.tasks.dir,
+    what: 'required because tasks.suite is "miniwob", which is not part of DART Studio',
+    remedy:
+      'Set it to a checkout of Farama-Foundation/miniwob-plusplus, or to the folder its wheel (PyPI: miniwob) is unpacked to.',
+  },
+  {
+    key: 'desktops.image',
+    broken: (c) => c.tasks.suite === 'miniwob' && c.desktops.image !== 'web',
+    what: 'the pages of MiniWoB++ need a browser, which the image "web" keeps open',
+    remedy: 'Set desktops.image to "web", or leave it out.',
+  },
+  {
     key: 'curation.pool.from',
     broken: (c) => c.curation.pool.from.length > 0 && !c.curation.pool.enabled,
     what: 'the pool is off',

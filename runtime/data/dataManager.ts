@@ -17,7 +17,7 @@ import { corrupted, measured } from './corrupted.js';
 import { Commits, type EventSink } from './commits.js';
 import { GroupCurator } from './groupCurator.js';
 import { PoolKeeper } from './poolKeeper.js';
-import { dataStats, type DataStats } from './dataStats.js';
+import { dataStats, stateCounts, type DataStats, type StateCounts } from './dataStats.js';
 import {
   headOf,
   inLedger,
@@ -30,6 +30,7 @@ import {
 import { openReplayed, recover, releaseOf, type Recovered, type RecoveryReport } from './recover.js';
 import { DataState, type FormedGroup, type OpenBatch } from './state.js';
 import type { PlannerFamily } from './planner.js';
+import { SlowDisk } from './slowDisk.js';
 import { TrajectoryCache } from './trajectoryCache.js';
 import type { DiskRoom } from './store/room.js';
 import type { RunStore, RunMeta, RunStoreOptions } from './store/runStore.js';
@@ -63,6 +64,7 @@ export class DataManager {
   /** Oldest version that may act in a running rollout. */
   readonly #began = new Map<RolloutId, PolicyVersion>();
   readonly #ages: Ages;
+  readonly #disk: SlowDisk;
   /** Rollouts that a person holds; true means for so long that training no longer waits for them. */
   readonly #held = new Map<RolloutId, boolean>();
   /** Orders that begin again, and batches claimed before a crash, of a deterministic run. */
@@ -70,7 +72,6 @@ export class DataManager {
   readonly #reclaim: BatchId[];
   #starved = false;
   #recorded = 0;
-
   private constructor(
     store: RunStore | undefined,
     sink: EventSink,
@@ -85,6 +86,7 @@ export class DataManager {
     this.#config = config;
     this.recovery = r.report;
     this.#commits = new Commits(state, sink);
+    this.#disk = new SlowDisk(store, () => this.#commits.changes.tell());
     this.#trajectories = new TrajectoryCache(state, r.trajectories);
     this.#pool = new PoolKeeper(state, this.#commits, this.#trajectories);
     this.#curator = new GroupCurator(state, config, this.#commits, this.#trajectories);
@@ -170,6 +172,7 @@ export class DataManager {
 
   /** Rollouts that may start now under the staleness bound and `maxConcurrent`; 0 or less = wait for a change. */
   capacity(i: CapacityInfo): number {
+    if (this.#disk.slow) return 0;
     return rolloutCapacity(this.#state, this.#config, i, this.#starved);
   }
 
@@ -394,16 +397,17 @@ export class DataManager {
     await this.#commits.commit([releaseOf(this.#state, this.#openBatch(batch), reason)]);
   }
 
-  /**
-   * Journals anything else: metrics, evaluation points, checkpoints, starts of probes, spans of the lanes, time used,
-   * log lines.
-   */
+  /** Journals anything else: metrics, evaluation points, checkpoints, starts of probes, spans, time used, log lines. */
   async note(e: NoteEvent): Promise<void> {
     await this.#commits.commit([e.type === 'metrics' ? { ...e, values: measured(e.values) } : e]);
   }
 
   stats(): DataStats {
     return dataStats(this.#state);
+  }
+  /** The part of `stats` that costs the same however long the run and its list of families is. */
+  counts(): StateCounts {
+    return stateCounts(this.#state);
   }
 
   async close(reason = 'closed'): Promise<void> {

@@ -235,6 +235,14 @@ export type JournalEvent =
       /** The lesson that made them, as `metrics` would say it; version 0.1 wrote a `metrics` record after this one. */
       readonly learned?: Pick<EventOf<'metrics'>, 'source' | 'values'>;
     }
+  /** Screens that nothing else shows, of trajectories whose records stay; `rollouts` have lost theirs. */
+  | {
+      readonly type: 'frames.removed';
+      readonly rollouts: readonly RolloutId[];
+      readonly frames: number;
+      readonly bytes: number;
+      readonly why: 'age' | 'size';
+    }
   /** Work of a desktop, replica or the trainer, for the utilisation lanes. */
   | ({ readonly type: 'spans' } & LaneSpans)
   | {
@@ -258,6 +266,7 @@ export type NoteEvent = EventOf<
   | 'run.time'
   | 'run.closed'
   | 'rates.seeded'
+  | 'frames.removed'
 >;
 
 export const headOf = (t: Trajectory): TrajectoryHead => ({

@@ -135,7 +135,21 @@ export interface VerifierReport {
     readonly expected: string;
     readonly found: string;
     readonly score: number;
+    /** Absent in records of version 0.1. */
+    readonly judge?: Judge;
   }[];
+}
+
+/** What computed a check. */
+export interface Judge {
+  /** `DART Studio`, or the evaluators of OSWorld that judged: `desktop-env`, `OSWorld`. */
+  readonly name: string;
+  /** Of a checkout its commit. */
+  readonly version: string;
+  /** How long it took, with looking at the desktop. */
+  readonly ms: number;
+  /** What it read of the desktop, by path. */
+  readonly files: readonly string[];
 }
 
 /** Where a trajectory can come from: `Provenance` says what each of them knows. */

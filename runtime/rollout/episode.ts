@@ -4,14 +4,14 @@
  * invalid answers in a row has failed (runtime/rollout/README.md#outcomes): failure, reward 0, not verified.
  */
 import type { FrameRef, Outcome, RunError, Step, Trajectory } from '../domain/index.js';
-import { toRunError } from '../domain/index.js';
+import { isEncoded, toRunError } from '../domain/index.js';
 import type { Desktop, Lease } from '../cluster/types.js';
 import type { PolicySession } from '../policy/types.js';
 import { cancelled } from './clock.js';
 import { DesktopGuard } from './desktopGuard.js';
 import { timeLimit } from './timeLimit.js';
 import type { TurnsContext, TurnsEnd } from './turns.js';
-import { Turns } from './turns.js';
+import { look, Turns } from './turns.js';
 import type { EpisodeDeps, EpisodeRequest, EpisodeResult } from './types.js';
 
 type Scene = Omit<TurnsContext, 'policy' | 'steps'>;
@@ -40,10 +40,12 @@ export async function runEpisode(deps: EpisodeDeps, lease: Lease, r: EpisodeRequ
     verifyMs = 0;
   let last: FrameRef | undefined;
   let outcome: Outcome, error: RunError | undefined;
+  let instruction = task.instruction;
   try {
     if (limit.signal.aborted) throw cancelled('The rollout');
     setupMs = await setUp(scene);
-    session = openSession(scene);
+    instruction = deps.tasks.instruction?.(task, lease.desktop) ?? instruction;
+    session = openSession(scene, instruction);
     const end = await new Turns({ ...scene, policy: session, steps }).run();
     // A terminal action changes nothing, so its screen is the last one. After the step cap there is one more screen to
     // take.
@@ -67,7 +69,7 @@ export async function runEpisode(deps: EpisodeDeps, lease: Lease, r: EpisodeRequ
     id: order.rollout,
     task: task.id,
     family: order.family,
-    instruction: task.instruction,
+    instruction,
     group: r.provenance.kind === 'rollout' ? order.group : undefined,
     provenance: r.provenance,
     steps,
@@ -91,18 +93,18 @@ async function setUp({ deps, request: r, desktop, limit, guard }: Scene): Promis
   return deps.clock.now() - t0;
 }
 
-const openSession = ({ deps, request: r, desktop }: Scene): PolicySession =>
+const openSession = ({ deps, request: r, desktop }: Scene, instruction: string): PolicySession =>
   deps.policy.open({
     rollout: r.order.rollout,
-    instruction: r.task.instruction,
+    instruction,
     screen: desktop.screen,
     sampling: r.sampling,
   });
 
 async function lastScreen({ deps, desktop, guard }: Scene): Promise<FrameRef> {
-  const frame = await guard.call(desktop.observe(), 'observe');
+  const frame = await guard.call(look(deps, desktop), 'observe');
   const ref = await guard.free(deps.frames.put(frame), 'Storing a frame');
-  desktop.recycle?.(frame);
+  if (!isEncoded(frame)) desktop.recycle?.(frame);
   return ref;
 }
 

@@ -2,8 +2,8 @@
  * The turns of one episode: observe, decide, perform, settle, until the policy ends it or its cap is used up. A person
  * who steers acts between the policy's turns; the cap counts only the policy's turns.
  */
-import type { Action, Frame, FrameRef, RejectedAnswer, Step, StepTimings } from '../domain/index.js';
-import { StudioError, ignoreFailure, isTerminal, orUndefined } from '../domain/index.js';
+import type { Action, FrameRef, RejectedAnswer, Screenshot, Step, StepTimings } from '../domain/index.js';
+import { StudioError, ignoreFailure, isEncoded, isTerminal, orUndefined } from '../domain/index.js';
 import type { Desktop } from '../cluster/types.js';
 import type { Decision, InvalidAnswer, PolicySession } from '../policy/types.js';
 import { abortable } from './clock.js';
@@ -32,7 +32,7 @@ export interface TurnsContext {
 
 /** A screen that is being stored, and the ms it took to capture. */
 interface Observation {
-  readonly frame: Frame;
+  readonly frame: Screenshot;
   readonly stored: Promise<FrameRef>;
   readonly ms: number;
 }
@@ -96,7 +96,7 @@ export class Turns {
     const { deps, request: r, desktop, guard } = this.#c;
     const t0 = deps.clock.now();
     r.onPhase('observe');
-    const frame = await guard.call(desktop.observe(), 'observe');
+    const frame = await guard.call(look(deps, desktop), 'observe');
     const ms = deps.clock.now() - t0;
     // Storing the screen runs while the policy decides and acts; the step is complete when all have finished.
     const stored = deps.frames.put(frame);
@@ -111,7 +111,7 @@ export class Turns {
     const decided = await decideOrInvalid(policy, frame, limit.signal);
     // Nothing reads the frame once it is decided on and stored, so the desktop may reuse its memory.
     void orUndefined(stored, 'a frame that was not stored is left to the garbage collector').then((ref) => {
-      if (ref !== undefined) desktop.recycle?.(frame);
+      if (ref !== undefined && !isEncoded(frame)) desktop.recycle?.(frame);
     });
     return decided;
   }
@@ -145,8 +145,16 @@ export class Turns {
       settled = await guard.rest(desktop, deps);
       perform += t2 - t1;
       settle += deps.clock.now() - t2;
+      if (await this.#over()) return { perform, settle, settled, ended: true };
     }
     return { perform, settle, settled, ended: false };
+  }
+
+  /** Whether the task has ended by itself. */
+  async #over(): Promise<boolean> {
+    const { deps, request: r, desktop, guard, limit } = this.#c;
+    if (!deps.tasks.over) return false;
+    return guard.free(deps.tasks.over(r.task, desktop, limit.signal), 'Asking whether the task has ended');
   }
 
   async #complete(
@@ -183,6 +191,10 @@ export class Turns {
   }
 }
 
+/** The present screen as the policy takes it. */
+export const look = ({ policy }: Pick<EpisodeDeps, 'policy'>, desktop: Desktop): Promise<Screenshot> =>
+  policy.takesEncoded && desktop.screenshot ? desktop.screenshot() : desktop.observe();
+
 /** A decision, or the error of the last invalid answer; the invalid answers before it. */
 interface Decided {
   readonly decided: Decision | StudioError;
@@ -195,7 +207,7 @@ interface Decided {
  * Asks once more after an invalid answer, because a sampled answer may be invalid by chance. The second time the error
  * is the result. The first answer was sampled too: it is recorded.
  */
-async function decideOrInvalid(policy: PolicySession, frame: Frame, signal: AbortSignal): Promise<Decided> {
+async function decideOrInvalid(policy: PolicySession, frame: Screenshot, signal: AbortSignal): Promise<Decided> {
   const rejected: RejectedAnswer[] = [],
     rejectedLabels: (readonly string[])[] = [];
   for (;;) {

@@ -40,6 +40,7 @@ export async function readingLessons(r: RunParts): Promise<void> {
     pool,
     image: r.config.desktops.image,
     words,
+    withheld: r.tasks.withheld,
     count: w.screens,
     seed: r.config.seed,
     parallel: Math.min(DRAWING_DESKTOPS, r.config.desktops.count),

@@ -32,6 +32,7 @@ import { joinPools, readPools, type PoolIntake } from './poolSources.js';
 import { RolloutRecorder } from './recorder.js';
 import { Reinforcement } from './reinforcement.js';
 import type { Progress, SoundCheckpoint } from './resume.js';
+import { Retention } from './retention.js';
 import { earlierPart, saveStart, startWeights, type StartWeights } from './startWeights.js';
 import { RunLog } from './runLog.js';
 import { RunState } from './runState.js';
@@ -49,6 +50,8 @@ export interface TrainRunOptions {
   readonly signal: AbortSignal;
   /** Aborted as well: end without waiting for running rollouts. */
   readonly now?: AbortSignal;
+  /** Trajectories that people worked on, of which `store.keep` removes nothing. */
+  readonly annotated?: () => Promise<ReadonlySet<string>>;
 }
 export interface TrainResult {
   readonly points: readonly EvalPoint[];
@@ -113,6 +116,7 @@ export class TrainingRun {
   readonly #monitor: RunMonitor;
   readonly #pauses: Pauses;
   readonly #reinforcement = new Reinforcement();
+  readonly #retention: Retention;
   /** Ends the current phase: for the budget, for a person, for a fault. */
   readonly #ending = new AbortController();
   #engine: Engine | undefined;
@@ -132,11 +136,12 @@ export class TrainingRun {
       clock: systemClock,
       elapsedMs: progress.elapsedMs,
       counts: () => {
-        const s = data.stats();
-        return { rollouts: s.ledger.generated, updates: s.batches };
+        const { ledger, batches } = data.counts();
+        return { rollouts: ledger.generated, updates: batches };
       },
     });
     this.#log = new RunLog(o.reporter, data, () => this.#ending.abort());
+    this.#retention = new Retention(o.config, data, this.#log, o.annotated);
     this.#pauses = new Pauses((paused) => {
       for (const part of [this.#budget, this.#evaluations, this.#scheduler]) part?.[paused ? 'pause' : 'resume']();
     }, this.#log);
@@ -154,10 +159,14 @@ export class TrainingRun {
   async run(): Promise<TrainResult> {
     let failure: unknown;
     const stopWatching = this.#watchEnd(),
-      offRoom = this.data.room.onChange((full) => this.#pauses.diskFull(full, this.#state));
+      offRoom = this.data.room.onChange((full) => {
+        this.#pauses.diskFull(full, this.#state);
+        if (full) void this.#retention.look();
+      });
     const ticker = setInterval(() => this.#tick(), STATUS_MS);
     try {
       if (this.#o.resume) this.#noteResumed();
+      this.#retention.start();
       const parts = await unlessOverdue('the start', this.#open(), this.#o),
         evaluations = (this.#evaluations = new Evaluations(parts, this.#schedule));
       await this.#phase('the first evaluation', () => evaluations.untrained());
@@ -186,7 +195,7 @@ export class TrainingRun {
       points: this.#schedule.points,
       version: this.#state.version,
       stopped: this.#o.signal.aborted ? 'signal' : 'budget',
-      rollouts: this.data.stats().ledger.generated,
+      rollouts: this.data.counts().ledger.generated,
     };
   }
 
@@ -376,6 +385,7 @@ export class TrainingRun {
       for (const ending of [
         () => this.#scheduler?.stop({ graceMs }),
         () => this.#reinforcement.close(),
+        () => this.#retention.close(),
         () =>
           orUndefined(this.#monitor.noteProgress(this.#state.version), 'a journal that refuses is reported by close()'),
       ])

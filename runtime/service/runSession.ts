@@ -12,6 +12,7 @@ import { locateModel } from '../run/backends/ownEngine.js';
 import { locatePools } from '../run/poolSources.js';
 import { newRunId, startedWith } from '../run/runFolders.js';
 import type { HeldRollout } from '../run/runAccess.js';
+import { annotatedRollouts } from '../queries/annotated.js';
 import { openRun, type TrainingRun } from '../run/trainRun.js';
 
 export interface SessionPlan {
@@ -87,7 +88,14 @@ export class RunSession {
       },
       end: () => undefined,
     };
-    const training = await openRun({ ...plan, entry: o.entry, reporter, signal: stop.signal, now: now.signal });
+    const training = await openRun({
+      ...plan,
+      entry: o.entry,
+      reporter,
+      signal: stop.signal,
+      now: now.signal,
+      annotated: () => annotatedRollouts(plan.dir),
+    });
     const session = new RunSession(plan, training, stop, now, o);
     for (const note of plan.notes ?? []) o.note(note);
     return session;

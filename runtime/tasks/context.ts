@@ -25,6 +25,8 @@ export interface TaskContext {
   /** What was prepared on this desktop since its set-up began. */
   readonly stateOf: Map<'pyautogui', true>;
   readonly settings: TaskSettings;
+  /** Paths that getters have read, for the check that is made. */
+  readonly looked?: Set<string>;
   /** While the task is judged; undefined during set-up. */
   readonly verdict?: VerdictDesktop;
 }

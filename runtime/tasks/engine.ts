@@ -5,6 +5,7 @@ import type { AssetStore } from './assets.js';
 import { noAssets } from './assets.js';
 import type { TaskContext, TaskSettings } from './context.js';
 import { sleep } from './context.js';
+import type { Evaluators } from './bridge/evaluators.js';
 import { judge } from './judge.js';
 import type { MetricRunner } from './metrics/job.js';
 import { assetNeeds, engineNeeds, needsOf } from './needs.js';
@@ -15,6 +16,8 @@ import { VerdictDesktop } from './verdict.js';
 export interface TaskEngineOptions {
   /** Where metrics run. Without it nothing can be verified: enough for check() and set-up. */
   readonly metrics?: MetricRunner;
+  /** OSWorld's own evaluators, for getters and metrics that are not ours; default none. */
+  readonly evaluators?: Evaluators | undefined;
   /** Local files that tasks download; default none. */
   readonly assets?: AssetStore;
   /** What the desktops' image offers. Without it check() covers only types and assets: enough for set-up and verify. */
@@ -61,7 +64,7 @@ class OsworldTaskEngine implements TaskEngine {
 
   check(task: Task): string[] {
     const { image } = this.#o;
-    return image ? needsOf(task, this.#assets, image) : this.#needs(task).sort();
+    return image ? needsOf(task, this.#assets, image, this.#o.evaluators) : this.#needs(task).sort();
   }
 
   async setup(task: Task, desktop: Desktop, signal: AbortSignal): Promise<void> {
@@ -99,13 +102,13 @@ class OsworldTaskEngine implements TaskEngine {
     signal: AbortSignal,
   ): ReturnType<TaskEngine['verify']> {
     this.#requireSupport(task);
-    const { metrics } = this.#o;
+    const { metrics, evaluators } = this.#o;
     if (!metrics) throw new Error('this task engine was made without workers for its metrics');
     const verdict = new VerdictDesktop(desktop, this.#settings.now),
       ctx = { ...this.#context(task, desktop, signal), verdict };
     ctx.stateOf.clear(); // what set-up put into the desktop may no longer be what it was
     try {
-      return await judge(task, ctx, lastAction, metrics);
+      return await judge(task, ctx, lastAction, { metrics, evaluators });
     } catch (e) {
       throw fault(e, 'task.verify', `The verifier of ${task.id} failed`, signal);
     } finally {
@@ -129,7 +132,7 @@ class OsworldTaskEngine implements TaskEngine {
   }
 
   #needs(task: Task): string[] {
-    return [...engineNeeds(task), ...assetNeeds(task, this.#assets)];
+    return [...engineNeeds(task, this.#o.evaluators), ...assetNeeds(task, this.#assets)];
   }
   #requireSupport(task: Task): void {
     const needs = this.#needs(task);

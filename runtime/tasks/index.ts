@@ -1,10 +1,14 @@
 export { noAssets, openAssets, uuid5, type AssetStore } from './assets.js';
-export { checkFolder, formatCheck, type CheckOptions } from './check.js';
+export { checkFolder, formatCheck, readFolder, type CheckOptions } from './check.js';
 export { createTaskEngine, type TaskEngineOptions } from './engine.js';
+export { downloadsOf, fetchAssets, type FetchOptions, type FetchReport } from './fetch.js';
 export { openFolder, type FolderSource, type FolderSourceOptions } from './folderSource.js';
 export { type MetricRunner } from './metrics/job.js';
 export { metricWorkers } from './metrics/metricPool.js';
 export { EVALUATION_SPLITS, openTasks, type Tasks } from './open.js';
 export { deskSuite } from './suites/desk/index.js';
+export { isMiniwob, MiniwobEngine, MiniwobSource, openPages, type Pages } from './suites/miniwob/index.js';
 export { parseTask } from './taskFile.js';
 export type * from './types.js';
+export { installEvaluators } from './bridge/environment.js';
+export { openEvaluators, type Evaluators } from './bridge/evaluators.js';

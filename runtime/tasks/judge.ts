@@ -1,4 +1,6 @@
-import type { Action, Outcome, VerifierReport } from '../domain/index.js';
+import type { Action, Judge, Outcome, VerifierReport } from '../domain/index.js';
+import { checkedGetter, judgeBridged, type Bridged, type Given } from './bridge/judge.js';
+import type { Evaluators } from './bridge/evaluators.js';
 import { checkName, subject } from './checkName.js';
 import type { TaskContext } from './context.js';
 import { checkCancelled } from './context.js';
@@ -7,12 +9,19 @@ import type { GetterConfig } from './getters/types.js';
 import { getters } from './getters/index.js';
 import { pack } from './metrics/job.js';
 import type { MetricRunner } from './metrics/job.js';
+import { hasGetter, isNative } from './needs.js';
+import { OURSELVES } from './judgeName.js';
 import { runSteps } from './setup/index.js';
 import { Spoiled } from './spoiled.js';
 import type { Task } from './types.js';
 import type { Value } from './values.js';
 import { isDict } from './values.js';
 
+/** What computes checks: our own metrics, and OSWorld's evaluators for what we lack, where they are installed. */
+export interface Judges {
+  readonly metrics: MetricRunner;
+  readonly evaluators?: Evaluators | undefined;
+}
 export type Judged = Extract<Outcome, { kind: 'success' | 'failure' }>;
 type Check = VerifierReport['checks'][number];
 
@@ -26,7 +35,7 @@ export async function judge(
   task: Task,
   ctx: TaskContext,
   lastAction: Action | undefined,
-  metrics: MetricRunner,
+  judges: Judges,
 ): Promise<Judged> {
   const e = task.evaluator;
   try {
@@ -51,11 +60,11 @@ export async function judge(
   }
   const checks: Check[] = [];
   if (typeof e.func === 'string') {
-    const check = await one(ctx, metrics, e.func, e.result, e.expected, e.options);
+    const check = await one(ctx, judges, e.func, e.result, e.expected, e.options);
     return outcome(check.score, [check]);
   }
   for (const [i, func] of e.func.entries()) {
-    const check = await one(ctx, metrics, func, at(e.result, i), at(e.expected, i), at(e.options, i));
+    const check = await one(ctx, judges, func, at(e.result, i), at(e.expected, i), at(e.options, i));
     checks.push(check);
     if (e.conj === 'or' ? check.score === 1 : check.score === 0) return outcome(check.score, checks);
   }
@@ -77,40 +86,95 @@ const OF_THE_TASK = new Set(['rule', 'cloud_file']);
 
 /** One metric on what its getters find. A missing result file scores 0, and so does one that cannot be judged. */
 async function one(
-  ctx: TaskContext,
-  metrics: MetricRunner,
+  task: TaskContext,
+  judges: Judges,
   func: string,
   result: unknown,
   expected: unknown,
   options: unknown,
 ): Promise<Check> {
-  const name = checkName(func, result);
-  let found: Value, want: Value | undefined;
+  const began = performance.now(),
+    looked = new Set<string>(),
+    ctx = { ...task, looked },
+    rules = isDict(options) ? options : {},
+    name = checkName(func, result);
+  let by: Omit<Judge, 'ms' | 'files'> = OURSELVES,
+    found: Pick<Check, 'expected' | 'found' | 'score'>;
   try {
-    found = (await get(ctx, result)) ?? null;
+    if (isNative(func, rules) && hasGetter(result) && hasGetter(expected))
+      found = await natively(ctx, judges.metrics, func, result, expected, rules);
+    else {
+      if (!judges.evaluators) throw new Error(`${func} needs OSWorld's evaluators, which are not installed`);
+      const { judge, ...bridged } = await bridge(ctx, judges.evaluators, func, result, expected, rules);
+      found = bridged;
+      by = { name: judge.name, version: judge.version };
+      for (const f of judge.files) looked.add(f);
+    }
   } catch (e) {
     if (!(e instanceof MissingFile || e instanceof Spoiled)) throw e;
-    return { ...name, expected: subject(expected), found: e.message, score: 0 };
+    found = { expected: subject(expected), found: e.message, score: 0 };
   }
-  try {
-    want = await get(ctx, expected);
-  } catch (e) {
-    if (!(e instanceof Spoiled)) throw e;
-    return { ...name, expected: subject(expected), found: e.message, score: 0 };
-  }
+  const { name: who, version } = by;
+  return {
+    ...name,
+    ...found,
+    judge: { name: who, version, ms: performance.now() - began, files: [...looked].slice(0, 100) },
+  };
+}
+
+async function natively(
+  ctx: TaskContext,
+  metrics: MetricRunner,
+  func: string,
+  result: unknown,
+  expected: unknown,
+  options: Readonly<Record<string, unknown>>,
+): Promise<Pick<Check, 'expected' | 'found' | 'score'>> {
+  const found = (await get(ctx, result)) ?? null,
+    want = await goldOf(ctx, expected);
   checkCancelled(ctx.signal);
   const done = await metrics.run(
     {
       func,
       result: pack(found, func),
       expected: want === undefined ? undefined : pack(want, func),
-      options: isDict(options) ? options : {},
+      options,
       desktopGold: isDict(expected) && !OF_THE_TASK.has(String(expected['type'])),
     },
     ctx.signal,
   );
   if ('fault' in done) throw new Error(`${func}: ${done.fault}`);
-  return { ...name, ...done };
+  return done;
+}
+
+/** By OSWorld's evaluators; getters that we have are ours all the same. */
+async function bridge(
+  ctx: TaskContext,
+  evaluators: Evaluators,
+  func: string,
+  result: unknown,
+  expected: unknown,
+  options: Readonly<Record<string, unknown>>,
+): Promise<Bridged> {
+  const given = async (config: unknown, gold: boolean): Promise<Given | undefined> => {
+    if (isDict(config) && !hasGetter(config)) return { getter: checkedGetter(config) };
+    const value = gold ? await goldOf(ctx, config) : await get(ctx, config);
+    return value === undefined ? undefined : { value };
+  };
+  const found = (await given(result, false)) ?? { value: null },
+    want = await given(expected, true);
+  checkCancelled(ctx.signal);
+  return judgeBridged(evaluators, ctx, func, found, want, options);
+}
+
+/** What is expected; a file of the desktop that should be there and is not is no fault of ours. */
+async function goldOf(ctx: TaskContext, expected: unknown): Promise<Value | undefined> {
+  try {
+    return await get(ctx, expected);
+  } catch (e) {
+    if (e instanceof MissingFile) throw new Error(e.message, { cause: e });
+    throw e;
+  }
 }
 
 /** Null and {} mean "no getter here". */

@@ -1,8 +1,10 @@
 import type { ImageContents } from '../domain/index.js';
 import type { AssetStore } from './assets.js';
+import type { Evaluators } from './bridge/evaluators.js';
 import { baseName } from './context.js';
 import { getters } from './getters/index.js';
 import { INFEASIBLE, metrics } from './metrics/index.js';
+import { EMPTY_HISTORY } from './setup/chrome.js';
 import { openersOf } from './setup/openers.js';
 import { isSetupType, setupParameters } from './taskFile.js';
 import type { SetupStep, Task } from './types.js';
@@ -14,8 +16,8 @@ import { isDict, truthy } from './values.js';
  * `[option]` one of their options), `asset:URL`, `app:NAME`, `program:NAME`, `shortcut:KEYS` (not in the image),
  * `network`. Empty = runnable.
  */
-export function needsOf(task: Task, assets: AssetStore, image: ImageContents): string[] {
-  const needs = new Set<string>([...engineNeeds(task), ...assetNeeds(task, assets)]);
+export function needsOf(task: Task, assets: AssetStore, image: ImageContents, evaluators?: Offers): string[] {
+  const needs = new Set<string>([...engineNeeds(task, evaluators), ...assetNeeds(task, assets)]);
   const steps = stepsOf(task);
   for (const a of task.relatedApps) {
     const app = normalApp(a);
@@ -34,44 +36,66 @@ export function needsOf(task: Task, assets: AssetStore, image: ImageContents): s
   return [...needs].sort();
 }
 
-/** The part no image can supply: types this engine does not have. */
-export function engineNeeds(task: Task): string[] {
+/** What OSWorld's own evaluators, where they are installed, can judge. */
+export type Offers = Pick<Evaluators, 'getters' | 'metrics'>;
+
+/** Whether a metric is ours; YAML is not. */
+export const isNative = (func: string, options: Readonly<Record<string, unknown>>): boolean =>
+  Object.hasOwn(metrics, func) && !(func === 'check_json' && truthy(options['is_yaml']));
+/** Whether a getter is ours; null and {} mean "no getter here". */
+export const hasGetter = (config: unknown): boolean =>
+  !isDict(config) || Object.keys(config).length === 0 || Object.hasOwn(getters, String(config['type']));
+
+/** The part no image can supply: types that neither this engine nor the evaluators have. */
+export function engineNeeds(task: Task, evaluators?: Offers): string[] {
   const needs: string[] = stepsOf(task)
     .filter((s) => !isSetupType(s.type))
     .map((s) => `setup:${s.type}`);
   needs.push(
     ...getterConfigs(task)
-      .map((g) => String(g['type']))
-      .filter((t) => !Object.hasOwn(getters, t))
-      .map((t) => `getter:${t}`),
+      .filter((g) => !hasGetter(g) && !evaluators?.getters.has(String(g['type'])))
+      .map((g) => `getter:${String(g['type'])}`),
   );
-  const funcs = [task.evaluator.func].flat() as string[],
-    options = [task.evaluator.options].flat();
-  funcs.forEach((f, i) => {
-    if (f === INFEASIBLE ? funcs.length > 1 : !Object.hasOwn(metrics, f)) needs.push(`metric:${f}`);
-    const o = options[i];
-    if (f === 'check_json' && isDict(o) && truthy(o['is_yaml'])) needs.push('metric:check_json[is_yaml]');
+  const { func, result, expected } = task.evaluator,
+    at = (v: unknown, i: number): unknown => (Array.isArray(v) ? v[i] : v);
+  ([func].flat() as string[]).forEach((f, i, all) => {
+    const o = at(task.evaluator.options, i),
+      options = isDict(o) ? o : {};
+    if (f === INFEASIBLE) {
+      if (all.length > 1) needs.push(`metric:${f}`);
+      return;
+    }
+    if (evaluators?.metrics.has(f)) return;
+    if (!isNative(f, options)) needs.push(Object.hasOwn(metrics, f) ? 'metric:check_json[is_yaml]' : `metric:${f}`);
+    else if (evaluators && !(hasGetter(at(result, i)) && hasGetter(at(expected, i)))) needs.push(`metric:${f}`);
   });
   return [...new Set(needs)].sort();
 }
 
 /** Downloads and gold files that the assets folder lacks. */
-export function assetNeeds(task: Task, assets: AssetStore): string[] {
-  const needs: string[] = [];
-  const want = (url: string, name: string): void => {
-    if (!assets.has(url, { name, task: task.id })) needs.push(`asset:${url}`);
-  };
+export const assetNeeds = (task: Task, assets: AssetStore): string[] => [
+  ...new Set(
+    assetsOf(task)
+      .filter(({ url, name }) => !assets.has(url, { name, task: task.id }))
+      .map(({ url }) => `asset:${url}`),
+  ),
+];
+
+/** What a task downloads: files for its set-up and gold files, each with the name that the task gives it. */
+export function assetsOf(task: Task): { readonly url: string; readonly name: string }[] {
+  const found: { url: string; name: string }[] = [];
   for (const s of stepsOf(task)) {
     const files = s.type === 'download' ? (setupParameters.download.safeParse(s.parameters).data?.files ?? []) : [];
-    for (const f of files) want(f.url, baseName(f.path));
+    for (const f of files) found.push({ url: f.url, name: baseName(f.path) });
+    if (s.type === 'update_browse_history') found.push({ url: EMPTY_HISTORY, name: 'history_empty.sqlite' });
   }
   for (const g of getterConfigs(task)) {
     if (g['type'] !== 'cloud_file') continue;
     const urls = [g['path']].flat().map(String),
       names = [g['dest']].flat().map(String);
-    urls.forEach((u, i) => want(u, names[i] ?? baseName(u)));
+    urls.forEach((url, i) => found.push({ url, name: names[i] ?? baseName(url) }));
   }
-  return [...new Set(needs)];
+  return found;
 }
 
 export const stepsOf = (task: Task): readonly SetupStep[] => [...task.config, ...(task.evaluator.postconfig ?? [])];

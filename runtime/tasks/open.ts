@@ -1,6 +1,7 @@
 import type { RunConfig } from '../config/index.js';
 import { StudioError, id, type FamilyId, type ImageContents, type ProcessEntry, type TaskId } from '../domain/index.js';
 import { openAssets } from './assets.js';
+import { openEvaluators } from './bridge/evaluators.js';
 import { createTaskEngine, type TaskEngineOptions } from './engine.js';
 import { openFolder } from './folderSource.js';
 import { metricWorkers } from './metrics/metricPool.js';
@@ -9,9 +10,11 @@ import {
   probeSeed,
   quickstartFamilies,
   trainSeed,
+  withheld,
   type DeskSuite,
   type Holdout,
 } from './suites/desk/index.js';
+import { MiniwobEngine, MiniwobSource, openPages } from './suites/miniwob/index.js';
 import type { OracleSource, TaskEngine, TaskSource } from './types.js';
 
 /** A family that the planner draws from. */
@@ -46,6 +49,8 @@ export interface Tasks {
   readonly probesOf: (split: EvaluationSplit, n: number) => readonly Probe[];
   /** Seeds of demonstrations, in order; they are training seeds. */
   readonly demoSeeds: readonly number[];
+  /** Whether a text has something that is held out: reading lessons show none of it. */
+  readonly withheld: (text: string) => boolean;
 }
 
 /**
@@ -55,9 +60,16 @@ export interface Tasks {
  */
 export async function openTasks(c: RunConfig, image: ImageContents, entry?: ProcessEntry): Promise<Tasks> {
   const options = { image, metrics: entry && metricWorkers(entry) };
-  return c.tasks.suite === 'desk' ? deskTasks(c, options) : folderTasks(c, options);
+  switch (c.tasks.suite) {
+    case 'desk':
+      return deskTasks(c, options);
+    case 'folder':
+      return folderTasks(c, { ...options, evaluators: await openEvaluators() });
+    case 'miniwob':
+      return miniwobTasks(c);
+  }
 }
-type EngineParts = Pick<TaskEngineOptions, 'metrics'> & { readonly image: ImageContents };
+type EngineParts = Pick<TaskEngineOptions, 'metrics' | 'evaluators'> & { readonly image: ImageContents };
 
 function deskTasks(c: RunConfig, parts: EngineParts): Tasks {
   const source = deskSuite({ screen: c.desktops.screen });
@@ -88,6 +100,7 @@ function deskTasks(c: RunConfig, parts: EngineParts): Tasks {
     taskOf: (f, seed) => id<TaskId>(`${f}#${seed}`),
     probes: (n) => inTurn(ids, n, (k) => probeSeed('dev', 'arrangements', k)),
     probesOf: (split, n) => deskProbes(source, ids, split, n),
+    withheld,
   };
 }
 const inTurn = (families: readonly FamilyId[], n: number, seed: (k: number) => number): Probe[] =>
@@ -112,10 +125,45 @@ function deskProbes(source: DeskSuite, trained: readonly FamilyId[], split: Eval
   return inTurn(able, n, (k) => probeSeed('test', holdout, k));
 }
 
+/** Seeds are held out, not words or looks: what a page draws is its own affair. */
+async function miniwobTasks(c: RunConfig): Promise<Tasks> {
+  const pages = await openPages(c.tasks.dir!),
+    source = new MiniwobSource(pages),
+    all = new Set<string>(source.families.map((f) => f.id)),
+    wanted = c.tasks.families?.map((f) => (f.startsWith('miniwob/') ? f : `miniwob/${f}`)) ?? [...all];
+  const unknown = wanted.filter((f) => !all.has(f));
+  if (unknown.length > 0)
+    throw new StudioError(
+      'config.invalid',
+      `tasks.families: ${unknown.join(', ')}: no such page in ${pages.root}`,
+      '`dart-studio tasks check DIR` lists them.',
+    );
+  const ids = wanted.map((f) => id<FamilyId>(f)),
+    seeds = Array.from({ length: c.tasks.trainSeeds }, (_, i) => trainSeed(i));
+  return {
+    source,
+    engine: new MiniwobEngine(pages, (task, said) => {
+      source.said(task, said);
+    }),
+    withheld: () => false,
+    demoSeeds: seeds,
+    families: ids.map((f) => ({ id: f, seeds: { from: trainSeed(0), count: c.tasks.trainSeeds } })),
+    taskOf: (f, seed) => id<TaskId>(`${f}#${seed}`),
+    probes: (n) => inTurn(ids, n, (k) => probeSeed('dev', 'arrangements', k)),
+    probesOf: (split, n) =>
+      split === 'train'
+        ? inTurn(ids, n, trainSeed)
+        : split === 'heldout'
+          ? inTurn(ids, n, (k) => probeSeed('test', 'arrangements', k))
+          : [],
+  };
+}
+
 async function folderTasks(c: RunConfig, parts: EngineParts): Promise<Tasks> {
   const assets = c.tasks.assets ? await openAssets(c.tasks.assets) : undefined;
-  const folder = await openFolder(c.tasks.dir!, { image: parts.image, assets });
-  const engine = createTaskEngine({ ...parts, assets });
+  const folder = await openFolder(c.tasks.dir!, { ...parts, assets });
+  // A `sleep` of a task file is a wait for programs to be done, which can be seen; the file's own time is the bound.
+  const engine = createTaskEngine({ ...parts, assets, settings: { sleepMode: 'settle' } });
   const wanted = c.tasks.families;
   const usable = folder.families.filter(
     (f) =>
@@ -138,6 +186,7 @@ async function folderTasks(c: RunConfig, parts: EngineParts): Promise<Tasks> {
     // A folder has no seeds to hold out: the probe set is the tasks themselves, and evaluations say so.
     probes: (n) => ofFolder(usable, n),
     probesOf: (split, n) => (split === 'train' || split === 'heldout' ? ofFolder(usable, n) : []),
+    withheld: () => false,
   };
 }
 const ofFolder = (usable: readonly { readonly id: FamilyId }[], n: number): Probe[] =>

@@ -29,6 +29,7 @@ const fileName = z
   .string()
   .min(1)
   .refine((s) => !s.includes('/') && s !== '..' && noNul(s), 'must be a plain file name');
+const pageUrl = z.string().min(1).refine(noNul, 'must not contain a NUL character');
 const window = z.object({ window_name: path, strict: flag, by_class: flag });
 const execute = z.object({
   command,
@@ -53,6 +54,21 @@ export const setupParameters = {
   sleep: z.object({ seconds: z.number().min(0) }),
   activate_window: window,
   close_window: window,
+  chrome_open_tabs: z.object({ urls_to_open: z.array(pageUrl) }),
+  chrome_close_tabs: z.object({ urls_to_close: z.array(pageUrl) }),
+  update_browse_history: z.object({
+    history: z.array(z.object({ url: pageUrl, title: z.string(), visit_time_from_now_in_seconds: z.number().min(0) })),
+  }),
+  change_wallpaper: z.object({ path }),
+  execute_with_verification: z.object({
+    command,
+    shell: flag,
+    verification: z
+      .object({ window_exists: z.string().optional(), command_success: z.string().optional() })
+      .default({}),
+    max_wait_time: z.number().min(0).default(10),
+    check_interval: z.number().min(0).default(1),
+  }),
 } as const;
 export type SetupType = keyof typeof setupParameters;
 export type SetupParameters<T extends SetupType> = z.infer<(typeof setupParameters)[T]>;

@@ -48,6 +48,10 @@ export interface TaskSource {
 export interface TaskEngine {
   check(task: Task): readonly string[];
   setup(task: Task, desktop: Desktop, signal: AbortSignal): Promise<void>;
+  /** What the task asks for, once it is set up; by default its own instruction. */
+  instruction?(task: Task, desktop: Desktop): string;
+  /** Whether the task has ended by itself: asked after each action, and then the policy is not. By default never. */
+  over?(task: Task, desktop: Desktop, signal: AbortSignal): Promise<boolean>;
   /** `lastAction` decides FAIL semantics; a missing result file is reward 0. */
   verify(
     task: Task,
@@ -74,5 +78,12 @@ export interface CheckRow {
   readonly id: string;
   readonly status: 'runnable' | 'unsupported';
   readonly needs: readonly string[];
+  /**
+   * `here`: as things are; `with`: once what `with` says is done or given; `not`: for the reasons in `why`. Of one that
+   * runs here, `with` says what judges it.
+   */
+  readonly runs: 'here' | 'with' | 'not';
+  readonly with: readonly string[];
+  readonly why: readonly string[];
   readonly error?: RunError;
 }

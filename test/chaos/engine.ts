@@ -59,9 +59,12 @@ export class Engine {
     const args = ['--data-root', 'data', '--exec-root', 'exec', '--pidfile', 'pid'].map((a) =>
       a.startsWith('--') ? a : join(this.#dir, a),
     );
+    // A network of its own: an engine without a bridge removes docker0, which is that of the machine's engine.
     const daemon = spawn(
-      'dockerd',
+      'unshare',
       [
+        '--net',
+        'dockerd',
         ...args,
         '-H',
         this.host,

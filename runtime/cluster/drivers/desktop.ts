@@ -1,4 +1,4 @@
-import type { Action, DesktopId, Frame, Size, ProviderKind } from '../../domain/index.js';
+import type { Action, DesktopId, Frame, Screenshot, Size, ProviderKind } from '../../domain/index.js';
 import { StudioError, toRunError, orUndefined } from '../../domain/index.js';
 import { lost, type AgentClient } from '../agentClient.js';
 import type { AgentState } from '../agentReplies.js';
@@ -28,6 +28,8 @@ export interface Channels {
 }
 export interface ScreenReader {
   read(): Frame | Promise<Frame>;
+  /** See Desktop.screenshot. */
+  readEncoded?(): Promise<Screenshot>;
   close(): void;
 }
 
@@ -88,6 +90,8 @@ export class SandboxDesktop implements Desktop {
   #outOfMemory: number | undefined;
   /** Whether the last action pressed keys. */
   #pressed = false;
+  /** Set where the image keeps a browser open. */
+  browse?: Desktop['browse'];
   /** Not hidden: tests settle on its X connection. */
   session: Session | undefined;
   #gone: StudioError | undefined;
@@ -167,6 +171,10 @@ export class SandboxDesktop implements Desktop {
 
   async observe(): Promise<Frame> {
     return this.#live().screen.read();
+  }
+  async screenshot(): Promise<Screenshot> {
+    const { screen } = this.#live();
+    return screen.readEncoded ? screen.readEncoded() : screen.read();
   }
   recycle(f: Frame): void {
     recycleBuffer(f.data);

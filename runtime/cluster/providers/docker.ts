@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import Docker from 'dockerode';
 import {
+  DEFAULT_IMAGE,
   id,
   ignoreFailure,
   orUndefined,
@@ -11,10 +12,11 @@ import {
 } from '../../domain/index.js';
 import { AgentClient } from '../agentClient.js';
 import { SandboxDesktop, type Channels } from '../drivers/desktop.js';
-import { Relay } from '../drivers/portable.js';
+import { Relay, screenOver } from '../drivers/portable.js';
 import { agentSettler } from '../drivers/portableSettle.js';
 import { X11Client } from '../drivers/x11Client.js';
 import type { OnProgress } from '../imageBuild/recipe.js';
+import { roomFor } from '../images.js';
 import type { Desktop, DesktopProvider, DesktopSpec, ProviderStatus } from '../types.js';
 import { containerOptions, openRelay, OWNER, ROLE } from './dockerContainer.js';
 import { canReach, fastChannels, openAgent } from './dockerFast.js';
@@ -140,7 +142,8 @@ export class DockerProvider implements DesktopProvider {
     }
   }
 
-  async create(spec: DesktopSpec, signal?: AbortSignal): Promise<Desktop> {
+  async create(wanted: DesktopSpec, signal?: AbortSignal): Promise<Desktop> {
+    const spec = await roomFor(this.#o.image ?? DEFAULT_IMAGE, wanted);
     const key = specKey(spec);
     const at = this.#spares.findIndex((s) => s.key === key && !s.desktop.isLost);
     if (at >= 0) {
@@ -348,7 +351,7 @@ async function reachablePid(container: Docker.Container): Promise<number> {
 
 const relayChannels = (relay: Relay, agent: AgentClient): Channels => ({
   openX: async () => X11Client.over(await relay.connect('/tmp/.X11-unix/X0')),
-  openScreen: () => ({ read: () => relay.frame(), close: () => {} }),
+  openScreen: () => screenOver(relay),
   openSettler: (x) => agentSettler(x, agent),
 });
 

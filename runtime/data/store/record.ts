@@ -1,5 +1,5 @@
 import { StudioError } from '../../domain/index.js';
-import { crc32 } from './crc32.js';
+import { crc32 } from '../../files/crc32.js';
 
 /**
  * One journal record on disk:

@@ -5,7 +5,7 @@ import type { Desktop } from '../../cluster/types.js';
 import { argv, runCommand, type CommandOutput } from '../../tasks/command.js';
 import type { TaskContext } from '../../tasks/context.js';
 import { launch } from '../../tasks/setup/commands.js';
-import { windows } from '../../tasks/setup/windows.js';
+import { holds } from '../../tasks/setup/verified.js';
 import { jsonReply, textReply, type Reply, type Request } from '../http.js';
 import { commandBody, jsonBody, pythonBody, scriptBody, verifiedBody } from './body.js';
 import { isLost } from './context.js';
@@ -42,7 +42,7 @@ export class Commands {
     if (!out) return failure('The command cannot be run in this desktop.');
     const seconds = (): number => (performance.now() - began) / 1000;
     for (;;) {
-      if (await verified(ctx, b.verification))
+      if (await holds(ctx, b.verification))
         return jsonReply({
           status: 'success',
           output: out.stdout,
@@ -176,19 +176,4 @@ async function askedPointer(ctx: TaskContext): Promise<Point> {
       'Use an image with xdotool.',
     );
   return point;
-}
-
-async function verified(
-  ctx: TaskContext,
-  v: { readonly window_exists?: string | undefined; readonly command_success?: string | undefined },
-): Promise<boolean> {
-  if (v.window_exists !== undefined) {
-    const wanted = v.window_exists.toLowerCase();
-    if (!(await windows(ctx)).some((w) => w.title.toLowerCase().includes(wanted))) return false;
-  }
-  if (v.command_success !== undefined) {
-    const out = await runCommand(ctx, { command: v.command_success, shell: true });
-    if (out?.code !== 0) return false;
-  }
-  return true;
 }

@@ -1,6 +1,7 @@
 import type { Desktop } from '../../cluster/types.js';
 import { messageOf, type Frame } from '../../domain/index.js';
 import type { TaskContext } from '../../tasks/context.js';
+import { terminalText } from '../../tasks/getters/accessibility.js';
 import { windowSize } from '../../tasks/getters/system.js';
 import { activateWindow, closeWindow } from '../../tasks/setup/windows.js';
 import { jsonReply, textReply, type Reply, type Request } from '../http.js';
@@ -112,26 +113,3 @@ function windowOf(r: Request): { window_name: string; strict: boolean; by_class:
   const b = jsonBody(r, windowBody);
   return { window_name: b.window_name, strict: flag(b.strict), by_class: flag(b.by_class) };
 }
-
-/** The text of a gnome-terminal, which is what OSWorld reads; null where there is none. Clients also ask it to see whether the desktop is up. */
-async function terminalText(ctx: TaskContext): Promise<string | null> {
-  const r = await ctx.desktop.exec(
-    ['/bin/sh', '-c', 'pgrep -f gnome-terminal-server >/dev/null && python3 -c "$1"', 'sh', TERMINAL],
-    {
-      timeoutMs: 15_000,
-      signal: ctx.signal,
-    },
-  );
-  return r.code === 0 && !r.timedOut && r.stdout.length > 0 ? r.stdout.toString('utf8').trimEnd() : null;
-}
-const TERMINAL = `
-import sys, pyatspi
-for app in pyatspi.Registry.getDesktop(0):
-    if app is not None and app.name == 'gnome-terminal-server':
-        for frame in app:
-            if frame is not None and frame.getState().contains(pyatspi.STATE_ACTIVE):
-                found = pyatspi.findDescendant(frame, lambda n: n.getRoleName() == 'terminal' and n.getState().contains(pyatspi.STATE_SHOWING))
-                if found is not None:
-                    t = found.queryText()
-                    sys.stdout.write(t.getText(0, min(t.characterCount, 200000)))
-`;

@@ -30,7 +30,18 @@ const actionSchema = actionSchemaOf({
 });
 const reportSchema = z.object({
   checks: z
-    .array(z.object({ what: words, detail: words.optional(), expected: words, found: words, score: z.number() }))
+    .array(
+      z.object({
+        what: words,
+        detail: words.optional(),
+        expected: words,
+        found: words,
+        score: z.number(),
+        judge: z
+          .object({ name: words, version: words, ms: z.number().min(0).max(1e9), files: z.array(words).max(1000) })
+          .optional(),
+      }),
+    )
     .max(1000),
 });
 

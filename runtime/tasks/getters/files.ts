@@ -16,6 +16,7 @@ export class TooLarge extends Spoiled {}
 const ABSENT = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'EACCES', 'ELOOP', 'ENAMETOOLONG']);
 
 export async function readDesktopFile(ctx: TaskContext, path: string): Promise<Buffer | null> {
+  ctx.looked?.add(desktopPath(path));
   try {
     return await ctx.desktop.readFile(desktopPath(path));
   } catch (e) {

@@ -64,6 +64,7 @@ const MAX_LISTING = 4 * 1024 * 1024;
 /** OSWorld's tree {type, name, children}; null when the folder is not there. Names in byte order. */
 export const listDirectory: Getter = async (ctx, c) => {
   const path = desktopPath(String(c['path']));
+  ctx.looked?.add(path);
   const r = await look(
     ctx,
     [

@@ -58,9 +58,12 @@ export async function launch(ctx: TaskContext, p: SetupParameters<'launch'>): Pr
   ctx.launched.set(pid, { what: describe({ command }), shell: truthy(p.shell) });
 }
 
+/** A program that waits for this long or less is not done: what follows a sleep relies on what it waits for. */
+const SLEEP_HORIZON_MS = 500;
+
 /** The file's own wait, capped; in `settle` mode only until the desktop is idle. */
 export async function pause(ctx: TaskContext, p: SetupParameters<'sleep'>): Promise<void> {
   const ms = Math.min(p.seconds * 1000, ctx.settings.sleepCapMs);
-  if (ctx.settings.sleepMode === 'settle') await ctx.desktop.settle({ maxMs: ms });
+  if (ctx.settings.sleepMode === 'settle') await ctx.desktop.settle({ maxMs: ms, horizonMs: SLEEP_HORIZON_MS });
   else await ctx.settings.sleep(ms, ctx.signal);
 }

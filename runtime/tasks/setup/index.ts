@@ -5,8 +5,10 @@ import { Spoiled } from '../spoiled.js';
 import type { SetupParameters, SetupType } from '../taskFile.js';
 import { isSetupType, setupParameters } from '../taskFile.js';
 import type { SetupStep } from '../types.js';
+import { changeWallpaper, closeTabs, openTabs, updateHistory } from './chrome.js';
 import { execute, launch, pause } from './commands.js';
 import { download, open } from './files.js';
+import { executeVerified } from './verified.js';
 import { activateWindow, closeWindow } from './windows.js';
 
 const steps: { readonly [T in SetupType]: (ctx: TaskContext, p: SetupParameters<T>) => Promise<void> } = {
@@ -18,9 +20,15 @@ const steps: { readonly [T in SetupType]: (ctx: TaskContext, p: SetupParameters<
   sleep: pause,
   activate_window: activateWindow,
   close_window: closeWindow,
+  chrome_open_tabs: openTabs,
+  chrome_close_tabs: closeTabs,
+  update_browse_history: updateHistory,
+  change_wallpaper: changeWallpaper,
+  execute_with_verification: executeVerified,
 };
 
-const COMMANDS = new Set(['execute', 'command']);
+/** Steps that say for themselves whether they act; those of the browser ask it as the verifier. */
+const COMMANDS = new Set(['execute', 'command', 'execute_with_verification', 'chrome_open_tabs', 'chrome_close_tabs']);
 
 /**
  * Run config[] or postconfig[] in order. Rejects with what went wrong, naming the step; the engine gives it its kind.

@@ -212,6 +212,21 @@ describe('episode', () => {
     expect(r.abouts.map((a) => a?.rejectedLabels)).toEqual([undefined, [['Hmm']]]);
   });
 
+  it('a task that ends by itself ends the episode before the policy is asked again', async () => {
+    let asked = 0;
+    const r = await play([[click], [click, click], [click], [done]], { tasks: { over: () => ++asked === 2 } });
+    expect(r.t.outcome).toMatchObject({ kind: 'success', truncated: false });
+    // The second of two actions of a step is not performed either.
+    expect([r.desktop.performed.length, r.t.steps.length, asked]).toEqual([2, 2, 2]);
+    expect(r.tasks.verified).toEqual([click]);
+  });
+
+  it('an instruction that is known only once the task is set up is what the policy is told and what is recorded', async () => {
+    const r = await play([[done]], { tasks: { instruction: 'Click on the "Yes" button.' } });
+    expect(r.t.instruction).toBe('Click on the "Yes" button.');
+    expect(r.policy.opened[0]).toMatchObject({ instruction: 'Click on the "Yes" button.' });
+  });
+
   it("two answers in a row that are not actions are the policy's failure, with the answer kept for training", async () => {
     const r = await play([[click], invalid, invalid]);
     expect(r.t.outcome).toMatchObject({ kind: 'failure', reward: 0, truncated: false });

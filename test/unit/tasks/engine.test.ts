@@ -46,6 +46,12 @@ describe('evaluate', () => {
         expected: '{"include":["yes"]}',
         found: expect.stringContaining('yes') as string,
         score: 1,
+        judge: {
+          name: 'DART Studio',
+          version: '0.0.0',
+          ms: expect.any(Number) as number,
+          files: ['/home/user/a.txt'],
+        },
       },
     ]);
   });
@@ -447,9 +453,9 @@ describe('unsupported', () => {
       result: [text(), { type: 'bookmarks' }],
       expected: [{ type: 'cloud_file', path: 'https://x.org/g.xlsx', dest: 'g.xlsx' }, rule({ expected: 1 })],
     },
-    [{ type: 'chrome_open_tabs', parameters: { urls_to_open: [] } }],
+    [{ type: 'tidy_desktop', parameters: {} }],
   );
-  const needs = ['setup:chrome_open_tabs', 'getter:bookmarks', 'metric:compare_table', 'asset:https://x.org/g.xlsx'];
+  const needs = ['setup:tidy_desktop', 'getter:bookmarks', 'metric:compare_table', 'asset:https://x.org/g.xlsx'];
   it('is an error that lists what is needed, and nothing is run', async () => {
     const d = new FakeDesktop();
     for (const p of [

@@ -164,8 +164,6 @@ describe("OSWorld's own task files", () => {
       'getter:open_tabs_info',
       'metric:is_expected_tabs',
       'program:socat',
-      'setup:chrome_close_tabs',
-      'setup:chrome_open_tabs',
     ]);
     expect(
       needs

@@ -1,0 +1,305 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { StudioError, ignoreFailure, messageOf } from '../../domain/index.js';
+import { evaluatorFault, type EvaluatorPlace } from './environment.js';
+import { workerCommand } from './sandbox.js';
+
+/** What a metric is given: a value, in which `{$file: name}` is a file of the job, or a getter of the evaluators. */
+export type Source = { readonly value: unknown } | { readonly getter: Readonly<Record<string, unknown>> };
+export interface BridgeJob {
+  readonly func: string;
+  readonly result: Source;
+  readonly expected: Source | undefined;
+  readonly options: Readonly<Record<string, unknown>>;
+  /** OSWorld's cache folder: gold files, what was saved, what other getters fetched; by plain names. */
+  readonly files: ReadonlyMap<string, Buffer>;
+}
+/** What an evaluator asks of the desktop. What this rejects with is what the job rejects with. */
+export type Answer = (name: string, what: Readonly<Record<string, unknown>>) => Promise<unknown>;
+export type Stage = 'result' | 'expected' | 'metric';
+export type BridgeEnd =
+  | {
+      readonly kind: 'done';
+      readonly score: number;
+      readonly found: string;
+      readonly expected: string;
+      /** Paths in the desktop that the evaluator read by itself. */
+      readonly files: readonly string[];
+    }
+  /** The evaluator raised: by itself no fault of ours. */
+  | { readonly kind: 'raised'; readonly stage: Stage; readonly type: string; readonly text: string }
+  | { readonly kind: 'timeout'; readonly stage: Stage };
+/** What evaluators there are: names of getters and metrics, and packages that are not installed. */
+export interface Ready {
+  readonly getters: readonly string[];
+  readonly metrics: readonly string[];
+  readonly absent: readonly string[];
+}
+
+export interface WorkerPoolOptions {
+  readonly workers?: number;
+  /** Longest time of one evaluation, ms, from when a worker begins with it. */
+  readonly limitMs?: number;
+  /** A worker that has been idle this long, ms, ends. */
+  readonly idleMs?: number;
+}
+const DEFAULTS: Required<WorkerPoolOptions> = { workers: 2, limitMs: 90_000, idleMs: 120_000 };
+/** It imports for 1.5 to 6 s on an idle machine. */
+const START_MS = 90_000;
+/** Metrics that execute what the policy left behind: only inside a sandbox. */
+const EXECUTES = new Set(['check_python_file_by_test_suite', 'check_gnome_favorite_apps']);
+/** The last words of a worker that ended, characters. */
+const TAIL = 2000;
+
+interface Worker {
+  readonly child: ChildProcess;
+  readonly jobs: string;
+  readonly sandboxed: boolean;
+  readonly ready: Promise<Ready>;
+  /** Each line that it prints while it has a job; `undefined` when it ended. */
+  heard: ((line: string | undefined) => void) | undefined;
+  stderr: string;
+  idle: NodeJS.Timeout | undefined;
+  ended: boolean;
+}
+
+/**
+ * Python processes that judge with OSWorld's evaluators, one job each at a time. One that does not end in time is
+ * killed, and another takes its place. They are started when they are needed and do not keep this process alive.
+ */
+export class EvaluatorWorkers {
+  readonly place: EvaluatorPlace;
+  readonly #o: Required<WorkerPoolOptions>;
+  readonly #all = new Set<Worker>();
+  readonly #free: Worker[] = [];
+  readonly #waiting: (() => void)[] = [];
+  #starting = 0;
+
+  constructor(place: EvaluatorPlace, o: WorkerPoolOptions = {}) {
+    this.place = place;
+    this.#o = { ...DEFAULTS, ...o };
+  }
+
+  /** What these evaluators offer. Rejects with `task.verify` when they cannot be started. */
+  async offers(): Promise<Ready> {
+    const w = await this.#take(new AbortController().signal);
+    this.#give(w);
+    return w.ready;
+  }
+
+  /**
+   * One metric with its getters. Rejects with what `answer` rejected with, with `task.verify` for any other fault of
+   * ours, and with the signal's reason.
+   */
+  async run(job: BridgeJob, answer: Answer, signal: AbortSignal): Promise<BridgeEnd> {
+    const w = await this.#take(signal);
+    if (!w.sandboxed && EXECUTES.has(job.func)) {
+      this.#give(w);
+      throw evaluatorFault(`run the file that is judged (${job.func}), which is done only inside bubblewrap`);
+    }
+    const cache = await mkdtemp(join(w.jobs, 'job-'));
+    try {
+      for (const [name, data] of job.files) await writeFile(join(cache, plainName(name)), data);
+      return await this.#judge(w, job, cache, answer, signal);
+    } finally {
+      this.#give(w);
+      ignoreFailure(rm(cache, { recursive: true, force: true }), 'a temporary folder, which the worker may have left');
+    }
+  }
+
+  async #judge(w: Worker, job: BridgeJob, cache: string, answer: Answer, signal: AbortSignal): Promise<BridgeEnd> {
+    let stage: Stage = 'result',
+      timer: NodeJS.Timeout | undefined,
+      stop = (): void => undefined;
+    const { func, result, expected, options } = job;
+    try {
+      return await new Promise<BridgeEnd>((done, failed) => {
+        let failure: unknown;
+        timer = setTimeout(() => {
+          this.#end(w);
+          done({ kind: 'timeout', stage });
+        }, this.#o.limitMs);
+        stop = (): void => {
+          this.#end(w);
+          failed(signal.reason as Error);
+        };
+        signal.addEventListener('abort', stop, { once: true });
+        const say = (m: unknown): void => void w.child.stdin!.write(`${JSON.stringify(m)}\n`);
+        const asked = async (m: Readonly<Record<string, unknown>>): Promise<void> => {
+          try {
+            say({ answer: (await answer(String(m['ask']), m)) ?? null });
+          } catch (e) {
+            failure ??= e;
+            say({ fault: messageOf(e) });
+          }
+        };
+        w.heard = (line): void => {
+          if (line === undefined)
+            return failed(failure ?? evaluatorFault(`ended while they judged ${func} (${lastWords(w)})`));
+          const m = parse(line);
+          if (m === undefined) return failed(evaluatorFault(`gave no answer that can be read on ${func}`));
+          if ('ask' in m) return void asked(m);
+          if (typeof m['stage'] === 'string') {
+            stage = m['stage'] as Stage;
+            return;
+          }
+          if (failure !== undefined) return failed(failure);
+          const faults = m['faults'] as readonly string[] | undefined;
+          if (faults && faults.length > 0) return failed(evaluatorFault(`cannot judge ${func}: ${faults[0]}`));
+          done(endOf(m));
+        };
+        say({ job: { func, result, expected, options, cache } });
+      });
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', stop);
+      w.heard = undefined;
+    }
+  }
+
+  async #take(signal: AbortSignal): Promise<Worker> {
+    for (;;) {
+      signal.throwIfAborted();
+      const w = this.#free.pop();
+      if (w) {
+        clearTimeout(w.idle);
+        w.child.ref();
+        return w;
+      }
+      if (this.#all.size + this.#starting < this.#o.workers) return this.#start();
+      await new Promise<void>((resolve) => {
+        this.#waiting.push(resolve);
+        signal.addEventListener('abort', () => resolve(), { once: true });
+      });
+    }
+  }
+
+  /** A worker that is done: for whoever waits, or to rest. */
+  #give(w: Worker): void {
+    if (!w.ended) {
+      w.child.unref();
+      w.idle = setTimeout(() => this.#end(w), this.#o.idleMs).unref();
+      this.#free.push(w);
+    }
+    this.#waiting.shift()?.();
+  }
+
+  async #start(): Promise<Worker> {
+    this.#starting++;
+    try {
+      const jobs = await mkdtemp(join(tmpdir(), 'dart-studio-judge-'));
+      await mkdir(jobs, { recursive: true });
+      const { file, args, env, sandboxed } = await workerCommand(this.place, jobs),
+        child = spawn(file, args, { stdio: ['pipe', 'pipe', 'pipe'], env });
+      const w: Worker = {
+        child,
+        jobs,
+        sandboxed,
+        ready: this.#readiness(child, () => w),
+        heard: undefined,
+        stderr: '',
+        idle: undefined,
+        ended: false,
+      };
+      this.#all.add(w);
+      await w.ready;
+      for (const s of [child.stdin, child.stdout, child.stderr]) (s as { unref?: () => void } | null)?.unref?.();
+      return w;
+    } finally {
+      this.#starting--;
+    }
+  }
+
+  /** Listens to a new worker; resolves when it has imported its evaluators. */
+  #readiness(child: ChildProcess, worker: () => Worker): Promise<Ready> {
+    const ready = new Promise<Ready>((resolve, reject) => {
+      const timer = setTimeout(() => {
+        reject(evaluatorFault(`did not start within ${START_MS / 1000} s`));
+        this.#end(worker());
+      }, START_MS);
+      const ended = (why: string): void => {
+        clearTimeout(timer);
+        const w = worker();
+        reject(evaluatorFault(`do not start (${why})`));
+        this.#end(w);
+        w.heard?.(undefined);
+      };
+      child.stdin!.on('error', () => undefined); // its end says so
+      child.stderr!.on('data', (d: Buffer) => {
+        const w = worker();
+        w.stderr = (w.stderr + d.toString()).slice(-TAIL);
+      });
+      child.once('error', (e) => ended(messageOf(e)));
+      child.once('close', () => ended(lastWords(worker())));
+      createInterface({ input: child.stdout! }).on('line', (line) => {
+        const m = parse(line);
+        if (m && 'ready' in m) {
+          clearTimeout(timer);
+          resolve(m['ready'] as Ready);
+        } else if (m && 'broken' in m) {
+          worker().stderr = String(m['broken']);
+        } else worker().heard?.(line);
+      });
+    });
+    ignoreFailure(ready, 'whoever takes the worker is told');
+    return ready;
+  }
+
+  #end(w: Worker): void {
+    if (w.ended) return;
+    w.ended = true;
+    clearTimeout(w.idle);
+    this.#all.delete(w);
+    const at = this.#free.indexOf(w);
+    if (at >= 0) this.#free.splice(at, 1);
+    w.child.kill('SIGKILL');
+    ignoreFailure(rm(w.jobs, { recursive: true, force: true }), 'temporary files of a worker that was killed');
+  }
+
+  /** Ends all workers. */
+  close(): void {
+    for (const w of [...this.#all]) this.#end(w);
+  }
+}
+
+const lastWords = (w: Worker): string => w.stderr.trim().split('\n').at(-1)?.slice(0, 300) || 'without a word';
+
+function parse(line: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const v: unknown = JSON.parse(line);
+    return typeof v === 'object' && v !== null ? (v as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function endOf(m: Readonly<Record<string, unknown>>): BridgeEnd {
+  if ('done' in m) {
+    const d = m['done'] as { score: number; found: string; expected: string };
+    return { kind: 'done', ...d, files: (m['files'] as string[] | undefined) ?? [] };
+  }
+  const r = m['raised'] as { stage: Stage; type: string; text: string };
+  return { kind: 'raised', stage: r.stage, type: r.type, text: r.text };
+}
+
+/** A name without folders: what a task file says is no path of this machine. */
+function plainName(name: string): string {
+  if (name !== '' && !/[/\\\0]/.test(name) && name !== '.' && name !== '..') return name;
+  throw new StudioError(
+    'task.verify',
+    `The evaluator would save a file as ${name}, which is no plain file name.`,
+    'Correct "dest" in the task file.',
+  );
+}
+
+const pools = new Map<string, EvaluatorWorkers>();
+/** The workers of this process for these evaluators. */
+export function evaluatorWorkers(place: EvaluatorPlace, o: WorkerPoolOptions = {}): EvaluatorWorkers {
+  const key = JSON.stringify([place, o]);
+  let pool = pools.get(key);
+  if (!pool) pools.set(key, (pool = new EvaluatorWorkers(place, o)));
+  return pool;
+}

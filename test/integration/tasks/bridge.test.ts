@@ -1,0 +1,155 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { StudioError } from '../../../runtime/domain/index.js';
+import { evaluatorsAt, type Evaluators } from '../../../runtime/tasks/bridge/evaluators.js';
+import { EvaluatorWorkers } from '../../../runtime/tasks/bridge/workers.js';
+import { createTaskEngine } from '../../../runtime/tasks/index.js';
+import { FakeDesktop, never, taskOf } from '../../helpers/tasks/fakeDesktop.js';
+import { localMetrics } from '../../helpers/tasks/localMetrics.js';
+
+/**
+ * The bridge to Python evaluators, with evaluators of the test that fail in all the ways OSWorld's do: no package is
+ * needed.
+ */
+const place = {
+  python: execFileSync('python3', ['-c', 'import sys; print(sys.executable)']).toString().trim(),
+  checkout: resolve('test/fixtures/tasks/evaluators'),
+  name: 'OSWorld',
+  version: 'of the test',
+};
+const file = (path = '/home/user/a.txt', dest = 'a.txt'): unknown => ({ type: 'vm_file', path, dest });
+const gold = { type: 'vm_file', path: '/home/user/gold.txt', dest: 'gold.txt' };
+let evaluators: Evaluators;
+const pools: EvaluatorWorkers[] = [];
+beforeAll(async () => {
+  evaluators = await evaluatorsAt(place);
+});
+afterEach(() => {
+  for (const p of pools.splice(0)) p.close();
+});
+afterAll(() => {
+  (evaluators.workers as EvaluatorWorkers).close();
+});
+const engineWith = (e: Evaluators): ReturnType<typeof createTaskEngine> =>
+  createTaskEngine({ metrics: localMetrics, evaluators: e });
+const judge = (func: string, result: unknown, expected: unknown, d: FakeDesktop, e = evaluators) =>
+  engineWith(e).verify(taskOf({ func, result, expected }), d, { type: 'finished' }, never);
+async function fault(p: Promise<unknown>): Promise<StudioError> {
+  const e = await p.then(
+    () => undefined,
+    (x: unknown) => x,
+  );
+  expect(e).toBeInstanceOf(StudioError);
+  return e as StudioError;
+}
+const desktop = (files: Record<string, string | Buffer> = {}): FakeDesktop =>
+  new FakeDesktop(() => ({ stdout: 'out\n' }), { '/home/user/gold.txt': 'yes', ...files });
+
+describe('verdicts', () => {
+  it('scores what was found, and says who judged, for how long and what was read', async () => {
+    const good = await judge('same_file', file(), gold, desktop({ '/home/user/a.txt': 'yes' }));
+    expect(good).toMatchObject({ kind: 'success', reward: 1 });
+    expect(good.report!.checks[0]!.judge).toEqual({
+      name: 'OSWorld',
+      version: 'of the test',
+      ms: expect.any(Number) as number,
+      files: ['/home/user/a.txt', '/home/user/gold.txt'],
+    });
+    expect((await judge('same_file', file(), gold, desktop({ '/home/user/a.txt': 'no' }))).reward).toBe(0);
+    expect((await judge('same_file', file(), gold, desktop())).reward).toBe(0);
+  });
+  it('getters of the evaluators ask the desktop through us', async () => {
+    const d = desktop({ '/home/user/w': 'hello' });
+    const rule = (rules: unknown): unknown => ({ type: 'rule', rules });
+    const words = await judge('same', { type: 'words', path: '/home/user/w' }, rule('hello'), d);
+    expect(words.reward).toBe(1);
+    expect(words.report!.checks[0]!.judge!.files).toEqual(['/home/user/w']);
+    expect((await judge('same', { type: 'output', command: ['x'] }, rule('out\n'), d)).reward).toBe(1);
+    d.answer = (argv) => (argv[0] === 'python3' ? { stdout: '{"answer": null}' } : undefined);
+    expect((await judge('same', { type: 'tabs' }, rule([]), d)).reward).toBe(1);
+    d.answer = () => ({ stdout: '{"answer": [{"id": "1", "type": "page", "title": "", "url": "https://x/"}]}' });
+    expect((await judge('same', { type: 'tabs' }, rule(['https://x/']), d)).reward).toBe(1);
+  });
+  it('what the policy left behind is 0 where the gold file is judged well in its place', async () => {
+    const o = await judge('same_file', file(), gold, desktop({ '/home/user/a.txt': Buffer.from([0xff, 0xfe]) }));
+    expect(o).toMatchObject({ kind: 'failure', reward: 0 });
+    expect(o.report!.checks[0]!.found).toMatch(/UnicodeDecodeError/);
+    const rule = { type: 'rule', rules: { number: 7 } };
+    expect((await judge('strict_rule', { type: 'words', path: '/home/user/w' }, rule, desktop())).reward).toBe(0);
+    expect((await judge('same', { type: 'careless', path: '/nowhere' }, rule, desktop())).reward).toBe(0);
+  });
+});
+
+describe('a fault on our side is an error, whatever the evaluator makes of it', () => {
+  const there = (): FakeDesktop => desktop({ '/home/user/a.txt': 'yes' });
+  it.each([
+    ['broken', /raised TypeError: it never works/],
+    ['similar', /skimage is not installed/],
+    ['needs_module', /a_package_nobody_has/],
+    ['calls_home', /asks the network/],
+    ['dies', /ended while they judged/],
+    ['nothing', /gave no number/],
+  ])('%s', async (func, words) => {
+    const e = await fault(judge(func, file(), gold, there()));
+    expect(e.kind).toBe('task.verify');
+    expect(e.message).toMatch(words);
+    // Others are judged as before.
+    expect((await judge('same_file', file(), gold, there())).reward).toBe(1);
+  });
+  it('a desktop that is lost stays lost; one that fails to answer is a fault', async () => {
+    const lost = desktop({ '/home/user/w': 'x' });
+    lost.readFile = () => Promise.reject(new StudioError('desktop.lost', 'It is gone.', 'It is replaced.'));
+    const rule = { type: 'rule', rules: '' };
+    expect((await fault(judge('same', { type: 'words', path: '/home/user/w' }, rule, lost))).kind).toBe('desktop.lost');
+    const deaf = desktop();
+    deaf.readFile = () => Promise.reject(new Error('no answer'));
+    const e = await fault(judge('same', { type: 'words', path: '/home/user/w' }, rule, deaf));
+    expect(e.kind).toBe('task.verify');
+    expect(e.message).toMatch(/no answer/);
+  });
+  it('the live web is not asked', async () => {
+    const e = await fault(
+      judge('same', { type: 'page', url: 'https://example.org/' }, { type: 'rule', rules: '' }, desktop()),
+    );
+    expect(e.message).toMatch(/example\.org/);
+  });
+});
+
+describe('deadlines', () => {
+  it('a metric that hangs on the candidate is killed: 0 where the gold file ends, an error where it does not', async () => {
+    const workers = new EvaluatorWorkers(place, { limitMs: 700, workers: 1 });
+    pools.push(workers);
+    const quick = { ...evaluators, workers };
+    const hung = await judge('hangs_on', file(), gold, desktop({ '/home/user/a.txt': 'hang' }), quick);
+    expect(hung).toMatchObject({ kind: 'failure', reward: 0 });
+    const both = desktop({ '/home/user/a.txt': 'hang', '/home/user/gold.txt': 'hang' });
+    expect((await fault(judge('hangs_on', file(), gold, both, quick))).kind).toBe('task.verify');
+    expect((await judge('same_file', file(), gold, desktop({ '/home/user/a.txt': 'yes' }), quick)).reward).toBe(1);
+  });
+  it('a cancelled verdict ends the evaluation', async () => {
+    const abort = new AbortController(),
+      d = desktop({ '/home/user/a.txt': 'hang' });
+    const verdict = engineWith(evaluators).verify(
+      taskOf({ func: 'hangs_on', result: file(), expected: gold }),
+      d,
+      { type: 'finished' },
+      abort.signal,
+    );
+    setTimeout(() => abort.abort(), 300);
+    expect((await fault(verdict)).kind).toBe('cancelled');
+  });
+});
+
+describe('the cage', () => {
+  it('nothing of this machine can be written', async () => {
+    const o = await judge('writes_outside', file(), gold, desktop({ '/home/user/a.txt': 'yes' }));
+    expect(o.reward).toBe(1);
+    expect(existsSync('/usr/dart-studio-was-here')).toBe(false);
+  });
+  it('a file is saved under a plain name', async () => {
+    const e = await fault(judge('same', { type: 'words', path: '/x', dest: '../x' }, gold, desktop()));
+    expect(e.message).toMatch(/no plain file name/);
+  });
+});

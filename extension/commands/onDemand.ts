@@ -12,6 +12,7 @@ import { poolCommands } from './pool.js';
 import { recordCommands } from './record.js';
 import { runCommands } from './runs.js';
 import { tableCommands } from './table.js';
+import { runLabelCommands } from './runLabels.js';
 import { runtimeCommands } from './runtime.js';
 import { startCommands } from './startTraining.js';
 import { trainingCommands } from './training.js';
@@ -27,6 +28,7 @@ export const actionsOf = (s: StudioContext): Actions => ({
   ...runCommands(s),
   ...trajectoryCommands(s),
   ...tableCommands(s),
+  ...runLabelCommands(s),
   ...desktopCommands(s),
   ...recordCommands(s),
   ...annotateCommands(s),

@@ -3,6 +3,7 @@
  * the runtime leaves beside it what it came to. Nothing in them is trusted. No `vscode`.
  */
 import { basename, join } from 'node:path';
+import { labelled, labelName, runLabelOf, type RunLabel } from '../../runtime/protocol/runLabel.js';
 import { summaryName } from '../../runtime/protocol/version.js';
 import type { EvalPoint, RunState, RunSummary } from '../../runtime/protocol/types.js';
 
@@ -45,10 +46,12 @@ async function savedRun(dir: string, files: RunFiles): Promise<ListedRun | undef
       createdAt: number(meta['createdAt']) ?? 0,
       ...(number(config['seed']) === undefined ? {} : { seed: number(config['seed'])! }),
     };
-  if (!s) return { ...base, state: 'stopped', rollouts: 0, version: 0, evals: [], unread: true };
+  const label = parsedLabel(await files.read(join(dir, labelName)));
+  if (!s)
+    return labelled<ListedRun>({ ...base, state: 'stopped', rollouts: 0, version: 0, evals: [], unread: true }, label);
   const evals = Array.isArray(s['evals']) ? s['evals'].filter((x): x is number => number(x) !== undefined) : [],
     lastEval = evalOf(s['lastEval']);
-  return {
+  const run: ListedRun = {
     ...base,
     state: stateOf(s['state']),
     rollouts: number(s['rollouts']) ?? 0,
@@ -57,7 +60,11 @@ async function savedRun(dir: string, files: RunFiles): Promise<ListedRun | undef
     ...(lastEval ? { lastEval } : {}),
     ...(s['collection'] === true ? { collection: true } : {}),
   };
+  return labelled(run, label);
 }
+
+/** What people said of a run, from the text of its file. */
+export const parsedLabel = (json: string | undefined): RunLabel => runLabelOf(objectOf(json));
 
 const over: readonly RunState[] = ['finished', 'stopped', 'failed', 'interrupted'];
 /** A run that was under way when its file was written has no runtime any more: it was interrupted. */

@@ -57,6 +57,7 @@ export class StudioModel implements Ends {
   readonly #desktops = new Map<string, DesktopRow>();
   readonly #ended = new Emitter<RunSummary>();
   #runs: readonly ListedRun[] = [];
+  #archived = false;
   /** The list is that of the folders: no runtime was asked. */
   #fromFolders = false;
   #tasks: readonly TaskRow[] = [];
@@ -134,6 +135,14 @@ export class StudioModel implements Ends {
   /** A run that was active is over. */
   readonly onEnded = (l: (r: RunSummary) => void): (() => void) => this.#ended.on(l);
 
+  /** Whether archived runs are listed. */
+  get archived(): boolean {
+    return this.#archived;
+  }
+  showArchived(on: boolean): void {
+    this.#archived = on;
+    this.#changed.fire('runs');
+  }
   get runs(): readonly ListedRun[] {
     return this.#runs;
   }

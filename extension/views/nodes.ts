@@ -13,6 +13,7 @@ import type { ListedRun } from '../model/savedRuns.js';
 
 export type Node =
   | { readonly kind: 'run'; readonly run: RunPath; readonly summary: ListedRun }
+  | { readonly kind: 'runGroup'; readonly group: string; readonly runs: readonly ListedRun[] }
   | { readonly kind: 'eval'; readonly run: RunPath; readonly point: EvalPoint; readonly index: number }
   | { readonly kind: 'checkpoint'; readonly run: RunPath; readonly version: number; readonly path: string }
   | { readonly kind: 'task'; readonly row: TaskRow }

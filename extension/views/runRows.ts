@@ -90,15 +90,19 @@ export function runRow(
           ? { id: 'history' }
           : runIcons[r.state],
     description: list(
+      r.label?.pinned && t('pinned'),
+      r.label?.archived && t('archived'),
       o.selected && t('selected'),
       o.namesake && startedWords(r),
       successWords(r),
       r.unread ? t('not read') : r.collection ? t('collection') : live,
       r.damage && t('journal damaged'),
+      r.label?.tags?.map((x) => `#${x}`).join(' '),
       spark(r.evals),
     ),
     tooltip: lines(
       `**${plain(r.id)}**`,
+      r.label?.notes && plain(r.label.notes),
       r.unread
         ? t('Its folder does not say what it came to. Open its dashboard to read it.')
         : `${runStateWord(r.state)}${s?.detail ? `: ${plain(s.detail)}` : ''}`,
@@ -135,6 +139,15 @@ const evalLine = (e: EvalPoint): string =>
     percent(e.high),
   );
 
+export const runGroupRow = (group: string, runs: number): Row => ({
+  id: `group ${group}`,
+  label: group,
+  description: runs === 1 ? t('1 run') : t('{0} runs', runs),
+  icon: { id: 'folder' },
+  context: 'runGroup',
+  tooltip: plain(group),
+  spoken: t('Group {0}, {1} runs', group, runs),
+});
 export function evalRow(run: string, e: EvalPoint, i: number): Row {
   const rate = e.episodes > 0 ? percent(e.successes / e.episodes) : '';
   return {

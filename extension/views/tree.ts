@@ -23,7 +23,7 @@ export interface TreeSource {
   children(parent: Node | undefined): readonly Node[];
   row(node: Node): Row;
   /** Needed for `reveal`; absent where the tree is flat. */
-  foldable?(node: Node): boolean;
+  foldable?(node: Node): boolean | 'open';
   command?(node: Node): Command | undefined;
   /** A row with a check box was turned on or off. */
   check?(nodes: readonly Node[], on: boolean): void;
@@ -117,9 +117,14 @@ export class StudioTree implements TreeDataProvider<Node>, Ends {
   }
   getTreeItem(node: Node): TreeItem {
     const r = this.#source.row(node),
+      folds = this.#source.foldable?.(node) ?? false,
       item = new TreeItem(
         r.label,
-        this.#source.foldable?.(node) ? TreeItemCollapsibleState.Collapsed : TreeItemCollapsibleState.None,
+        folds === 'open'
+          ? TreeItemCollapsibleState.Expanded
+          : folds
+            ? TreeItemCollapsibleState.Collapsed
+            : TreeItemCollapsibleState.None,
       );
     item.id = r.id;
     item.description = r.description;

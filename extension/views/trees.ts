@@ -5,12 +5,14 @@ import { commands, views } from '../ids.js';
 import { filterWords, isEmpty, sortWord } from '../model/filter.js';
 import type { ControlSessions } from '../model/controlSessions.js';
 import type { PoolModel } from '../model/poolModel.js';
+import { arranged, isGroup } from '../model/runOrder.js';
+import type { ListedRun } from '../model/savedRuns.js';
 import { isActive, type StudioModel } from '../model/studioModel.js';
 import type { TrajectoryList } from '../model/trajectoryList.js';
 import { t } from '../words.js';
 import type { Node } from './nodes.js';
 import { desktopRow, moreRow, taskRow, trajectoryRow, type Row } from './rows.js';
-import { checkpointRow, evalRow, runRow } from './runRows.js';
+import { checkpointRow, evalRow, runGroupRow, runRow } from './runRows.js';
 import { poolDescription } from './poolRows.js';
 import { poolRow, poolSource } from './poolTree.js';
 import { StudioTree, type TreeSource } from './tree.js';
@@ -109,6 +111,8 @@ const rowOf = (node: Node): Row => {
       return trajectoryRow(node.run, node.row);
     case 'run':
       return runRow(node.summary, { selected: false, now: 0 });
+    case 'runGroup':
+      return runGroupRow(node.group, node.runs.length);
     case 'more':
       return moreRow(0, 0);
     case 'poolCoverage':
@@ -122,7 +126,12 @@ const rowOf = (node: Node): Row => {
 function runsSource(model: StudioModel, now: () => number): TreeSource {
   return {
     children(parent) {
-      if (!parent) return model.runs.map((s): Node => ({ kind: 'run', run: s.run, summary: s }));
+      const nodeOfRun = (s: ListedRun): Node => ({ kind: 'run', run: s.run, summary: s });
+      if (!parent)
+        return arranged(model.runs, model.archived).map((x): Node =>
+          isGroup(x) ? { kind: 'runGroup', group: x.group, runs: x.runs } : nodeOfRun(x),
+        );
+      if (parent.kind === 'runGroup') return parent.runs.map(nodeOfRun);
       const d = model.detail;
       if (parent.kind !== 'run' || d?.summary.run !== parent.run) return [];
       return [
@@ -141,7 +150,7 @@ function runsSource(model: StudioModel, now: () => number): TreeSource {
           })
         : rowOf(n),
     // Evaluations and checkpoints are read for the selected run alone.
-    foldable: (n) => n.kind === 'run' && n.run === model.selected,
+    foldable: (n) => (n.kind === 'runGroup' ? 'open' : n.kind === 'run' && n.run === model.selected),
     command: (n): Command | undefined =>
       n.kind !== 'run'
         ? undefined

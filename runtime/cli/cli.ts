@@ -285,9 +285,14 @@ function runCommands(program: Command, act: Act): void {
   runs
     .command('export')
     .argument('<run>', 'run id or folder')
-    .argument('<file>', 'metrics file: .csv or .json')
-    .description("Export a run's metrics.")
-    .action(act(async (run: string, file: string) => (await import('./runs.js')).exportMetrics(dirOf(), run, file)));
+    .argument('<file>', 'file: .csv or .json; with --what tensorboard a folder')
+    .description("Export a run's metrics or rollouts, or its metrics for TensorBoard.")
+    .option('--what <metrics|rollouts|tensorboard>', 'what to export', 'metrics')
+    .action(
+      act(async (run: string, file: string, o: Options) =>
+        (await import('./runs.js')).exportRun(dirOf(), run, file, String(o['what'])),
+      ),
+    );
   runs
     .command('gc')
     .argument('[run]', 'run id or folder; default: all runs')

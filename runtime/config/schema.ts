@@ -391,6 +391,18 @@ export const RunFileSchema = z.strictObject({
         },
         'Which screens are kept; none = all. Figures and records always stay, and so do screens that people annotated or that may be imitated.',
       ),
+      tensorboard: section(
+        {
+          enabled: flag(false, 'Write event files for TensorBoard while the run goes on.'),
+          dir: z
+            .string()
+            .optional()
+            .describe(
+              'Folder that gets a folder of them for each run; relative to that of the runs. Default: `tensorboard` in the run folder.',
+            ),
+        },
+        'TensorBoard.',
+      ),
     },
     'Where things are kept.',
   ),

@@ -1,3 +1,4 @@
+import { Listeners } from './listeners.js';
 import { StudioError, type RetireReason } from '../domain/index.js';
 import type {
   BatchId,
@@ -53,6 +54,8 @@ export interface DataManagerOptions {
 export class DataManager {
   readonly #store: RunStore | undefined;
   readonly #commits: Commits;
+  /** Told of each of `note` once it is on disk. */
+  readonly noted = new Listeners<NoteEvent>();
   readonly #pool: PoolKeeper;
   readonly #curator: GroupCurator;
   readonly recovery: RecoveryReport;
@@ -399,7 +402,9 @@ export class DataManager {
 
   /** Journals anything else: metrics, evaluation points, checkpoints, starts of probes, spans, time used, log lines. */
   async note(e: NoteEvent): Promise<void> {
-    await this.#commits.commit([e.type === 'metrics' ? { ...e, values: measured(e.values) } : e]);
+    const noted = e.type === 'metrics' ? { ...e, values: measured(e.values) } : e;
+    await this.#commits.commit([noted]);
+    this.noted.tell(noted);
   }
 
   stats(): DataStats {

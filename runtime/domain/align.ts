@@ -139,8 +139,7 @@ export class Alignment {
   }
 
   #textsOf(row: number): { readonly text: string; readonly from: number; readonly to: number }[] {
-    const { cols, classes, scores } = this.#sight,
-      out: { text: string; from: number; to: number }[] = [];
+    const out: { text: string; from: number; to: number }[] = [];
     let text = '',
       from = -1,
       to = -1;
@@ -149,18 +148,34 @@ export class Alignment {
       if (trimmed !== '') out.push({ text: trimmed, from, to });
       text = '';
     };
-    for (let c = 0; c < cols; c++) {
-      const at = (row * cols + c) * classes;
+    for (const { k, col } of this.#charactersOf(row)) {
+      if (k === EDGE || (text !== '' && col - to > REACH)) end();
+      if (k === EDGE || (k === SPACE && text === '')) continue;
+      if (text === '') from = col;
+      text += characterOfClass(k);
+      to = col;
+    }
+    end();
+    return out;
+  }
+
+  /**
+   * The classes of a row's columns that are not blank. A character whose middle lies between two columns may show in
+   * both: of columns beside each other the surer one counts.
+   */
+  #charactersOf(row: number): { readonly k: number; readonly col: number }[] {
+    const { cols, classes, scores } = this.#sight,
+      out: { k: number; col: number; sure: number }[] = [];
+    for (let col = 0; col < cols; col++) {
+      const at = (row * cols + col) * classes;
       let k = BLANK;
       for (let j = 1; j < classes; j++) if (scores[at + j]! > scores[at + k]!) k = j;
       if (k === BLANK) continue;
-      if (k === EDGE || (text !== '' && c - to > REACH)) end();
-      if (k === EDGE || (k === SPACE && text === '')) continue;
-      if (text === '') from = c;
-      text += characterOfClass(k);
-      to = c;
+      const sure = scores[at + k]! - scores[at + BLANK]!,
+        before = out.at(-1);
+      if (before?.col !== col - 1) out.push({ k, col, sure });
+      else if (sure > before.sure) out[out.length - 1] = { k, col, sure };
     }
-    end();
     return out;
   }
 }

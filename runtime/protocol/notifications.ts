@@ -19,6 +19,7 @@ export interface Notifications {
   readonly 'run/changed': { readonly run: T.RunPath; readonly state: T.RunState };
   /** A daemon that has just started went on with a run that was active before, or did not, and why. */
   readonly 'run/recovered': Recovered;
+  'queue/changed': T.QueueView;
   /** Once a second while a run is active, to every client. */
   readonly 'run/status': { readonly run: T.RunPath; readonly status: T.RunStatus; readonly ledger: T.Ledger };
   /**

@@ -134,6 +134,15 @@ export const requests = {
     T.FailuresView
   >(),
 
+  // the queue: runs that begin one after another, with or without a window
+  'queue/list': reads<Empty, T.QueueView>(),
+  /** Each is checked as `run/start` checks it; `config.invalid` queues none of them. */
+  'queue/add': writes<{ readonly runs: readonly T.QueuedRun[] }, T.QueueView>(),
+  'queue/remove': writes<{ readonly id: string }, T.QueueView>(),
+  /** So many places later; negative: sooner. */
+  'queue/move': writes<{ readonly id: string; readonly by: number }, T.QueueView>(),
+  'queue/pause': writes<{ readonly paused: boolean }, T.QueueView>(),
+
   // subscriptions: events since a sequence number without a gap, then live; batches of at most 200
   'events/subscribe': reads<
     {

@@ -26,12 +26,15 @@ export type * from '../domain/annotationView.js';
 export type * from '../domain/control.js';
 export type * from '../domain/desktopImage.js';
 export type * from '../domain/desktopRow.js';
+import type { RunLabel } from './runLabel.js';
 export type { ProviderChoice } from '../domain/provider.js';
 export type * from '../domain/run.js';
 export type * from '../domain/trajectoryView.js';
 export type * from './annotations.js';
 export type * from './control.js';
 export type * from './pool.js';
+export type * from './runLabel.js';
+export type * from './queue.js';
 export type * from './table.js';
 export type * from './divergence.js';
 
@@ -56,6 +59,8 @@ export interface RunSummary {
   /** Found by `run/check`; absent also where nobody checked. */
   readonly damage?: JournalDamage;
   readonly seed?: number;
+  /** What people said of it; `name` is theirs already. */
+  readonly label?: RunLabel;
 }
 
 /** Stretches of a run's journal that cannot be read; what they held is missing everywhere. */

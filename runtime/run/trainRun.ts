@@ -37,6 +37,7 @@ import { earlierPart, saveStart, startWeights, type StartWeights } from './start
 import { RunLog } from './runLog.js';
 import { RunState } from './runState.js';
 import { endsWithin, unlessOverdue } from './stopping.js';
+import { watchBoard } from './tensorBoardWatch.js';
 import { Successes } from './successes.js';
 
 export interface TrainRunOptions {
@@ -159,6 +160,7 @@ export class TrainingRun {
   async run(): Promise<TrainResult> {
     let failure: unknown;
     const stopWatching = this.#watchEnd(),
+      endBoard = watchBoard(this.data, this.#o),
       offRoom = this.data.room.onChange((full) => {
         this.#pauses.diskFull(full, this.#state);
         if (full) void this.#retention.look();
@@ -190,6 +192,7 @@ export class TrainingRun {
       stopWatching();
       offRoom();
       await this.#close(failure, ticker);
+      await endBoard();
     }
     return {
       points: this.#schedule.points,

@@ -13,6 +13,7 @@ import { Handlers } from './params.js';
 import { poolHandlers } from './pool.js';
 import type { Recovered } from '../protocol/activeRuns.js';
 import { recoverRuns } from './recovery.js';
+import { queueHandlers, RunQueue } from './runQueue.js';
 import { runFactHandlers } from './runFacts.js';
 import { runHandlers } from './runs.js';
 import { Studio, type StudioServiceOptions } from './studio.js';
@@ -36,6 +37,8 @@ export function createStudioService(o: StudioServiceOptions): StudioService {
   trajectoryHandlers(handlers, studio, thumbs);
   desktopHandlers(handlers, studio);
   machineHandlers(handlers, studio);
+  const queue = new RunQueue(studio, o.storage ?? o.cacheDir);
+  queueHandlers(handlers, queue);
   poolHandlers(handlers, studio);
   const recovered: Recovered[] = [];
   const annotator = annotationHandlers(handlers, studio);
@@ -61,7 +64,7 @@ export function createStudioService(o: StudioServiceOptions): StudioService {
       return studio.session ? [studio.session.run] : [];
     },
     get busy() {
-      return studio.busy;
+      return studio.busy || queue.busy;
     },
     onIdle: (l) => studio.onIdle(l),
     recovered,
@@ -70,7 +73,7 @@ export function createStudioService(o: StudioServiceOptions): StudioService {
         recovered.push(r);
         studio.log(r.outcome === 'resumed' ? 'info' : 'warn', `Run ${r.id}: ${r.message}`);
         studio.broadcast({ method: 'run/recovered', params: r });
-      }),
+      }).then(() => queue.recover()),
     close: async ({ now, keep }) => {
       // At once, and not when people have let go of their desktops: a run that ends meanwhile is kept, too.
       if (keep) studio.keepActive();

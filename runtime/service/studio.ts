@@ -13,6 +13,8 @@ import { ActiveRuns } from './activeRuns.js';
 import { endOf, ledgerFromIndex, ledgerOf, summaryOf } from '../queries/overview.js';
 import { RunSession, type SessionPlan } from './runSession.js';
 import { RunWriters } from '../human/runWriter.js';
+import { labelled } from '../protocol/runLabel.js';
+import { labelOf } from './runLabels.js';
 import { leaveRunning, leaveSummary } from './summaryFile.js';
 import { JournalDamages } from './journalDamage.js';
 import { cancelled, unlessAborted } from './unlessAborted.js';
@@ -318,7 +320,8 @@ export class Studio {
   async summary(run: RunPath): Promise<RunSummary> {
     const summary = await this.#summary(resolve(run)),
       left = summary.status ? undefined : this.activeRuns.leftBecause(summary.run);
-    return left === undefined ? summary : { ...summary, error: { kind: 'internal', message: left, remedy: '' } };
+    const said = labelled(summary, await labelOf(summary.run));
+    return left === undefined ? said : { ...said, error: { kind: 'internal', message: left, remedy: '' } };
   }
   async #summary(dir: RunPath): Promise<RunSummary> {
     const session = this.session?.run === dir ? this.session : undefined,

@@ -41,7 +41,8 @@ export interface ScreenPatch {
 export type Broadcast =
   | { readonly method: 'run/recovered'; readonly params: Recovered }
   | {
-      readonly method: 'run/changed' | 'desktop/changed' | 'control/changed' | 'annotation/changed' | 'pool/changed';
+      readonly method:
+        'run/changed' | 'queue/changed' | 'desktop/changed' | 'control/changed' | 'annotation/changed' | 'pool/changed';
       readonly params: unknown;
     }
   | {

@@ -1,11 +1,12 @@
-import { createHash } from 'node:crypto';
-import { createReadStream, createWriteStream } from 'node:fs';
+import { webcrypto } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
 import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { StudioError, messageOf, orUndefined } from '../domain/index.js';
 import { pause } from '../domain/pause.js';
+import { readForeign } from '../files/foreignFile.js';
 import { MANIFEST, readManifest, uuid5, type AssetManifest } from './assets.js';
 import type { CheckedTask } from './check.js';
 import { assetsOf } from './needs.js';
@@ -36,7 +37,8 @@ export interface FetchReport {
 }
 
 const TRIES = 3;
-const MAX_BYTES = 2 ** 30;
+/** Larger files are not used by runs. */
+const MAX_BYTES = 512 * 1024 * 1024;
 
 /** Every file that these tasks download, by address, each once. */
 export function downloadsOf(tasks: readonly CheckedTask[]): string[] {
@@ -151,7 +153,7 @@ async function download(from: string, part: string, signal: AbortSignal): Promis
   const bounded = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       bytes += chunk.length;
-      done(bytes > MAX_BYTES ? new Refused('the file is larger than 1 GB') : null, chunk);
+      done(bytes > MAX_BYTES ? new Refused('the file is larger than 512 MB') : null, chunk);
     },
   });
   await pipeline(
@@ -162,8 +164,8 @@ async function download(from: string, part: string, signal: AbortSignal): Promis
   );
 }
 
+/** Off this thread. */
 async function hashOf(file: string): Promise<string> {
-  const h = createHash('sha256');
-  for await (const chunk of createReadStream(file)) h.update(chunk as Buffer);
-  return h.digest('hex');
+  const data = (await readForeign(file, MAX_BYTES)) as Uint8Array<ArrayBuffer>;
+  return Buffer.from(await webcrypto.subtle.digest('SHA-256', data)).toString('hex');
 }

@@ -5,7 +5,8 @@ import { openBrowser, type RealBrowser } from '../helpers/pages/browser.js';
 import { themes, type Answer, type TestPage } from '../helpers/pages/page.js';
 import { PageSession } from '../helpers/pages/session.js';
 import { TableData } from '../helpers/pages/tableData.js';
-import { richPlans } from '../helpers/pages/trajectories.js';
+import { failuresOn, stripOn } from '../helpers/pages/failureData.js';
+import { richPlans, type Plan } from '../helpers/pages/trajectories.js';
 
 const found = await openBrowser();
 if ('why' in found) console.warn(`table page tests skipped: ${found.why}`);
@@ -15,7 +16,7 @@ describe.skipIf('why' in found)('trajectory table', () => {
   const { axe } = found as RealBrowser,
     run = '/runs/demo',
     input: PageInput = { kind: 'table', run };
-  let hashes: string[], data: TableData;
+  let hashes: string[], plans: Plan[], data: TableData;
   const answer: Answer = (method, p) => {
     switch (method) {
       case 'trajectory/columns':
@@ -28,6 +29,10 @@ describe.skipIf('why' in found)('trajectory table', () => {
         };
       case 'frame/thumbnails':
         return { paths: Object.fromEntries((p['hashes'] as string[]).map((x) => [x, session.frames.thumb(x)])) };
+      case 'run/failures':
+        return failuresOn(plans, p['family'] as string | undefined);
+      case 'trajectory/strips':
+        return { strips: (p['rollouts'] as string[]).map((r, i) => stripOn(r, plans, i + 2)) };
       default:
         throw { kind: 'not.found', message: `No ${method}.`, remedy: '' };
     }
@@ -37,7 +42,8 @@ describe.skipIf('why' in found)('trajectory table', () => {
     'table',
     () => ({ input, answer }),
     async (s) => {
-      hashes = (await richPlans(s.frames)).map((x) => x.frame.hash);
+      plans = await richPlans(s.frames);
+      hashes = plans.map((x) => x.frame.hash);
       data = new TableData(1200);
     },
   );
@@ -207,4 +213,76 @@ describe.skipIf('why' in found)('trajectory table', () => {
     await off.page.getByRole('button', { name: 'Start Runtime' }).click();
     await expect.poll(() => off.actions).toEqual([{ action: 'command', command: 'startRuntime' }]);
   });
+
+  it.each(themes)(
+    '%s: failures in clusters with exemplars, and where a task was clicked; nothing that axe finds',
+    async (theme) => {
+      const t = await show({ theme, input: { ...input, view: 'failures' } }),
+        pictures = "[...document.querySelectorAll('.tb-thumb img')].every((i) => i.src && i.complete)";
+      await t.until("document.querySelectorAll('.tb-cluster').length === 3");
+      await t.until(pictures);
+      if (shots) await t.page.screenshot({ path: join(shots, `failures-${theme}.png`) });
+      expect(await t.axe(axe)).toEqual([]);
+      await t.page.locator('vscode-dropdown').click();
+      await t.page.locator('vscode-option', { hasText: 'form-one' }).last().click();
+      await t.until("document.querySelector('.tb-scatter .tb-mark')");
+      await t.until(pictures);
+      if (shots) await t.page.screenshot({ path: join(shots, `scatter-${theme}.png`) });
+      expect(await t.axe(axe)).toEqual([]);
+    },
+  );
+
+  it('a cluster says what most did, and opens an exemplar, a comparison, and its list', async () => {
+    const t = await show({ input: { ...input, view: 'failures' } });
+    await t.until("document.querySelectorAll('.tb-cluster').length === 3");
+    expect(await t.page.locator('.tb-cluster h2').allInnerTexts()).toEqual([
+      '38 typed without clicking first',
+      '12 clicked 38 px below the right place',
+      '5 ran into the step cap before clicking',
+    ]);
+    const first = t.page.locator('.tb-cluster').first();
+    await first.locator('.tb-exemplar').first().click();
+    await first.getByRole('button', { name: 'Compare' }).click();
+    await expect
+      .poll(() => t.actions)
+      .toEqual([
+        { action: 'openTrajectory', run, rollout: 'r-000061', step: 0 },
+        { action: 'compare', run, left: 'r-000061', right: expect.stringMatching(/^r-0000[01]\d$/) as string },
+      ]);
+    await t.page.getByLabel('from').fill('5');
+    await t.page.keyboard.press('Tab');
+    await expect
+      .poll(() => t.requests.at(-1))
+      .toMatchObject({ method: 'run/failures', params: { version: { min: 5 } } });
+    await t.page.locator('.tb-cluster').first().getByRole('button', { name: 'List' }).click();
+    await counted(t, '38 of 1,200 trajectories');
+    expect(t.saved).toMatchObject({ input: { view: 'list', filter: { rollouts: expect.any(Array) as string[] } } });
+  });
+
+  it.each(themes)(
+    '%s: what changed from version to version, with the first difference; nothing that axe finds',
+    async (theme) => {
+      const t = await show({ theme, input: { ...input, view: 'changes' } });
+      await t.until("document.querySelectorAll('.tb-strip').length >= 2");
+      await t.until("[...document.querySelectorAll('.tb-thumb img')].every((i) => i.src && i.complete)");
+      if (shots) await t.page.screenshot({ path: join(shots, `changes-${theme}.png`) });
+      expect(await t.axe(axe)).toEqual([]);
+      if (theme !== 'dark') return;
+      const second = t.page.locator('.tb-strip').nth(1);
+      expect(await second.locator('.tb-shot.differs').count()).toBe(1);
+      expect(await second.innerText()).toContain('differs from step 3');
+      await second.locator('.tb-shot.differs').click();
+      await second.getByRole('button', { name: 'Compare' }).click();
+      const ids = t.requests.findLast((r) => r.method === 'trajectory/strips')!.params['rollouts'] as string[];
+      await expect
+        .poll(() => t.actions)
+        .toEqual([
+          { action: 'openTrajectory', run, rollout: ids[1], step: 2 },
+          { action: 'compare', run, left: ids[0], right: ids[1] },
+        ]);
+      await t.page.keyboard.press('Escape');
+      await t.page.locator('.tb-history').nth(1).click();
+      await expect.poll(() => t.requests.filter((r) => r.method === 'trajectory/strips').length).toBe(2);
+    },
+  );
 });

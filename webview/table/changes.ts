@@ -30,6 +30,8 @@ export class Changes {
   #shown = -1;
   #all: readonly TaskHistory[] = [];
   #task: string | undefined;
+  /** Of the task on show, when it was read. */
+  #attempts = 0;
   #asking: AbortController | undefined;
 
   constructor(host: Host<'table'>) {
@@ -44,25 +46,28 @@ export class Changes {
       this.#shown = -1;
       this.#thumbs.open(run);
     }
+    if (!done) {
+      replace(this.element, progress(t('Reading the run…')));
+      return;
+    }
     if (rows.revision === this.#shown) return;
     this.#shown = rows.revision;
     this.#all = histories(rows);
     if (this.#all.length === 0) {
       replace(
         this.element,
-        done
-          ? emptyState(
-              'history',
-              t('Nothing to compare yet'),
-              t('Evaluations of at least two policy versions on the same held-out tasks are shown here.'),
-            )
-          : progress(t('Reading the run…')),
+        emptyState(
+          'history',
+          t('Nothing to compare yet'),
+          t('Evaluations of at least two policy versions on the same held-out tasks are shown here.'),
+        ),
       );
       return;
     }
     if (!this.element.contains(this.#tasks)) replace(this.element, this.#tasks, this.#film);
     this.#drawTasks();
-    if (this.#task === undefined || !this.#all.some((x) => x.task === this.#task)) this.#choose(this.#all[0]!.task);
+    const mine = this.#all.find((x) => x.task === this.#task) ?? this.#all[0]!;
+    if (mine.task !== this.#task || mine.attempts.length !== this.#attempts) this.#choose(mine.task);
   }
 
   #drawTasks(): void {
@@ -99,7 +104,9 @@ export class Changes {
     for (const b of this.#tasks.querySelectorAll<HTMLElement>('[role=option]'))
       set(b, { 'aria-selected': String(b.dataset['task'] === task) });
     const history = this.#all.find((x) => x.task === task);
-    if (history) void this.#load(history);
+    if (!history) return;
+    this.#attempts = history.attempts.length;
+    void this.#load(history);
   }
   async #load(history: TaskHistory): Promise<void> {
     this.#asking?.abort();
@@ -195,7 +202,8 @@ export class Changes {
         strip.steps.map((s, k) => {
           const first = k === differs,
             at = pointOf(s.actions[0]),
-            words = actionsWords(s.actions);
+            words = actionsWords(s.actions),
+            caption = `${k + 1} ${s.actions[0] ? actionName(s.actions[0]) : ''}`;
           return h(
             'li',
             null,
@@ -206,6 +214,7 @@ export class Changes {
                 class: ['tb-shot', first && 'differs', differs !== undefined && k > differs && 'after'],
                 title: words,
                 'aria-label': [
+                  caption,
                   t('Step {0}: {1}', k + 1, words),
                   first ? t('first difference from v{0}', before!.a.version) : '',
                 ]
@@ -216,13 +225,8 @@ export class Changes {
                     this.#host.act({ action: 'openTrajectory', run: this.#run, rollout: a.rollout, step: k }),
                 },
               },
-              this.#thumbs.picture(s.frame, at ? [{ at, kind: 'expected' }] : []),
-              h(
-                'span',
-                { class: 'tb-shot-words' },
-                first ? icon('diff-modified') : undefined,
-                `${k + 1} ${s.actions[0] ? actionName(s.actions[0]) : ''}`,
-              ),
+              this.#thumbs.picture(s.frame, at ? [{ at, kind: 'at' }] : []),
+              h('span', { class: 'tb-shot-words' }, first ? icon('diff-modified') : undefined, caption),
             ),
           );
         }),

@@ -108,7 +108,7 @@ export class Failures {
           'div',
           { class: ['tb-failures-body', busy && 'pending'] },
           v.clicks && v.clicks.x.length > 0
-            ? scatter(v.clicks, t('Where {0} clicked', shortFamily(this.#family)), this.#thumbs, {
+            ? scatter(v.clicks, t('Clicks in {0}', shortFamily(this.#family)), this.#thumbs, {
                 open: (rollout, step) => this.#open(rollout, step),
               })
             : undefined,
@@ -193,7 +193,7 @@ export class Failures {
         'div',
         { class: 'tb-cluster-words' },
         h(
-          'h3',
+          'h2',
           null,
           h('span', { class: 'tb-cluster-n number' }, whole(c.rollouts.length)),
           ' ',

@@ -11,23 +11,22 @@ export interface ScatterActions {
 export function scatter(c: ClickPlaces, title: string, thumbs: Thumbs, actions: ScatterActions): HTMLElement {
   const width = c.frame?.width ?? Math.max(1, ...c.x),
     height = c.frame?.height ?? Math.max(1, ...c.y),
-    uri = c.frame && thumbs.full(c.frame.hash),
     won = c.success.filter(Boolean).length,
     lost = c.success.length - won,
     words = t('{0} clicks of successes, {1} of failures.', whole(won), whole(lost));
   const marks = c.x.map((x, i) => {
-    const m = markOf({ at: { x, y: c.y[i]! }, kind: c.success[i] ? 'expected' : 'did' }, width / 90);
+    const m = markOf({ at: { x, y: c.y[i]! }, kind: c.success[i] ? 'expected' : 'did' }, width / 130);
     m.dataset['at'] = String(i);
     return m;
   });
   return h(
     'figure',
     { class: 'tb-scatter' },
-    h('figcaption', null, h('h3', null, title), h('p', { class: 'ds-quiet' }, words)),
+    h('figcaption', null, h('h2', null, title), h('p', { class: 'ds-quiet' }, words)),
     h(
       'div',
       { class: 'tb-scatter-screen', style: { 'aspect-ratio': `${width} / ${height}` } },
-      uri ? h('img', { alt: '', src: uri }) : undefined,
+      c.frame ? thumbs.picture(c.frame) : undefined,
       s(
         'svg',
         {

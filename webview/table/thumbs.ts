@@ -5,7 +5,7 @@ import { h, s } from '../ui/dom.js';
 import { Frames } from '../ui/frames.js';
 import type { Host } from '../ui/host.js';
 
-type Mark = { readonly at: { readonly x: number; readonly y: number }; readonly kind: 'did' | 'expected' };
+type Mark = { readonly at: { readonly x: number; readonly y: number }; readonly kind: 'did' | 'expected' | 'at' };
 
 export class Thumbs {
   readonly #frames: Frames;
@@ -36,10 +36,6 @@ export class Thumbs {
           ),
     );
   }
-  /** URI of the full picture. */
-  full(hash: string): string | undefined {
-    return this.#frames.uri(hash);
-  }
   #fill(): void {
     for (const [img, hash] of this.#waiting) {
       const thumb = this.#frames.thumb(hash);
@@ -50,14 +46,14 @@ export class Thumbs {
     }
   }
 }
-/** A cross where it went wrong, a ring where it should have been. */
+/** A cross where it went wrong, a ring where it should have been, or was. */
 export function markOf({ at, kind }: Mark, size: number): SVGElement {
   return kind === 'did'
     ? s('path', {
         class: 'tb-mark did',
         d: `M${at.x - size} ${at.y - size}l${2 * size} ${2 * size}M${at.x - size} ${at.y + size}l${2 * size} ${-2 * size}`,
       })
-    : s('circle', { class: 'tb-mark expected', cx: at.x, cy: at.y, r: size });
+    : s('circle', { class: `tb-mark ${kind}`, cx: at.x, cy: at.y, r: size });
 }
 /** Where an action points; a drag where it begins. */
 export const pointOf = (a: Action | undefined): { readonly x: number; readonly y: number } | undefined =>

@@ -25,7 +25,7 @@ import type { BackendRequest, PolicyBackend } from './types.js';
 const LESSONS = 2;
 
 /** A checkpoint goes on as the policy that it is of: one of version 0.1 knows words by number. */
-async function specFor(checkpoint: string | undefined): Promise<EmbeddedPolicySpec> {
+export async function specFor(checkpoint: string | undefined): Promise<EmbeddedPolicySpec> {
   const policy = checkpoint === undefined ? undefined : await policyOfCheckpoint(checkpoint);
   return POLICY_SPECS.find((s) => s.id === policy) ?? READER_SPEC;
 }

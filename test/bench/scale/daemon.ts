@@ -116,6 +116,7 @@ export async function runDaemon(
     successes: await Successes.load(data, config.curation.pool.maxPerFamily),
     replicas: undefined,
     instructionOf: () => INSTRUCTION,
+    deterministic: false,
   });
   monitor.watch({ pool } as unknown as Engine, scheduler);
   let steps = 0,

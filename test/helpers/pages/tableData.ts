@@ -59,11 +59,12 @@ function columnsFor(ids: readonly number[]): TrajectoryColumns {
 }
 function rowFor(n: number) {
   const r: Random = random(`row${n}`),
-    family = `desk/${families[n % families.length]!}`,
     probe = n % 23 === 0,
+    family = `desk/${families[(probe ? (n / 23) % 8 : n) % families.length]!}`,
     outcome = n % 37 === 0 ? ('error' as const) : r.next() < 0.6 ? ('success' as const) : ('failure' as const),
     trained = !probe && outcome !== 'error' && r.next() < 0.7,
-    seed = (n * 7) % 211;
+    // The same held-out tasks at every evaluation.
+    seed = probe ? 1000 + ((n / 23) % 8) : (n * 7) % 211;
   return {
     id: `r-${String(n).padStart(6, '0')}`,
     family,

@@ -1,3 +1,4 @@
+set -eu
 # What OSWorld's virtual machine is beside its packages: names, defaults, and a home in which every application has run once.
 echo user:password | chpasswd
 for name in google-chrome google-chrome-stable chromium-browser; do ln -sf /opt/osworld/google-chrome /usr/local/bin/$name; done
@@ -13,6 +14,7 @@ toolkit-accessibility=true
 show-create-link=true
 X
 glib-compile-schemas /usr/share/glib-2.0/schemas
+sed -i 's/^Logo=1/Logo=0/' /etc/libreoffice/sofficerc
 
 cat > /usr/share/applications/mimeapps.list <<'X'
 [Default Applications]
@@ -157,7 +159,7 @@ rm -rf /tmp/first-run /tmp/first-run.sh /tmp/.X97-lock /tmp/.X11-unix/X97 /tmp/O
   .config/google-chrome/Singleton* .config/google-chrome/*.pma .config/google-chrome/*/Cache .config/google-chrome/*/'Code Cache' \
   .config/google-chrome/*/GPUCache .config/google-chrome/GrShaderCache .config/google-chrome/ShaderCache .config/google-chrome/BrowserMetrics* \
   .config/google-chrome/component_crx_cache .config/google-chrome/*/DawnGraphiteCache .config/google-chrome/*/DawnWebGPUCache \
-  .thunderbird/osworld.default/lock .thunderbird/osworld.default/.parentlock .thunderbird/osworld.default/startupCache .thunderbird/*/crashes .config/libreoffice/4/user/crash)
+  .thunderbird/osworld.default/lock .thunderbird/osworld.default/.parentlock .thunderbird/osworld.default/startupCache .thunderbird/*/crashes .config/libreoffice/4/user/crash .config/libreoffice/4/.lock .dbus thunderbird .config/chromium)
 sed -i 's/OfficeRestartInProgress" oor:op="fuse"><value>true/OfficeRestartInProgress" oor:op="fuse"><value>false/' $home/.config/libreoffice/4/user/registrymodifications.xcu
 rm -rf /etc/skel
 cp -a $home /etc/skel

@@ -3,6 +3,7 @@ import { gridOf, type EmbeddedPolicySpec } from '../../../domain/index.js';
 import { convPool, convTaps, tapsOf } from '../graph/conv.js';
 import { abs, add, cast, clamp, maxOver, mul, relu, reshape, sub } from '../graph/elementwise.js';
 import type { Tensor } from '../graph/graph.js';
+import { concat, pad, slice, split, transpose } from '../graph/structure.js';
 import { HE, lin, norm, type ParamList, type Params } from './layers.js';
 
 /**
@@ -73,20 +74,29 @@ export function towerForward(p: Params, s: EmbeddedPolicySpec, z: TowerSize, obs
     // Dark on light or light on dark: the same strokes.
     before: (t) => abs(add(t, reshape(p('reader.stem.b'), [z.stem, 1, 1]))),
   });
-  const pooled = { batch: b, rows: height / POOL_Y, cols: width / POOL_X };
-  const conv = relu(
-    add(
-      convTaps(norm(p, 'reader.stem.norm', strokes), p('reader.conv.w'), tapsOf(pooled, TALL, WIDE, STRIDE, 1)),
-      p('reader.conv.b'),
-    ),
-  );
-  const beside = convTaps(
-    norm(p, 'reader.beside.norm', conv),
-    p('reader.beside.w'),
-    tapsOf({ batch: b, rows, cols }, 1, BESIDE, 1, 1),
-  );
+  const grid = { batch: b, rows, cols },
+    tall = tallRows(reshape(norm(p, 'reader.stem.norm', strokes), [b, rows, STRIDE, cols, z.stem])),
+    kernel = reshape(transpose(reshape(p('reader.conv.w'), [TALL, WIDE, z.stem, z.width]), [1, 0, 2, 3]), [
+      WIDE,
+      TALL * z.stem,
+      z.width,
+    ]);
+  const conv = relu(add(convTaps(tall, kernel, tapsOf(grid, 1, WIDE, 1, 1)), p('reader.conv.b')));
+  const beside = convTaps(norm(p, 'reader.beside.norm', conv), p('reader.beside.w'), tapsOf(grid, 1, BESIDE, 1, 1));
   const features = norm(p, 'reader.norm', add(conv, relu(add(beside, p('reader.beside.b')))));
   return { features, logits: lin(p, 'reader.out', features) };
+}
+
+/**
+ * Each text row with the half rows above and below it: x[b, rows, 2, cols, c] -> [b*rows*cols, 4c]. Columns are then
+ * gathered in long stretches, which is several times faster than taps one by one.
+ */
+function tallRows(x: Tensor): Tensor {
+  const [b, rows, , cols, c] = x.shape as [number, number, number, number, number],
+    [top, bottom] = split(x, [1, 1], 2).map((t) => reshape(t, [b, rows, cols, c])) as [Tensor, Tensor],
+    above = pad(slice(bottom, 1, 0, rows - 1), [0, 1, 0, 0], [0, 0, 0, 0]),
+    below = pad(slice(top, 1, 1, rows), [0, 0, 0, 0], [0, 1, 0, 0]);
+  return reshape(concat([above, top, bottom, below], 3), [b * rows * cols, 4 * c]);
 }
 
 /** Scores for aligning (domain/align.ts): logits less the largest of their column, bounded. [b*rows*cols, classes] */

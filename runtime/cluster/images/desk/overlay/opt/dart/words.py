@@ -58,7 +58,8 @@ COLOURS = [((246, 245, 244), (46, 52, 54))] * 5 + [((255, 255, 255), (0, 0, 0))]
     ((51, 51, 51), (255, 255, 255)), ((85, 85, 85), (255, 255, 255))]
 GROUNDS = [(74, 110, 140), (255, 255, 255), (246, 245, 244)]
 LINES = [None, (200, 198, 195), (10, 98, 163)]
-TEXTS_A_SCREEN = 28
+# As many as there is room for: a lesson costs the same however few there are.
+TEXTS_A_SCREEN = 90
 
 
 class Drawing:
@@ -84,8 +85,8 @@ class Drawing:
     def place(self, measured, colours, at=None, pad=None):
         """Takes a free place for a text and remembers to draw it there; False when there is none."""
         rng, w, h = self.rng, measured.width, measured.height
-        px, py = pad or (rng.choice([2, 4, 8, 24]), rng.choice([0, 1, 3, 6]))
-        for _ in range(1 if at else 6):
+        px, py = pad or (rng.choice([2, 4, 8]), rng.choice([0, 1, 3]))
+        for _ in range(1 if at else 8):
             x, y = at or (rng.randint(2, max(3, self.width - w - 2)), rng.randint(1, max(2, self.height - h - 1)))
             box = (x - px, y - py, x + w + px, y + h + py)
             if self.free(box):
@@ -153,11 +154,11 @@ def fill(drawing, texts, rng, layout, fonts):
 
     order = rng.sample(range(len(texts)), min(len(texts), TEXTS_A_SCREEN))
     # Lists and paragraphs: lines of one font under each other.
-    for _ in range(rng.randint(0, 2)):
+    for _ in range(rng.randint(2, 5)):
         family, points = some()
-        n, pitch = rng.randint(3, 6), rng.choice([0, 2, 6, 10])
+        n, pitch = rng.randint(4, 10), rng.choice([0, 0, 2, 6, 10])
         ground = rng.choice(COLOURS[:10])
-        x, y = rng.randint(6, drawing.width - 200), rng.randint(2, drawing.height - 150)
+        x, y = rng.randint(6, drawing.width - 120), rng.randint(2, drawing.height - 120)
         for _ in range(n):
             if not order:
                 return

@@ -1,0 +1,13 @@
+import { join } from 'node:path';
+import { orUndefined } from '../domain/index.js';
+import { readForeignText } from '../files/foreignFile.js';
+import { labelName, runLabelOf, type RunLabel } from '../protocol/runLabel.js';
+
+/** What people call a run; nothing where its folder does not say, or says it in no way that can be read. */
+export const labelOf = async (dir: string): Promise<RunLabel> =>
+  runLabelOf(
+    await orUndefined(
+      readForeignText(join(dir, labelName), 64 << 10).then((text): unknown => JSON.parse(text)),
+      'most runs have none',
+    ),
+  );

@@ -1,0 +1,183 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { open, rename } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { z } from 'zod';
+import { ServiceError, orUndefined, toRunError } from '../domain/index.js';
+import { readForeignText } from '../files/foreignFile.js';
+import * as m from '../protocol/methods.js';
+import type { QueuedRun, QueueView } from '../protocol/types.js';
+import { fields, schemas, type Handlers } from './params.js';
+import {
+  added,
+  changed,
+  emptyQueue,
+  hasRoom,
+  moved,
+  nextOf,
+  recovered,
+  removed,
+  viewOf,
+  type Entry,
+  type QueueState,
+} from './queueState.js';
+import { planStart } from './runSession.js';
+import type { Studio } from './studio.js';
+
+const fileName = 'queue.json',
+  mostBytes = 64 << 20;
+/** An item of `queue/add`: a run file's text is always given, so that what is queued is what is run. */
+const queued = schemas.startRun.omit({ preset: true }).required({ text: true });
+const stored = z.object({
+  paused: z.boolean(),
+  items: z.array(
+    z.object({
+      id: fields.text,
+      name: z.string(),
+      seed: z.number().optional(),
+      state: z.enum(['waiting', 'running', 'done', 'failed']),
+      run: z.string().optional(),
+      error: z.string().optional(),
+      start: queued,
+    }),
+  ),
+});
+
+/**
+ * Runs that are begun one after another. Written whole before anything begins, so that whatever kills the daemon, the
+ * next one goes on: with the run that was active, then with the rest.
+ */
+export class RunQueue {
+  readonly #studio: Studio;
+  readonly #file: string;
+  #q: QueueState = emptyQueue;
+  #writing: Promise<void> = Promise.resolve();
+  #begins = false;
+  #loaded: Promise<void>;
+
+  constructor(studio: Studio, dir: string) {
+    this.#studio = studio;
+    this.#file = join(dir, fileName);
+    this.#loaded = this.#load();
+    studio.onSession((s) => {
+      if (!s) this.#ended();
+    });
+  }
+  /** Something is to begin: the daemon stays. */
+  get busy(): boolean {
+    return this.#begins;
+  }
+  get view(): QueueView {
+    return viewOf(this.#q);
+  }
+  /** Runs that were active are resumed by now, or never will be. */
+  async recover(): Promise<void> {
+    await this.#loaded;
+    await this.#put(
+      recovered(this.#q, (run) =>
+        this.#studio.session?.run === run ? 'active' : existsSync(join(run, 'run.json')) ? 'over' : 'never began',
+      ),
+    );
+    void this.#next();
+  }
+  async change(how: (q: QueueState) => QueueState): Promise<QueueView> {
+    await this.#loaded;
+    await this.#put(how(this.#q));
+    void this.#next();
+    return this.view;
+  }
+  async add(runs: readonly QueuedRun[]): Promise<QueueView> {
+    await this.#loaded;
+    if (!hasRoom(this.#q, runs.length))
+      throw new ServiceError('busy', 'The queue is full.', 'Remove runs from it, or wait until some are over.');
+    // What is wrong is said now, and not in the middle of the night.
+    const entries = runs.map((start): Entry => {
+      const { config } = planStart(start);
+      return {
+        id: randomUUID(),
+        name: config.name || basename(start.file ?? ''),
+        seed: config.seed,
+        state: 'waiting',
+        start,
+      };
+    });
+    return this.change((q) => added(q, entries));
+  }
+
+  #ended(): void {
+    if (this.#studio.closing.aborted) return;
+    const e = this.#q.items.find((x) => x.state === 'running');
+    if (e) void this.#put(changed(this.#q, e.id, { state: 'done' }));
+    void this.#next();
+  }
+  async #next(): Promise<void> {
+    const s = this.#studio;
+    if (this.#begins || s.busy || s.closing.aborted) return;
+    const e = nextOf(this.#q);
+    if (!e) return;
+    this.#begins = true;
+    try {
+      const plan = planStart(e.start);
+      await this.#put(changed(this.#q, e.id, { state: 'running', run: plan.dir }));
+      await s.begin(plan);
+    } catch (x) {
+      const error = toRunError(x);
+      // Another run was begun first: this one waits for its end.
+      if (x instanceof ServiceError && x.kind === 'busy') await this.#put(changed(this.#q, e.id, { state: 'waiting' }));
+      else if (!s.closing.aborted) {
+        s.log('error', `Queued run ${e.name}: ${error.message} ${error.remedy}`);
+        await this.#put(changed(this.#q, e.id, { state: 'failed', error: `${error.message} ${error.remedy}`.trim() }));
+      }
+    } finally {
+      this.#begins = false;
+    }
+    // A failed one makes way for the next.
+    if (!s.session) void this.#next();
+  }
+
+  async #load(): Promise<void> {
+    const text = await orUndefined(readForeignText(this.#file, mostBytes), 'there is none yet'),
+      read = stored.safeParse(text === undefined ? undefined : parsed(text));
+    if (read.success) this.#q = read.data as QueueState;
+    else if (text !== undefined) this.#studio.log('warn', 'The queue of runs cannot be read; it begins anew.');
+  }
+  #put(q: QueueState): Promise<void> {
+    this.#q = q;
+    this.#studio.broadcast({ method: 'queue/changed', params: viewOf(q) });
+    this.#writing = this.#writing.then(() =>
+      this.#save(JSON.stringify(q)).catch((e: unknown) => {
+        this.#studio.log('warn', `The queue of runs cannot be written: ${toRunError(e).message}`);
+      }),
+    );
+    return this.#writing;
+  }
+  async #save(text: string): Promise<void> {
+    const tmp = `${this.#file}.${process.pid}.tmp`,
+      f = await open(tmp, 'w', 0o600);
+    try {
+      await f.writeFile(text);
+      await f.sync();
+    } finally {
+      await f.close();
+    }
+    await rename(tmp, this.#file);
+  }
+}
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+export function queueHandlers(h: Handlers, queue: RunQueue): void {
+  const id = z.strictObject({ id: fields.text });
+  h.on(m.listQueue, schemas.empty, () => queue.change((q) => q));
+  h.on(m.addToQueue, z.strictObject({ runs: z.array(queued).min(1).max(100) }), (p) => queue.add(p.runs));
+  h.on(m.removeFromQueue, id, (p) => queue.change((q) => removed(q, p.id)));
+  h.on(m.moveInQueue, id.extend({ by: z.int().min(-1000).max(1000) }), (p) =>
+    queue.change((q) => moved(q, p.id, p.by)),
+  );
+  h.on(m.pauseQueue, z.strictObject({ paused: z.boolean() }), (p) => queue.change((q) => ({ ...q, paused: p.paused })));
+}

@@ -1,0 +1,212 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { StudioError } from '../../../runtime/domain/index.js';
+import type { QueuedRun } from '../../../runtime/protocol/types.js';
+import { RunQueue } from '../../../runtime/service/runQueue.js';
+import type { Studio } from '../../../runtime/service/studio.js';
+import {
+  added,
+  changed,
+  emptyQueue,
+  moved,
+  nextOf,
+  recovered,
+  removed,
+  viewOf,
+  type Entry,
+  type QueueState,
+} from '../../../runtime/service/queueState.js';
+
+const entry = (id: string, state: Entry['state'] = 'waiting', run?: string): Entry => ({
+  id,
+  name: id,
+  state,
+  start: { text: '{}', base: '/' },
+  ...(run === undefined ? {} : { run }),
+});
+const queue = (...items: readonly Entry[]): QueueState => ({ items, paused: false });
+const ids = (q: QueueState): string => q.items.map((e) => e.id).join('');
+
+describe('the queue of runs', () => {
+  it('begins one after another, in order, and none while it is paused', () => {
+    let q = added(emptyQueue, [entry('a'), entry('b')]);
+    expect(nextOf(q)?.id).toBe('a');
+    expect(nextOf({ ...q, paused: true })).toBeUndefined();
+    q = changed(q, 'a', { state: 'running', run: '/runs/a' });
+    expect(nextOf(q)).toBeUndefined();
+    q = changed(q, 'a', { state: 'done' });
+    expect(nextOf(q)?.id).toBe('b');
+    q = changed(q, 'b', { state: 'failed', error: 'No desktops.' });
+    expect(nextOf(q)).toBeUndefined();
+    expect(viewOf(q).items[1]).toEqual({ id: 'b', name: 'b', state: 'failed', error: 'No desktops.' });
+  });
+  it('is reordered by hand among what waits; what runs is not taken out', () => {
+    const q = queue(entry('r', 'running'), entry('a'), entry('b'), entry('c'));
+    expect(ids(moved(q, 'c', -2))).toBe('rcab');
+    expect(ids(moved(q, 'a', 1))).toBe('rbac');
+    expect(ids(moved(q, 'a', -9))).toBe('rabc');
+    expect(ids(moved(q, 'r', 1))).toBe('rabc');
+    expect(ids(removed(q, 'b'))).toBe('rac');
+    expect(ids(removed(q, 'r'))).toBe('rabc');
+  });
+  it('after a crash the active run goes on, one that never began waits again in its place, another one is over', () => {
+    const q = queue(entry('r', 'running', '/runs/r'), entry('a'));
+    expect(recovered(q, () => 'active')).toEqual(q);
+    const again = recovered(q, () => 'never began');
+    expect(nextOf(again)).toEqual(entry('r'));
+    expect(nextOf(recovered(q, () => 'over'))?.id).toBe('a');
+    expect(nextOf(recovered(queue(entry('r', 'running')), () => 'over'))?.id).toBe('r');
+  });
+  it('whatever is done to it, nothing that waits is lost, at most one runs, and what is over is bounded', () => {
+    const step = fc.oneof(
+      fc.constant('add' as const),
+      fc.constant('next' as const),
+      fc.constant('end' as const),
+      fc.constant('crash' as const),
+      fc.record({ move: fc.nat(5), by: fc.integer({ min: -3, max: 3 }) }),
+    );
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
+        let q = emptyQueue,
+          made = 0,
+          ended = 0;
+        for (const s of steps) {
+          if (s === 'add') q = added(q, [entry(`e${made++}`)]);
+          else if (s === 'next') {
+            const e = nextOf(q);
+            if (e) q = changed(q, e.id, { state: 'running', run: `/runs/${e.id}` });
+          } else if (s === 'end') {
+            const e = q.items.find((x) => x.state === 'running');
+            if (e) ended++;
+            if (e) q = changed(q, e.id, { state: 'done' });
+          } else if (s === 'crash') q = recovered(q, () => 'never began');
+          else q = moved(q, q.items[s.move]?.id ?? '', s.by);
+          expect(q.items.filter((e) => e.state === 'running').length).toBeLessThanOrEqual(1);
+          expect(q.items.filter((e) => e.state === 'waiting' || e.state === 'running').length).toBe(made - ended);
+          expect(q.items.filter((e) => e.state === 'done').length).toBeLessThanOrEqual(20);
+        }
+      }),
+    );
+  });
+});
+
+/** As much of a studio as the queue asks for: one run at a time, begun and ended by the test. */
+class Desk {
+  session: { readonly run: string } | undefined;
+  readonly begun: string[] = [];
+  readonly told: string[] = [];
+  readonly stop = new AbortController();
+  refuse: Error | undefined;
+  #listeners: ((s: unknown) => void)[] = [];
+  get closing(): AbortSignal {
+    return this.stop.signal;
+  }
+  get busy(): boolean {
+    return this.session !== undefined;
+  }
+  onSession(l: (s: unknown) => void): void {
+    this.#listeners.push(l);
+  }
+  broadcast(b: { readonly method: string }): void {
+    this.told.push(b.method);
+  }
+  log(): void {
+    // Nobody reads it here.
+  }
+  begin(plan: { readonly dir: string; readonly config: { readonly seed: number } }): Promise<void> {
+    if (this.refuse) return Promise.reject(this.refuse);
+    this.session = { run: plan.dir };
+    this.begun.push(String(plan.config.seed));
+    return Promise.resolve();
+  }
+  end(): void {
+    this.session = undefined;
+    for (const l of this.#listeners) l(undefined);
+  }
+}
+const withQueue = async (
+  work: (make: (d: Desk) => RunQueue, start: (seed: number) => QueuedRun) => Promise<void>,
+): Promise<void> => {
+  const dir = await mkdtemp(join(tmpdir(), 'dart-queue-'));
+  try {
+    await work(
+      (d) => new RunQueue(d as unknown as Studio, dir),
+      (seed) => ({ text: '{"preset":"quickstart"}', base: dir, seed }),
+    );
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+};
+const states = (q: RunQueue): string => q.view.items.map((i) => `${i.seed} ${i.state}`).join(', ');
+
+describe('the queue of a daemon', () => {
+  it('goes from one run to the next without anybody, and past one that cannot be started', async () =>
+    withQueue(async (make, start) => {
+      const d = new Desk(),
+        q = make(d);
+      await q.add([start(1), start(2), start(3)]);
+      await expect.poll(() => d.begun).toEqual(['1']);
+      d.refuse = new StudioError('desktop.unavailable', 'No desktops.', 'Start Docker.');
+      d.end();
+      await expect.poll(() => states(q)).toBe('1 done, 2 failed, 3 failed');
+      d.refuse = undefined;
+      await q.add([start(4)]);
+      await expect.poll(() => d.begun).toEqual(['1', '4']);
+      expect(q.view.items[1]).toMatchObject({ error: 'No desktops. Start Docker.' });
+      expect(d.told).toContain('queue/changed');
+    }));
+  it('a run file that is wrong is said at once, and queues nothing', async () =>
+    withQueue(async (make, start) => {
+      const q = make(new Desk());
+      await expect(q.add([start(1), { text: '{"preset":"nothing"}', base: '/' }])).rejects.toMatchObject({
+        kind: 'config.invalid',
+      });
+      expect(q.view.items).toEqual([]);
+    }));
+  it('a daemon that was killed leaves it to the next: the active run goes on, then the rest', async () =>
+    withQueue(async (make, start) => {
+      const killed = new Desk();
+      await make(killed).add([start(1), start(2)]);
+      await expect.poll(() => killed.begun).toEqual(['1']);
+      const d = new Desk(),
+        q = make(d);
+      // What was active is resumed before the queue is.
+      d.session = killed.session;
+      await q.recover();
+      expect(states(q)).toBe('1 running, 2 waiting');
+      expect(d.begun).toEqual([]);
+      d.end();
+      await expect.poll(() => d.begun).toEqual(['2']);
+      expect(states(q)).toBe('1 done, 2 running');
+    }));
+  it('a run that had no folder yet is begun again; a runtime that stops begins no other', async () =>
+    withQueue(async (make, start) => {
+      const killed = new Desk();
+      await make(killed).add([start(1), start(2)]);
+      await expect.poll(() => killed.begun).toEqual(['1']);
+      const d = new Desk(),
+        q = make(d);
+      await q.recover();
+      await expect.poll(() => d.begun).toEqual(['1']);
+      d.stop.abort();
+      d.end();
+      expect(states(q)).toBe('1 running, 2 waiting');
+      expect(d.begun).toEqual(['1']);
+    }));
+  it('paused, it begins none; a run that a person began first is waited for', async () =>
+    withQueue(async (make, start) => {
+      const d = new Desk(),
+        q = make(d);
+      await q.change((s) => ({ ...s, paused: true }));
+      await q.add([start(1)]);
+      expect(d.begun).toEqual([]);
+      d.session = { run: '/by/hand' };
+      await q.change((s) => ({ ...s, paused: false }));
+      expect(d.begun).toEqual([]);
+      d.end();
+      await expect.poll(() => d.begun).toEqual(['1']);
+    }));
+});

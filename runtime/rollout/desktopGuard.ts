@@ -1,6 +1,8 @@
 import { StudioError } from '../domain/index.js';
 import type { Clock } from './clock.js';
 import { abortable } from './clock.js';
+import type { Desktop, SettleOptions } from '../cluster/types.js';
+import { AGAIN_MS, rest, type RestOptions } from './rest.js';
 
 /**
  * After an abort, how long to wait for a call that is still running on the desktop before the desktop counts as broken.
@@ -69,6 +71,12 @@ export class DesktopGuard {
       );
     });
     return this.free(bounded, what);
+  }
+
+  /** Waits until the desktop is at rest. */
+  rest(desktop: Pick<Desktop, 'settle'>, o: RestOptions): Promise<boolean> {
+    const guarded = { settle: (s?: SettleOptions) => this.call(desktop.settle(s), 'settle') };
+    return rest(guarded, o, () => this.free(new Promise<void>((done) => this.#clock.after(AGAIN_MS, done)), 'A wait'));
   }
 
   /** As `after` of the clock, counting only time in which the desktop could be reached. */

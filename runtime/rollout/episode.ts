@@ -11,7 +11,7 @@ import { cancelled } from './clock.js';
 import { DesktopGuard } from './desktopGuard.js';
 import { timeLimit } from './timeLimit.js';
 import type { TurnsContext, TurnsEnd } from './turns.js';
-import { look, rest, Turns } from './turns.js';
+import { look, Turns } from './turns.js';
 import type { EpisodeDeps, EpisodeRequest, EpisodeResult } from './types.js';
 
 type Scene = Omit<TurnsContext, 'policy' | 'steps'>;
@@ -89,7 +89,7 @@ async function setUp({ deps, request: r, desktop, limit, guard }: Scene): Promis
   const t0 = deps.clock.now();
   r.onPhase('setup');
   await guard.free(deps.tasks.setup(r.task, desktop, limit.signal), 'Setting up the task');
-  await rest(deps, desktop, guard);
+  await guard.rest(desktop, deps);
   return deps.clock.now() - t0;
 }
 

@@ -142,7 +142,7 @@ export class Turns {
       await guard.call(desktop.perform(action), 'perform');
       const t2 = deps.clock.now();
       r.onPhase('settle');
-      settled = await rest(deps, desktop, guard);
+      settled = await guard.rest(desktop, deps);
       perform += t2 - t1;
       settle += deps.clock.now() - t2;
       if (await this.#over()) return { perform, settle, settled, ended: true };
@@ -228,17 +228,4 @@ function answerOf(e: StudioError): Partial<Decision> {
   const { text: thought, ...sampled } = (e.error.details ?? {}) as Partial<InvalidAnswer>,
     { tokens, prompt, version, labels, alternatives } = sampled;
   return { actions: [], thought, tokens, prompt, version, labels, alternatives };
-}
-
-/**
- * On a machine that is very busy, what is on its way through the kernel (a key to a shell, its answer to the terminal)
- * may find no processor for so long, while every program waits.
- */
-const AGAIN_MS = 150;
-/** Waits until the desktop is at rest; where that must be so (`mustRest`), it is asked twice, some time apart. */
-export async function rest(deps: EpisodeDeps, desktop: Desktop, guard: DesktopGuard): Promise<boolean> {
-  const { settled } = await guard.call(desktop.settle(deps.settle), 'settle');
-  if (!settled || !deps.mustRest) return settled;
-  await guard.free(new Promise<void>((done) => deps.clock.after(AGAIN_MS, done)), 'A wait');
-  return (await guard.call(desktop.settle(deps.settle), 'settle')).settled;
 }

@@ -3,6 +3,7 @@ import type { Action, FamilyId, RolloutId, Step, Trajectory } from '../domain/in
 import type { Desktop, DesktopPool, Lease, SettleOptions } from '../cluster/types.js';
 import type { FrameStore } from '../data/types.js';
 import { cancelled } from '../rollout/clock.js';
+import { rest } from '../rollout/rest.js';
 import type { DesktopRegistry } from '../rollout/desktopRegistry.js';
 import type { OracleSource, Task, TaskEngine, TaskSource } from '../tasks/types.js';
 
@@ -13,6 +14,8 @@ export interface DemonstrateDeps {
   readonly tasks: TaskEngine;
   readonly frames: FrameStore;
   readonly settle?: SettleOptions;
+  /** See RestOptions. */
+  readonly mustRest?: boolean;
   readonly now: () => number;
   /** Follows what happens on each desktop. */
   readonly desktops?: DesktopRegistry;
@@ -130,7 +133,7 @@ async function perform(d: DemonstrateDeps, lease: Lease, task: Task, r: Demonstr
   });
   try {
     await d.tasks.setup(task, desktop, r.signal);
-    await desktop.settle(d.settle);
+    await rest(desktop, d);
     setupMs = d.now() - startedAt;
     const last = await act(d, desktop, task, r, steps);
     const t0 = d.now();
@@ -179,7 +182,7 @@ async function act(
     const terminal = isTerminal(action);
     if (!terminal) await desktop.perform(action);
     const t3 = d.now();
-    const settled = terminal ? true : (await desktop.settle(d.settle)).settled;
+    const settled = terminal ? true : await rest(desktop, d);
     d.desktops?.progress(desktop.id, index + 1);
     steps.push({
       index,

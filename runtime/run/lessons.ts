@@ -116,6 +116,7 @@ async function demonstrateFamily(
       tasks: r.tasks.engine,
       frames: r.engine.frames,
       settle: settleOf(r.config.desktops),
+      mustRest: r.config.run.deterministic,
       now: r.clock.now,
       desktops: r.desktops,
     },

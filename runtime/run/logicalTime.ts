@@ -1,4 +1,4 @@
-import type { Step, Trajectory } from '../domain/index.js';
+import type { Outcome, Step, Trajectory } from '../domain/index.js';
 
 /**
  * The clock of a deterministic run: it counts an hour a rollout and a second a step, and work takes no time. What is
@@ -19,9 +19,17 @@ export function logicalTrajectory(t: Trajectory): Trajectory {
   return {
     ...t,
     steps: t.steps.map(logicalStep),
+    outcome: logicalOutcome(t.outcome),
     startedAt,
     endedAt: startedAt + t.steps.length * STEP_MS,
     resetMs: 0,
     verifyMs: 0,
   };
+}
+
+/** Without how long each check took. */
+function logicalOutcome(o: Outcome): Outcome {
+  if (o.kind === 'error' || !o.report) return o;
+  const checks = o.report.checks.map((c) => (c.judge ? { ...c, judge: { ...c.judge, ms: 0 } } : c));
+  return { ...o, report: { ...o.report, checks } };
 }

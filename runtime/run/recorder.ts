@@ -31,9 +31,9 @@ export class RolloutRecorder {
     readonly successes: Successes;
     readonly replicas: Replicas | undefined;
     readonly instructionOf: (o: RolloutOrder) => string;
-    readonly deterministic: boolean;
+    readonly deterministic?: boolean;
   }) {
-    this.#deterministic = o.deterministic;
+    this.#deterministic = o.deterministic ?? false;
     this.#data = o.data;
     this.#state = o.state;
     this.#log = o.log;

@@ -245,7 +245,7 @@ export class Chaos implements Patient {
   }
   #remove(): void {
     if (this.mounted) execFileSync('umount', ['-l', this.disk]);
-    rmSync(this.base, { recursive: true, force: true });
+    rmSync(this.base, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
   }
 }
 

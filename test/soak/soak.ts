@@ -67,7 +67,8 @@ export async function soak(minutes: number, say: (text: string) => void): Promis
   } finally {
     daemon.window.close();
     await daemon.kill();
-    rmSync(base, { recursive: true, force: true });
+    // Processes of a daemon that was killed write until they have noticed.
+    rmSync(base, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
   }
 }
 

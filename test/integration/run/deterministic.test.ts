@@ -23,7 +23,7 @@ afterEach(async () => {
   await endAll();
   for (const s of servers.splice(0)) s.close();
 });
-afterAll(() => (process.env['KEEP'] ? undefined : rm(dir, { recursive: true, force: true })));
+afterAll(() => rm(dir, { recursive: true, force: true }));
 
 const COMMON: RunFile = {
   seed: 3,

@@ -1,0 +1,27 @@
+import { setTimeout as after } from 'node:timers/promises';
+import type { Desktop, SettleOptions } from '../cluster/types.js';
+
+/**
+ * On a machine that is very busy, what is on its way through the kernel (a key to a shell, its answer to the terminal)
+ * may find no processor for so long, while every program waits.
+ */
+export const AGAIN_MS = 150;
+
+/** How the screens after an action are waited for. */
+export interface RestOptions {
+  readonly settle?: SettleOptions | undefined;
+  /** A screen must not depend on how fast the machine is: the desktop is asked twice, some time apart. */
+  readonly mustRest?: boolean | undefined;
+}
+
+/** Waits until the desktop is at rest; false when it did not come to rest in time. */
+export async function rest(
+  desktop: Pick<Desktop, 'settle'>,
+  o: RestOptions,
+  wait: () => Promise<unknown> = () => after(AGAIN_MS),
+): Promise<boolean> {
+  const { settled } = await desktop.settle(o.settle);
+  if (!settled || !o.mustRest) return settled;
+  await wait();
+  return (await desktop.settle(o.settle)).settled;
+}

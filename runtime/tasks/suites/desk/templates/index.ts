@@ -1,5 +1,6 @@
 import type { Template } from '../kit.js';
 import { calculatorTemplates } from './calculator.js';
+import { copyTemplates } from './copies.js';
 import { dialogTemplates } from './dialogs.js';
 import { fileTemplates } from './files.js';
 import { formTemplates } from './forms.js';
@@ -12,6 +13,7 @@ import { windowTemplates } from './windows.js';
 export const templates: readonly Template[] = [
   ...dialogTemplates,
   ...formTemplates,
+  ...copyTemplates,
   ...noteTemplates,
   ...calculatorTemplates,
   ...fileTemplates,

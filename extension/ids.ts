@@ -11,9 +11,13 @@ export const commands = {
   newRunFile: 'dartStudio.newRunFile',
   evaluate: 'dartStudio.evaluateCheckpoint',
   openDashboard: 'dartStudio.openDashboard',
+  compareRuns: 'dartStudio.compareRuns',
+  openRunFile: 'dartStudio.openRunFile',
+  duplicateRun: 'dartStudio.duplicateRun',
   openTrajectory: 'dartStudio.openTrajectory',
   openTrajectoryBeside: 'dartStudio.openTrajectoryBeside',
   compare: 'dartStudio.compareTrajectories',
+  openTable: 'dartStudio.openTrajectoryTable',
   watchDesktop: 'dartStudio.watchDesktop',
   restartDesktop: 'dartStudio.restartDesktop',
   openRunFolder: 'dartStudio.openRunFolder',
@@ -75,9 +79,11 @@ export const views = {
 /** Webview panel types; `activeWebviewPanelId` and `webviewId` in `when` clauses. */
 export const panels = {
   dashboard: 'dartStudio.dashboard',
+  compareRuns: 'dartStudio.compareRuns',
   inspector: 'dartStudio.inspector',
   compare: 'dartStudio.compare',
   live: 'dartStudio.live',
+  table: 'dartStudio.table',
 } as const;
 export const trajectoryEditor = 'dartStudio.trajectory';
 export const walkthrough = 'start';
@@ -107,6 +113,7 @@ export const stored = {
   extraRoots: 'extraRoots',
   filter: 'trajectoryFilter',
   sort: 'trajectorySort',
+  tableFilters: 'trajectoryTableFilters',
   saidSurvives: 'saidTrainingSurvives',
   muteFinished: 'muteRunFinished',
   panelTitles: 'panelTitles',

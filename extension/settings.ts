@@ -52,6 +52,10 @@ export const settings = {
   get idleMinutes(): number {
     return Math.max(1, count('runtime.idleMinutes', 10));
   },
+  /** Of figures for Prometheus; 0: none. */
+  get metricsPort(): number {
+    return Math.max(0, Math.trunc(count('metrics.port', 0)));
+  },
   get quickStartMinutes(): number {
     return Math.max(1, count('quickStart.minutes', 20));
   },
@@ -76,4 +80,5 @@ export const runtimeSettings = [
   'osworld.checkout',
   'runtime.nodePath',
   'runtime.idleMinutes',
+  'metrics.port',
 ].map((k) => `${section}.${k}`);

@@ -189,6 +189,37 @@ async function buildExtension() {
       await rm(`dist/${f}`);
   return split;
 }
+/**
+ * The pages: a script and a style sheet each, and what several of them share (the toolkit, the charts), which would
+ * otherwise be in the VSIX once a page. Names stay the same from build to build, as the extension's do.
+ */
+async function buildPages() {
+  await rm('dist/webview', { recursive: true, force: true });
+  const split = await build({
+    ...common,
+    entryPoints: pages,
+    outdir: 'dist/webview',
+    chunkNames: 'shared-[hash]',
+    splitting: true,
+    write: false,
+    platform: 'browser',
+    target: 'chrome128',
+    format: 'esm',
+    minify: true,
+    define,
+    loader: { '.ttf': 'file' },
+  });
+  const chunks = split.outputFiles.map((f) => basename(f.path)).filter((f) => /^shared-\w+\.js$/.test(f)),
+    named = (text) => chunks.reduce((code, f, i) => code.replaceAll(f.replace(/\.js$/, ''), `shared${i + 1}`), text),
+    texts = /\.(js|css|map)$/;
+  await mkdir('dist/webview', { recursive: true });
+  await Promise.all(
+    split.outputFiles.map((f) =>
+      writeFile(`dist/webview/${named(basename(f.path))}`, texts.test(f.path) ? named(f.text) : f.contents),
+    ),
+  );
+  return split;
+}
 const runtime = {
   ...common,
   outdir: 'dist',
@@ -230,18 +261,7 @@ const built = await Promise.all([
     }),
   ),
   buildExtension(),
-  Object.keys(pages).length > 0 &&
-    build({
-      ...common,
-      entryPoints: pages,
-      outdir: 'dist/webview',
-      platform: 'browser',
-      target: 'chrome128',
-      format: 'iife',
-      minify: true,
-      define,
-      loader: { '.ttf': 'file' },
-    }),
+  buildPages(),
 ]);
 await Promise.all(['dist/images', 'dist/engine', 'dist/evaluators'].map((d) => rm(d, { recursive: true, force: true })));
 await Promise.all([

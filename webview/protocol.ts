@@ -12,11 +12,17 @@ import type {
   RunStatus,
   Ledger,
   DesktopRow,
+  SavedTableFilter,
+  TableFilter,
   TrajectoryView,
 } from '../runtime/protocol/types.js';
 import type { Method, Params, Result } from '../runtime/protocol/requests.js';
 
-export type PageKind = 'dashboard' | 'inspector' | 'compare' | 'live';
+export type PageKind = 'dashboard' | 'compareRuns' | 'inspector' | 'compare' | 'live' | 'table';
+
+/** Views of the table page. */
+export const tableViews = ['list', 'failures', 'changes'] as const;
+export type TableView = (typeof tableViews)[number];
 
 /** Folders whose files a page may show: a path below `path` is the URI `uri` + the rest. */
 export interface ResourceRoot {
@@ -27,6 +33,8 @@ export interface ResourceRoot {
 /** What a page is opened with; also what a restored page asks for (kept in its own state, navigation only). */
 export type PageInput =
   | { readonly kind: 'dashboard'; readonly run: string }
+  /** Several runs beside one another. */
+  | { readonly kind: 'compareRuns'; readonly runs: readonly string[] }
   | {
       readonly kind: 'inspector';
       readonly run?: string;
@@ -47,6 +55,14 @@ export type PageInput =
     }
   | { readonly kind: 'compare'; readonly run: string; readonly left: string; readonly right: string }
   | {
+      readonly kind: 'table';
+      readonly run: string;
+      readonly view?: TableView;
+      readonly filter?: TableFilter;
+      /** Of this workspace. */
+      readonly saved?: readonly SavedTableFilter[];
+    }
+  | {
       readonly kind: 'live';
       readonly desktop: string;
       /** A person is, or was, in control (`control/attach`). */
@@ -61,6 +77,7 @@ export const pageMethods = {
   dashboard: [
     'run/get',
     'run/check',
+    'run/footprint',
     'run/series',
     'run/curves',
     'run/lanes',
@@ -70,6 +87,7 @@ export const pageMethods = {
     'task/list',
     'desktop/list',
   ],
+  compareRuns: ['run/compare'],
   inspector: [
     'trajectory/get',
     'trajectory/group',
@@ -86,6 +104,7 @@ export const pageMethods = {
     'pool/remove',
   ],
   compare: ['trajectory/get', 'trajectory/group', 'frame/thumbnails'],
+  table: ['trajectory/columns', 'trajectory/frames', 'frame/thumbnails', 'run/failures', 'trajectory/strips'],
   live: [
     'desktop/list',
     'trajectory/get',
@@ -117,6 +136,9 @@ export const pageCommands = [
   'resume',
   'evaluate',
   'openDashboard',
+  'compareRuns',
+  'openRunFile',
+  'duplicateRun',
   'showLog',
   'startRuntime',
   'watchDesktop',
@@ -136,6 +158,10 @@ export type HostAction =
       readonly beside?: boolean;
     }
   | { readonly action: 'compare'; readonly run: string; readonly left: string; readonly right: string }
+  /** The list of trajectories behind what was clicked. */
+  | { readonly action: 'openTable'; readonly run: string; readonly filter: TableFilter; readonly view?: TableView }
+  /** Saved filters of the workspace, all of them. */
+  | { readonly action: 'keepFilters'; readonly filters: readonly SavedTableFilter[] }
   | { readonly action: 'openText'; readonly run?: string; readonly rollout: string }
   | { readonly action: 'copy'; readonly text: string }
   /** A screenshot: the host asks where to and copies the file. */

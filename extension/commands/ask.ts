@@ -145,18 +145,20 @@ export async function pickRun(
     void window.showInformationMessage(empty);
     return undefined;
   }
-  return choose(
-    title,
-    runs.map((r) => ({
-      label: r.name || basename(r.run),
-      description: [r.collection ? t('collection') : runStateWord(r.state), successWords(r), startedWords(r)]
-        .filter((x) => x !== '')
-        .join(' · '),
-      detail: r.run,
-      value: r.run,
-    })),
-  );
+  return choose(title, runItems(runs));
 }
+/** Runs to choose from. */
+export const runItems = (
+  runs: readonly RunSummary[],
+): (QuickPickItem & { readonly label: string; readonly value: RunPath })[] =>
+  runs.map((r) => ({
+    label: r.name || basename(r.run),
+    description: [r.collection ? t('collection') : runStateWord(r.state), successWords(r), startedWords(r)]
+      .filter((x) => x !== '')
+      .join(' · '),
+    detail: r.run,
+    value: r.run,
+  }));
 
 const searchMs = 150;
 /** A trajectory of a run, searched by the runtime as the user types. `file`: the user would rather open a file. */

@@ -11,6 +11,7 @@ import { interchangeCommands } from './interchange.js';
 import { poolCommands } from './pool.js';
 import { recordCommands } from './record.js';
 import { runCommands } from './runs.js';
+import { tableCommands } from './table.js';
 import { runtimeCommands } from './runtime.js';
 import { startCommands } from './startTraining.js';
 import { trainingCommands } from './training.js';
@@ -25,6 +26,7 @@ export const actionsOf = (s: StudioContext): Actions => ({
   ...trainingCommands(s),
   ...runCommands(s),
   ...trajectoryCommands(s),
+  ...tableCommands(s),
   ...desktopCommands(s),
   ...recordCommands(s),
   ...annotateCommands(s),

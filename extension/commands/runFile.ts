@@ -1,9 +1,9 @@
 /** New Run File: a starter with every common option, saved where the schema of the editor applies. */
-import { Uri, window, workspace } from 'vscode';
+import { commands as vscodeCommands, Uri, window, workspace } from 'vscode';
 import * as methods from '../../runtime/protocol/methods.js';
 import type { StudioContext } from '../studioContext.js';
 import { t } from '../words.js';
-import { choose } from './ask.js';
+import { choose, pickRun, runOf } from './ask.js';
 
 export async function newRunFile(s: StudioContext): Promise<void> {
   const preset = await choose(t('New Run File'), [
@@ -34,14 +34,41 @@ export async function newRunFile(s: StudioContext): Promise<void> {
   ]);
   if (!preset) return;
   const { text } = await s.ensureRuntime().then(() => s.client.request(methods.template, { preset }));
+  await saveAndShow(t('New Run File'), preset === 'quickstart' ? 'dart-run.json' : `${preset}.dart-run.json`, text);
+}
+/** The run file as the run was started with it: what its folder keeps, which nothing changes afterwards. */
+export async function openRunFile(s: StudioContext, arg: unknown): Promise<void> {
+  const run = runOf(arg) ?? s.model.selected ?? (await pickRun(s, t('Open Run File')));
+  if (run === undefined) return;
+  await window.showTextDocument(await workspace.openTextDocument(Uri.joinPath(Uri.file(run), 'run.json')), {
+    preview: true,
+  });
+  // It is a record: a change would only make it wrong.
+  await vscodeCommands.executeCommand('workbench.action.files.setActiveEditorReadonlyInSession');
+}
+/** A new run file with the options of a run, to change and to start. */
+export async function duplicateRun(s: StudioContext, arg: unknown): Promise<void> {
+  s.requireTrust();
+  const run =
+    runOf(arg) ??
+    s.model.selected ??
+    (await pickRun(s, t('Duplicate with Changes'), (r) => !r.collection && !r.damaged));
+  if (run === undefined) return;
+  await s.ensureRuntime();
+  const { text } = await s.client.request(methods.getRunFile, { run }),
+    name = (s.model.summary(run)?.name ?? '').replace(/[^\w.-]+/g, '-') || 'run';
+  await saveAndShow(t('Duplicate with Changes'), `${name}-2.dart-run.json`, text);
+}
+/** In the workspace, where somebody chooses; without one as a document that is not saved. */
+async function saveAndShow(title: string, name: string, text: string): Promise<void> {
   const folder = workspace.workspaceFolders?.find((f) => workspace.fs.isWritableFileSystem(f.uri.scheme) !== false);
   if (!folder) {
     await window.showTextDocument(await workspace.openTextDocument({ language: 'json', content: text }));
     return;
   }
   const target = await window.showSaveDialog({
-    title: t('New Run File'),
-    defaultUri: Uri.joinPath(folder.uri, preset === 'quickstart' ? 'dart-run.json' : `${preset}.dart-run.json`),
+    title,
+    defaultUri: Uri.joinPath(folder.uri, name),
     filters: { [t('Run files')]: ['json'] },
   });
   if (!target) return;

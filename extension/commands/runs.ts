@@ -2,13 +2,16 @@
 import { basename, dirname } from 'node:path';
 import { commands as vscodeCommands, env, UIKind, Uri, window, workspace } from 'vscode';
 import { commands, stored } from '../ids.js';
+import type { RunPath } from '../../runtime/protocol/types.js';
 import type { StudioContext } from '../studioContext.js';
+import { nodeOf } from '../views/nodes.js';
 import { t } from '../words.js';
 import type { Actions } from './action.js';
-import { pickRun, runOf } from './ask.js';
+import { chooseMany, pickRun, runItems, runOf } from './ask.js';
 
 type Ids =
   | typeof commands.openDashboard
+  | typeof commands.compareRuns
   | typeof commands.openRunFolder
   | typeof commands.forgetRunFolder
   | typeof commands.selectRun
@@ -18,6 +21,7 @@ type Ids =
 
 export const runCommands = (s: StudioContext): Actions<Ids> => ({
   [commands.openDashboard]: { doing: t('open the dashboard'), run: (arg) => openDashboard(s, arg) },
+  [commands.compareRuns]: { doing: t('compare the runs'), run: (arg, selected) => compareRuns(s, arg, selected) },
   [commands.openRunFolder]: { doing: t('open the run folder'), run: (arg) => openRunFolder(s, arg) },
   [commands.forgetRunFolder]: { doing: t('remove the run from the list'), run: (arg) => forget(s, arg) },
   [commands.selectRun]: {
@@ -67,6 +71,33 @@ export async function openDashboard(s: StudioContext, arg?: unknown): Promise<vo
   s.panels.show({ kind: 'dashboard', run });
   await s.ensureRuntime();
 }
+
+/** Those selected in the Runs view; else those that are picked from all. */
+async function compareRuns(s: StudioContext, arg: unknown, selected: unknown): Promise<void> {
+  s.requireTrust();
+  const clicked = nodeOf(arg, 'run'),
+    nodes = (Array.isArray(selected) ? selected : clicked ? s.trees.runs.view.selection : [])
+      .map((n) => nodeOf(n, 'run')?.run)
+      .filter((r) => r !== undefined),
+    marked = clicked && !nodes.includes(clicked.run) ? [clicked.run] : nodes;
+  let runs: readonly RunPath[] | undefined = marked;
+  if (marked.length < 2) {
+    await s.ensureRuntime();
+    if (!s.model.loaded) await s.model.reload();
+    // A page names those that it shows.
+    const shown = typeof arg === 'string' ? arg.split('\n') : marked;
+    runs = await chooseMany(
+      t('Compare Runs'),
+      runItems(s.model.runs.filter((r) => !r.damaged)).map((i) => ({ ...i, picked: shown.includes(i.value) })),
+      t('Tick two runs or more'),
+    );
+  }
+  if (!runs?.length) return;
+  s.panels.show({ kind: 'compareRuns', runs: runs.slice(0, mostCompared) });
+  await s.ensureRuntime();
+}
+/** More than anybody can tell apart; a request takes no more. */
+const mostCompared = 64;
 
 /** A run folder, or a folder of them; remembered for this workspace. */
 async function openRunFolder(s: StudioContext, arg: unknown): Promise<void> {

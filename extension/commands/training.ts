@@ -10,7 +10,7 @@ import { nodeOf } from '../views/nodes.js';
 import { percent, t } from '../words.js';
 import type { Actions } from './action.js';
 import { choose, pickRun, runOf, working } from './ask.js';
-import { newRunFile } from './runFile.js';
+import { duplicateRun, newRunFile, openRunFile } from './runFile.js';
 import { underWay } from './startTraining.js';
 
 type Ids =
@@ -19,6 +19,8 @@ type Ids =
   | typeof commands.resume
   | typeof commands.resumeRun
   | typeof commands.newRunFile
+  | typeof commands.openRunFile
+  | typeof commands.duplicateRun
   | typeof commands.evaluate;
 
 export const trainingCommands = (s: StudioContext): Actions<Ids> => ({
@@ -45,6 +47,8 @@ export const trainingCommands = (s: StudioContext): Actions<Ids> => ({
       await newRunFile(s);
     },
   },
+  [commands.openRunFile]: { doing: t('open the run file'), run: (arg) => openRunFile(s, arg) },
+  [commands.duplicateRun]: { doing: t('duplicate the run'), run: (arg) => duplicateRun(s, arg) },
   [commands.evaluate]: { doing: t('evaluate the checkpoint'), run: (arg) => evaluate(s, arg) },
 });
 

@@ -1,5 +1,5 @@
 /**
- * The page that a webview starts from: one script, two style sheets, and a content policy that lets nothing else in.
+ * The page that a webview starts from: one script with the modules it imports, two style sheets, and a content policy that lets nothing else in.
  */
 import { randomBytes } from 'node:crypto';
 import type { PageKind } from '../../webview/protocol.js';
@@ -63,7 +63,7 @@ ${styles}
 </head>
 <body data-page="${o.kind}" data-vscode-context="${escapeHtml(jsonInHtml({ preventDefaultContextMenuItems: true }))}">
 <div id="app"></div>
-${words}<script nonce="${o.nonce}" src="${escapeHtml(o.sources.script)}"></script>
+${words}<script type="module" nonce="${o.nonce}" src="${escapeHtml(o.sources.script)}"></script>
 </body>
 </html>`;
 }

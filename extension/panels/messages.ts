@@ -6,13 +6,16 @@
 import {
   pageCommands,
   pageMethods,
+  tableViews,
   type HostAction,
   type PageCommand,
   type PageInput,
   type PageKind,
   type PageMethod,
+  type TableView,
   type ToHost,
 } from '../../webview/protocol.js';
+import { savedTableFiltersOf, tableFilterOf } from '../../runtime/protocol/shared.js';
 import type { RunEventType } from '../../runtime/protocol/types.js';
 
 type Raw = Readonly<Record<string, unknown>>;
@@ -31,7 +34,8 @@ const maxParams = 64 << 10,
   };
 const maxEvents = 2000,
   maxInputText = 10_000,
-  maxScreen = 16_384;
+  maxScreen = 16_384,
+  maxRuns = 64;
 const text = (x: unknown, max = maxPath): x is string => typeof x === 'string' && x.length > 0 && x.length <= max;
 const optional = (x: unknown, max = maxPath): x is string | undefined =>
   x === undefined || (typeof x === 'string' && x.length <= max);
@@ -116,6 +120,12 @@ export function parseAction(a: unknown): HostAction | undefined {
       return text(a['run']) && text(a['left'], 200) && text(a['right'], 200)
         ? { action: 'compare', run: a['run'], left: a['left'], right: a['right'] }
         : undefined;
+    case 'openTable': {
+      const { run, filter, view } = a;
+      return text(run) ? { action: 'openTable', run, filter: tableFilterOf(filter), ...viewOf(view) } : undefined;
+    }
+    case 'keepFilters':
+      return { action: 'keepFilters', filters: savedTableFiltersOf(a['filters']) };
     case 'openText':
       return text(a['rollout'], 200) && optional(a['run'])
         ? { action: 'openText', rollout: a['rollout'], run: a['run'] || undefined }
@@ -133,7 +143,7 @@ export function parseAction(a: unknown): HostAction | undefined {
     case 'moved':
       return text(a['rollout'], 200) ? { action: 'moved', rollout: a['rollout'] } : undefined;
     case 'command':
-      return isPageCommand(a['command']) && optional(a['argument'])
+      return isPageCommand(a['command']) && optional(a['argument'], maxPath * maxRuns)
         ? { action: 'command', command: a['command'], argument: a['argument'] || undefined }
         : undefined;
     default:
@@ -141,10 +151,19 @@ export function parseAction(a: unknown): HostAction | undefined {
   }
 }
 
+const viewOf = (x: unknown): { readonly view?: TableView } => {
+  const view = tableViews.find((v) => v === x);
+  return view ? { view } : {};
+};
+
 type InputOf<K extends PageKind> = Extract<PageInput, { kind: K }>;
 /** What is left of a stored input once it is checked, kind by kind. */
 const inputs: { readonly [K in PageKind]: (i: Raw) => InputOf<K> | undefined } = {
   dashboard: ({ run }) => (text(run) ? { kind: 'dashboard', run } : undefined),
+  compareRuns: ({ runs }) =>
+    Array.isArray(runs) && runs.length > 0 && runs.length <= maxRuns && runs.every((r) => text(r))
+      ? { kind: 'compareRuns', runs: runs as string[] }
+      : undefined,
   inspector: ({ run, rollout, step, annotate, queue }) =>
     text(run) && text(rollout, 200)
       ? {
@@ -158,6 +177,10 @@ const inputs: { readonly [K in PageKind]: (i: Raw) => InputOf<K> | undefined } =
       : undefined,
   compare: ({ run, left, right }) =>
     text(run) && text(left, 200) && text(right, 200) ? { kind: 'compare', run, left, right } : undefined,
+  table: ({ run, view, filter, saved }) =>
+    text(run)
+      ? { kind: 'table', run, ...viewOf(view), filter: tableFilterOf(filter), saved: savedTableFiltersOf(saved) }
+      : undefined,
   live: ({ desktop, session }) =>
     text(desktop, 200) ? { kind: 'live', desktop, session: text(session, 200) ? session : undefined } : undefined,
 };

@@ -2,7 +2,8 @@
 import { env, Uri, window, workspace } from 'vscode';
 import type { HostAction, PageCommand } from '../../webview/protocol.js';
 import { recordedAsText } from '../commands/trajectoryFiles.js';
-import { commands, type CommandId } from '../ids.js';
+import { showTable } from '../commands/table.js';
+import { commands, stored, type CommandId } from '../ids.js';
 import type { StudioContext } from '../studioContext.js';
 import { t } from '../words.js';
 import type { WebviewHost } from './webviewHost.js';
@@ -14,6 +15,9 @@ const commandOf: Readonly<Record<PageCommand, CommandId>> = {
   resume: commands.resume,
   evaluate: commands.evaluate,
   openDashboard: commands.openDashboard,
+  compareRuns: commands.compareRuns,
+  openRunFile: commands.openRunFile,
+  duplicateRun: commands.duplicateRun,
   showLog: commands.showLog,
   startRuntime: commands.startRuntime,
   watchDesktop: commands.watchDesktop,
@@ -29,6 +33,12 @@ export async function carryOut(s: StudioContext, a: HostAction, from: WebviewHos
       return;
     case 'compare':
       s.panels.show({ kind: 'compare', run: a.run, left: a.left, right: a.right });
+      return;
+    case 'openTable':
+      showTable(s, a.run, a.filter, a.view);
+      return;
+    case 'keepFilters':
+      await s.extension.workspaceState.update(stored.tableFilters, a.filters);
       return;
     case 'openText': {
       const document = s.editors.uriOf(from);

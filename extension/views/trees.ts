@@ -38,7 +38,7 @@ export interface TreeParts {
 export function createTrees(o: TreeParts): Trees {
   const { model, list, sessions, now } = o;
   const own = new Disposables();
-  const runs = own.add(new StudioTree(views.runs, runsSource(model, now)));
+  const runs = own.add(new StudioTree(views.runs, runsSource(model, now), { multiple: true }));
   const tasks = own.add(new StudioTree(views.tasks, tasksSource(model)));
   const desktops = own.add(new StudioTree(views.desktops, desktopsSource(model, sessions)));
   const trajectories = own.add(new StudioTree(views.trajectories, trajectoriesSource(list), { multiple: true }));

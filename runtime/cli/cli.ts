@@ -66,6 +66,11 @@ function trainingCommands(program: Command, act: Act): void {
     )
     .option('--sampled', 'sample as in training, instead of the most probable choice', false)
     .option('--blind', 'blank the screen: what is solved all the same needs no eyes', false)
+    .option(
+      '--random',
+      'choose at random among all that is possible: what is solved all the same needs no policy',
+      false,
+    )
     .option('--json', 'result as JSON', false)
     .option('--runs <dir>', 'folder of run folders', 'runs')
     .option('--provider <name>', providerWords)
@@ -166,10 +171,13 @@ function taskCommands(program: Command, act: Act): void {
   const tasks = program.command('tasks').description('Task files and suites.');
   tasks
     .command('check')
-    .argument('<dir>', 'folder of OSWorld task files')
-    .description('Say for each task whether it can run here, or what it needs.')
+    .argument('<dir>', 'folder of OSWorld task files, or a copy of MiniWoB++')
+    .description(
+      'Say for each task whether it can run here, or what it needs. Pages of MiniWoB++ are opened in a browser.',
+    )
     .option('--assets <dir>', 'folder that mirrors downloaded files')
     .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
+    .option('--provider <name>', `where pages of MiniWoB++ are opened: ${providerWords}`, 'auto')
     .option('--json', 'rows as JSON', false)
     .action(act(async (dir: string, o: Options) => (await import('./tasks.js')).check(dir, o)));
   tasks
@@ -277,9 +285,25 @@ function runCommands(program: Command, act: Act): void {
   runs
     .command('export')
     .argument('<run>', 'run id or folder')
-    .argument('<file>', 'metrics file: .csv or .json')
-    .description("Export a run's metrics.")
-    .action(act(async (run: string, file: string) => (await import('./runs.js')).exportMetrics(dirOf(), run, file)));
+    .argument('<file>', 'file: .csv or .json; with --what tensorboard a folder')
+    .description("Export a run's metrics or rollouts, or its metrics for TensorBoard.")
+    .option('--what <metrics|rollouts|tensorboard>', 'what to export', 'metrics')
+    .action(
+      act(async (run: string, file: string, o: Options) =>
+        (await import('./runs.js')).exportRun(dirOf(), run, file, String(o['what'])),
+      ),
+    );
+  runs
+    .command('gc')
+    .argument('[run]', 'run id or folder; default: all runs')
+    .description('Remove screens that the rules of a run (store.keep) no longer keep. Figures and records stay.')
+    .option('--retired-hours <n>', 'instead of the rule of the run: screens of retired rollouts')
+    .option('--failure-hours <n>', 'the same of failures')
+    .option('--success-hours <n>', 'the same of successes')
+    .option('--gigabytes <n>', 'the same of all screens together')
+    .option('--dry-run', 'only say what would go', false)
+    .option('--json', 'as JSON', false)
+    .action(act(async (run: string | undefined, o: Options) => (await import('./gc.js')).gc(dirOf(), run, o)));
 }
 
 function engineCommands(program: Command, act: Act): void {

@@ -26,6 +26,7 @@ export async function evaluate(name: string, o: Options): Promise<number> {
     split,
     sampled: o['sampled'] === true,
     blind: o['blind'] === true,
+    random: o['random'] === true,
     entry: thisBundle(),
     signal: abort.signal,
     provider: o['provider'] as 'auto' | undefined,

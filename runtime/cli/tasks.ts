@@ -1,11 +1,13 @@
-import { DEFAULT_IMAGE, StudioError } from '../domain/index.js';
+import { DEFAULT_IMAGE, StudioError, isProviderChoice, providerWords } from '../domain/index.js';
 import { allImageContents, imageContents } from '../service/desktopImage.js';
+import { checkPages, type PageRow } from '../service/pageCheck.js';
 import {
   checkFolder,
   deskSuite,
   downloadsOf,
   fetchAssets,
   formatCheck,
+  isMiniwob,
   openAssets,
   openEvaluators,
   readFolder,
@@ -14,6 +16,7 @@ import type { Options } from './options.js';
 
 /** `tasks check DIR`: a row a task; exit code 0 when the folder could be read, 1 when a file in it is invalid. */
 export async function check(dir: string, o: Options): Promise<number> {
+  if (await isMiniwob(dir)) return checkMiniwob(dir, o);
   const assets = typeof o['assets'] === 'string' ? await openAssets(o['assets']) : undefined;
   const image = await imageContents(String(o['image'] ?? DEFAULT_IMAGE));
   const rows = await checkFolder(dir, {
@@ -32,6 +35,39 @@ export async function check(dir: string, o: Options): Promise<number> {
   return rows.some((r) => r.error) ? 1 : 0;
 }
 
+/** Every page of a copy of MiniWoB++, opened in the browser of a desktop; exit code 1 when one does not work. */
+async function checkMiniwob(dir: string, o: Options): Promise<number> {
+  const provider = String(o['provider'] ?? 'auto');
+  if (!isProviderChoice(provider))
+    throw new StudioError('config.invalid', `--provider ${provider}: unknown`, `Use ${providerWords}.`);
+  const abort = new AbortController(),
+    interrupt = (): void => {
+      abort.abort(new StudioError('cancelled', 'The check was stopped.', 'Run it again when you are ready.'));
+    };
+  process.once('SIGINT', interrupt);
+  try {
+    const rows = await checkPages({
+      dir,
+      provider,
+      signal: abort.signal,
+      onRow: (row, index, of) => {
+        if (!o['json']) process.stdout.write(`${pageLine(row)}\n`);
+        else if (process.stderr.isTTY) process.stderr.write(`\r${index} of ${of}`);
+      },
+    });
+    const broken = rows.filter((r) => r.error).length;
+    process.stdout.write(
+      o['json']
+        ? `${JSON.stringify({ tasks: rows }, null, 2)}\n`
+        : `\n${rows.length} pages: ${rows.length - broken} runnable, ${broken} not\n`,
+    );
+    return broken > 0 ? 1 : 0;
+  } finally {
+    process.off('SIGINT', interrupt);
+  }
+}
+const pageLine = (r: PageRow): string =>
+  `${r.id.padEnd(36)}  ${r.utterance ?? `cannot run: ${r.error?.message ?? ''}`}`;
 /** `tasks fetch DIR`: a mirror of what the tasks download; exit code 1 when a file could not be had. */
 export async function fetchFiles(dir: string, o: Options): Promise<number> {
   const image = await imageContents(DEFAULT_IMAGE),

@@ -10,6 +10,7 @@ import { locateModel } from '../run/backends/ownEngine.js';
 import { locatePools } from '../run/poolSources.js';
 import { newRunId, runFolder, startedWith } from '../run/runFolders.js';
 import { percent, rateText } from '../domain/stats.js';
+import { annotatedRollouts } from '../queries/annotated.js';
 import { trainRun, type TrainResult } from '../run/trainRun.js';
 
 /** `train [run.json]`: a new run, or `--resume` of one; Ctrl-C ends it cleanly, a second Ctrl-C at once. */
@@ -60,7 +61,16 @@ export async function train(file: string | undefined, o: Options): Promise<numbe
   for (const note of deprecated) reporter.note(note);
   reporter.note(`Run ${run} in ${dir}`);
   try {
-    const result = await trainRun({ config, dir, run, resume, entry: thisBundle(), reporter, signal: abort.signal });
+    const result = await trainRun({
+      config,
+      dir,
+      run,
+      resume,
+      entry: thisBundle(),
+      reporter,
+      signal: abort.signal,
+      annotated: () => annotatedRollouts(dir),
+    });
     report(dir, run, result, o['json'] === true);
     if (o['figures'] !== undefined && result.stopped === 'budget' && result.version > 0)
       await figures({ dir, run, config, result, o, note: (text) => reporter.note(text), signal: abort.signal });

@@ -20,6 +20,8 @@ export interface DesktopImage {
   /** Debian packages of all layers, sorted, each once. */
   readonly packages: readonly string[];
   readonly contents: ImageContents;
+  /** See the manifest. */
+  readonly keepsBrowser: boolean;
   /** What its applications need at least. */
   readonly floor: Manifest['floor'];
 }
@@ -36,6 +38,8 @@ const Manifest = z.strictObject({
   /** Programs that task files call, each with its package. */
   programs: provided,
   shortcuts: z.array(z.string().min(1)).default([]),
+  /** A browser on its whole screen is open all the time, also from one lease to the next (providers/keepBrowser.ts). */
+  keepsBrowser: z.boolean().default(false),
   /** What its applications need at least, whatever a run file says: memory and folders in MB, processes. */
   floor: z
     .strictObject({ diskMb: z.number().int(), memoryMb: z.number().int(), pids: z.number().int() })
@@ -94,6 +98,7 @@ export async function readImage(name: string, root = imagesDir()): Promise<Deskt
     description: own.description,
     layers: layers.map((l) => l.dir),
     packages,
+    keepsBrowser: layers.some((l) => l.manifest.keepsBrowser),
     floor: own.floor,
     contents: {
       apps: Object.keys(apps),

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
-import type { DesktopId, RunError } from '../domain/index.js';
+import type { DesktopId, RunError, Screenshot } from '../domain/index.js';
 import { id as brand, StudioError, toRunError, orUndefined } from '../domain/index.js';
-import { PoolMachine, type PoolEffect, type PoolRules } from './poolMachine.js';
+import { PoolMachine, type Place, type PoolEffect, type PoolRules } from './poolMachine.js';
 import { ReferenceFrames } from './referenceFrames.js';
 import type { Desktop, DesktopPool, DesktopProvider, DesktopSpec, Lease, PoolEvent, PoolStatus } from './types.js';
 
@@ -55,6 +55,7 @@ class Pool implements DesktopPool {
   readonly #o: PoolOptions;
   readonly #machine: PoolMachine;
   readonly #held = new Map<number, Held>();
+  readonly #placeOf = new Map<DesktopId, number>();
   readonly #waiters = new Map<number, Waiter>();
   readonly #listeners = new Set<(e: PoolEvent) => void>();
   readonly #retries = new Map<number, () => void>();
@@ -120,14 +121,22 @@ class Pool implements DesktopPool {
     return {
       size: this.#machine.size,
       waiting: this.#machine.waiting,
-      desktops: this.#machine.places.map((p) => ({
-        id: this.#idOf(p.id),
-        state: p.state,
-        since: p.since,
-        resets: p.resets,
-        replaced: p.replaced,
-        ...(p.quarantined ? { quarantined: p.log } : {}),
-      })),
+      desktops: this.#machine.places.map((p) => this.#rowOf(p)),
+    };
+  }
+  statusOf(desktop: DesktopId): PoolStatus['desktops'][number] | undefined {
+    const place = this.#placeOf.get(desktop),
+      p = place === undefined ? undefined : this.#machine.places.find((q) => q.id === place);
+    return p && this.#rowOf(p);
+  }
+  #rowOf(p: Place): PoolStatus['desktops'][number] {
+    return {
+      id: this.#idOf(p.id),
+      state: p.state,
+      since: p.since,
+      resets: p.resets,
+      replaced: p.replaced,
+      ...(p.quarantined ? { quarantined: p.log } : {}),
     };
   }
 
@@ -217,6 +226,9 @@ class Pool implements DesktopPool {
     const off = desktop.onEvent((e) => {
       if (e.type === 'lost') this.#carryOut(this.#machine.lost(place, e.error, this.#now()));
     });
+    const before = this.#held.get(place)?.desktop.id;
+    if (before !== undefined && before !== desktop.id) this.#placeOf.delete(before);
+    this.#placeOf.set(desktop.id, place);
     this.#held.set(place, { desktop, resetMs, off });
   }
 
@@ -239,6 +251,7 @@ class Pool implements DesktopPool {
     h?.off();
     // A desktop that cannot be destroyed any more counts as gone.
     if (h) await orUndefined(this.#o.provider.destroy(h.desktop), 'reap() finds what is left of it');
+    if (h) this.#placeOf.delete(h.desktop.id);
     this.#held.delete(place);
     this.#carryOut(this.#machine.destroyed(place, this.#now()));
   }
@@ -246,10 +259,11 @@ class Pool implements DesktopPool {
   /** Throws when the first frame differs from the usual one. */
   async #verify(d: Desktop): Promise<void> {
     if (this.#o.verifyFirstFrame === false) return;
-    if (this.#reference.matches(await d.observe())) return;
+    const look = (): Promise<Screenshot> => (d.screenshot ? d.screenshot() : d.observe());
+    if (this.#reference.matches(await look())) return;
     // A machine short of CPU may draw late: look once more, with a longer horizon.
     await d.settle({ horizonMs: 250 });
-    if (this.#reference.accept(await d.observe())) return;
+    if (this.#reference.accept(await look())) return;
     throw new StudioError(
       'desktop.start',
       'The first frame after the reset differs from the usual one.',

@@ -11,6 +11,7 @@ import {
   type BuildOptions,
   type ProviderOptions,
 } from './providers/choose.js';
+import { BrowserProvider } from './providers/keepBrowser.js';
 import { processLimit, type ProcessLimit } from './providers/processLimit.js';
 import type { DesktopProvider, DesktopSpec, ProviderStatus, SettleOptions } from './types.js';
 
@@ -45,8 +46,9 @@ const optionsOf = ({ provider, image, hosts, kubernetes }: DesktopsConfig): Prov
  * `desktop.unavailable` saying what each allowed provider lacks.
  */
 export async function chooseProvider(c: DesktopsConfig): Promise<DesktopProvider> {
-  await readImage(c.image);
-  return createProvider(optionsOf(c));
+  const { keepsBrowser } = await readImage(c.image),
+    provider = await createProvider(optionsOf(c));
+  return keepsBrowser ? new BrowserProvider(provider) : provider;
 }
 
 /** What limits a local desktop on this machine: whose processes count, and whether its memory is limited as a whole. */

@@ -1,4 +1,4 @@
-import type { Action, DesktopId, Frame, Point, RunError, Size, ProviderKind } from '../domain/index.js';
+import type { Action, DesktopId, Frame, Point, RunError, Screenshot, Size, ProviderKind } from '../domain/index.js';
 
 /** Module 1, environment cluster: the contract of a desktop, its provider and the pool. */
 export interface SettleOptions {
@@ -73,6 +73,20 @@ export type DesktopInput =
   | { readonly type: 'release' };
 
 /**
+ * What the browser of an image that has one on its whole screen (`web`) is told. `open` leaves the page that is there
+ * already; `run` gives a script's value, a promise's when it is settled; `drawn`: what was changed is on the screen. `ms`
+ * is how long the page may take.
+ */
+export type BrowserCommand =
+  | { readonly open: string; readonly ms?: number }
+  | { readonly run: string; readonly ms?: number }
+  | { readonly drawn: true; readonly ms?: number };
+export type BrowserAnswer =
+  | { readonly ok: readonly { readonly value?: unknown }[] }
+  /** `page`: what the command `at` met in it. `hung`: it did not answer in time. `browser`: it ended, or there is none. */
+  | { readonly error: string; readonly at: number; readonly kind: 'page' | 'hung' | 'browser' };
+
+/**
  * One running desktop. Commands run inside it as user `user` (uid 1000, HOME /home/user, DISPLAY set), never on the
  * host. Every method rejects with StudioError `desktop.lost` once the desktop is gone.
  */
@@ -81,6 +95,10 @@ export interface Desktop {
   readonly provider: ProviderKind;
   readonly screen: Size;
   observe(): Promise<Frame>;
+  /**
+   * The screen for those who need no pixels: as its desktop encodes it, where that is done inside, else as pixels.
+   */
+  screenshot?(): Promise<Screenshot>;
   /**
    * Returns a frame's buffer for the next observe(): optional, and faster. The caller must not use the frame
    * afterwards.
@@ -125,11 +143,13 @@ export interface Desktop {
   thaw?(): Promise<void>;
   /** Ends every program of the user: room for a command where they use up all processes or memory. */
   relieve?(): Promise<void>;
+  /** Asks the browser that an image keeps open. Absent where there is none. */
+  browse?(commands: readonly BrowserCommand[], o?: Pick<ExecOptions, 'signal'>): Promise<BrowserAnswer>;
   /**
-   * After a call failed: why its programs are to blame for that, or undefined when they are not or nobody can tell.
-   * Takes 2 s at most and never rejects.
+   * After a call failed, or came `late` with many others: why its programs are to blame for that, or undefined when they
+   * are not or nobody can tell. Takes 2 s at most and never rejects.
    */
-  blame?(): Promise<string | undefined>;
+  blame?(how?: 'late'): Promise<string | undefined>;
 }
 
 export interface DesktopSpec {
@@ -220,6 +240,8 @@ export interface DesktopPool {
   /** Grows at once, shrinks as leases end. */
   resize(n: number): Promise<void>;
   status(): PoolStatus;
+  /** One desktop of `status()`, without going over all of them; undefined when it is not there. */
+  statusOf(desktop: DesktopId): PoolStatus['desktops'][number] | undefined;
   onEvent(listener: (e: PoolEvent) => void): () => void;
   /** Resolves when every desktop is gone. */
   close(): Promise<void>;

@@ -10,6 +10,9 @@ import { count, flag, positive, section, share, whole } from './fields.js';
  * (`dart-studio schema`) is generated from this; the editor completes and checks run files with it.
  * "Paper" in a description is arXiv 2509.23866; its values are in the preset `dart`.
  */
+const hours = (whose: string) =>
+  z.number().positive().optional().describe(`Screens ${whose} are kept for so many hours.`);
+
 export const RunFileSchema = z.strictObject({
   $schema: z.string().optional().describe('Where the JSON schema of this file is; for editors.'),
   preset: z.enum(PRESET_NAMES).optional().describe('Start from a preset; keys given here override it.'),
@@ -20,13 +23,30 @@ export const RunFileSchema = z.strictObject({
     .describe("Part of the run folder's name."),
   seed: whole(1, 'Seed of everything random in the run.'),
 
+  run: section(
+    {
+      deterministic: flag(
+        false,
+        'Makes the run repeatable: one desktop, one replica, one rollout after another, every draw from seeds, time counted in rollouts and steps. After a crash it trains the same batches, byte for byte, as without one. Slow, and no benchmark.',
+      ),
+    },
+    'How the run goes on as a whole.',
+  ),
+
   tasks: section(
     {
       suite: z
-        .enum(['desk', 'folder'])
+        .enum(['desk', 'folder', 'miniwob'])
         .default('desk')
-        .describe('`desk`: the built-in suite; `folder`: OSWorld task files under `dir`.'),
-      dir: z.string().optional().describe('Folder of OSWorld task files (suite `folder`).'),
+        .describe(
+          '`desk`: the built-in suite; `folder`: OSWorld task files under `dir`; `miniwob`: the pages of MiniWoB++ under `dir`, on desktops of the image `web`.',
+        ),
+      dir: z
+        .string()
+        .optional()
+        .describe(
+          'Folder of OSWorld task files (suite `folder`), or of MiniWoB++: a checkout, its unpacked wheel, or its folder `html` (suite `miniwob`).',
+        ),
       assets: z
         .string()
         .optional()
@@ -305,17 +325,15 @@ export const RunFileSchema = z.strictObject({
         {
           screens: whole(
             0,
-            'Screens full of known words, drawn before anything is demonstrated, from which the policy learns to read; 0 = no base policy.',
+            'Screens full of random strings and known words, drawn before anything is demonstrated, from which the policy learns to read; 0 = it cannot read.',
           ),
           steps: whole(0, 'Optimizer steps of reading lessons.'),
           lr: positive(3e-3, 'Learning rate of the lessons.'),
           coef: z
             .number()
             .nonnegative()
-            .default(0.5)
-            .describe(
-              'Weight of the lesson mixed into every later step, so that the policy does not forget how to read.',
-            ),
+            .default(0)
+            .describe('Weight of the lesson mixed into every later step; 0 leaves the reader as the lessons made it.'),
         },
         'Base policy: reading lessons on synthetic screens (no task is shown).',
       ),
@@ -360,6 +378,31 @@ export const RunFileSchema = z.strictObject({
     {
       dir: z.string().default('runs').describe('Folder of run folders.'),
       keepCheckpoints: count(3, 'Newest checkpoints kept.'),
+      keep: section(
+        {
+          retiredHours: hours('of rollouts that were retired: never trained, or ended by an error'),
+          failureHours: hours('of failures that were trained or evaluated'),
+          successHours: hours('of successes that were trained or evaluated, but for the newest of each family'),
+          gigabytes: z
+            .number()
+            .positive()
+            .optional()
+            .describe('Most GB of screens; beyond it the oldest go first: of retired rollouts, failures, successes.'),
+        },
+        'Which screens are kept; none = all. Figures and records always stay, and so do screens that people annotated or that may be imitated.',
+      ),
+      tensorboard: section(
+        {
+          enabled: flag(false, 'Write event files for TensorBoard while the run goes on.'),
+          dir: z
+            .string()
+            .optional()
+            .describe(
+              'Folder that gets a folder of them for each run; relative to that of the runs. Default: `tensorboard` in the run folder.',
+            ),
+        },
+        'TensorBoard.',
+      ),
     },
     'Where things are kept.',
   ),

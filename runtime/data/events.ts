@@ -132,6 +132,11 @@ export type JournalEvent =
       /** Its record on disk is damaged. */
       readonly cause?: 'corrupt';
     }
+  /**
+   * It was cut short in a deterministic run (`run.deterministic`): it begins again under its own id, and its steps so far
+   * are void.
+   */
+  | { readonly type: 'rollout.restarted'; readonly rollout: RolloutId; readonly group: GroupId }
   /** A person held it for too long: its group continues without it, and it is retired as stale when it has ended. */
   | { readonly type: 'rollout.released'; readonly rollout: RolloutId; readonly group: GroupId }
   /** Curation in one record: which members stay with which steps, which are retired and why. */
@@ -230,6 +235,14 @@ export type JournalEvent =
       /** The lesson that made them, as `metrics` would say it; version 0.1 wrote a `metrics` record after this one. */
       readonly learned?: Pick<EventOf<'metrics'>, 'source' | 'values'>;
     }
+  /** Screens that nothing else shows, of trajectories whose records stay; `rollouts` have lost theirs. */
+  | {
+      readonly type: 'frames.removed';
+      readonly rollouts: readonly RolloutId[];
+      readonly frames: number;
+      readonly bytes: number;
+      readonly why: 'age' | 'size';
+    }
   /** Work of a desktop, replica or the trainer, for the utilisation lanes. */
   | ({ readonly type: 'spans' } & LaneSpans)
   | {
@@ -253,6 +266,7 @@ export type NoteEvent = EventOf<
   | 'run.time'
   | 'run.closed'
   | 'rates.seeded'
+  | 'frames.removed'
 >;
 
 export const headOf = (t: Trajectory): TrajectoryHead => ({
@@ -273,6 +287,8 @@ export function ledgerMoves(e: JournalEvent): readonly LedgerMove[] {
       return [{ rollout: e.order.rollout, to: { at: 'queued' } }];
     case 'rollout.started':
       return [{ rollout: e.rollout, to: { at: 'running' } }];
+    case 'rollout.restarted':
+      return [{ rollout: e.rollout, to: { at: 'queued' } }];
     case 'trajectory.recorded':
       if (!inLedger(e.head.provenance)) return [];
       return [

@@ -7,6 +7,7 @@ import type {
   GroupId,
   PolicyVersion,
   RolloutId,
+  Screenshot,
   TaskId,
   Trajectory,
   RetireReason,
@@ -59,7 +60,7 @@ export interface PoolAnswer {
 
 /** Frames are content addressed: writing the same screen twice costs a hash. */
 export interface FrameStore {
-  put(frame: Frame): Promise<FrameRef>;
+  put(screen: Screenshot): Promise<FrameRef>;
   /** Reads the pixels as BGRX. Rejects with `store.damaged` when the file is missing or broken. */
   get(ref: FrameRef): Promise<Frame>;
   path(ref: FrameRef): string;

@@ -1,7 +1,7 @@
 import { inflate as inflateCb } from 'node:zlib';
 import { promisify } from 'node:util';
 import type { Size } from '../domain/index.js';
-import { crc32InTurns } from '../data/store/crc32.js';
+import { crc32InTurns } from '../files/crc32.js';
 import { maxChunks } from '../data/store/png.js';
 import { slicePixels, slices } from '../data/store/slices.js';
 import { Unusable, checkSize } from './types.js';

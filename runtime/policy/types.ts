@@ -2,19 +2,21 @@ import type {
   Action,
   ChoicePlaces,
   EncodedState,
-  Frame,
   PolicyVersion,
   PromptDelta,
   RejectedAnswer,
   ReplicaId,
   RolloutId,
   RunError,
+  Screenshot,
   Size,
   TokenTrace,
 } from '../domain/index.js';
 
 /** What turns a screen into actions. One session per episode; the policy keeps the session's history. */
 export interface Policy {
+  /** It needs no pixels: screens may be encoded. */
+  readonly takesEncoded?: boolean;
   open(o: {
     readonly rollout: RolloutId;
     readonly instruction: string;
@@ -33,7 +35,7 @@ export interface PolicySession {
    * Rejects with `policy.lost` or `policy.remote` when the engine failed (retry the rollout), `policy.invalid` when its
    * answer is not an action.
    */
-  decide(frame: Frame, signal: AbortSignal): Promise<Decision>;
+  decide(screen: Screenshot, signal: AbortSignal): Promise<Decision>;
   /**
    * Tells the session what somebody else did (a person who took over, an oracle), so that its history stays correct.
    */
@@ -109,6 +111,8 @@ export interface ReplicaAnswer extends AnswerBase {
   readonly choices: Int32Array;
   readonly logprobs: Float32Array;
   readonly entropies: Float32Array;
+  /** The text at the place that the choices name, where they say that what is read is typed. */
+  readonly read?: string | undefined;
   readonly alternatives?: readonly (readonly { readonly choice: number; readonly probability: number }[])[];
 }
 

@@ -89,6 +89,10 @@ export const requests = {
   /** Runs under these folders (each a folder of run folders, or a run folder), newest first. */
   'run/list': reads<{ readonly roots: readonly string[] }, { readonly runs: readonly T.RunSummary[] }>(),
   'run/get': reads<InRun, T.RunDetail>(),
+  /** Disk and policy size; it looks at every file of the run. */
+  'run/footprint': reads<InRun, T.RunFootprint>(),
+  /** The run file that makes the same configuration: its preset, and what goes beyond it. */
+  'run/file': reads<InRun, { readonly text: string }>(),
   /** Reads the journal of a run that is over from end to end: what of it is damaged. Absent: nothing. */
   'run/check': reads<InRun, { readonly damage?: T.JournalDamage | undefined }>(),
   'run/series': reads<
@@ -115,6 +119,20 @@ export const requests = {
     T.Lanes
   >(),
   'run/curation': reads<InRun, T.CurationView>(),
+  /** Any runs beside one another: curves and what to place them by, evaluations, tasks, where their run files differ. */
+  'run/compare': reads<
+    { readonly runs: readonly T.RunPath[]; readonly window?: number; readonly maxPoints?: number },
+    T.Comparison
+  >(),
+  /** Newest failures in clusters, by where they part from successes of the same task; clicks only of one family. */
+  'run/failures': reads<
+    {
+      readonly run: T.RunPath;
+      readonly family?: string;
+      readonly version?: { readonly min?: number; readonly max?: number };
+    },
+    T.FailuresView
+  >(),
 
   // subscriptions: events since a sequence number without a gap, then live; batches of at most 200
   'events/subscribe': reads<
@@ -143,6 +161,30 @@ export const requests = {
       readonly limit?: number;
     },
     { readonly rows: readonly T.TrajectoryRow[]; readonly total: number; readonly cursor?: string }
+  >(),
+  /**
+   * All trajectories of a run as columns, newest first, a part at a time: `next` is what the following part is asked
+   * for with. `seq`: subscribe from there to follow what changes.
+   */
+  'trajectory/columns': reads<
+    { readonly run: T.RunPath; readonly before?: number; readonly limit: number },
+    {
+      readonly columns: T.TrajectoryColumns;
+      /** Only of the first part. */
+      readonly total?: number;
+      readonly next?: number;
+      readonly seq: number;
+    }
+  >(),
+  /** The last screen of each, by its hash; absent where there is none. */
+  'trajectory/frames': reads<
+    { readonly run: T.RunPath; readonly rollouts: readonly string[] },
+    { readonly frames: Readonly<Record<string, string>> }
+  >(),
+  /** Screens and actions of a few episodes; one whose records are damaged is left out. */
+  'trajectory/strips': reads<
+    { readonly run: T.RunPath; readonly rollouts: readonly string[] },
+    { readonly strips: readonly T.EpisodeStrip[] }
   >(),
   'trajectory/get': reads<{ readonly run: T.RunPath; readonly rollout: string }, T.TrajectoryView>(),
   'trajectory/group': reads<{ readonly run: T.RunPath; readonly group: string }, T.GroupView>(),

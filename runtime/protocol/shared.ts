@@ -2,5 +2,6 @@
 export { actionEntry, argumentValue, argumentsOf, makeAction, type NamedArgument } from '../domain/action.js';
 export type { NumberArgument, TextArgument } from '../domain/actionArguments.js';
 export { actionCall } from '../domain/actionCall.js';
+export { listColumns, rangeColumns, savedTableFiltersOf, tableFilterOf, tableFlags } from './table.js';
 export { isProviderChoice } from '../domain/provider.js';
 export { wilson } from '../domain/wilson.js';

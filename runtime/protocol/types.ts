@@ -32,6 +32,8 @@ export type * from '../domain/trajectoryView.js';
 export type * from './annotations.js';
 export type * from './control.js';
 export type * from './pool.js';
+export type * from './table.js';
+export type * from './divergence.js';
 
 export interface RunSummary {
   readonly run: RunPath;
@@ -136,6 +138,19 @@ export interface RunDetail {
   readonly seq: number;
 }
 
+/** What a run takes up, and where the runtime that says so works. */
+export interface RunFootprint {
+  /** Of all its files. */
+  readonly bytes: number;
+  /** It has more files than were counted. */
+  readonly atLeast?: boolean;
+  /** On the disk that it is on. */
+  readonly freeBytes?: number;
+  /** Of an embedded policy. */
+  readonly parameters?: number;
+  readonly machine: { readonly processor: string; readonly cores: number; readonly memoryBytes: number };
+}
+
 /**
  * One series as columns; `at` in ms since the epoch, same length as `value`. At most 2000 points, min-max downsampled.
  */
@@ -146,13 +161,15 @@ export interface Series {
   readonly version?: readonly PolicyVersion[];
 }
 /**
- * Rolling success with a 95 % Wilson band, one point per rollout ended (downsampled). `family` absent = all feasible
- * tasks.
+ * Rolling success with a 95 % band, one point per rollout ended (downsampled). `family` absent = all feasible tasks,
+ * each family weighing the same.
  */
 export interface SuccessCurve {
   readonly family?: string;
   readonly infeasible?: boolean;
   readonly window: number;
+  /** A mean over families: how many there are, and how many newest rollouts of each one count. */
+  readonly balanced?: { readonly families: number; readonly each: number };
   readonly at: readonly number[];
   readonly rollout: readonly number[];
   readonly mean: readonly number[];
@@ -271,4 +288,53 @@ export interface BuildProgress {
   readonly phase: string;
   readonly message: string;
   readonly fraction?: number;
+}
+
+// Several runs beside one another.
+/**
+ * How far a run was at moments of it, as columns of one length, ascending: what its curves are placed by. `workedMs`
+ * leaves out the time in which no process worked on it; `actions` are steps that were trained on.
+ */
+export interface RunProgressCurve {
+  readonly at: readonly number[];
+  readonly workedMs: readonly number[];
+  readonly updates: readonly number[];
+  readonly rollouts: readonly number[];
+  readonly actions: readonly number[];
+}
+export type ComparedTask = Pick<
+  TaskRow,
+  'family' | 'title' | 'heldOut' | 'infeasible' | 'rollouts' | 'rate' | 'low' | 'high' | 'recent' | 'evaluation'
+>;
+export interface ComparedRun {
+  readonly run: RunPath;
+  readonly id: string;
+  readonly name: string;
+  readonly createdAt: number;
+  readonly state: RunState;
+  readonly seed?: number;
+  readonly version: number;
+  readonly rollouts: number;
+  /** Runs of one group have run files that differ in nothing but seed, name and folder. */
+  readonly group: number;
+  readonly progress: RunProgressCurve;
+  /** Of all feasible tasks, each family weighing the same. */
+  readonly success: SuccessCurve;
+  readonly evals: readonly EvalPoint[];
+  readonly tasks: readonly ComparedTask[];
+  /** Every metric that the run recorded, by name. */
+  readonly series: readonly Series[];
+}
+/** A key of the run file on which the runs do not agree, defaults filled in. */
+export interface ConfigDifference {
+  /** Names with dots between them: `trainer.lr`. */
+  readonly key: string;
+  /** In the order of the runs: the value as JSON, '' where the key has none. */
+  readonly values: readonly string[];
+}
+export interface Comparison {
+  readonly runs: readonly ComparedRun[];
+  readonly config: readonly ConfigDifference[];
+  /** Runs that cannot be read. */
+  readonly missing: readonly { readonly run: RunPath; readonly error: RunError }[];
 }

@@ -48,17 +48,81 @@ export async function outcomes(run: RunReader): Promise<Outcomes> {
   return { at: nums(at), family: (family ?? []).map(String), success: (ok ?? []).map((v) => v === 1) };
 }
 
-/** Overall (feasible tasks), infeasible ones apart, then family by family. Pure. */
-export function successCurves(
+export interface CurveQuery {
+  readonly window: number;
+  readonly maxPoints: number;
+  readonly infeasible: (family: string) => boolean;
+}
+
+/** Fewer rollouts of a family than this say nothing about it, whatever the window. */
+const LEAST_EACH = 4;
+/** Two-sided 95 % of the normal distribution. */
+const Z = 1.96;
+/**
+ * Success of training rollouts in which every family weighs the same: the mean, over the families met so far, of the
+ * success of each one's newest rollouts. The planner asks hard families more often, so the mean of whatever was sampled
+ * falls while the policy gets better. The window is shared out among all families. Band: 95 %, of a stratified mean,
+ * each family's variance from its rate with a success and a failure added. Pure.
+ */
+export function balancedCurve(o: Outcomes, q: CurveQuery, extra: Pick<SuccessCurve, 'infeasible'> = {}): SuccessCurve {
+  const of = o.family.flatMap((f, i) => (q.infeasible(f) === (extra.infeasible ?? false) ? [i] : [])),
+    families = new Set(of.map((i) => o.family[i]!)).size,
+    each = Math.max(LEAST_EACH, Math.ceil(q.window / Math.max(1, families))),
+    known = new Map<string, { outcomes: boolean[]; won: number; rate: number; variance: number }>(),
+    mean: number[] = [],
+    low: number[] = [],
+    high: number[] = [];
+  let sum = 0,
+    variance = 0;
+  for (const i of of) {
+    const family = o.family[i]!,
+      k = known.get(family) ?? { outcomes: [], won: 0, rate: 0, variance: 0 };
+    known.set(family, k);
+    k.outcomes.push(o.success[i]!);
+    if (o.success[i]) k.won++;
+    if (k.outcomes.length > each && k.outcomes[k.outcomes.length - 1 - each]) k.won--;
+    const n = Math.min(each, k.outcomes.length),
+      likely = (k.won + 1) / (n + 2),
+      rate = k.won / n,
+      spread = (likely * (1 - likely)) / (n + 2);
+    sum += rate - k.rate;
+    variance += spread - k.variance;
+    k.rate = rate;
+    k.variance = spread;
+    const m = Math.min(1, Math.max(0, sum / known.size)),
+      half = (Z * Math.sqrt(Math.max(0, variance))) / known.size;
+    mean.push(m);
+    low.push(Math.max(0, m - half));
+    high.push(Math.min(1, m + half));
+  }
+  return {
+    ...thinned(o, of, { mean, low, high }, q.maxPoints),
+    ...extra,
+    window: q.window,
+    balanced: { families, each },
+  };
+}
+const thinned = (
   o: Outcomes,
-  q: { readonly window: number; readonly maxPoints: number; readonly infeasible: (family: string) => boolean },
-): SuccessCurve[] {
-  const all: number[] = [],
-    infeasible: number[] = [],
-    byFamily = new Map<string, number[]>();
+  of: readonly number[],
+  c: { readonly mean: number[]; readonly low: number[]; readonly high: number[] },
+  maxPoints: number,
+): Pick<SuccessCurve, 'at' | 'rollout' | 'mean' | 'low' | 'high'> => {
+  const keep = downsample(c.mean, maxPoints),
+    rates = (xs: readonly number[]): number[] => pick(xs, keep).map((x) => Math.round(x * 1e4) / 1e4);
+  return {
+    at: keep.map((k) => o.at[of[k]!]!),
+    rollout: keep.map((k) => k + 1),
+    mean: rates(c.mean),
+    low: rates(c.low),
+    high: rates(c.high),
+  };
+};
+
+/** Overall (feasible tasks, each family weighing the same), infeasible ones apart, then family by family. Pure. */
+export function successCurves(o: Outcomes, q: CurveQuery): SuccessCurve[] {
+  const byFamily = new Map<string, number[]>();
   o.family.forEach((f, i) => {
-    if (q.infeasible(f)) infeasible.push(i);
-    else all.push(i);
     const mine = byFamily.get(f);
     if (mine) mine.push(i);
     else byFamily.set(f, [i]);
@@ -66,7 +130,7 @@ export function successCurves(
   const curve = (
     of: readonly number[],
     extra: Pick<SuccessCurve, 'family' | 'infeasible'>,
-    maxPoints = q.maxPoints,
+    maxPoints: number,
   ): SuccessCurve => {
     const mean: number[] = [],
       low: number[] = [],
@@ -80,24 +144,11 @@ export function successCurves(
       low.push(w.low);
       high.push(w.high);
     });
-    const keep = downsample(mean, maxPoints),
-      rates = (xs: readonly number[]): number[] => pick(xs, keep).map((x) => Math.round(x * 1e4) / 1e4);
-    return {
-      ...extra,
-      window: q.window,
-      at: pick(
-        of.map((i) => o.at[i]!),
-        keep,
-      ),
-      rollout: keep.map((k) => k + 1),
-      mean: rates(mean),
-      low: rates(low),
-      high: rates(high),
-    };
+    return { ...extra, window: q.window, ...thinned(o, of, { mean, low, high }, maxPoints) };
   };
   return [
-    curve(all, {}),
-    ...(infeasible.length > 0 ? [curve(infeasible, { infeasible: true })] : []),
+    balancedCurve(o, q),
+    ...([...byFamily.keys()].some(q.infeasible) ? [balancedCurve(o, q, { infeasible: true })] : []),
     ...[...byFamily]
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([family, of]) =>

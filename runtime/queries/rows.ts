@@ -13,14 +13,15 @@ import { ServiceError } from '../domain/index.js';
 const num = (v: unknown): number | undefined => (typeof v === 'number' ? v : undefined);
 const str = (v: unknown): string | undefined => (typeof v === 'string' && v !== '' ? v : undefined);
 
-const steps = 'CASE WHEN r.outcome IS NULL THEN (SELECT COUNT(*) FROM steps s WHERE s.rollout = r.id) ELSE r.steps END';
-const entropy = 'CASE WHEN r.entropy_steps > 0 THEN r.entropy_sum / r.entropy_steps END';
+export const steps =
+  'CASE WHEN r.outcome IS NULL THEN (SELECT COUNT(*) FROM steps s WHERE s.rollout = r.id) ELSE r.steps END';
+export const entropy = 'CASE WHEN r.entropy_steps > 0 THEN r.entropy_sum / r.entropy_steps END';
 /** What `rowOf` reads; of table rollouts as r. */
 export const rowColumns = `r.id, r.task, r.family, r.instruction, r.outcome, r.reward, r.truncated, r.error_kind, r.provenance, r.state, r.reason, r.grp, r.cap, r.kept, r.version_min, r.version_max, r.started_at, r.ended_at, r.born, r.desktop, r.human, r.origin,
   ${steps} AS n, ${entropy} AS h, EXISTS(SELECT 1 FROM injections i WHERE i.rollout = r.id) AS injected`;
 
 /** Orders that never became a rollout are no trajectories. */
-const begun = '(r.started_at IS NOT NULL OR r.outcome IS NOT NULL)';
+export const begun = '(r.started_at IS NOT NULL OR r.outcome IS NOT NULL)';
 const running = "(r.outcome IS NULL AND r.state = 'running')";
 
 /** Reasons of retirement that say something about the trajectory, besides the error it ended with. */

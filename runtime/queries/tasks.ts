@@ -19,19 +19,20 @@ export const untriedTasks = (families: ReadonlyMap<string, FamilyFacts>): TaskRo
 /**
  * A row a family; `live`: what the planner of an active run knows. An import or a collection has those of its
  * trajectories, unless those that can be rolled out are asked for (`runnable`): its run file, a preset, says nothing of
- * trajectories made elsewhere.
+ * trajectories made elsewhere. `known`: what the caller has read already.
  */
 export async function taskRows(
   run: RunReader,
   facts: RunFacts,
   live?: DataStats,
   runnable = false,
+  known: { readonly outcomes?: Outcomes; readonly evals?: readonly EvalPoint[] } = {},
 ): Promise<TaskRow[]> {
   const external = live || runnable ? [] : await externalTasks(run, facts);
   if (external.length > 0) return external;
   const [o, evals, means, pool, opened] = await Promise.all([
-    outcomes(run),
-    evalPoints(run),
+    known.outcomes ?? outcomes(run),
+    known.evals ?? evalPoints(run),
     run.index.query(
       "SELECT family, AVG(steps) AS m FROM rollouts WHERE provenance = 'rollout' AND human = 0 AND outcome IN ('success', 'failure') GROUP BY family",
       [],

@@ -5,6 +5,7 @@ import {
   type Frame,
   type PolicyVersion,
   type RunError,
+  type Screenshot,
   type Size,
   type ProviderKind,
   type DesktopRow,
@@ -18,14 +19,21 @@ import type {
   DesktopPool,
   DesktopProvider,
   DesktopSpec,
+  DesktopState,
   ExecOptions,
   ExecResult,
+  PoolStatus,
   SettleOptions,
   SettleReport,
 } from '../cluster/types.js';
 import type { SchedulerEvent } from './types.js';
 
 type Row = Omit<DesktopRow, 'run'>;
+/** States of a desktop that stays what it is. */
+const LASTING: ReadonlySet<DesktopState> = new Set(['ready', 'leased', 'resetting']);
+/** A look at all desktops that took this long, ms (hundreds of them), is not repeated before so many times as long. */
+const LONG_LOOK_MS = 1,
+  REST = 20;
 /** What a leased desktop is used for. */
 interface Use {
   rollout: string;
@@ -51,6 +59,10 @@ export class DesktopRegistry {
   readonly #listeners = new Set<(desktop: string, row: Row | undefined) => void>();
   #provider: DesktopRow['provider'] = 'local';
   #due = false;
+  /** Desktops whose row may have changed; `all`: any of them, or which there are. */
+  readonly #dirty = new Set<string>();
+  #all = false;
+  #restUntil = -Infinity;
 
   /** The provider as pools should use it. */
   wrap(p: DesktopProvider): DesktopProvider {
@@ -83,8 +95,10 @@ export class DesktopRegistry {
 
   attach(pool: DesktopPool): void {
     this.#pools.add(pool);
-    pool.onEvent(() => {
-      this.#changed();
+    pool.onEvent((e) => {
+      // A desktop that is there and was there before: its row alone changes. Else rows come or go.
+      const alone = e.type === 'state' && LASTING.has(e.state) && this.#shown.has(e.desktop);
+      this.#changed(alone ? e.desktop : undefined);
     });
     this.#changed();
   }
@@ -116,18 +130,18 @@ export class DesktopRegistry {
         use.since = e.at;
       }
     } else return;
-    this.#changed();
+    this.#changed(e.desktop);
   }
   begin(desktop: string, use: Omit<Use, 'step' | 'phase'>): void {
     this.#uses.set(desktop, { ...use, step: 0, phase: 'setup' });
-    this.#changed();
+    this.#changed(desktop);
   }
   progress(desktop: string, step: number, version?: PolicyVersion): void {
     const u = this.#uses.get(desktop);
     if (u) {
       u.step = step;
       if (version !== undefined) u.version = version;
-      this.#changed();
+      this.#changed(desktop);
     }
   }
   phase(desktop: string, phase: DesktopWork): void {
@@ -135,34 +149,33 @@ export class DesktopRegistry {
     if (u) {
       u.phase = phase;
       u.since = Date.now();
-      this.#changed();
+      this.#changed(desktop);
     }
   }
   end(desktop: string): void {
     this.#uses.delete(desktop);
-    this.#changed();
+    this.#changed(desktop);
   }
 
   rows(): Row[] {
-    return [...this.#pools].flatMap((pool) =>
-      pool.status().desktops.map((d): Row => {
-        const base = { desktop: d.id, provider: this.#provider, resets: d.resets, replaced: d.replaced },
-          use = d.state === 'leased' ? this.#uses.get(d.id) : undefined;
-        if (use)
-          return {
-            ...base,
-            state: use.phase,
-            since: use.since,
-            rollout: use.rollout,
-            task: use.task,
-            instruction: use.instruction,
-            step: use.step,
-            cap: use.cap,
-            version: use.version,
-          };
-        return { ...base, state: d.state === 'ready' || d.state === 'leased' ? 'idle' : d.state, since: d.since };
-      }),
-    );
+    return [...this.#pools].flatMap((pool) => pool.status().desktops.map((d) => this.#rowOf(d)));
+  }
+  #rowOf(d: PoolStatus['desktops'][number]): Row {
+    const base = { desktop: d.id, provider: this.#provider, resets: d.resets, replaced: d.replaced },
+      use = d.state === 'leased' ? this.#uses.get(d.id) : undefined;
+    if (use)
+      return {
+        ...base,
+        state: use.phase,
+        since: use.since,
+        rollout: use.rollout,
+        task: use.task,
+        instruction: use.instruction,
+        step: use.step,
+        cap: use.cap,
+        version: use.version,
+      };
+    return { ...base, state: d.state === 'ready' || d.state === 'leased' ? 'idle' : d.state, since: d.since };
   }
 
   desktop(id: string): Desktop | undefined {
@@ -194,25 +207,42 @@ export class DesktopRegistry {
     };
   }
 
-  #changed(): void {
-    if (this.#due || this.#listeners.size === 0) return;
+  /** Of one desktop, or of who knows which: those are all looked at, and not again at once. */
+  #changed(desktop?: string): void {
+    if (this.#listeners.size === 0) return;
+    if (desktop === undefined) this.#all = true;
+    else this.#dirty.add(desktop);
+    if (this.#due) return;
     this.#due = true;
-    queueMicrotask(() => {
-      this.#due = false;
-      const now = new Map(this.rows().map((r) => [r.desktop, r]));
-      for (const id of [...this.#shown.keys()])
-        if (!now.has(id)) {
-          this.#shown.delete(id);
-          this.#tell(id, undefined);
+    const wait = this.#all ? this.#restUntil - performance.now() : 0;
+    if (wait <= 0) queueMicrotask(() => this.#report());
+    else setTimeout(() => this.#report(), wait).unref();
+  }
+  #report(): void {
+    this.#due = false;
+    const dirty = [...this.#dirty];
+    this.#dirty.clear();
+    if (this.#all) {
+      this.#all = false;
+      const began = performance.now(),
+        now = new Map(this.rows().map((r) => [r.desktop as string, r]));
+      for (const id of [...this.#shown.keys()]) if (!now.has(id)) this.#show(id, undefined);
+      for (const [id, row] of now) this.#show(id, row);
+      const took = performance.now() - began;
+      if (took > LONG_LOOK_MS) this.#restUntil = began + REST * took;
+    } else
+      for (const id of dirty)
+        for (const pool of this.#pools) {
+          const d = pool.statusOf(id as DesktopId);
+          if (d) this.#show(id, this.#rowOf(d));
         }
-      for (const [id, row] of now) {
-        const key = JSON.stringify(row);
-        if (this.#shown.get(id) !== key) {
-          this.#shown.set(id, key);
-          this.#tell(id, row);
-        }
-      }
-    });
+  }
+  #show(id: string, row: Row | undefined): void {
+    const key = row && JSON.stringify(row);
+    if (this.#shown.get(id) === key) return;
+    if (key === undefined) this.#shown.delete(id);
+    else this.#shown.set(id, key);
+    this.#tell(id, row);
   }
   #tell(id: string, row: Row | undefined): void {
     for (const l of [...this.#listeners]) l(id, row);
@@ -225,13 +255,16 @@ class TrackedDesktop implements Desktop {
   readonly id: DesktopId;
   readonly provider: ProviderKind;
   readonly screen: Size;
+  readonly screenshot?: () => Promise<Screenshot>;
   readonly recycle?: (f: Frame) => void;
   readonly input?: (events: readonly DesktopInput[]) => Promise<void>;
   readonly changes?: (signal: AbortSignal) => Promise<Change>;
   readonly freeze?: () => Promise<void>;
   readonly thaw?: () => Promise<void>;
   readonly relieve?: () => Promise<void>;
-  readonly blame?: () => Promise<string | undefined>;
+  readonly blame?: (how?: 'late') => Promise<string | undefined>;
+  readonly stalledMs?: () => number;
+  readonly browse?: Desktop['browse'];
   #lost: RunError | undefined;
   readonly #listeners = new Set<(e: DesktopEvent) => void>();
   constructor(inner: Desktop) {
@@ -239,6 +272,7 @@ class TrackedDesktop implements Desktop {
     this.id = inner.id;
     this.provider = inner.provider;
     this.screen = inner.screen;
+    if (inner.screenshot) this.screenshot = () => this.#use((d) => d.screenshot!());
     if (inner.recycle)
       this.recycle = (f) => {
         inner.recycle!(f);
@@ -248,7 +282,9 @@ class TrackedDesktop implements Desktop {
     if (inner.freeze) this.freeze = () => this.#use((d) => d.freeze!());
     if (inner.thaw) this.thaw = () => this.#use((d) => d.thaw!());
     if (inner.relieve) this.relieve = () => this.#use((d) => d.relieve!());
-    if (inner.blame) this.blame = () => inner.blame!();
+    if (inner.blame) this.blame = (how) => inner.blame!(how);
+    if (inner.stalledMs) this.stalledMs = () => inner.stalledMs!();
+    if (inner.browse) this.browse = (commands, o) => this.#use((d) => d.browse!(commands, o));
   }
   lose(error: RunError): void {
     this.#lost = error;

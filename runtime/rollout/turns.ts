@@ -2,8 +2,8 @@
  * The turns of one episode: observe, decide, perform, settle, until the policy ends it or its cap is used up. A person
  * who steers acts between the policy's turns; the cap counts only the policy's turns.
  */
-import type { Action, Frame, FrameRef, RejectedAnswer, Step, StepTimings } from '../domain/index.js';
-import { StudioError, ignoreFailure, isTerminal, orUndefined } from '../domain/index.js';
+import type { Action, FrameRef, RejectedAnswer, Screenshot, Step, StepTimings } from '../domain/index.js';
+import { StudioError, ignoreFailure, isEncoded, isTerminal, orUndefined } from '../domain/index.js';
 import type { Desktop } from '../cluster/types.js';
 import type { Decision, InvalidAnswer, PolicySession } from '../policy/types.js';
 import { abortable } from './clock.js';
@@ -14,6 +14,8 @@ import type { EpisodeDeps, EpisodeRequest, StepAbout } from './types.js';
 
 export type TurnsEnd =
   | { readonly how: 'ended' | 'cap'; readonly last: Action | undefined }
+  /** Its programs do not come to rest, and the next screen would depend on the clock (`mustRest`). */
+  | { readonly how: 'restless' }
   /** The policy gave two invalid answers in a row. */
   | { readonly how: 'invalid'; readonly message: string };
 
@@ -30,7 +32,7 @@ export interface TurnsContext {
 
 /** A screen that is being stored, and the ms it took to capture. */
 interface Observation {
-  readonly frame: Frame;
+  readonly frame: Screenshot;
   readonly stored: Promise<FrameRef>;
   readonly ms: number;
 }
@@ -73,6 +75,7 @@ export class Turns {
         settle: acted.settle,
       });
       if (acted.ended) return { how: 'ended', last: this.#last };
+      if (!acted.settled && this.#c.deps.mustRest) return { how: 'restless' };
     }
   }
 
@@ -93,7 +96,7 @@ export class Turns {
     const { deps, request: r, desktop, guard } = this.#c;
     const t0 = deps.clock.now();
     r.onPhase('observe');
-    const frame = await guard.call(desktop.observe(), 'observe');
+    const frame = await guard.call(look(deps, desktop), 'observe');
     const ms = deps.clock.now() - t0;
     // Storing the screen runs while the policy decides and acts; the step is complete when all have finished.
     const stored = deps.frames.put(frame);
@@ -108,7 +111,7 @@ export class Turns {
     const decided = await decideOrInvalid(policy, frame, limit.signal);
     // Nothing reads the frame once it is decided on and stored, so the desktop may reuse its memory.
     void orUndefined(stored, 'a frame that was not stored is left to the garbage collector').then((ref) => {
-      if (ref !== undefined) desktop.recycle?.(frame);
+      if (ref !== undefined && !isEncoded(frame)) desktop.recycle?.(frame);
     });
     return decided;
   }
@@ -139,11 +142,19 @@ export class Turns {
       await guard.call(desktop.perform(action), 'perform');
       const t2 = deps.clock.now();
       r.onPhase('settle');
-      settled = (await guard.call(desktop.settle(deps.settle), 'settle')).settled;
+      settled = await rest(deps, desktop, guard);
       perform += t2 - t1;
       settle += deps.clock.now() - t2;
+      if (await this.#over()) return { perform, settle, settled, ended: true };
     }
     return { perform, settle, settled, ended: false };
+  }
+
+  /** Whether the task has ended by itself. */
+  async #over(): Promise<boolean> {
+    const { deps, request: r, desktop, guard, limit } = this.#c;
+    if (!deps.tasks.over) return false;
+    return guard.free(deps.tasks.over(r.task, desktop, limit.signal), 'Asking whether the task has ended');
   }
 
   async #complete(
@@ -180,6 +191,10 @@ export class Turns {
   }
 }
 
+/** The present screen as the policy takes it. */
+export const look = ({ policy }: Pick<EpisodeDeps, 'policy'>, desktop: Desktop): Promise<Screenshot> =>
+  policy.takesEncoded && desktop.screenshot ? desktop.screenshot() : desktop.observe();
+
 /** A decision, or the error of the last invalid answer; the invalid answers before it. */
 interface Decided {
   readonly decided: Decision | StudioError;
@@ -192,7 +207,7 @@ interface Decided {
  * Asks once more after an invalid answer, because a sampled answer may be invalid by chance. The second time the error
  * is the result. The first answer was sampled too: it is recorded.
  */
-async function decideOrInvalid(policy: PolicySession, frame: Frame, signal: AbortSignal): Promise<Decided> {
+async function decideOrInvalid(policy: PolicySession, frame: Screenshot, signal: AbortSignal): Promise<Decided> {
   const rejected: RejectedAnswer[] = [],
     rejectedLabels: (readonly string[])[] = [];
   for (;;) {
@@ -213,4 +228,17 @@ function answerOf(e: StudioError): Partial<Decision> {
   const { text: thought, ...sampled } = (e.error.details ?? {}) as Partial<InvalidAnswer>,
     { tokens, prompt, version, labels, alternatives } = sampled;
   return { actions: [], thought, tokens, prompt, version, labels, alternatives };
+}
+
+/**
+ * On a machine that is very busy, what is on its way through the kernel (a key to a shell, its answer to the terminal)
+ * may find no processor for so long, while every program waits.
+ */
+const AGAIN_MS = 150;
+/** Waits until the desktop is at rest; where that must be so (`mustRest`), it is asked twice, some time apart. */
+export async function rest(deps: EpisodeDeps, desktop: Desktop, guard: DesktopGuard): Promise<boolean> {
+  const { settled } = await guard.call(desktop.settle(deps.settle), 'settle');
+  if (!settled || !deps.mustRest) return settled;
+  await guard.free(new Promise<void>((done) => deps.clock.after(AGAIN_MS, done)), 'A wait');
+  return (await guard.call(desktop.settle(deps.settle), 'settle')).settled;
 }

@@ -1,4 +1,4 @@
-import type { Frame } from '../domain/index.js';
+import type { Frame, Screenshot } from '../domain/index.js';
 import type { Policy } from '../policy/types.js';
 
 /**
@@ -9,7 +9,7 @@ export const blinded = (policy: Policy): Policy => ({
   open(o) {
     const session = policy.open(o);
     return {
-      decide: (frame, signal) => session.decide(blank(frame), signal),
+      decide: (screen, signal) => session.decide(blank(screen), signal),
       acted: (actions) => session.acted(actions),
       ...(session.retract ? { retract: () => session.retract!() } : {}),
       close: () => session.close(),
@@ -17,10 +17,21 @@ export const blinded = (policy: Policy): Policy => ({
   },
 });
 
+/**
+ * The random control: every choice that is possible is as probable as any other, whatever is on the screen. What it
+ * solves needs no policy.
+ */
+export const randomly = (policy: Policy): Policy => ({
+  open: (o) => policy.open({ ...o, sampling: { ...o.sampling, greedy: false, temperature: EVEN } }),
+});
+/** Logits divided by this are the same. */
+const EVEN = 1e6;
+
 const GREY = 0x80;
 let grey: Buffer = Buffer.alloc(0);
 /** One shared picture a size: nobody writes to it. */
-export function blank(frame: Frame): Frame {
-  if (grey.length !== frame.data.length) grey = Buffer.alloc(frame.data.length, GREY);
-  return { ...frame, data: grey };
+export function blank({ width, height, capturedAt }: Screenshot): Frame {
+  const bytes = width * height * 4;
+  if (grey.length !== bytes) grey = Buffer.alloc(bytes, GREY);
+  return { width, height, capturedAt, data: grey };
 }

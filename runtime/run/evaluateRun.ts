@@ -7,7 +7,7 @@ import { DataManager } from '../data/dataManager.js';
 import { readMeta, RunReader } from '../data/store/runStore.js';
 import { systemClock } from '../rollout/clock.js';
 import { Scheduler, trainingSampling } from '../rollout/scheduler.js';
-import { blinded } from './blindPolicy.js';
+import { blinded, randomly } from './blindPolicy.js';
 import { episodeOf } from './episodeOf.js';
 import { startEngine, type Engine } from './engine.js';
 import { evaluateNow, type EvalPoint } from './evaluation.js';
@@ -29,13 +29,15 @@ export interface EvaluateRequest {
   readonly sampled?: boolean | undefined;
   /** The same policy with its screen blanked: the control of what needs no eyes. */
   readonly blind?: boolean | undefined;
+  /** Every choice as probable as any other: the control of what needs no policy. Embedded policies only. */
+  readonly random?: boolean | undefined;
   readonly provider?: ProviderChoice | undefined;
   readonly entry: ProcessEntry;
   readonly signal: AbortSignal;
   readonly onProgress?: (p: { readonly done: number; readonly episodes: number; readonly successes: number }) => void;
 }
 /** One evaluation among several of one checkpoint. */
-export interface Asked extends Pick<EvaluateRequest, 'episodes' | 'split' | 'sampled' | 'blind'> {
+export interface Asked extends Pick<EvaluateRequest, 'episodes' | 'split' | 'sampled' | 'blind' | 'random'> {
   /** Left out where nothing is held out that way, instead of refused. */
   readonly ifAny?: true;
 }
@@ -109,8 +111,9 @@ async function evaluateOne(
   const episodes = a.episodes ?? Math.max(1, config.evaluation.episodes),
     split = a.split ?? 'heldout',
     blind = a.blind === true,
-    sampled = a.sampled === true,
-    scheduler = probeScheduler(config, blind ? { ...engine, policy: blinded(engine.policy) } : engine, a.tasks);
+    sampled = a.sampled === true || a.random === true,
+    policy = a.random ? randomly(engine.policy) : blind ? blinded(engine.policy) : engine.policy,
+    scheduler = probeScheduler(config, { ...engine, policy }, a.tasks);
   let done = 0,
     successes = 0;
   scheduler.onEvent((e) => {
@@ -126,7 +129,7 @@ async function evaluateOne(
       scheduler,
       tasks: a.tasks,
       episodes,
-      label: [split, ...(sampled ? ['sampled'] : []), ...(blind ? ['blind'] : [])].join('-'),
+      label: [split, ...(a.random ? ['random'] : sampled ? ['sampled'] : []), ...(blind ? ['blind'] : [])].join('-'),
       version,
       maxSteps: config.rollout.maxSteps,
       sampled,

@@ -19,6 +19,8 @@ export interface RunProgress {
   readonly running: number;
   readonly waitingGroups: number;
   readonly errors: number;
+  /** What the newest of them says. */
+  readonly newestError?: string | undefined;
   readonly detail?: string;
 }
 
@@ -33,7 +35,8 @@ export function statusLine(s: RunProgress): string {
       `replicas ${percent(s.replicaUtilisation)} (v${[...new Set(s.replicaVersions)].join(', v')})`,
       `trainer ${percent(s.trainerUtilisation)}`,
     );
-    if (s.errors > 0) parts.push(`${s.errors} errors`);
+    if (s.errors > 0)
+      parts.push(`${s.errors} errors${s.newestError === undefined ? '' : ` (newest: ${s.newestError.slice(0, 120)})`}`);
   }
   return parts.join(' · ');
 }

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { StudioError, id, type RolloutId, type Trajectory } from '../domain/index.js';
 import { checkpointOf } from '../data/events.js';
 import type { RunReader } from '../data/store/runStore.js';
+import { damageOf } from '../trainer/checkpoint.js';
 import type { EvalPoint } from './evaluation.js';
 
 /** How far an earlier part of the same run got. */
@@ -11,6 +12,8 @@ export interface Progress {
   readonly elapsedMs: number;
   /** The version that the completed warm start made; undefined before it. */
   readonly warmStartVersion: number | undefined;
+  /** The weights know nothing, whatever their version: every checkpoint of the run was damaged. */
+  readonly untaught: boolean;
   /** Steps already learned of reading lessons, and of a warm start, that were interrupted. */
   readonly readingSteps: number;
   readonly imitationSteps: number;
@@ -19,25 +22,50 @@ export interface Progress {
   readonly points: readonly EvalPoint[];
 }
 
-/** `elapsedMs`: of the journal's own records of time, which version 0.1 did not write. */
-export async function progressOf(run: RunReader, elapsedMs = 0): Promise<Progress> {
-  const metric = async (name: string, what: string): Promise<number | undefined> => {
-    const [row] = await run.index.query(`SELECT ${what} AS v FROM metrics WHERE name = ?`, [name]);
-    const v = row?.['v'] ?? undefined;
-    return v === undefined ? undefined : Number(v);
-  };
+/** Weights of version `base` that took the place of those of version `of`, which are damaged; base 0: of none. */
+export interface StandIn {
+  readonly of: number;
+  readonly base: number;
+}
+/** A stand-in's record is a `checkpoint` with this as what it learned. */
+export const STAND_IN = 'stand-in';
+
+/**
+ * `elapsedMs`: of the journal's own records of time, which version 0.1 did not write. `standIn`: one that the journal
+ * does not have yet.
+ */
+export async function progressOf(run: RunReader, elapsedMs = 0, standIn?: StandIn): Promise<Progress> {
+  const standIns = [...(await standInsOf(run)), ...(standIn ? [standIn] : [])],
+    rows = async (name: string): Promise<{ readonly version: number; readonly value: number }[]> =>
+      (await run.index.query('SELECT version, value FROM metrics WHERE name = ?', [name]))
+        .map((r) => ({ version: Number(r['version'] ?? 0), value: Number(r['value']) }))
+        // What damaged weights had learned is not known any more.
+        .filter((r) => !standIns.some((s) => s.base < r.version && r.version <= s.of)),
+    most = (values: readonly number[]): number | undefined => (values.length > 0 ? Math.max(...values) : undefined);
   const partOf = async (lesson: string): Promise<number> =>
-    (await metric(`${lesson}.loss`, 'count(*)')) === 0
-      ? ((await metric(`${lesson}.part.steps`, 'sum(value)')) ?? 0)
-      : 0;
+    (await rows(`${lesson}.loss`)).length > 0
+      ? 0
+      : (await rows(`${lesson}.part.steps`)).reduce((sum, r) => sum + r.value, 0);
+  const last = standIns.at(-1),
+    elapsed = (await run.index.query("SELECT max(value) AS v FROM metrics WHERE name = 'run.elapsedMs'", []))[0]?.['v'];
   return {
-    elapsedMs: Math.max(elapsedMs, (await metric('run.elapsedMs', 'max(value)')) ?? 0),
-    warmStartVersion: await metric('warm-start.loss', 'max(version)'),
+    elapsedMs: Math.max(elapsedMs, Number(elapsed ?? 0)),
+    warmStartVersion: most((await rows('warm-start.loss')).map((r) => r.version)),
+    untaught: last?.base === 0 && (await newestVersion(run)) <= last.of + 1,
     readingSteps: await partOf('reading'),
     imitationSteps: await partOf('warm-start'),
-    pooled: (await metric('pool-from.entries', 'count(*)')) !== 0,
+    pooled: (await rows('pool-from.entries')).length > 0,
     points: await evaluationsOf(run),
   };
+}
+
+async function standInsOf(run: RunReader): Promise<StandIn[]> {
+  const values = async (name: string): Promise<number[]> =>
+      (await run.index.query('SELECT value FROM metrics WHERE name = ? ORDER BY seq', [`${STAND_IN}.${name}`])).map(
+        (r) => Number(r['value']),
+      ),
+    base = await values('base');
+  return (await values('of')).map((of, i) => ({ of, base: base[i] ?? 0 }));
 }
 
 async function evaluationsOf(run: RunReader): Promise<EvalPoint[]> {
@@ -61,23 +89,52 @@ async function evaluationsOf(run: RunReader): Promise<EvalPoint[]> {
   return points;
 }
 
-/** The newest checkpoint in the journal; its folder may have moved with the run. */
-export async function lastCheckpoint(
-  run: RunReader,
-  version?: number,
-): Promise<{ version: number; dir: string } | undefined> {
+/** A checkpoint of a run; its folder may have moved with the run. */
+export interface RunCheckpoint {
+  readonly version: number;
+  readonly dir: string;
+}
+/** The checkpoints that the journal tells of, newest first, whether they are still there or not. */
+async function* checkpointsOf(run: RunReader): AsyncGenerator<RunCheckpoint> {
   const rows = await run.index.query(
     "SELECT position FROM events WHERE type IN ('checkpoint', 'batch.trained') ORDER BY seq DESC",
     [],
   );
   for (const row of rows) {
     const e = await run.at(Number(row['position'])),
-      written = e && checkpointOf(e);
-    if (written === undefined || (version !== undefined && written.version !== version)) continue;
-    const dir = join(run.dir, 'checkpoints', written.dir.split(/[\\/]/).at(-1)!);
-    if (existsSync(dir)) return { version: written.version, dir };
+      written = e && checkpointOf(e),
+      // A journal may be a stranger's: what it names is beside the others or not at all.
+      name = written?.dir.split(/[\\/]/).at(-1) ?? '';
+    if (written && /^v\d+$/.test(name)) yield { version: written.version, dir: join(run.dir, 'checkpoints', name) };
   }
+}
+async function newestVersion(run: RunReader): Promise<number> {
+  for await (const c of checkpointsOf(run)) return c.version;
+  return 0;
+}
+
+/** The newest checkpoint in the journal, or that of a version, if its folder is there. */
+export async function lastCheckpoint(run: RunReader, version?: number): Promise<RunCheckpoint | undefined> {
+  for await (const c of checkpointsOf(run))
+    if ((version === undefined || c.version === version) && existsSync(c.dir)) return c;
   return undefined;
+}
+
+/** What a run can go on from. */
+export interface SoundCheckpoint {
+  /** The newest checkpoint that is whole. */
+  readonly checkpoint: RunCheckpoint | undefined;
+  /** The newest version there was, where that is a newer one, and what became of it. */
+  readonly damaged?: { readonly version: number; readonly why: string };
+}
+export async function soundCheckpoint(run: RunReader): Promise<SoundCheckpoint> {
+  let damaged: SoundCheckpoint['damaged'];
+  for await (const c of checkpointsOf(run)) {
+    const why = existsSync(c.dir) ? (await damageOf(c.dir))?.message : `The checkpoint ${c.dir} is gone.`;
+    if (why === undefined) return { checkpoint: c, ...(damaged ? { damaged } : {}) };
+    damaged ??= { version: c.version, why };
+  }
+  return { checkpoint: undefined, ...(damaged ? { damaged } : {}) };
 }
 
 /**

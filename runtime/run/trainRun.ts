@@ -31,10 +31,13 @@ import { instructionOf, type RunParts } from './parts.js';
 import { joinPools, readPools, type PoolIntake } from './poolSources.js';
 import { RolloutRecorder } from './recorder.js';
 import { Reinforcement } from './reinforcement.js';
-import { lastCheckpoint, progressOf, startingPoint, type Progress } from './resume.js';
+import type { Progress, SoundCheckpoint } from './resume.js';
+import { Retention } from './retention.js';
+import { earlierPart, saveStart, startWeights, type StartWeights } from './startWeights.js';
 import { RunLog } from './runLog.js';
 import { RunState } from './runState.js';
 import { endsWithin, unlessOverdue } from './stopping.js';
+import { watchBoard } from './tensorBoardWatch.js';
 import { Successes } from './successes.js';
 
 export interface TrainRunOptions {
@@ -48,6 +51,8 @@ export interface TrainRunOptions {
   readonly signal: AbortSignal;
   /** Aborted as well: end without waiting for running rollouts. */
   readonly now?: AbortSignal;
+  /** Trajectories that people worked on, of which `store.keep` removes nothing. */
+  readonly annotated?: () => Promise<ReadonlySet<string>>;
 }
 export interface TrainResult {
   readonly points: readonly EvalPoint[];
@@ -83,13 +88,13 @@ export async function openRun(o: TrainRunOptions): Promise<TrainingRun> {
     store: { index: o.entry, create: { id: o.run, createdAt: Date.now(), name: o.config.name, config: o.config } },
   });
   try {
-    const progress = await progressOf(data.store, data.elapsedMs);
+    const { progress, own } = await earlierPart(data);
     if (asked && !progress.pooled) {
       const said = await joinPools(data, intake ?? (await pools()));
       o.reporter.note(said);
       await data.note({ type: 'log', level: 'info', message: said });
     }
-    return new TrainingRun(o, tasks, data, progress);
+    return new TrainingRun(o, tasks, data, progress, own);
   } catch (e) {
     await orUndefined(data.close('failed'), 'what made the run fail is reported');
     throw e;
@@ -104,6 +109,7 @@ export class TrainingRun {
   readonly #config: RunConfig;
   readonly #tasks: Tasks;
   readonly #progress: Progress;
+  readonly #own: SoundCheckpoint;
   readonly #state = new RunState();
   readonly #schedule: EvaluationSchedule;
   readonly #budget: RunBudget;
@@ -111,17 +117,19 @@ export class TrainingRun {
   readonly #monitor: RunMonitor;
   readonly #pauses: Pauses;
   readonly #reinforcement = new Reinforcement();
+  readonly #retention: Retention;
   /** Ends the current phase: for the budget, for a person, for a fault. */
   readonly #ending = new AbortController();
   #engine: Engine | undefined;
   #scheduler: Scheduler | undefined;
   #evaluations: Evaluations | undefined;
 
-  constructor(o: TrainRunOptions, tasks: Tasks, data: DataManager, progress: Progress) {
+  constructor(o: TrainRunOptions, tasks: Tasks, data: DataManager, progress: Progress, own: SoundCheckpoint) {
     this.#o = o;
     this.#config = o.config;
     this.#tasks = tasks;
     this.#progress = progress;
+    this.#own = own;
     this.data = data;
     this.#schedule = new EvaluationSchedule(o.config.evaluation, progress.points);
     this.#budget = new RunBudget({
@@ -129,11 +137,12 @@ export class TrainingRun {
       clock: systemClock,
       elapsedMs: progress.elapsedMs,
       counts: () => {
-        const s = data.stats();
-        return { rollouts: s.ledger.generated, updates: s.batches };
+        const { ledger, batches } = data.counts();
+        return { rollouts: ledger.generated, updates: batches };
       },
     });
     this.#log = new RunLog(o.reporter, data, () => this.#ending.abort());
+    this.#retention = new Retention(o.config, data, this.#log, o.annotated);
     this.#pauses = new Pauses((paused) => {
       for (const part of [this.#budget, this.#evaluations, this.#scheduler]) part?.[paused ? 'pause' : 'resume']();
     }, this.#log);
@@ -151,10 +160,15 @@ export class TrainingRun {
   async run(): Promise<TrainResult> {
     let failure: unknown;
     const stopWatching = this.#watchEnd(),
-      offRoom = this.data.room.onChange((full) => this.#pauses.diskFull(full, this.#state));
+      endBoard = watchBoard(this.data, this.#o),
+      offRoom = this.data.room.onChange((full) => {
+        this.#pauses.diskFull(full, this.#state);
+        if (full) void this.#retention.look();
+      });
     const ticker = setInterval(() => this.#tick(), STATUS_MS);
     try {
       if (this.#o.resume) this.#noteResumed();
+      this.#retention.start();
       const parts = await unlessOverdue('the start', this.#open(), this.#o),
         evaluations = (this.#evaluations = new Evaluations(parts, this.#schedule));
       await this.#phase('the first evaluation', () => evaluations.untrained());
@@ -178,12 +192,13 @@ export class TrainingRun {
       stopWatching();
       offRoom();
       await this.#close(failure, ticker);
+      await endBoard();
     }
     return {
       points: this.#schedule.points,
       version: this.#state.version,
       stopped: this.#o.signal.aborted ? 'signal' : 'budget',
-      rollouts: this.data.stats().ledger.generated,
+      rollouts: this.data.counts().ledger.generated,
     };
   }
 
@@ -256,26 +271,19 @@ export class TrainingRun {
 
   /** Starts the parts, from the run's own last checkpoint or from `warmStart.from`. */
   async #open(): Promise<RunParts> {
-    const own = await lastCheckpoint(this.data.store),
-      { from } = this.#config.warmStart,
-      checkpoint = own ?? (from === undefined ? undefined : await startingPoint(from)),
-      { warmStartVersion } = this.#progress;
-    const engine = await this.#startEngine(checkpoint);
+    const start = await startWeights(this.#own, this.#config.warmStart.from),
+      { warmStartVersion } = this.#progress,
+      own = this.#own.checkpoint;
+    const engine = await this.#startEngine(start);
     engine.pool.onEvent((e) => {
       if (e.type === 'quarantined') this.#log.note(quarantineNote(e));
     });
     this.#engine = engine;
-    this.#state.version = checkpoint?.version ?? 0;
+    this.#state.version = start.version;
     // A journalled warm start without a checkpoint is lost and repeated.
     if (own && warmStartVersion !== undefined && own.version >= warmStartVersion)
       this.#state.warmStartVersion = warmStartVersion;
-    if (checkpoint && !own && engine.learner) {
-      // From here on the run folder does not depend on the other one.
-      const { learner } = engine,
-        copy = await this.data.room.write(() => learner.checkpoint());
-      await this.data.note({ type: 'checkpoint', version: copy.version, dir: copy.dir });
-      this.#log.note(`Starts from the policy in ${checkpoint.dir}.`);
-    }
+    await saveStart(start, { data: this.data, learner: engine.learner, log: this.#log });
     const successes = await Successes.load(this.data, this.#config.curation.pool.maxPerFamily);
     return {
       config: this.#config,
@@ -296,7 +304,7 @@ export class TrainingRun {
     };
   }
 
-  #startEngine(checkpoint: { readonly version: number; readonly dir: string } | undefined): Promise<Engine> {
+  #startEngine({ base, version }: StartWeights): Promise<Engine> {
     return startEngine({
       config: this.#config,
       dir: this.#o.dir,
@@ -305,7 +313,8 @@ export class TrainingRun {
       frames: this.data.frames,
       desktops: this.desktops,
       signal: this.#o.signal,
-      checkpoint,
+      checkpoint: base && { ...base, version },
+      version,
       onLesson: (step, steps, loss) => {
         this.#state.detail = `step ${step} of ${steps}, loss ${loss.toFixed(3)}`;
       },
@@ -340,6 +349,7 @@ export class TrainingRun {
       successes,
       replicas: engine.replicas,
       instructionOf: instruction,
+      deterministic: config.run.deterministic,
     });
     this.#monitor.watch(engine, scheduler);
     scheduler.onEvent((e) => {
@@ -378,6 +388,7 @@ export class TrainingRun {
       for (const ending of [
         () => this.#scheduler?.stop({ graceMs }),
         () => this.#reinforcement.close(),
+        () => this.#retention.close(),
         () =>
           orUndefined(this.#monitor.noteProgress(this.#state.version), 'a journal that refuses is reported by close()'),
       ])

@@ -2,6 +2,7 @@ import { toRunError } from '../domain/index.js';
 import { parseRunFile } from '../config/index.js';
 import { reapLeftovers } from '../cluster/provide.js';
 import { annotationHandlers } from './annotations.js';
+import { compareHandlers } from './compareRuns.js';
 import { controlHandlers } from './control.js';
 import { desktopHandlers } from './desktops.js';
 import { events, head } from './events.js';
@@ -12,6 +13,7 @@ import { Handlers } from './params.js';
 import { poolHandlers } from './pool.js';
 import type { Recovered } from '../protocol/activeRuns.js';
 import { recoverRuns } from './recovery.js';
+import { runFactHandlers } from './runFacts.js';
 import { runHandlers } from './runs.js';
 import { Studio, type StudioServiceOptions } from './studio.js';
 import { Thumbnails } from './thumbnails.js';
@@ -28,7 +30,9 @@ export function createStudioService(o: StudioServiceOptions): StudioService {
     handlers = new Handlers(),
     thumbs = new Thumbnails(o.entry, o.cacheDir);
   runHandlers(handlers, studio);
+  runFactHandlers(handlers, studio);
   metricHandlers(handlers, studio);
+  compareHandlers(handlers, studio);
   trajectoryHandlers(handlers, studio, thumbs);
   desktopHandlers(handlers, studio);
   machineHandlers(handlers, studio);

@@ -1,6 +1,7 @@
 import * as m from '../protocol/methods.js';
 import { curationView } from '../queries/curation.js';
 import { outcomes, series, successCurves } from '../queries/curves.js';
+import { failuresView } from '../queries/failures.js';
 import { lanes } from '../queries/lanes.js';
 import { evalPoints } from '../queries/overview.js';
 import { schemas, type Handlers } from './params.js';
@@ -51,6 +52,9 @@ export function metricHandlers(h: Handlers, s: Studio): void {
     ),
   );
   h.on(m.getLanes, schemas.lanes, (p) => s.read(p.run, (r) => once(r, 'lanes', p, () => lanes(r.reader, p))));
+  h.on(m.getFailures, schemas.failures, (p) =>
+    s.read(p.run, (r) => once(r, 'failures', p, () => failuresView(r.reader, p))),
+  );
   h.on(m.getCuration, schemas.run, (p) =>
     s.read(p.run, (r) => once(r, 'curation', p, () => curationView(r.reader, r.facts))),
   );

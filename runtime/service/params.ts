@@ -53,6 +53,11 @@ export const schemas = {
   listRuns: z.strictObject({ roots: z.array(text).max(64) }),
   series: z.strictObject({ run, names: z.array(text).min(1).max(64), maxPoints: points }),
   curves: z.strictObject({ run, window: count.max(10_000).optional(), maxPoints: points }),
+  compareRuns: z.strictObject({
+    runs: z.array(run).min(1).max(64),
+    window: count.max(10_000).optional(),
+    maxPoints: points,
+  }),
   lanes: z.strictObject({ run, from: time.optional(), to: time.optional(), width: z.int().min(16).max(20_000) }),
   listTrajectories: z.strictObject({
     run,
@@ -74,6 +79,14 @@ export const schemas = {
       })
       .optional(),
   }),
+  strips: z.strictObject({ run, rollouts: z.array(text).max(40) }),
+  failures: z.strictObject({
+    run,
+    family: text.optional(),
+    version: z.strictObject({ min: time.optional(), max: time.optional() }).optional(),
+  }),
+  columns: z.strictObject({ run, before: time.optional(), limit: z.int().min(1).max(10_000) }),
+  lastFrames: z.strictObject({ run, rollouts: z.array(text).max(200) }),
   trajectory: z.strictObject({ run, rollout: text }),
   group: z.strictObject({ run, group: text }),
   exportTrajectory: z.strictObject({ run, rollout: text, file: text.optional() }),

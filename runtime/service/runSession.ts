@@ -12,6 +12,7 @@ import { locateModel } from '../run/backends/ownEngine.js';
 import { locatePools } from '../run/poolSources.js';
 import { newRunId, startedWith } from '../run/runFolders.js';
 import type { HeldRollout } from '../run/runAccess.js';
+import { annotatedRollouts } from '../queries/annotated.js';
 import { openRun, type TrainingRun } from '../run/trainRun.js';
 
 export interface SessionPlan {
@@ -19,6 +20,8 @@ export interface SessionPlan {
   readonly dir: RunPath;
   readonly run: RunId;
   readonly resume: boolean;
+  /** It has minutes in place of the limits of its run file. */
+  readonly alone?: boolean;
   /** What to tell about its run file, e.g. an option by its old name. */
   readonly notes?: readonly string[];
 }
@@ -56,7 +59,7 @@ export function planStart(p: StartParams): SessionPlan {
 export async function planResume(dir: RunPath, minutes?: number, alone = false): Promise<SessionPlan> {
   const started = await startedWith(dir, minutes === undefined ? {} : { budget: { minutes } }),
     { config } = started;
-  return { ...started, config: alone ? { ...config, budget: { minutes } } : config, dir, resume: true };
+  return { ...started, config: alone ? { ...config, budget: { minutes } } : config, dir, resume: true, alone };
 }
 
 /** One training run under way in this process, with handles to drive and watch it. */
@@ -85,7 +88,14 @@ export class RunSession {
       },
       end: () => undefined,
     };
-    const training = await openRun({ ...plan, entry: o.entry, reporter, signal: stop.signal, now: now.signal });
+    const training = await openRun({
+      ...plan,
+      entry: o.entry,
+      reporter,
+      signal: stop.signal,
+      now: now.signal,
+      annotated: () => annotatedRollouts(plan.dir),
+    });
     const session = new RunSession(plan, training, stop, now, o);
     for (const note of plan.notes ?? []) o.note(note);
     return session;

@@ -10,6 +10,8 @@ import type { FrameLink, TrajectoryView } from '../protocol/types.js';
 import { annotatedOf } from '../annotations/facts.js';
 import { partView } from '../annotations/revise.js';
 import { listTrajectories, withMarks } from '../queries/rows.js';
+import { strips } from '../queries/failures.js';
+import { lastFrames, trajectoryColumns } from '../queries/table.js';
 import { groupView } from '../queries/trajectory.js';
 import { interpreterOf } from './interpreter.js';
 import { noPart, recorded } from './annotator.js';
@@ -34,6 +36,15 @@ export function trajectoryHandlers(h: Handlers, s: Studio, thumbs: Thumbnails): 
   };
   h.on(m.listTrajectories, schemas.listTrajectories, (p) =>
     s.read(p.run, async (r) => listTrajectories(r.reader, p, r.alive, await s.annotations.marks(p.run))),
+  );
+  h.on(m.trajectoryColumns, schemas.columns, (p) =>
+    s.read(p.run, async (r) => trajectoryColumns(r.reader, p, r.alive, await s.annotations.marks(p.run))),
+  );
+  h.on(m.trajectoryFrames, schemas.lastFrames, (p) =>
+    s.read(p.run, async (r) => ({ frames: await lastFrames(r.reader, p.rollouts) })),
+  );
+  h.on(m.trajectoryStrips, schemas.strips, (p) =>
+    s.read(p.run, async (r) => ({ strips: await strips(r.reader, p.rollouts) })),
   );
   h.on(m.getTrajectory, schemas.trajectory, (p) => s.read(p.run, async (r) => (await found(r, p)).view));
   h.on(m.getGroup, schemas.group, (p) =>

@@ -7,6 +7,7 @@ export { type MetricRunner } from './metrics/job.js';
 export { metricWorkers } from './metrics/metricPool.js';
 export { EVALUATION_SPLITS, openTasks, type Tasks } from './open.js';
 export { deskSuite } from './suites/desk/index.js';
+export { isMiniwob, MiniwobEngine, MiniwobSource, openPages, type Pages } from './suites/miniwob/index.js';
 export { parseTask } from './taskFile.js';
 export type * from './types.js';
 export { installEvaluators } from './bridge/environment.js';

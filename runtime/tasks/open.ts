@@ -10,9 +10,11 @@ import {
   probeSeed,
   quickstartFamilies,
   trainSeed,
+  withheld,
   type DeskSuite,
   type Holdout,
 } from './suites/desk/index.js';
+import { MiniwobEngine, MiniwobSource, openPages } from './suites/miniwob/index.js';
 import type { OracleSource, TaskEngine, TaskSource } from './types.js';
 
 /** A family that the planner draws from. */
@@ -47,6 +49,8 @@ export interface Tasks {
   readonly probesOf: (split: EvaluationSplit, n: number) => readonly Probe[];
   /** Seeds of demonstrations, in order; they are training seeds. */
   readonly demoSeeds: readonly number[];
+  /** Whether a text has something that is held out: reading lessons show none of it. */
+  readonly withheld: (text: string) => boolean;
 }
 
 /**
@@ -56,9 +60,14 @@ export interface Tasks {
  */
 export async function openTasks(c: RunConfig, image: ImageContents, entry?: ProcessEntry): Promise<Tasks> {
   const options = { image, metrics: entry && metricWorkers(entry) };
-  return c.tasks.suite === 'desk'
-    ? deskTasks(c, options)
-    : folderTasks(c, { ...options, evaluators: await openEvaluators() });
+  switch (c.tasks.suite) {
+    case 'desk':
+      return deskTasks(c, options);
+    case 'folder':
+      return folderTasks(c, { ...options, evaluators: await openEvaluators() });
+    case 'miniwob':
+      return miniwobTasks(c);
+  }
 }
 type EngineParts = Pick<TaskEngineOptions, 'metrics' | 'evaluators'> & { readonly image: ImageContents };
 
@@ -91,6 +100,7 @@ function deskTasks(c: RunConfig, parts: EngineParts): Tasks {
     taskOf: (f, seed) => id<TaskId>(`${f}#${seed}`),
     probes: (n) => inTurn(ids, n, (k) => probeSeed('dev', 'arrangements', k)),
     probesOf: (split, n) => deskProbes(source, ids, split, n),
+    withheld,
   };
 }
 const inTurn = (families: readonly FamilyId[], n: number, seed: (k: number) => number): Probe[] =>
@@ -113,6 +123,40 @@ function deskProbes(source: DeskSuite, trained: readonly FamilyId[], split: Eval
   const holdout = HOLDOUT_OF[split]!,
     able = trained.filter((f) => source.holdouts(f).includes(holdout));
   return inTurn(able, n, (k) => probeSeed('test', holdout, k));
+}
+
+/** Seeds are held out, not words or looks: what a page draws is its own affair. */
+async function miniwobTasks(c: RunConfig): Promise<Tasks> {
+  const pages = await openPages(c.tasks.dir!),
+    source = new MiniwobSource(pages),
+    all = new Set<string>(source.families.map((f) => f.id)),
+    wanted = c.tasks.families?.map((f) => (f.startsWith('miniwob/') ? f : `miniwob/${f}`)) ?? [...all];
+  const unknown = wanted.filter((f) => !all.has(f));
+  if (unknown.length > 0)
+    throw new StudioError(
+      'config.invalid',
+      `tasks.families: ${unknown.join(', ')}: no such page in ${pages.root}`,
+      '`dart-studio tasks check DIR` lists them.',
+    );
+  const ids = wanted.map((f) => id<FamilyId>(f)),
+    seeds = Array.from({ length: c.tasks.trainSeeds }, (_, i) => trainSeed(i));
+  return {
+    source,
+    engine: new MiniwobEngine(pages, (task, said) => {
+      source.said(task, said);
+    }),
+    withheld: () => false,
+    demoSeeds: seeds,
+    families: ids.map((f) => ({ id: f, seeds: { from: trainSeed(0), count: c.tasks.trainSeeds } })),
+    taskOf: (f, seed) => id<TaskId>(`${f}#${seed}`),
+    probes: (n) => inTurn(ids, n, (k) => probeSeed('dev', 'arrangements', k)),
+    probesOf: (split, n) =>
+      split === 'train'
+        ? inTurn(ids, n, trainSeed)
+        : split === 'heldout'
+          ? inTurn(ids, n, (k) => probeSeed('test', 'arrangements', k))
+          : [],
+  };
 }
 
 async function folderTasks(c: RunConfig, parts: EngineParts): Promise<Tasks> {
@@ -142,6 +186,7 @@ async function folderTasks(c: RunConfig, parts: EngineParts): Promise<Tasks> {
     // A folder has no seeds to hold out: the probe set is the tasks themselves, and evaluations say so.
     probes: (n) => ofFolder(usable, n),
     probesOf: (split, n) => (split === 'train' || split === 'heldout' ? ofFolder(usable, n) : []),
+    withheld: () => false,
   };
 }
 const ofFolder = (usable: readonly { readonly id: FamilyId }[], n: number): Probe[] =>

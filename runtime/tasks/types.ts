@@ -48,6 +48,10 @@ export interface TaskSource {
 export interface TaskEngine {
   check(task: Task): readonly string[];
   setup(task: Task, desktop: Desktop, signal: AbortSignal): Promise<void>;
+  /** What the task asks for, once it is set up; by default its own instruction. */
+  instruction?(task: Task, desktop: Desktop): string;
+  /** Whether the task has ended by itself: asked after each action, and then the policy is not. By default never. */
+  over?(task: Task, desktop: Desktop, signal: AbortSignal): Promise<boolean>;
   /** `lastAction` decides FAIL semantics; a missing result file is reward 0. */
   verify(
     task: Task,

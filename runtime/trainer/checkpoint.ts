@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
 import { errorCode, orUndefined, StudioError } from '../domain/index.js';
 import { beyondBounds } from '../domain/jsonBounds.js';
 import { ForeignFileError, readForeign, readForeignText } from '../files/foreignFile.js';
@@ -20,6 +21,8 @@ export interface CheckpointManifest {
   readonly layout: string;
   readonly values: Readonly<Record<string, unknown>>;
   readonly files: Readonly<Record<string, CheckpointFile>>;
+  /** sha256 of the rest of the manifest; version 0.1 wrote none. */
+  readonly digest?: string;
 }
 const MANIFEST = 'manifest.json';
 /** Bytes of a manifest: a remote trainer's has a number for each token of its last batch. */
@@ -33,6 +36,16 @@ const BOUNDS = { depth: 16, values: Infinity };
 const FILE_NAME = /^\w[\w.-]{0,99}$/;
 
 export const sha256 = (b: Uint8Array): string => createHash('sha256').update(b).digest('hex');
+/** Bytes hashed before others have their turn: a few milliseconds. */
+const HASH_SLICE = 1 << 20;
+async function slicedSha256(b: Uint8Array): Promise<string> {
+  const hash = createHash('sha256');
+  for (let at = 0; at < b.byteLength; at += HASH_SLICE) {
+    if (at > 0) await turn();
+    hash.update(b.subarray(at, at + HASH_SLICE));
+  }
+  return hash.digest('hex');
+}
 
 /**
  * Writes a file so that a reader sees the old content or the new, never part of it; survives a power cut when
@@ -67,6 +80,17 @@ async function syncFolder(path: string): Promise<void> {
 /** A manifest as it stands there, unchecked. */
 export const manifestText = (dir: string): Promise<string> => readForeignText(join(dir, MANIFEST), MANIFEST_BYTES);
 
+/** The policy that a checkpoint says it is of; undefined where it does not say. Whether it is whole is for `readCheckpoint`. */
+export async function policyOfCheckpoint(dir: string): Promise<string | undefined> {
+  const text = await orUndefined(manifestText(dir), 'who restores the checkpoint says what is wrong with it');
+  try {
+    const { policy } = JSON.parse(text ?? '{}') as Partial<CheckpointManifest>;
+    return typeof policy === 'string' ? policy : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Writes the folder `dir`, replacing one of the same name. */
 export async function writeCheckpoint(
   dir: string,
@@ -77,11 +101,10 @@ export async function writeCheckpoint(
   await rm(tmp, { recursive: true, force: true });
   await mkdir(tmp, { recursive: true });
   for (const [name, data] of Object.entries(files)) await writeDurable(join(tmp, name), data, true);
-  const manifest: CheckpointManifest = {
-    format: 1,
-    ...head,
-    files: Object.fromEntries(Object.entries(files).map(([n, d]) => [n, { bytes: d.byteLength, sha256: sha256(d) }])),
-  };
+  const named = Object.fromEntries(
+      Object.entries(files).map(([n, d]) => [n, { bytes: d.byteLength, sha256: sha256(d) }]),
+    ),
+    manifest: CheckpointManifest = { format: 1, ...head, files: named, digest: digestOf({ ...head, files: named }) };
   await writeDurable(join(tmp, MANIFEST), Buffer.from(JSON.stringify(manifest, null, 2) + '\n'), true);
   await syncFolder(tmp);
   await putInPlace(tmp, dir);
@@ -105,6 +128,10 @@ async function putInPlace(made: string, dir: string): Promise<void> {
   await rename(made, dir);
   await rm(aside, { recursive: true, force: true });
 }
+
+/** What a manifest's digest is of: its values have no checksum elsewhere. */
+const digestOf = ({ policy, layout, values, files }: Omit<CheckpointManifest, 'format' | 'digest'>): string =>
+  sha256(Buffer.from(JSON.stringify({ policy, layout, values, files })));
 
 const damaged = (dir: string, what: string, cause?: unknown): StudioError =>
   new StudioError(
@@ -131,6 +158,7 @@ function checkManifest(dir: string, m: CheckpointManifest | null): void {
   }
   if (files.length > MOST_FILES || bytes > MOST_BYTES)
     throw damaged(dir, `its manifest names ${files.length} files of ${bytes} bytes`);
+  if (m.digest !== undefined && m.digest !== digestOf(m)) throw damaged(dir, 'its manifest was altered');
 }
 
 /**
@@ -141,15 +169,7 @@ export async function readCheckpoint(
   dir: string,
   expect: Pick<CheckpointManifest, 'policy' | 'layout'>,
 ): Promise<{ values: Readonly<Record<string, unknown>>; files: Record<string, Buffer> }> {
-  let manifest: CheckpointManifest;
-  try {
-    const text = await manifestText(dir);
-    if (beyondBounds(text, BOUNDS) !== undefined) throw new RangeError('it is nested too deep');
-    manifest = JSON.parse(text) as CheckpointManifest;
-  } catch (cause) {
-    throw damaged(dir, 'its manifest cannot be read', cause);
-  }
-  checkManifest(dir, manifest);
+  const manifest = await readManifest(dir);
   if (manifest.policy !== expect.policy || manifest.layout !== expect.layout) {
     throw new StudioError(
       'trainer.invalid',
@@ -159,19 +179,48 @@ export async function readCheckpoint(
     );
   }
   const files: Record<string, Buffer> = {};
-  for (const [name, want] of Object.entries(manifest.files)) {
-    if (name !== basename(name)) throw damaged(dir, 'its manifest names a file outside of it');
-    let data: Buffer;
-    try {
-      data = await readForeign(join(dir, name), want.bytes);
-    } catch (cause) {
-      const why = cause instanceof ForeignFileError ? cause.message : 'is missing';
-      throw damaged(dir, `${name} ${why}`, cause);
-    }
-    if (data.byteLength !== want.bytes)
-      throw damaged(dir, `${name} has ${data.byteLength} bytes instead of ${want.bytes}`);
-    if (sha256(data) !== want.sha256) throw damaged(dir, `${name} does not match its checksum`);
-    files[name] = data;
-  }
+  for (const [name, want] of Object.entries(manifest.files)) files[name] = await readNamed(dir, name, want);
   return { values: manifest.values, files };
+}
+
+/**
+ * Why a checkpoint cannot be restored, as `trainer.invalid`; undefined for one that is whole. Of which policy it is does
+ * not matter here.
+ */
+export async function damageOf(dir: string): Promise<StudioError | undefined> {
+  try {
+    const { files } = await readManifest(dir);
+    for (const [name, want] of Object.entries(files)) await readNamed(dir, name, want);
+    return undefined;
+  } catch (e) {
+    if (e instanceof StudioError && e.kind === 'trainer.invalid') return e;
+    throw e;
+  }
+}
+
+async function readManifest(dir: string): Promise<CheckpointManifest> {
+  let manifest: CheckpointManifest;
+  try {
+    const text = await manifestText(dir);
+    if (beyondBounds(text, BOUNDS) !== undefined) throw new RangeError('it is nested too deep');
+    manifest = JSON.parse(text) as CheckpointManifest;
+  } catch (cause) {
+    throw damaged(dir, 'its manifest cannot be read', cause);
+  }
+  checkManifest(dir, manifest);
+  return manifest;
+}
+async function readNamed(dir: string, name: string, want: CheckpointFile): Promise<Buffer> {
+  if (name !== basename(name)) throw damaged(dir, 'its manifest names a file outside of it');
+  let data: Buffer;
+  try {
+    data = await readForeign(join(dir, name), want.bytes);
+  } catch (cause) {
+    const why = cause instanceof ForeignFileError ? cause.message : 'is missing';
+    throw damaged(dir, `${name} ${why}`, cause);
+  }
+  if (data.byteLength !== want.bytes)
+    throw damaged(dir, `${name} has ${data.byteLength} bytes instead of ${want.bytes}`);
+  if ((await slicedSha256(data)) !== want.sha256) throw damaged(dir, `${name} does not match its checksum`);
+  return data;
 }

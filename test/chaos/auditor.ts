@@ -28,15 +28,22 @@ interface Rollout {
 }
 const END = new Set(['trained', 'retired']);
 
-/** Judges the journal of a run that is closed. `seen`: checksums of records by number, as they were on disk before faults. */
-export function audit(
-  run: string,
-  seen: ReadonlyMap<number, number>,
-  damaged: ReadonlySet<number>,
-  closed: boolean,
-): Audit {
-  const { records, holes } = readRecords(run);
-  return new Auditor(run, records, seen, damaged).judge(holes.filter((h) => !h.tail).length, damaged.size, closed);
+/** What the controller knows of a run. */
+export interface Known {
+  /** Checksums of records by number, as they were on disk before faults. */
+  readonly seen: ReadonlyMap<number, number>;
+  /** Numbers of records that were damaged on purpose, and how many checkpoints were. */
+  readonly damaged: ReadonlySet<number>;
+  readonly checkpoints: number;
+  /** Notes on trajectories that were acknowledged. */
+  readonly notes: ReadonlySet<string>;
+}
+
+/** Judges the journal of a run; `closed`: the run was stopped, so that nothing may be under way. */
+export function audit(run: string, known: Known, closed: boolean): Audit {
+  const { records, holes } = readRecords(join(run, 'journal')),
+    auditor = new Auditor(run, records, known);
+  return auditor.judge(holes.filter((h) => !h.tail).length, closed);
 }
 
 class Auditor {
@@ -44,6 +51,7 @@ class Auditor {
   readonly #records: readonly Found[];
   readonly #seen: ReadonlyMap<number, number>;
   readonly #damaged: ReadonlySet<number>;
+  readonly #known: Known;
   readonly #problems: string[] = [];
   readonly #rollouts = new Map<string, Rollout>();
   readonly #claims = new Map<string, { readonly rollouts: readonly string[]; readonly groups: readonly string[] }>();
@@ -58,15 +66,18 @@ class Auditor {
   #corrupt = 0;
   #version = 0;
   #newest = 0;
+  #standIns = 0;
 
-  constructor(run: string, records: readonly Found[], seen: ReadonlyMap<number, number>, damaged: ReadonlySet<number>) {
+  constructor(run: string, records: readonly Found[], known: Known) {
     this.#run = run;
     this.#records = records;
-    this.#seen = seen;
-    this.#damaged = damaged;
+    this.#known = known;
+    this.#seen = known.seen;
+    this.#damaged = known.damaged;
   }
 
-  judge(holes: number, damagedOnPurpose: number, closed: boolean): Audit {
+  judge(holes: number, closed: boolean): Audit {
+    const damagedOnPurpose = this.#damaged.size;
     this.#numbers();
     for (const r of this.#records) this.#take(r);
     const flight = [...this.#rollouts].filter(([, r]) => !END.has(r.state));
@@ -80,6 +91,7 @@ class Auditor {
     }
     if (holes > damagedOnPurpose) this.#say(`${holes} damaged stretches, of which ${damagedOnPurpose} on purpose`);
     this.#checkpoint();
+    this.#annotations();
     return {
       records: this.#records.length,
       lost: this.#lost,
@@ -195,6 +207,7 @@ class Auditor {
         return;
       case 'checkpoint':
         this.#made(Number(e['version']));
+        this.#standIn(e['learned'] as Learned | undefined);
         return;
       default:
     }
@@ -242,6 +255,29 @@ class Auditor {
     if (!existsSync(join(this.#run, 'checkpoints', name, 'manifest.json')))
       this.#say(`the checkpoint ${basename(name)} of the last weights is not there`);
   }
+  /** Weights that stand in for damaged ones are made where a checkpoint was damaged on purpose, and nowhere else. */
+  #standIn(learned: Learned | undefined): void {
+    if (learned?.source === 'stand-in' && ++this.#standIns > this.#known.checkpoints)
+      this.#say(`version ${learned.values['of']} was given up, and its checkpoint was not damaged on purpose`);
+  }
+  /** What people wrote, and were told is kept, is there once. */
+  #annotations(): void {
+    const dir = join(this.#run, 'annotations');
+    if (!existsSync(dir)) {
+      if (this.#known.notes.size > 0) this.#say('annotations were acknowledged and there are none');
+      return;
+    }
+    const { records, holes } = readRecords(dir),
+      texts = records.flatMap(({ event: e }) => [...JSON.stringify(e).matchAll(/"text":"([^"]*)"/g)].map((m) => m[1]!)),
+      numbers = records.map((r) => r.seq);
+    if (new Set(numbers).size !== numbers.length) this.#say('two annotations have one number');
+    if (holes.some((h) => !h.tail)) this.#say('the log of annotations is damaged');
+    for (const note of this.#known.notes)
+      if (!texts.includes(note)) {
+        this.#lost++;
+        this.#say(`the note '${note}' was acknowledged and is gone`);
+      }
+  }
   #bound(): number {
     const { config } = JSON.parse(readFileSync(join(this.#run, 'run.json'), 'utf8')) as {
       config: { curation: { staleness: { enabled: boolean; eta: number } } };
@@ -270,6 +306,10 @@ class Auditor {
   #say(problem: string): void {
     if (this.#problems.length < 50) this.#problems.push(problem);
   }
+}
+interface Learned {
+  readonly source: string;
+  readonly values: Readonly<Record<string, number>>;
 }
 interface Claim {
   readonly batch: string;

@@ -1,119 +1,82 @@
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
-import { DaemonClient } from '../../extension/daemon/client.js';
+import type { DaemonClient } from '../../extension/daemon/client.js';
 import * as methods from '../../runtime/protocol/methods.js';
-import { audit, type Audit } from './auditor.js';
-import { damageFaults, liveFaults, type Fault, type Patient } from './faults.js';
-import { processes } from './processes.js';
+import { audit, type Audit, type Known } from './auditor.js';
+import { Daemon } from './daemon.js';
+import { Engine } from './engine.js';
+import { faults } from './faults/index.js';
+import { belongs, orphans } from './orphans.js';
+import { Others } from './others.js';
+import type { Fault, Patient } from './patient.js';
+import { reportOf, type ChaosReport, type Made } from './report.js';
+import { runFile } from './runFile.js';
 import { Tail } from './tail.js';
 
-export interface ChaosReport {
+/** A run that has accepted nothing for so long has not recovered. */
+const GIVE_UP_MS = 120_000;
+const DISK = '512m';
+/** Share of the faults that damages what is on disk, at the end, and that comes before reinforcement learning. */
+const SHARE = { damage: 1 / 5, lessons: 1 / 8 };
+/** From so many on, faults that take long are made too. */
+const LONG_RUN = 60;
+
+export interface ChaosOptions {
   readonly kills: number;
   readonly seed: number;
-  readonly lost: number;
-  readonly duplicated: number;
-  readonly skipped: number;
-  readonly trained_twice: number;
-  readonly redone_steps: number;
-  readonly corrupt: number;
-  readonly orphans: number;
-  /** From the end of a fault, or from its detection, to the first step that was accepted after it. */
-  readonly recovery_max_ms: number;
-  readonly steps: number;
-  readonly versions: number;
-  readonly by_kind: Readonly<Record<string, { readonly n: number; readonly recovery_max_ms: number }>>;
-  /** Faults whose place was not come to in time; others were made instead. */
-  readonly missed: readonly string[];
-  readonly problems: readonly string[];
+  readonly only?: readonly string[] | undefined;
+  readonly provider: 'local' | 'docker';
 }
-
-/** A run that has accepted nothing for so long has not recovered. */
-const GIVE_UP_MS = 180_000;
-/** How long the place of a fault is waited for. */
-const REACH_MS = 30_000;
-const DISK = '512m';
-
-const RUN_FILE = {
-  name: 'chaos',
-  seed: 3,
-  tasks: { families: ['press-button', 'term-touch'] },
-  desktops: { count: 2, provider: 'local' },
-  policy: { replicas: 2 },
-  rollout: { maxSteps: 4 },
-  curation: { dynamicRollouts: { max: 4 } },
-  trainer: { batchGroups: 1 },
-  warmStart: { demonstrations: 2, steps: 10 },
-  evaluation: { episodes: 0 },
-  budget: { minutes: 600 },
-};
 
 /** One daemon, one run, one window, and what happens to them. */
 export class Chaos implements Patient {
   readonly base = mkdtempSync(join(tmpdir(), 'dart-chaos-'));
-  /** The run folder is on a small file system of its own where one can be made. */
   readonly disk = join(this.base, 'disk');
   readonly mounted: boolean;
-  readonly storage = join(this.base, 'storage');
   folder = '';
   tail!: Tail;
+  engine: Engine | undefined;
   readonly damaged = new Set<number>();
+  checkpoints = 0;
+  readonly notes = new Set<string>();
   readonly problems: string[] = [];
-  readonly #kills: number;
-  readonly #seed: number;
-  readonly #only: readonly string[] | undefined;
+  readonly #o: ChaosOptions;
+  readonly #daemon: Daemon;
   #state: number;
-  #daemon: ChildProcess | undefined;
-  #client: DaemonClient | undefined;
+  #marked = false;
+  readonly #others = new Others((pid) => pid === process.pid || belongs(pid, this.base));
+  readonly #made: Made[] = [];
+  readonly #missed: string[] = [];
+  readonly #impossible: Record<string, string> = {};
 
-  constructor(kills: number, seed: number, only?: readonly string[]) {
-    this.#kills = kills;
-    this.#seed = seed;
-    this.#only = only;
-    this.#state = seed >>> 0 || 1;
-    for (const d of [this.disk, this.storage]) mkdirSync(d, { recursive: true });
+  constructor(o: ChaosOptions) {
+    this.#o = o;
+    this.#state = o.seed >>> 0 || 1;
+    mkdirSync(this.disk, { recursive: true });
     this.mounted = mount(this.disk);
+    this.#daemon = new Daemon(this.base, this.problems, () => this.tail);
   }
 
   async run(): Promise<ChaosReport> {
-    const done: { kind: string; ms: number }[] = [],
-      missed: string[] = [];
     let strict: Audit | undefined;
     try {
       await this.#begin();
-      const damages = this.#only ? 0 : Math.floor(this.#kills / 5);
-      const pick = (from: Readonly<Record<string, Fault>>): string[] => {
-        const names = Object.keys(from).filter((k) => !this.#only || this.#only.includes(k));
-        return names
-          .map((k) => ({ k, x: this.random() }))
-          .sort((a, b) => a.x - b.x)
-          .map((o) => o.k);
-      };
-      const all = { ...liveFaults, ...damageFaults };
-      for (let queue: string[] = []; done.length < this.#kills && this.problems.length === 0;) {
-        const last = done.length >= this.#kills - damages;
-        if (last && !strict) {
-          strict = audit(this.folder, this.tail.seen, this.damaged, false);
-          queue = [];
-        }
-        if (queue.length === 0) queue = pick(last ? damageFaults : this.#only ? all : liveFaults);
-        const kind = queue.shift()!;
-        await after(300 + 1500 * this.random());
-        if (!(await all[kind]!(this))) {
-          missed.push(kind);
-          if (missed.length > 3 * this.#kills + 20) this.problems.push('faults do not come to their places');
-          continue;
-        }
-        const ms = await this.#recovered(kind);
-        done.push({ kind, ms });
-        process.stderr.write(`${done.length} ${kind}: ${Math.round(ms)} ms\n`);
-      }
+      const { kills } = this.#o,
+        damages = this.#of('damage').length === 0 ? 0 : Math.floor(kills * (this.#o.only ? 1 / 2 : SHARE.damage)),
+        live = this.#of('live').length === 0 ? this.#made.length : kills - damages;
+      await this.#lessons(Math.max(1, Math.floor(kills * SHARE.lessons)));
+      await this.until(() => this.tail.versions > 0, GIVE_UP_MS, 'the run had trained');
+      await this.#phase('live', live);
+      await this.#windowKnowsAll();
+      strict = audit(this.folder, this.#known, false);
+      if (this.#of('damage').length > 0) await this.#phase('damage', kills);
     } catch (e) {
       this.problems.push(e instanceof Error ? (e.stack ?? e.message) : String(e));
     }
-    return this.#report(done, missed, strict);
+    return this.#report(strict);
   }
 
   /** A number in [0, 1) that the seed decides. */
@@ -122,185 +85,163 @@ export class Chaos implements Patient {
     return this.#state / 2 ** 32;
   }
 
-  // the daemon and what belongs to it
+  // what a fault may do
 
   get pid(): number {
-    return this.#daemon!.pid!;
+    return this.#daemon.pid;
   }
   get alive(): boolean {
-    return this.#daemon?.exitCode === null && this.#daemon.signalCode === null;
+    return this.#daemon.alive;
   }
-  /** As a window does it: one that finds the lock of the last one still held (exit code 3) is started again. */
-  async startDaemon(): Promise<void> {
-    for (let tries = 1; ; tries++) {
-      const d = spawn(
-        process.execPath,
-        ['--import', resolve('dist/chaos/hook.mjs'), resolve('dist/runtime.js'), 'serve', this.storage],
-        { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, DART_CHAOS: this.base } },
-      );
-      this.#daemon = d;
-      let said = '';
-      d.stderr.on('data', (text: Buffer) => {
-        said = (said + text.toString()).slice(-2000);
-      });
-      await this.until(() => this.#serves() || !this.alive, 60_000, 'the daemon serves');
-      if (this.alive) return this.connect();
-      if (tries === 20 || d.exitCode !== 3) throw new Error(`The daemon ended (code ${d.exitCode}): ${said}`);
-      await after(250);
-    }
+  get client(): DaemonClient {
+    return this.#daemon.window.client;
   }
-  #serves(): boolean {
-    try {
-      const record = readFileSync(join(this.storage, 'daemon.json'), 'utf8');
-      return (JSON.parse(record) as { pid: number }).pid === this.pid;
-    } catch {
-      return false;
-    }
+  mark(): void {
+    this.#marked = true;
+    this.#others.begin();
+    this.tail.mark();
+    this.tail.flight.over();
   }
-  async killDaemon(): Promise<void> {
-    const d = this.#daemon!;
-    if (this.alive) {
-      const gone = new Promise((done) => d.once('exit', done));
-      d.kill('SIGKILL');
-      await gone;
-    }
+  startDaemon(): Promise<void> {
+    return this.#daemon.start();
   }
-  async connect(): Promise<void> {
-    this.#client?.dispose();
-    await this.until(() => this.#serves(), 60_000, 'the daemon serves');
-    const client = (this.#client = new DaemonClient({
-      storage: this.storage,
-      runtime: resolve('dist/runtime.js'),
-      build: { version: '0', time: 0 },
-      client: 'chaos',
-      log: () => undefined,
-    }));
-    client.on(methods.runRecovered, (r) => this.#told(r.outcome, r.message));
-    await client.connect({ start: false });
-    for (const r of client.hello?.recovered ?? []) this.#told(r.outcome, r.message);
+  killDaemon(): Promise<void> {
+    return this.#daemon.kill();
   }
-  #told(outcome: string, message: string): void {
-    if (outcome !== 'resumed') this.problems.push(`the run was not resumed: ${message}`);
+  cut(): boolean {
+    return this.#daemon.window.cut();
   }
-  /** Processes under the daemon whose command line has this word. */
   children(word: string): number[] {
-    return processes()
-      .filter((p) => p.parent === this.pid && p.what.includes(word))
-      .map((p) => p.pid);
+    return this.#daemon.children(word);
+  }
+  at(place: string, ms?: number): Promise<boolean> {
+    return this.#daemon.at(place, ms);
+  }
+  command(text: string): Promise<boolean> {
+    return this.#daemon.command(text);
+  }
+  when(so: () => boolean, ms: number): Promise<boolean> {
+    return this.#daemon.when(so, ms);
+  }
+  until(so: () => boolean, ms: number, what: string): Promise<void> {
+    return this.#daemon.until(so, ms, what);
   }
 
-  // faults at chosen places
-
-  /** Arms a place; false when nobody comes there in time. */
-  async at(place: string): Promise<boolean> {
-    const armed = join(this.base, 'armed');
-    writeFileSync(armed, place);
-    const hit = await this.when(() => !existsSync(armed), REACH_MS);
-    rmSync(armed, { force: true });
-    return hit;
-  }
-  async command(text: string): Promise<boolean> {
-    const file = join(this.base, 'command');
-    writeFileSync(file, text);
-    return this.when(() => !existsSync(file), REACH_MS);
-  }
-  async when(so: () => boolean, ms: number): Promise<boolean> {
-    for (const end = performance.now() + ms; performance.now() < end; await after(20)) {
-      this.tail?.poll();
-      if (so()) return true;
-    }
-    return so();
-  }
-  async until(so: () => boolean, ms: number, what: string): Promise<void> {
-    if (!(await this.when(so, ms))) throw new Error(`It took more than ${ms / 1000} s until ${what}.`);
-  }
+  // the phases
 
   async #begin(): Promise<void> {
+    const { provider } = this.#o;
+    if (provider === 'docker') {
+      const why = Engine.whyNot();
+      if (why !== undefined) throw new Error(`--provider docker: ${why}`);
+      this.engine = new Engine(join(this.base, 'engine'));
+      await this.engine.begin();
+    }
     await this.startDaemon();
-    const { run } = await this.#client!.request(methods.startRun, { text: JSON.stringify(RUN_FILE), base: this.disk });
+    const hosts = this.engine ? { hosts: [{ host: this.engine.host, capacity: 16 }] } : {};
+    const text = JSON.stringify(runFile({ provider, ...hosts })),
+      { run } = await this.client.request(methods.startRun, { text, base: this.disk });
     this.folder = run;
     this.tail = new Tail(run);
-    await this.until(() => this.tail.versions > 0, GIVE_UP_MS, 'the run had trained');
+    this.#daemon.window.follow(run);
+    for (const [kind, f] of this.#wanted()) {
+      const why = f.unless?.(this);
+      if (why !== undefined) this.#impossible[kind] = why;
+    }
   }
-  /** ms until the first step is accepted. */
-  async #recovered(kind: string): Promise<number> {
-    const began = performance.now();
+  /** Lessons come once, one after another: so many of their faults, in that order. */
+  async #lessons(n: number): Promise<void> {
+    const names = this.#of('lessons');
+    while (names.length > n) names.splice(Math.floor(this.random() * names.length), 1);
+    for (const kind of names) await this.#make(kind);
+  }
+  /** Faults of a phase, in passes through all of its kinds, until there were `until` in all. */
+  async #phase(phase: Fault['phase'], until: number): Promise<void> {
+    for (let queue: string[] = []; this.#made.length < until && this.problems.length === 0;) {
+      if (queue.length === 0) queue = this.#shuffled(this.#of(phase));
+      await after(300 + 1200 * this.random());
+      await this.#make(queue.shift()!);
+      if (this.#missed.length > 3 * this.#o.kills + 20) this.problems.push('faults do not come to their places');
+    }
+  }
+  async #make(kind: string): Promise<void> {
+    this.#marked = false;
     this.tail.poll();
-    const had = this.tail.count('rollout.step');
-    await this.until(() => this.tail.count('rollout.step') > had, GIVE_UP_MS, `a step was accepted after ${kind}`);
-    return performance.now() - began;
+    this.tail.flight.begin();
+    if (!(await faults[kind]!.make(this))) {
+      this.#missed.push(kind);
+      return;
+    }
+    if (!this.#marked) this.mark();
+    await this.until(() => this.tail.recovery !== undefined, GIVE_UP_MS, `a step was accepted after ${kind}`);
+    const ms = this.tail.recovery!;
+    const others = this.#others.share();
+    this.#made.push({ kind, ms, others, ...this.tail.flight.cost() });
+    const beside = others > 0.1 ? `, others used ${Math.round(100 * others)} % of the processors` : '';
+    process.stderr.write(`${this.#made.length} ${kind}: ${Math.round(ms)} ms${beside}\n`);
+  }
+  #wanted(): [string, Fault][] {
+    const { only, kills } = this.#o;
+    return Object.entries(faults).filter(([k, f]) => (only ? only.includes(k) : !f.slow || kills >= LONG_RUN));
+  }
+  #of(phase: Fault['phase']): string[] {
+    return this.#wanted().flatMap(([k, f]) => (f.phase === phase && this.#impossible[k] === undefined ? [k] : []));
+  }
+  #shuffled(names: readonly string[]): string[] {
+    return names
+      .map((k) => ({ k, x: this.random() }))
+      .sort((a, b) => a.x - b.x)
+      .map((o) => o.k);
   }
 
-  async #report(
-    done: readonly { readonly kind: string; readonly ms: number }[],
-    missed: readonly string[],
-    strict: Audit | undefined,
-  ): Promise<ChaosReport> {
+  /** What was cut off comes: no event is missing at the window. */
+  async #windowKnowsAll(): Promise<void> {
+    const { window } = this.#daemon;
+    this.tail.poll();
+    const head = Math.max(...this.tail.seen.keys());
+    await this.until(() => window.next > head, 20_000, `the window knew of record ${head}`);
+    window.unfollow();
+  }
+  get #known(): Known {
+    const { damaged, checkpoints, notes } = this;
+    return { seen: this.tail.seen, damaged, checkpoints, notes };
+  }
+
+  async #report(strict: Audit | undefined): Promise<ChaosReport> {
     let last: Audit | undefined;
     try {
-      await this.#client?.request(methods.stopRun, { run: this.folder, now: true });
-      await this.#client?.shutdown();
+      await this.client.request(methods.stopRun, { run: this.folder, now: true });
+      await this.client.shutdown();
       this.tail.poll();
-      last = audit(this.folder, this.tail.seen, this.damaged, true);
+      last = audit(this.folder, this.#known, true);
     } catch (e) {
       this.problems.push(`the run could not be stopped: ${String(e)}`);
     }
-    this.#client?.dispose();
-    await this.when(() => this.#orphans().length === 0, 5000);
-    const orphans = this.#orphans();
+    this.#daemon.window.close();
+    const left = (): string[] => orphans(this.base, [this.folder, this.#daemon.storage], this.pid);
+    await this.when(() => left().length === 0, 5000);
+    const lost = [...left(), ...((await this.engine?.left()) ?? [])];
     await this.killDaemon().catch(() => undefined);
-    const problems = [
-        ...this.problems,
-        ...(strict?.problems ?? []).map((p) => `before any damage: ${p}`),
-        ...(last?.problems ?? []),
-        ...orphans.map((o) => `left behind: ${o}`),
-      ],
-      kinds = [...new Set(done.map((d) => d.kind))].sort(),
-      slowest = (of: readonly { readonly ms: number }[]): number => Math.round(Math.max(0, ...of.map((d) => d.ms)));
-    const versions = this.tail?.versions ?? 0,
-      steps = this.tail?.count('rollout.step') ?? 0;
-    if (problems.length === 0) this.#remove();
+    await this.engine?.close();
+    const report = reportOf({
+      made: this.#made,
+      strict,
+      last,
+      orphans: lost,
+      problems: this.problems,
+      rest: {
+        seed: this.#o.seed,
+        provider: this.#o.provider,
+        steps: this.tail?.count('rollout.step') ?? 0,
+        versions: this.tail?.versions ?? 0,
+        events: this.#daemon.window.events,
+        missed: this.#missed,
+        impossible: this.#impossible,
+      },
+    });
+    if (report.problems.length === 0) this.#remove();
     else process.stderr.write(`Kept for a look: ${this.base}\n`);
-    return {
-      kills: done.length,
-      seed: this.#seed,
-      lost: (last?.lost ?? 0) + (strict?.lost ?? 0),
-      duplicated: (last?.duplicated ?? 0) + (strict?.duplicated ?? 0),
-      skipped: last?.skipped ?? 0,
-      trained_twice: (last?.trained_twice ?? 0) + (strict?.trained_twice ?? 0),
-      redone_steps: last?.redone_steps ?? 0,
-      corrupt: last?.corrupt ?? 0,
-      orphans: orphans.length,
-      recovery_max_ms: slowest(done),
-      steps,
-      versions,
-      by_kind: Object.fromEntries(
-        kinds.map((k) => {
-          const of = done.filter((d) => d.kind === k);
-          return [k, { n: of.length, recovery_max_ms: slowest(of) }];
-        }),
-      ),
-      missed,
-      problems,
-    };
-  }
-
-  /** What a stopped daemon must not leave: processes, locks, sockets, temporary files. */
-  #orphans(): string[] {
-    const files = (dir: string): string[] =>
-      existsSync(dir)
-        ? readdirSync(dir, { recursive: true, withFileTypes: true }).map((e) => join(e.parentPath, e.name))
-        : [];
-    // A lock that was let go of says so; what it lay in stays, for the next holder to see.
-    const bad = (f: string): boolean =>
-      /\.tmp$|\.replaced$|\/reserve$|\/\.weights(\/|$)|\/daemon\.json$|\.sock$/.test(f) ||
-      (/\/lock\/\d+$/.test(f) && !existsSync(join(f, 'released.json')));
-    return [
-      ...processes()
-        .filter((p) => p.pid !== process.pid && belongs(p.pid, this.base))
-        .map((p) => `${p.pid} ${p.what.slice(0, 100)}`),
-      ...[...files(this.folder), ...files(this.storage)].filter(bad),
-    ];
+    return report;
   }
   #remove(): void {
     if (this.mounted) execFileSync('umount', ['-l', this.disk]);
@@ -312,14 +253,6 @@ function mount(dir: string): boolean {
   try {
     execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK}`, 'tmpfs', dir], { stdio: 'ignore' });
     return true;
-  } catch {
-    return false;
-  }
-}
-/** Whether it was started by the daemon of this controller: children have its environment. */
-function belongs(pid: number, base: string): boolean {
-  try {
-    return readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`DART_CHAOS=${base}`);
   } catch {
     return false;
   }

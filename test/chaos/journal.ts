@@ -37,17 +37,18 @@ export function checksum(b: Buffer): number {
   return (c ^ 0xffffffff) >>> 0;
 }
 
-export const segmentsOf = (run: string): string[] =>
-  readdirSync(join(run, 'journal'))
+/** The segments of a journal, which is a folder. */
+export const segmentsOf = (journal: string): string[] =>
+  readdirSync(journal)
     .filter((n) => n.endsWith('.journal'))
     .sort()
-    .map((n) => join(run, 'journal', n));
+    .map((n) => join(journal, n));
 
-/** Every record of a run, in the order of the files. */
-export function readRecords(run: string): { readonly records: Found[]; readonly holes: Hole[] } {
+/** Every record of a journal, in the order of the files. */
+export function readRecords(journal: string): { readonly records: Found[]; readonly holes: Hole[] } {
   const records: Found[] = [],
     holes: Hole[] = [],
-    files = segmentsOf(run);
+    files = segmentsOf(journal);
   for (const file of files) {
     const b = readFileSync(file),
       magic = Buffer.alloc(4);

@@ -12,9 +12,17 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     json: { type: 'string' },
     only: { type: 'string' },
+    provider: { type: 'string', default: 'local' },
   },
 });
-const chaos = new Chaos(Number(values.kills), Number(values.seed), values.only?.split(','));
+const { provider } = values;
+if (provider !== 'local' && provider !== 'docker') throw new Error(`--provider: local or docker, not ${provider}`);
+const chaos = new Chaos({
+  kills: Number(values.kills),
+  seed: Number(values.seed),
+  only: values.only?.split(','),
+  provider,
+});
 const report = await chaos.run();
 if (values.json) writeFileSync(values.json, `${JSON.stringify(report, null, 2)}\n`);
 process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);

@@ -4,6 +4,8 @@ export interface Process {
   readonly pid: number;
   readonly parent: number;
   readonly what: string;
+  /** Processor time, its children's that have ended included. */
+  readonly ticks: number;
 }
 export function processes(): Process[] {
   return readdirSync('/proc').flatMap((n) => {
@@ -16,6 +18,7 @@ export function processes(): Process[] {
         {
           pid: Number(n),
           parent: Number(f[1]),
+          ticks: Number(f[11]) + Number(f[12]) + Number(f[13]) + Number(f[14]),
           what: readFileSync(`/proc/${n}/cmdline`, 'utf8').replaceAll('\0', ' '),
         },
       ];

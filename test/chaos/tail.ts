@@ -1,6 +1,7 @@
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
-import { checksum, segmentsOf } from './journal.js';
+import { InFlight } from './inFlight.js';
+import { checksum, segmentsOf, type Found } from './journal.js';
 
 const MAGIC = 0xd5a71e55,
   HEADER = 24;
@@ -11,6 +12,11 @@ export class Tail {
   readonly seen = new Map<number, number>();
   readonly #run: string;
   readonly #counts = new Map<string, number>();
+  readonly #errors = new Map<string, number>();
+  /** Rollouts that ended with a verdict. */
+  readonly recorded = new Set<string>();
+  readonly flight = new InFlight();
+  #mark = { at: 0, first: undefined as number | undefined };
   #file: string | undefined;
   #at = 0;
   versions = 0;
@@ -21,11 +27,25 @@ export class Tail {
   count(type: string): number {
     return this.#counts.get(type) ?? 0;
   }
+  /** Trajectories that ended in an error of this kind. */
+  errors(kind: string): number {
+    return this.#errors.get(kind) ?? 0;
+  }
+  /** Recovery counts from now on. */
+  mark(): void {
+    this.poll();
+    this.#mark = { at: performance.now(), first: undefined };
+  }
+  /** ms from the mark to the first step that was accepted, or lesson that was learned; undefined before it. */
+  get recovery(): number | undefined {
+    return this.#mark.first === undefined ? undefined : this.#mark.first - this.#mark.at;
+  }
 
   /** Takes in what is whole. */
   poll(): void {
-    if (!existsSync(join(this.#run, 'journal'))) return;
-    const files = segmentsOf(this.#run);
+    const journal = join(this.#run, 'journal');
+    if (!existsSync(journal)) return;
+    const files = segmentsOf(journal);
     let file = this.#file ?? files[0];
     while (file !== undefined) {
       this.#file = file;
@@ -59,16 +79,31 @@ export class Tail {
           continue;
         }
         this.seen.set(b.readDoubleLE(at + 16), b.readUInt32LE(at + 8));
-        const { type } = JSON.parse(b.toString('utf8', at + HEADER, at + HEADER + b.readUInt32LE(at + 12))) as {
-          type: string;
-        };
-        this.#counts.set(type, this.count(type) + 1);
-        if (type === 'batch.trained') this.versions++;
+        this.#take(
+          JSON.parse(b.toString('utf8', at + HEADER, at + HEADER + b.readUInt32LE(at + 12))) as Found['event'],
+        );
         at = end;
       }
       this.#at += at;
     } finally {
       closeSync(f);
     }
+  }
+
+  #take(e: Found['event']): void {
+    this.#counts.set(e.type, this.count(e.type) + 1);
+    if (e.type === 'batch.trained') this.versions++;
+    if (e.type === 'rollout.step' || e.type === 'checkpoint') this.#mark.first ??= performance.now();
+    if (e.type === 'trajectory.recorded') {
+      const { id, provenance, outcome } = e['head'] as {
+        id: string;
+        provenance: { kind: string };
+        outcome: { kind: string; error?: { kind: string } };
+      };
+      const kind = outcome.error?.kind;
+      if (kind !== undefined) this.#errors.set(kind, this.errors(kind) + 1);
+      else if (provenance.kind === 'rollout') this.recorded.add(id);
+    }
+    this.flight.take(e);
   }
 }

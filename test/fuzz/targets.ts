@@ -6,7 +6,7 @@ import { AgentClient } from '../../runtime/cluster/agentClient.js';
 import { parseRunText } from '../../runtime/config/index.js';
 import { RunReader, RunStore } from '../../runtime/data/store/runStore.js';
 import { decodePng } from '../../runtime/data/store/png.js';
-import { crc32 } from '../../runtime/data/store/crc32.js';
+import { crc32 } from '../../runtime/files/crc32.js';
 import { id, type Random, type RolloutId } from '../../runtime/domain/index.js';
 import { exportRun } from '../../runtime/interchange/exporter.js';
 import { preview } from '../../runtime/interchange/importer.js';

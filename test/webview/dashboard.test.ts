@@ -42,6 +42,45 @@ describe.skipIf('why' in found)('dashboard page', () => {
     await browser.close();
   });
 
+  it('a short run names its phases without one name in another', async () => {
+    const t = await show({}, makeRun({ minutes: 2.2 })),
+      p = await drawn(t);
+    if (shots) await p.screenshot({ path: join(shots, 'dashboard-short.png') });
+    // What the page says of itself, in words: the phases stand as steps, too.
+    const steps = await p.locator('.run-step').allInnerTexts();
+    expect(steps.map((x) => x.trim().split(/[\n,]/)[0])).toEqual([
+      'Untrained',
+      'Reading',
+      'Demonstrations',
+      'Warm start',
+      'RL',
+      'Evaluation',
+    ]);
+    expect(await p.locator('.run-step[aria-current=step]').innerText()).toContain('RL');
+  });
+
+  it('says what the run is, and opens its run file', async () => {
+    const t = await show(),
+      p = await drawn(t);
+    await t.until("document.querySelectorAll('.fact').length === 6");
+    const facts = await p.locator('.fact').allInnerTexts();
+    expect(facts.map((f) => f.replace(/\s*\n\s*/g, ': '))).toEqual([
+      'Seed: 1',
+      'Policy: embedded, 275 k parameters',
+      'Tasks: desk, 13 families',
+      'Learning rate: 0.00012',
+      'Disk: 812 MB, 58.3 GB free',
+      'Machine: 2 cores, 8.3 GB memory',
+    ]);
+    await expect.poll(() => textOf(t, '.top-facts')).toMatch(/6:24 left, until about /);
+    await p.getByRole('button', { name: 'Open Run File' }).click();
+    await p.getByRole('button', { name: 'Duplicate with Changes…' }).click();
+    expect(t.actions).toEqual([
+      { action: 'command', command: 'openRunFile', argument: run.run },
+      { action: 'command', command: 'duplicateRun', argument: run.run },
+    ]);
+  });
+
   it('the bundle is small', () => {
     expect(b.js.length + b.css.length).toBeLessThan(400_000);
   });
@@ -70,6 +109,8 @@ describe.skipIf('why' in found)('dashboard page', () => {
       'document.querySelectorAll(\'vscode-button[aria-label$="show as table"]\').forEach((x) => x.click())',
     );
     await t.until("document.querySelectorAll('.chart-table table').length >= 4");
+    // Nothing lies under the header that sticks.
+    await p.evaluate("document.getElementById('app').scrollTo(0, 0)");
     expect(await t.axe(axe)).toEqual([]);
     await p.getByRole('button', { name: 'Open newest failures' }).click();
     await t.until("document.querySelectorAll('dialog[open] .failure').length === 12");
@@ -97,6 +138,39 @@ describe.skipIf('why' in found)('dashboard page', () => {
     await drawn(t);
     await expect.poll(() => t.page.evaluate("document.querySelectorAll('#trainer .uplot').length")).toBe(0);
     await goTo(t, 'trainer', '.uplot canvas');
+  });
+
+  it('a part of the ledger, and a point of a chart by mouse and by key, open the list behind them', async () => {
+    const t = await show(),
+      p = await drawn(t);
+    await goTo(t, 'ledger', '.ledger-part');
+    await p.locator('.ledger-part', { hasText: 'trained' }).first().click();
+    await expect
+      .poll(() => t.actions)
+      .toEqual([{ action: 'openTable', run: run.run, filter: { ledger: ['trained'] } }]);
+    await goTo(t, 'success', '.uplot canvas');
+    const s = slider(t, 'All tasks');
+    await s.focus();
+    await s.press('End');
+    await s.press('ArrowLeft');
+    await s.press('Enter');
+    await expect.poll(() => t.actions.length).toBe(2);
+    const box = (await s.boundingBox())!;
+    await p.mouse.move(box.x + box.width * 0.5, box.y + box.height / 2);
+    await p.mouse.move(box.x + box.width * 0.5 + 1, box.y + box.height / 2);
+    await p.mouse.down();
+    await p.mouse.up();
+    await expect.poll(() => t.actions.length).toBe(3);
+    for (const a of t.actions.slice(1)) expect(a).toMatchObject({ action: 'openTable', run: run.run });
+    // A drag zooms, and opens nothing.
+    await p.mouse.move(box.x + box.width * 0.3, box.y + box.height / 2);
+    await p.mouse.down();
+    await p.mouse.move(box.x + box.width * 0.6, box.y + box.height / 2, { steps: 4 });
+    await p.mouse.up();
+    await t.until(
+      "[...document.querySelectorAll('#success vscode-button')].some((b) => b.textContent.includes('Reset zoom') && !b.hidden)",
+    );
+    expect(t.actions.length).toBe(3);
   });
 
   it('a status moves tiles, ledger and state, and a change of state is announced', async () => {
@@ -179,11 +253,11 @@ describe.skipIf('why' in found)('dashboard page', () => {
     await p.keyboard.press('End');
     await expect
       .poll(() => chart.getAttribute('aria-valuetext'))
-      .toMatch(/^13:36: rolling mean of 64 \d+ % \(\d+ % to \d+ %\), evaluation, fixed set of tasks \d+ %/);
+      .toMatch(
+        /^13:36: evaluation, held-out tasks \d+ % .*training, mean of 13 tasks, newest 5 rollouts each \d+ % \(\d+ % to \d+ %\)/,
+      );
     await p.keyboard.press('Home');
-    await expect
-      .poll(() => chart.getAttribute('aria-valuetext'))
-      .toMatch(/^0:07: evaluation, fixed set of tasks \d+ %/);
+    await expect.poll(() => chart.getAttribute('aria-valuetext')).toMatch(/^0:07: evaluation, held-out tasks \d+ %/);
     await p.keyboard.press('ArrowRight');
     await expect.poll(() => chart.getAttribute('aria-valuenow')).toBe('1');
     await t.until("document.querySelector('#success .legend-place').textContent.startsWith('at 3:')");
@@ -192,7 +266,9 @@ describe.skipIf('why' in found)('dashboard page', () => {
     const id = (await chart.getAttribute('aria-describedby'))!;
     await expect
       .poll(() => textOf(t, `#${id}`))
-      .toMatch(/^Success over all tasks\. Rolling mean of the last 64 rollouts: \d+ % at first/);
+      .toMatch(
+        /^Success over all tasks\. \d+ evaluations; .* training, mean of 13 tasks, newest 5 rollouts each: \d+ % at first/,
+      );
     await p.getByRole('button', { name: 'All tasks: show as table' }).click();
     await t.until("document.querySelector('#success .chart-table tbody tr')");
     await expect
@@ -201,7 +277,11 @@ describe.skipIf('why' in found)('dashboard page', () => {
           "[...document.querySelectorAll('#success .chart-table thead th')].map((x) => x.textContent)",
         ),
       )
-      .toEqual(['Time since the run began', 'rolling mean of 64', 'evaluation, fixed set of tasks']);
+      .toEqual([
+        'Time since the run began',
+        'evaluation, held-out tasks',
+        'training, mean of 13 tasks, newest 5 rollouts each',
+      ]);
     await expect
       .poll(() => p.getByRole('button', { name: 'All tasks: show as table' }).getAttribute('aria-pressed'))
       .toBe('true');
@@ -296,7 +376,7 @@ describe.skipIf('why' in found)('dashboard page', () => {
     await t.until("document.querySelector('[role=tooltip]').hidden");
     await expect
       .poll(() => p.evaluate("document.activeElement.getAttribute('aria-label')"))
-      .toMatch(/^Rolling success/);
+      .toMatch(/^Training success/);
     await expect.poll(() => p.evaluate('document.querySelectorAll(\'.tile[tabindex="0"]\').length')).toBe(1);
   });
 
@@ -312,7 +392,7 @@ describe.skipIf('why' in found)('dashboard page', () => {
       "{ const d = document.querySelector('vscode-dropdown[aria-label=\"Horizontal axis\"]'); d.value = 'rollouts'; d.dispatchEvent(new Event('change')); }",
     );
     await p.evaluate(
-      "{ const d = document.querySelector('vscode-dropdown[aria-label=\"Rolling mean\"]'); d.value = '256'; d.dispatchEvent(new Event('change')); }",
+      "{ const d = document.querySelector('vscode-dropdown[aria-label=\"Rollouts of the mean\"]'); d.value = '256'; d.dispatchEvent(new Event('change')); }",
     );
     await expect
       .poll(() => t.saved)
@@ -410,8 +490,9 @@ describe.skipIf('why' in found)('dashboard page', () => {
 
   it.each([400, 620, 900, 2000])('%i px wide: nothing is cut off sideways', async (width) => {
     const t = await show({ width });
-    await drawn(t);
-    for (const id of ['throughput', 'lanes', 'curation', 'ledger', 'trainer']) await goTo(t, id, 'canvas, svg');
+    await t.until("document.getElementById('success')");
+    for (const id of ['success', 'throughput', 'lanes', 'curation', 'ledger', 'trainer'])
+      await goTo(t, id, 'canvas, svg');
     // Only the page's own scroller scrolls: the header stays where it is.
     await expect
       .poll(() =>

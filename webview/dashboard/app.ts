@@ -1,4 +1,5 @@
 /** The page: sections, what each shows of the model, and the choices that are kept over hiding and reload. */
+import type { TableFilter } from '../../runtime/protocol/types.js';
 import { bannerView, emptyState } from '../ui/banner.js';
 import type { Chart } from '../ui/chart.js';
 import { Painter } from '../ui/chartPainter.js';
@@ -10,6 +11,7 @@ import { LanesView } from '../ui/lanes.js';
 import { button, progress } from '../ui/toolkit.js';
 import { t } from '../ui/words.js';
 import { bannersOf } from './banners.js';
+import { behindMetric } from './behind.js';
 import { CurationSection } from './curationView.js';
 import { Failures } from './failures.js';
 import { Feed } from './feed.js';
@@ -31,6 +33,7 @@ import {
   type Model,
 } from './model.js';
 import { section, titledChart } from './parts.js';
+import { RunFacts } from './runFacts.js';
 import { throughputCharts, trainerCharts } from './metricCharts.js';
 import { metricSpec, type MetricChart } from './specs.js';
 import { SuccessView, type SuccessChoices } from './successView.js';
@@ -67,6 +70,7 @@ export class App {
   readonly #feed: Feed;
   readonly #painter = new Painter(250);
   readonly #header: Header;
+  readonly #facts: RunFacts;
   readonly #figures = new Figures();
   readonly #banners = h('div', { class: 'banners' });
   readonly #main = h('main', { class: 'sections' });
@@ -74,7 +78,7 @@ export class App {
   readonly #success: SuccessView;
   readonly #curation: CurationSection;
   readonly #lanes: LanesView;
-  readonly #ledger = new LedgerView();
+  readonly #ledger = new LedgerView((ledger) => this.#list({ ledger }));
   readonly #failures: Failures;
   readonly #metrics: readonly Metric[];
   readonly #page: HTMLElement;
@@ -101,11 +105,17 @@ export class App {
     );
     this.#failures = new Failures(host);
     this.#header = new Header(host, { failures: (from) => void this.#failures.open(this.#m.run, from) });
-    this.#success = new SuccessView(this.#painter, this.#kept.success, (success) => {
-      const other = success.window !== this.#kept.success.window;
-      this.#keep({ success });
-      if (other) this.#feed.windowChanged();
-    });
+    this.#facts = new RunFacts(host, () => this.#m.run);
+    this.#success = new SuccessView(
+      this.#painter,
+      this.#kept.success,
+      (success) => {
+        const other = success.window !== this.#kept.success.window;
+        this.#keep({ success });
+        if (other) this.#feed.windowChanged();
+      },
+      (f) => this.#list(f),
+    );
     this.#curation = new CurationSection(this.#painter, this.#kept.family, (family) => this.#keep({ family }));
     this.#lanes = this.#makeLanes();
     const metric = (spec: MetricChart): Metric => this.#metric(spec);
@@ -120,6 +130,7 @@ export class App {
       { class: 'dashboard' },
       this.#header.element,
       this.#banners,
+      this.#facts.element,
       this.#figures.element,
       this.#main,
       this.#spoken,
@@ -135,6 +146,10 @@ export class App {
     void this.#feed.open(init.input.kind === 'dashboard' ? init.input.run : '', init.daemon);
   }
 
+  /** The list behind something of the page. */
+  #list(filter: TableFilter): void {
+    this.#host.act({ action: 'openTable', run: this.#m.run, filter });
+  }
   #makeLanes(): LanesView {
     const host = this.#host;
     return new LanesView({
@@ -153,7 +168,14 @@ export class App {
   #metric(spec: MetricChart): Metric {
     return {
       spec,
-      chart: titledChart({ title: spec.title, says: spec.says, painter: this.#painter, sync: 'run', height: 150 }),
+      chart: titledChart({
+        title: spec.title,
+        says: spec.says,
+        painter: this.#painter,
+        sync: 'run',
+        height: 150,
+        open: (f) => this.#list(f),
+      }),
     };
   }
   /** A section that the person may close; which are closed is kept. */
@@ -213,6 +235,7 @@ export class App {
     if (this.#page.parentElement !== this.#root) replace(this.#root, this.#page);
     this.#announce(m, old);
     this.#header.render(m);
+    this.#facts.render(m);
     this.#figures.render(m);
     const only = evaluationOnly(m);
     for (const s of this.#training) s.hidden = only;
@@ -224,7 +247,11 @@ export class App {
     this.#ledger.render(m.ledger, isOver(m));
     const boundsMoved = JSON.stringify(m.status?.bounds) !== JSON.stringify(old?.status?.bounds);
     if (!old || m.series !== old.series || m.detail.timeline !== old.detail?.timeline || boundsMoved)
-      for (const c of this.#metrics) c.chart.update(metricSpec(m, c.spec), m.series.size > 0 && !old?.series.size);
+      for (const c of this.#metrics)
+        c.chart.update(
+          { ...metricSpec(m, c.spec), behind: behindMetric(m, c.spec) },
+          m.series.size > 0 && !old?.series.size,
+        );
     this.#renderLanes(m, old);
     // Runs of one name differ by when they were begun.
     const { name, id, createdAt } = m.detail.summary,

@@ -26,6 +26,8 @@ const everyMs: Readonly<Record<Stale, number>> = { curves: 5000, curation: 10_00
 
 const beat: Beat = { now: () => performance.now(), after: (ms, f) => setTimeout(f, ms), hidden: () => document.hidden };
 
+/** The files of a run are counted no more often. */
+const weighEveryMs = 60_000;
 export class Feed {
   readonly #host: Host<'dashboard'>;
   readonly #dispatch: (m: Message) => void;
@@ -33,6 +35,7 @@ export class Feed {
   readonly #window: () => number;
   readonly #refresh: Readonly<Record<Stale, Refresh>>;
   #whole = false;
+  #weighed = -Infinity;
   #lanesAsked: AbortController | undefined;
   #lanesTimer: ReturnType<typeof setTimeout> | undefined;
 
@@ -70,6 +73,7 @@ export class Feed {
       }),
       this.#curation(),
     ]);
+    await this.#footprint();
     if (isOver(this.#model())) await this.#check();
   }
   /** Whether the run's last moment is known. */
@@ -143,6 +147,7 @@ export class Feed {
       const detail = await this.#host.request('run/get', { run });
       if (this.#model().run !== run) return;
       this.#dispatch({ type: 'detail', detail });
+      if (!subscribe && performance.now() - this.#weighed > weighEveryMs) void this.#footprint();
       if (subscribe && isLive(this.#model())) this.#host.subscribe({ run, sinceSeq: detail.seq, types: followed });
     } catch (e) {
       if (this.#model().run === run && !this.#model().detail) this.#dispatch({ type: 'failed', error: errorOf(e) });
@@ -163,6 +168,13 @@ export class Feed {
   #curation(): Promise<void> {
     return this.#ask('run/curation', { run: this.#model().run }, (curation) =>
       this.#dispatch({ type: 'curation', curation }),
+    );
+  }
+  /** It looks at every file: after what is drawn first, and then with each new evaluation. */
+  #footprint(): Promise<void> {
+    this.#weighed = performance.now();
+    return this.#ask('run/footprint', { run: this.#model().run }, (footprint) =>
+      this.#dispatch({ type: 'footprint', footprint }),
     );
   }
   /** Last of all: it reads the whole journal. */

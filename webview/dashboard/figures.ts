@@ -1,11 +1,12 @@
 /** Key figures: a tile each, every one saying what it is. */
+import type { SuccessCurve } from '../../runtime/protocol/types.js';
 import { h } from '../ui/dom.js';
 import { t } from '../ui/words.js';
 import { count, interval, percent } from './format.js';
 import { evalRate, evaluationOnly, isLive, isOver, last, rolloutsBegun, type Model } from './model.js';
 import { roving } from '../ui/roving.js';
 import { tile, type TileState } from './parts.js';
-import { boundNow, rateNow, shareOfBound, type RateKey } from './specs.js';
+import { boundNow, rateNow, shareOfBound, trainingLabel, type RateKey } from './specs.js';
 
 const bindingWords = {
   desktops: t('the desktops'),
@@ -17,9 +18,10 @@ const bindingWords = {
 const limitWords = (share: number, limit: number | undefined): string =>
   share >= 0.995 ? t('at the limit of {0}', count(limit)) : t('{0} of the limit {1}', percent(share), count(limit));
 
-/** Rolling success of a run that is over, coarsely. */
+const overall = (m: Model): SuccessCurve | undefined => m.curves.find((c) => c.family === undefined && !c.infeasible);
+/** Training success, coarsely. */
 function sparkOf(m: Model): readonly number[] {
-  const mean = m.curves.find((c) => c.family === undefined && !c.infeasible)?.mean ?? [],
+  const mean = overall(m)?.mean ?? [],
     every = Math.ceil(mean.length / 40);
   return mean.filter((_, i) => i % every === 0);
 }
@@ -33,9 +35,9 @@ export class Figures {
     ),
   );
   readonly #rolling = tile(
-    t('Rolling success'),
+    t('Training success'),
     t(
-      'Share of the newest training rollouts that succeeded. They explore, and the tasks are chosen to be hard, so it lies below the evaluation.',
+      'Success of the newest training rollouts, the mean over tasks, each weighing the same. They explore, so it lies below the evaluation.',
     ),
   );
   readonly #rollouts = tile(
@@ -110,11 +112,21 @@ export class Figures {
           }
         : { value: '–', detail: isOver(m) ? t('none') : t('the first is still to come') },
     );
-    const rolling = st?.success ?? last(m, 'run.success');
+    // Until the curve is there, the share of whatever was sampled last.
+    const curve = overall(m),
+      balanced = curve?.mean.at(-1),
+      rolling = balanced ?? st?.success ?? last(m, 'run.success');
     this.#rolling.set({
       value: percent(rolling),
-      detail: rolling === undefined ? t('no rollout has ended') : t('of the last 64 rollouts'),
-      spark: st?.curve ?? sparkOf(m),
+      detail:
+        rolling === undefined
+          ? t('no rollout has ended')
+          : balanced !== undefined && curve
+            ? curve.balanced && curve.balanced.families > 1
+              ? t('mean of {0} tasks, newest {1} each', curve.balanced.families, curve.balanced.each)
+              : trainingLabel(curve)
+            : t('of the last 64 rollouts'),
+      spark: balanced === undefined ? (st?.curve ?? []) : sparkOf(m),
     });
     this.#rollouts.set(this.#rate(m, 'rolloutsPerHour'));
     this.#steps.set(this.#rate(m, 'stepsPerMinute'));

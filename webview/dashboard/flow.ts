@@ -33,6 +33,7 @@ const flight: Readonly<Record<string, readonly [string, string]>> = {
   grouped: [t('in a group, waiting for a batch'), t('Curated; the trainer takes it with the next batch.')],
   claimed: [t('in the batch being trained'), t('The trainer works on it now.')],
 };
+export const inFlightPlaces: readonly string[] = Object.keys(flight);
 const reasons: Readonly<Record<RetireReason, readonly [string, string]>> = {
   'no-variance': [
     t('all rewards of its group equal'),
@@ -74,6 +75,19 @@ const waiting: typeof flight = {
     t('The run ended while the trainer worked on it. Resuming the run trains it.'),
   ],
 };
+
+/** Words for a place of the ledger: `trained`, a state of what is in flight, `retired:` and a reason. */
+export function placeWords(place: string): readonly [string, string] {
+  const reason = place.startsWith('retired:') ? place.slice('retired:'.length) : undefined;
+  if (place === 'trained') return [t('trained'), t('The policy was updated with it.')];
+  if (reason === undefined) return flight[place] ?? [place, ''];
+  return (
+    (reasons as Readonly<Record<string, readonly [string, string] | undefined>>)[reason] ?? [
+      reason,
+      t('Retired for this reason.'),
+    ]
+  );
+}
 
 /** `over`: nobody works on the run. */
 export function ledgerFlow(l: Ledger, over = false): Flow {

@@ -90,6 +90,11 @@ export function tickTime(ms: number, step: number): string {
 /** A moment to the minute, as people write it: "Nov 20, 12:47". */
 export const dayTime = (ms: number): string =>
   new Date(ms).toLocaleString(undefined, { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit' });
+/** "12:47"; with the day where that is not today. */
+export const timeOfDay = (ms: number): string =>
+  new Date(ms).toDateString() === new Date().toDateString()
+    ? new Date(ms).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' })
+    : dayTime(ms);
 /** Since when, for people: "just now", "4 min ago". */
 export function ago(ms: number): string {
   const s = Math.max(0, ms / 1000);

@@ -4,9 +4,11 @@ import type { Host } from '../ui/host.js';
 import { h, icon, replace, text } from '../ui/dom.js';
 import { button } from '../ui/toolkit.js';
 import { t } from '../ui/words.js';
-import { clock, count } from './format.js';
+import { clock, count, timeOfDay } from './format.js';
 import { isLive, last, stateOf, type Model } from './model.js';
 import { progressBar } from './parts.js';
+import { leftMs, stepsOf, type StepState } from './phases.js';
+import { roving } from '../ui/roving.js';
 import { explain } from './tip.js';
 
 export const stateWords: Readonly<
@@ -46,6 +48,13 @@ export const stateWords: Readonly<
   },
 };
 
+const stepSigns: Readonly<Record<StepState, { readonly icon: string; readonly word: string }>> = {
+  done: { icon: 'pass-filled', word: t('done') },
+  now: { icon: 'record', word: t('now') },
+  next: { icon: 'circle-large-outline', word: t('to come') },
+  skipped: { icon: 'circle-slash', word: t('not reached') },
+};
+
 export interface HeaderActions {
   readonly failures: (from: HTMLElement) => void;
 }
@@ -68,6 +77,12 @@ export class Header {
     h('span', { class: 'num dim', tabindex: 0 }),
     t('Versions the policy replicas act with. They take a new one in turn, so for a moment they differ.'),
   );
+  readonly #steps = h('ol', { class: 'run-steps', 'aria-label': t('Phases of the run') });
+  #stepsShown = '';
+  readonly #left = explain(
+    h('span', { class: 'num', tabindex: 0 }),
+    t('Until the budget that is used up first is used up, at the pace of now. The last evaluation comes after it.'),
+  );
   readonly #progress = progressBar(t('Budget used'));
   readonly #buttons = h('div', { class: 'buttons', role: 'toolbar', 'aria-label': t('Run') });
   #shown = '';
@@ -75,11 +90,13 @@ export class Header {
   constructor(host: Host<'dashboard'>, o: HeaderActions) {
     this.#host = host;
     this.#o = o;
+    roving(this.#steps, '.run-step > span');
     this.element = h(
       'header',
       { class: 'top' },
       h('div', { class: 'top-row' }, h('div', { class: 'top-name' }, this.#name, this.#state), this.#buttons),
-      h('div', { class: 'top-facts' }, this.#phase, this.#time, this.#version, this.#replicas),
+      this.#steps,
+      h('div', { class: 'top-facts' }, this.#phase, this.#time, this.#left, this.#version, this.#replicas),
       this.#progress.element,
     );
   }
@@ -123,7 +140,16 @@ export class Header {
     text(this.#version, d ? `v${count(st?.version ?? d.summary.version)}` : '');
     const versions = [...new Set(st?.replicaVersions ?? [])];
     text(this.#replicas, versions.length > 0 ? t('replicas {0}', versions.map((v) => `v${v}`).join(', ')) : '');
-    for (const e of [this.#phase, this.#time, this.#version, this.#replicas]) e.hidden = e.textContent === '';
+    const left = leftMs(m);
+    text(
+      this.#left,
+      left === undefined || state !== 'running'
+        ? ''
+        : t('{0} left, until about {1}', clock(left), timeOfDay(Date.now() + left)),
+    );
+    this.#renderSteps(m);
+    for (const e of [this.#phase, this.#time, this.#left, this.#version, this.#replicas])
+      e.hidden = e.textContent === '';
     this.#progress.set(
       budget && elapsed !== undefined && live ? elapsed / budget : undefined,
       t('{0} of {1}', clock(elapsed), clock(budget)),
@@ -131,6 +157,27 @@ export class Header {
     this.#renderButtons(m, state);
   }
 
+  #renderSteps(m: Model): void {
+    const steps = stepsOf(m),
+      key = JSON.stringify(steps);
+    if (key === this.#stepsShown) return;
+    this.#stepsShown = key;
+    this.#steps.hidden = steps.length === 0;
+    replace(
+      this.#steps,
+      steps.map((x) => {
+        const { icon: sign, word } = stepSigns[x.state];
+        return h(
+          'li',
+          { class: `run-step ${x.state}`, ...(x.state === 'now' ? { 'aria-current': 'step' } : {}) },
+          explain(
+            h('span', { tabindex: -1 }, icon(sign), x.label, h('span', { class: 'sr-only' }, `, ${word}`)),
+            [x.says, x.took === undefined ? '' : t('It took {0}.', clock(x.took))].filter(Boolean).join(' '),
+          ),
+        );
+      }),
+    );
+  }
   #renderButtons(m: Model, state: RunState | undefined): void {
     const key = `${state} ${m.daemon} ${m.run} ${m.detail?.summary.collection}`;
     if (key === this.#shown) return;

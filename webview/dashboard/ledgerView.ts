@@ -6,7 +6,15 @@ import type { Ledger } from '../../runtime/protocol/types.js';
 import { h, icon, replace, s, text } from '../ui/dom.js';
 import { t } from '../ui/words.js';
 import { count, percent } from './format.js';
-import { flowSentence, layoutFlow, ledgerFlow, ribbonPath, type FlowPart, type Ribbon } from './flow.js';
+import {
+  inFlightPlaces,
+  flowSentence,
+  layoutFlow,
+  ledgerFlow,
+  ribbonPath,
+  type FlowPart,
+  type Ribbon,
+} from './flow.js';
 import { explain } from './tip.js';
 
 const height = 190,
@@ -25,9 +33,12 @@ export class LedgerView {
   );
   readonly #svg = s('svg', { class: 'ledger-flow', preserveAspectRatio: 'none', 'aria-hidden': 'true' });
   readonly #parts = h('ul', { class: 'ledger-parts', role: 'list' });
+  readonly #open: (places: readonly string[]) => void;
   #shown = '';
 
-  constructor() {
+  /** `open`: lists what is in these places of the ledger. */
+  constructor(open: (places: readonly string[]) => void) {
+    this.#open = open;
     this.element = h('div', { class: 'ledger' }, this.#sum, h('div', { class: 'ledger-plot' }, this.#svg, this.#parts));
   }
   /** `over`: nobody works on the run, so nothing is in flight. */
@@ -99,7 +110,11 @@ export class LedgerView {
           null,
           h(
             'button',
-            { type: 'button', class: 'ledger-part' },
+            {
+              type: 'button',
+              class: 'ledger-part',
+              on: { click: (e) => this.#open((e.currentTarget as HTMLElement).dataset['places']!.split(' ')) },
+            },
             h('span', { class: 'ledger-n' }),
             h('span', { class: 'ledger-kind' }),
             h('span', { class: 'ledger-label' }),
@@ -115,10 +130,14 @@ export class LedgerView {
       text(kind!, kinds[p.kind === 'flight' && over ? 'waiting' : p.kind]);
       text(label!, p.kind === 'trained' ? '' : p.label);
       text(share!, percent(p.share, p.share < 0.1 ? 1 : 0));
-      explain(li.firstElementChild as HTMLElement, p.says);
+      (li.firstElementChild as HTMLElement).dataset['places'] = placesOf(p).join(' ');
+      explain(li.firstElementChild as HTMLElement, `${p.says} ${t('Click to list them.')}`);
     });
   }
 }
+/** Where the rollouts of a part are, in the table's words. */
+const placesOf = (p: FlowPart): readonly string[] =>
+  p.kind === 'retired' ? [`retired:${p.key}`] : p.key === 'flight' ? inFlightPlaces : [p.key];
 function closedWords(human: Ledger['human']): string {
   if (!human) return t('All rollouts accounted for.');
   return human.steps === 1

@@ -10,6 +10,7 @@ import type {
   Ledger,
   RunDetail,
   RunEvent,
+  RunFootprint,
   RunState,
   RunStatus,
   Series,
@@ -40,6 +41,8 @@ export interface Model {
   readonly warning?: string;
   /** What of the journal cannot be read. */
   readonly damage?: JournalDamage;
+  /** Disk, policy size, machine. */
+  readonly footprint?: RunFootprint;
 }
 /** Parts that are requested again after events, while they are visible. */
 export type Stale = 'curves' | 'curation' | 'tasks' | 'detail';
@@ -55,6 +58,7 @@ export type Message =
   | { readonly type: 'series'; readonly series: readonly Series[] }
   | { readonly type: 'lanes'; readonly lanes: Lanes }
   | { readonly type: 'curation'; readonly curation: CurationView }
+  | { readonly type: 'footprint'; readonly footprint: RunFootprint }
   | { readonly type: 'checked'; readonly damage?: JournalDamage | undefined }
   | { readonly type: 'tasks'; readonly tasks: readonly TaskRow[] }
   | { readonly type: 'status'; readonly status: RunStatus; readonly ledger: Ledger }
@@ -115,6 +119,8 @@ export function reduce(m: Model, msg: Message): Model {
       return { ...m, lanes: rejoin(msg.lanes, m.lanes), now: Math.max(m.now, endOf(msg.lanes.lanes)) };
     case 'curation':
       return { ...m, curation: msg.curation };
+    case 'footprint':
+      return { ...m, footprint: msg.footprint };
     case 'checked':
       return { ...m, damage: msg.damage };
     case 'tasks':

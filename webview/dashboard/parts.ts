@@ -32,6 +32,7 @@ export interface ChartPart {
   readonly sync?: string;
   readonly controls?: readonly HTMLElement[];
   readonly level?: 'h3' | 'h4';
+  readonly open?: ChartOptions['open'];
 }
 export function titledChart(o: ChartPart): Chart {
   const options: ChartOptions = {
@@ -41,6 +42,7 @@ export function titledChart(o: ChartPart): Chart {
     height: o.height ?? 180,
     sync: o.sync || undefined,
     controls: o.controls,
+    open: o.open,
   };
   return new Chart(options);
 }

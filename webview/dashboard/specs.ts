@@ -71,7 +71,8 @@ const infeasibleProbes = (evals: readonly EvalPoint[]): Probe[] =>
   });
 
 /** The curve all others are placed by on the rollout axis. */
-const overall = (m: Model): SuccessCurve | undefined => m.curves.find((c) => c.family === undefined && !c.infeasible);
+export const overall = (m: Model): SuccessCurve | undefined =>
+  m.curves.find((c) => c.family === undefined && !c.infeasible);
 
 /**
  * Without its first few rollouts, whose mean jumps from 0 to 1 and says nothing; a curve that is still short stays
@@ -91,6 +92,14 @@ function settled(c: SuccessCurve): SuccessCurve {
       };
 }
 
+/** What a curve of training rollouts is the mean of. */
+export const trainingLabel = ({ window, balanced, infeasible, family }: SuccessCurve): string =>
+  infeasible && family === undefined
+    ? t('training, infeasible tasks')
+    : balanced && balanced.families > 1
+      ? t('training, mean of {0} tasks, newest {1} rollouts each', balanced.families, balanced.each)
+      : t('training, newest {0} rollouts', window);
+
 /** Success over time or rollouts: of all tasks, or of one family. */
 export function successSpec(m: Model, axis: AxisKind, family?: string): ChartSpec {
   const origin = originOf(m),
@@ -103,10 +112,10 @@ export function successSpec(m: Model, axis: AxisKind, family?: string): ChartSpe
     .filter((c) => c.at.length > 0)
     .map((c): ChartSeries => ({
       kind: 'line',
-      label: c.infeasible && family === undefined ? t('infeasible tasks, rolling') : t('rolling mean of {0}', c.window),
+      label: trainingLabel(c),
       hue: c.infeasible ? 'orange' : 'blue',
       dash: c.infeasible ? [6, 4] : undefined,
-      width: 2,
+      width: 1.25,
       x: axis === 'time' ? c.at.map((t) => t - origin) : c.rollout,
       y: c.mean,
       low: c.low,
@@ -119,6 +128,7 @@ export function successSpec(m: Model, axis: AxisKind, family?: string): ChartSpe
           {
             kind: 'points',
             shape,
+            joined: true,
             label,
             hue,
             x: ps.map((p) => place(p.at)),
@@ -134,11 +144,11 @@ export function successSpec(m: Model, axis: AxisKind, family?: string): ChartSpe
     y: { format: (v) => percent(v), tick: percentTick, range: { min: -0.04, max: 1.04 } },
     ...under,
     series: [
-      ...lines,
-      ...dots(t('evaluation, fixed set of tasks'), 'purple', 'diamond', feasible),
+      ...dots(t('evaluation, held-out tasks'), 'purple', 'diamond', feasible),
       ...(family === undefined
         ? dots(t('evaluation, infeasible tasks'), 'orange', 'square', infeasibleProbes(m.evals))
         : []),
+      ...lines,
     ],
     summary: [successSummary(family, mine, feasible), family === undefined ? groundWords(under) : '']
       .filter(Boolean)
@@ -147,20 +157,10 @@ export function successSpec(m: Model, axis: AxisKind, family?: string): ChartSpe
   };
 }
 function successSummary(family: string | undefined, curves: readonly SuccessCurve[], ps: readonly Probe[]): string {
-  const c = curves.find((x) => !x.infeasible),
-    parts = [family ? t('Success of {0}.', family) : t('Success over all tasks.')],
-    i = (c?.mean.length ?? 0) - 1;
-  if (c && i >= 0)
-    parts.push(
-      t(
-        'Rolling mean of the last {0} rollouts: {1} at first, {2} now, 95 % band {3}.',
-        c.window,
-        percent(c.mean[0]),
-        percent(c.mean[i]),
-        interval(c.low[i], c.high[i]),
-      ),
-    );
-  const p = ps.at(-1);
+  const parts = [family ? t('Success of {0}.', family) : t('Success over all tasks.')],
+    c = curves.find((x) => !x.infeasible),
+    i = (c?.mean.length ?? 0) - 1,
+    p = ps.at(-1);
   if (p)
     parts.push(
       t(
@@ -169,6 +169,16 @@ function successSummary(family: string | undefined, curves: readonly SuccessCurv
         percent(ps[0]!.rate),
         percent(p.rate),
         interval(p.low, p.high),
+      ),
+    );
+  if (c && i >= 0)
+    parts.push(
+      t(
+        '{0}: {1} at first, {2} now, 95 % band {3}.',
+        trainingLabel(c),
+        percent(c.mean[0]),
+        percent(c.mean[i]),
+        interval(c.low[i], c.high[i]),
       ),
     );
   return parts.join(' ');

@@ -1,10 +1,12 @@
 /** Success over all tasks, and a small chart per task that can be made large. */
-import type { TaskRow } from '../../runtime/protocol/types.js';
+import type { TableFilter, TaskRow } from '../../runtime/protocol/types.js';
 import { Chart } from '../ui/chart.js';
 import type { Painter } from '../ui/chartPainter.js';
+import type { ChartSpec } from '../ui/chartSpec.js';
 import { h, icon, replace, text } from '../ui/dom.js';
 import { button, dropdown } from '../ui/toolkit.js';
 import { rollouts, t, whole } from '../ui/words.js';
+import { behindSuccess } from './behind.js';
 import { count, decimal, interval, percent, shortFamily } from './format.js';
 import type { Model } from './model.js';
 import { titledChart } from './parts.js';
@@ -37,21 +39,30 @@ export class SuccessView {
   readonly #grid = h('div', { class: 'cards' });
   readonly #more = h('div', { class: 'more' });
   readonly #changed: (c: SuccessChoices) => void;
+  readonly #open: (f: TableFilter) => void;
   #choices: SuccessChoices;
   #order: readonly string[] = [];
   #m: Model | undefined;
 
-  constructor(painter: Painter, choices: SuccessChoices, changed: (c: SuccessChoices) => void) {
+  /** `open`: the list behind a point. */
+  constructor(
+    painter: Painter,
+    choices: SuccessChoices,
+    changed: (c: SuccessChoices) => void,
+    open: (f: TableFilter) => void,
+  ) {
+    this.#open = open;
     this.#painter = painter;
     this.#choices = choices;
     this.#changed = changed;
     this.#overall = titledChart({
       title: t('All tasks'),
       says: t(
-        'The line is the success of training rollouts, a rolling mean with its 95 % band. Diamonds are evaluations: greedy episodes on a fixed set of tasks, with 95 % error bars. Tasks that cannot be done are drawn apart.',
+        'Diamonds are evaluations: greedy episodes on a fixed set of held-out tasks, with 95 % error bars. The thin line is the success of training rollouts: the mean over tasks, each weighing the same however often it was asked for, of its newest rollouts, with a 95 % band. Tasks that cannot be done are drawn apart.',
       ),
       painter,
       height: 260,
+      open,
       sync: 'run',
       controls: this.#controls(choices),
     });
@@ -59,6 +70,13 @@ export class SuccessView {
       'div',
       null,
       this.#overall.element,
+      h(
+        'p',
+        { class: 'hint' },
+        t(
+          'Judge by the evaluations. Training rollouts explore and are asked most where the policy fails, so their line lies lower; each task weighs the same in it.',
+        ),
+      ),
       h(
         'div',
         { class: 'cards-head' },
@@ -81,8 +99,8 @@ export class SuccessView {
   #controls(choices: SuccessChoices): HTMLElement[] {
     return [
       dropdown<MeanWindow>(
-        t('Rolling mean'),
-        (['32', '64', '256', '1024'] as const).map((w) => ({ value: w, label: t('mean of {0}', w) })),
+        t('Rollouts of the mean'),
+        (['32', '64', '256', '1024'] as const).map((w) => ({ value: w, label: t('newest {0} rollouts', w) })),
         choices.window,
         (window) => this.#choose({ window }),
       ),
@@ -123,7 +141,7 @@ export class SuccessView {
       m.detail?.summary.createdAt !== old.detail?.summary.createdAt ||
       m.detail?.timeline !== old.detail?.timeline
     ) {
-      this.#overall.update(successSpec(m, this.#choices.axis), first);
+      this.#overall.update(this.#spec(m), first);
       this.#renderCards(m, true, first);
     } else if (m.tasks !== old.tasks) this.#renderCards(m, false);
   }
@@ -132,11 +150,15 @@ export class SuccessView {
     for (const c of this.#cards.values()) c.chart.retheme();
   }
 
+  #spec(m: Model, family?: string): ChartSpec {
+    const { axis } = this.#choices;
+    return { ...successSpec(m, axis, family), behind: behindSuccess(m, axis, family) };
+  }
   #choose(c: Partial<SuccessChoices>): void {
     this.#choices = { ...this.#choices, ...c };
     this.#changed(this.#choices);
     if (this.#m) {
-      this.#overall.update(successSpec(this.#m, this.#choices.axis), true);
+      this.#overall.update(this.#spec(this.#m), true);
       this.#renderCards(this.#m, true);
     }
   }
@@ -169,7 +191,7 @@ export class SuccessView {
       }
       if (card.element === place) place = place.nextElementSibling;
       else this.#grid.insertBefore(card.element, place);
-      if (charts || made) card.chart.update(successSpec(m, this.#choices.axis, family), made || now);
+      if (charts || made) card.chart.update(this.#spec(m, family), made || now);
       this.#facts(card, byFamily.get(family)!);
     }
     const rest = this.#order.length - shown.length,
@@ -213,6 +235,7 @@ export class SuccessView {
       height: large ? 240 : 68,
       compact: !large,
       controls: [rate],
+      open: this.#open,
       sync: large ? 'run' : undefined,
     });
     return {

@@ -33,7 +33,7 @@ export const outcomeLower: Readonly<Record<OutcomeKind, string>> = {
   error: t('error'),
   running: t('running'),
 };
-const outcomeIcons: Readonly<Record<OutcomeKind, string>> = {
+export const outcomeIcons: Readonly<Record<OutcomeKind, string>> = {
   success: 'pass-filled',
   failure: 'error',
   error: 'warning',

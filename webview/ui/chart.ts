@@ -4,7 +4,7 @@
  */
 import uPlot from 'uplot';
 import { axesOf } from './chartAxes.js';
-import { chartLegend, swatch, type Legend } from './chartLegend.js';
+import { chartLegend, plotHint, swatch, type Legend } from './chartLegend.js';
 import { drawGround, drawMarks, drawPoints } from './chartInk.js';
 import { ZoomGroup } from './chartZoom.js';
 import { joinOnX, moveCursor, nearest, valueAt, type Cell, type Range } from './chartMath.js';
@@ -14,6 +14,7 @@ import { columnsOf, isEmpty, shapeOf, type ChartSpec } from './chartSpec.js';
 import { chartTable } from './chartTable.js';
 import { seriesOf } from './chartSeries.js';
 import { theme } from './chartTheme.js';
+import type { TableFilter } from '../../runtime/protocol/types.js';
 import { h, replace, text } from './dom.js';
 import { button, setPressed } from './toolkit.js';
 import { t } from './words.js';
@@ -28,6 +29,8 @@ export interface ChartOptions {
   readonly compact?: boolean;
   /** Charts of one key share their crosshair, and on a time axis what is zoomed to. */
   readonly sync?: string;
+  /** Opens the list behind a point (`behind` of the spec). */
+  readonly open?: ((behind: TableFilter) => void) | undefined;
   /** More controls beside the title. */
   readonly controls?: readonly HTMLElement[];
 }
@@ -57,6 +60,7 @@ export class Chart {
   #own: Range | undefined;
   #cursor: number | undefined;
   #asTable = false;
+  #pressed = 0;
 
   constructor(o: ChartOptions) {
     this.#o = o;
@@ -81,9 +85,17 @@ export class Chart {
       'aria-valuemax': 0,
       'aria-valuenow': 0,
       'aria-valuetext': t('No point chosen'),
-      title: o.compact ? undefined : t('Drag across to zoom in; double-click to see everything again'),
+      title: plotHint(o.compact === true, o.open !== undefined),
       style: { height: `${o.height}px` },
-      on: { keydown: (e) => this.#key(e), blur: () => this.#moveTo(undefined) },
+      on: {
+        keydown: (e) => this.#key(e),
+        blur: () => this.#moveTo(undefined),
+        pointerdown: (e) => {
+          this.#pressed = e.clientX;
+        },
+        // A drag zooms.
+        click: (e) => void (Math.abs(e.clientX - this.#pressed) <= 4 && this.#openBehind()),
+      },
     });
     this.#tableButton = o.compact
       ? undefined
@@ -304,7 +316,9 @@ export class Chart {
   }
   #key(e: KeyboardEvent): void {
     if (e.ctrlKey || e.metaKey || e.altKey) return;
-    if (e.key === 'Escape') {
+    if (e.key === 'Enter') {
+      if (!this.#openBehind()) return;
+    } else if (e.key === 'Escape') {
       if (this.#cursor === undefined && !this.#zoom) return;
       this.#zoomTo(undefined);
       this.#moveTo(undefined);
@@ -323,6 +337,14 @@ export class Chart {
     }
     e.preventDefault();
     e.stopPropagation();
+  }
+  /** Whether the point under the cursor has a list behind it. */
+  #openBehind(): boolean {
+    const at = this.#cursor,
+      behind = at === undefined ? undefined : this.#spec?.behind?.(this.#x[at]!, at);
+    if (!behind || !this.#o.open) return false;
+    this.#o.open(behind);
+    return true;
   }
   #moveTo(i: number | undefined): void {
     this.#cursor = i;

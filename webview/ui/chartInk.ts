@@ -1,8 +1,12 @@
 /** What uPlot does not draw itself: straight marks with names, points with shapes and error bars. */
 import type uPlot from 'uplot';
 import { shapePath } from './chartLegend.js';
+import { rowsFor } from './chartMath.js';
 import type { ChartSeries, ChartSpec, Mark } from './chartSpec.js';
 import { fade, type Theme } from './chartTheme.js';
+
+/** Phases of a short run begin close to one another. */
+const PHASE_ROWS = 4;
 
 /** Runs with the context clipped to the plot area, lengths in device pixels. */
 function inside(u: uPlot, draw: (c: CanvasRenderingContext2D, px: number) => void): void {
@@ -35,21 +39,27 @@ export function drawGround(
     }
     if (compact) return;
     c.font = font.replace(/^[\d.]+/, (n) => String(Number(n) * px));
-    c.textBaseline = 'bottom';
-    // Names that would run into one another stand above one another.
-    const free = [-Infinity, -Infinity];
-    for (const p of phases) {
-      const at = x(p.at);
-      c.fillStyle = fade(t.foreground, t.contrast ? 0.8 : 0.3);
-      c.fillRect(at, b.top, px, b.height);
-      const w = c.measureText(p.label).width;
-      // Where there is no room for a name its line stands alone; the summary names them all.
-      const row = free.findIndex((from) => at >= from);
-      if (row < 0 || at + w + 6 * px > b.left + b.width || at < b.left) continue;
-      c.fillStyle = t.dim;
-      c.fillText(p.label, at + 4 * px, b.top + b.height - (2 + row * t.fontPx) * px);
-      free[row] = at + w + 10 * px;
-    }
+    c.textBaseline = 'top';
+    const places = phases.map((p) => ({ at: x(p.at), width: c.measureText(p.label).width + 6 * px })),
+      // Names that would run into one another stand below one another; where there is no room for one its line stands
+      // alone, and the summary names them all.
+      rows = rowsFor(places, { start: b.left, end: b.left + b.width, rows: PHASE_ROWS, gap: 4 * px });
+    c.fillStyle = fade(t.foreground, t.contrast ? 0.8 : 0.3);
+    for (const { at } of places) c.fillRect(at, b.top, px, b.height);
+    // A halo keeps the lines of the next phases out of a name.
+    c.lineWidth = 4 * px;
+    c.lineJoin = 'round';
+    c.strokeStyle = t.background;
+    c.fillStyle = t.dim;
+    phases.forEach((p, i) => {
+      const row = rows[i];
+      if (row === undefined) return;
+      const left = places[i]!.at + 4 * px,
+        // At the top: what a run begins with lies low.
+        top = b.top + (3 + row * (t.fontPx + 2)) * px;
+      c.strokeText(p.label, left, top);
+      c.fillText(p.label, left, top);
+    });
   });
 }
 
@@ -108,6 +118,7 @@ export function drawPoints(u: uPlot, series: readonly ChartSeries[], t: Theme, s
       c.strokeStyle = c.fillStyle = t.hues[s.hue];
       c.lineWidth = px * 1.5;
       c.setLineDash([]);
+      if (s.joined) join(u, c, s);
       let lastBar = Infinity;
       // Newest first: it is the one that always has its bar.
       for (let i = s.x.length - 1; i >= 0; i--) {
@@ -151,4 +162,13 @@ export function drawPoints(u: uPlot, series: readonly ChartSeries[], t: Theme, s
       }
     }
   });
+}
+/** A line from point to point. */
+function join(u: uPlot, c: CanvasRenderingContext2D, s: ChartSeries): void {
+  c.beginPath();
+  s.x.forEach((x, i) => {
+    const v = s.y[i];
+    if (v !== null && v !== undefined) c.lineTo(u.valToPos(x, 'x', true), u.valToPos(v, 'y', true));
+  });
+  c.stroke();
 }

@@ -1,6 +1,7 @@
 /** What a chart's marks mean, and their values at the cursor. */
 import type { ChartSeries, Shape } from './chartSpec.js';
 import { h, s, text } from './dom.js';
+import { t } from './words.js';
 
 export interface Legend {
   readonly element: HTMLElement;
@@ -56,3 +57,12 @@ export function shapePath(shape: Shape, x: number, y: number, r: number): string
   if (shape === 'triangle') return `M${x} ${y - r}L${x + r} ${y + r * 0.8}H${x - r}Z`;
   return `M${x} ${y - r}L${x + r} ${y}L${x} ${y + r}L${x - r} ${y}Z`;
 }
+
+/** What the mouse can do in a plot. */
+export const plotHint = (compact: boolean, opens: boolean): string | undefined =>
+  [
+    compact ? '' : t('Drag across to zoom in; double-click to see everything again'),
+    opens ? t('Click a point, or press Enter, to list the trajectories behind it') : '',
+  ]
+    .filter(Boolean)
+    .join('\n') || undefined;

@@ -120,6 +120,23 @@ export function joinOnX(
   return { x, columns };
 }
 
+/**
+ * Rows for names that begin at ascending places and are so wide, such that none runs into another or beyond `end`;
+ * undefined where there is no row left for one, or its place is outside.
+ */
+export function rowsFor(
+  names: readonly { readonly at: number; readonly width: number }[],
+  o: { readonly start: number; readonly end: number; readonly rows: number; readonly gap: number },
+): (number | undefined)[] {
+  const free = new Array<number>(o.rows).fill(-Infinity);
+  return names.map(({ at, width }) => {
+    const row = free.findIndex((from) => at >= from);
+    if (row < 0 || at < o.start || at + width > o.end) return undefined;
+    free[row] = at + width + o.gap;
+    return row;
+  });
+}
+
 /** The value a line has at index i: its own or the last one before it. */
 export function valueAt(column: readonly Cell[], i: number): number | undefined {
   for (let k = Math.min(i, column.length - 1); k >= 0; k--) {

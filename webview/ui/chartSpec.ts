@@ -1,4 +1,5 @@
 /** What a chart shows, as data. Each series has its own ascending x; the chart joins them. */
+import type { TableFilter } from '../../runtime/protocol/types.js';
 import type { Cell, Range } from './chartMath.js';
 
 /** Colours by name; what they are is the theme's (chartTheme.ts). */
@@ -17,7 +18,8 @@ interface Common {
 export type ChartSeries = Common &
   (
     | { readonly kind: 'line' | 'steps'; readonly dash?: readonly number[]; readonly width?: number }
-    | { readonly kind: 'points'; readonly shape: Shape }
+    /** `joined`: a line from one to the next. */
+    | { readonly kind: 'points'; readonly shape: Shape; readonly joined?: boolean }
     | { readonly kind: 'bars' }
   );
 /** A straight line across: a bound, a threshold. */
@@ -60,6 +62,8 @@ export interface ChartSpec {
   readonly phases?: readonly { readonly at: number; readonly label: string }[];
   /** Stretches of x in which nothing was going on: lines stop at one and go on after it. */
   readonly outages?: readonly { readonly from: number; readonly to: number }[];
+  /** The trajectories behind a point, by its place along x and among the points; undefined where none are. */
+  readonly behind?: (x: number, at: number) => TableFilter | undefined;
   /** The chart in a sentence or two. */
   readonly summary: string;
   /** Instead of a plot when there is no point. */

@@ -3,7 +3,7 @@
  * meta element. Without it the content policy reports a breach and every click on a button draws a focus ring. Imported
  * before the toolkit; its maker takes it away.
  */
-const nonce = document.currentScript?.nonce ?? '';
+const nonce = document.querySelector<HTMLScriptElement>('script[nonce]')?.nonce ?? '';
 export const nonceElement = document.createElement('meta');
 nonceElement.setAttribute('property', 'csp-nonce');
 nonceElement.content = nonce;

@@ -1,7 +1,9 @@
 import { inflateSync } from 'node:zlib';
 import { Duplex } from 'node:stream';
-import type { Frame } from '../../domain/index.js';
+import type { EncodedFrame, Frame, Screenshot } from '../../domain/index.js';
 import { lost } from '../agentClient.js';
+import type { ScreenReader } from './desktop.js';
+import { EncodedScreen } from './bands.js';
 import { takeBuffer } from './framebuffer.js';
 
 /** Message types of images/desk/overlay/opt/dart/relay.py; it documents the protocol. */
@@ -9,9 +11,13 @@ const OPEN = 1,
   DATA = 2,
   CLOSE = 3,
   FRAME = 4,
-  ERROR = 5;
+  ERROR = 5,
+  ENCODED = 6;
 const WHOLE = 1,
-  DEFLATE = 2;
+  DEFLATE = 2,
+  ENCODE = 4;
+/** Pixels that nobody has asked for in so long are forgotten: a screen is megabytes, and there are many desktops. */
+const FORGET_MS = 10_000;
 /** Bytes of the longest message: a screen of 16384 x 4096 pixels. Socket data comes in pieces of 256 KB. */
 const MAX_MESSAGE = 1 << 28;
 
@@ -35,12 +41,15 @@ interface Waiting<T> {
 export class Relay {
   readonly #pipes: RelayPipes;
   readonly #channels = new Map<number, { stream: ChannelStream; opening?: Waiting<Duplex> }>();
-  readonly #frames: Waiting<Frame>[] = [];
+  /** Asked and not answered, in order; `encoded` says how. */
+  readonly #frames: (Waiting<Screenshot> & { readonly encoded: boolean })[] = [];
   #nextChannel = 1;
   #parts: Buffer[] = [];
   #have = 0;
   #need = 6;
-  #last: { width: number; height: number; data: Buffer } | undefined;
+  #last: Buffer | undefined;
+  #forget: NodeJS.Timeout | undefined;
+  readonly #screen = new EncodedScreen();
   #ended: Error | undefined;
   readonly #deflate: boolean;
 
@@ -76,10 +85,26 @@ export class Relay {
 
   /** The current screen, in a new buffer. Rows that did not change since the last call are not sent again. */
   frame(): Promise<Frame> {
+    return this.#ask(false) as Promise<Frame>;
+  }
+
+  /**
+   * The current screen as its desktop encodes it; bands that did not change since the last call are neither encoded nor
+   * sent again. A relay of an older image sends pixels.
+   */
+  screenshot(): Promise<Screenshot> {
+    return this.#ask(true);
+  }
+
+  #ask(encoded: boolean): Promise<Screenshot> {
     if (this.#ended) return Promise.reject(this.#ended);
+    // What an unanswered message will change is known only when it is here: whoever asks meanwhile asks for everything.
+    const waits = this.#frames.some((f) => f.encoded === encoded),
+      known = !waits && (encoded ? this.#screen.knows : this.#last !== undefined);
     return new Promise((resolve, reject) => {
-      this.#frames.push({ resolve, reject });
-      this.#send(FRAME, 0, Buffer.from([(this.#last ? 0 : WHOLE) | (this.#deflate ? DEFLATE : 0)]));
+      this.#frames.push({ resolve, reject, encoded });
+      const flags = (known ? 0 : WHOLE) | (this.#deflate ? DEFLATE : 0) | (encoded ? ENCODE : 0);
+      this.#send(FRAME, 0, Buffer.from([flags]));
     });
   }
 
@@ -141,27 +166,49 @@ export class Relay {
       if (c.opening) c.opening.reject(new Error(payload.toString('utf8')));
       c.stream.push(null);
       c.stream.destroy();
-    } else if (type === FRAME) this.#takeFrame(payload);
+    } else if (type === FRAME) this.#takeFrame(() => this.#pixels(payload));
+    else if (type === ENCODED) this.#takeFrame((asked) => this.#encoded(payload, asked));
     else if (type === ERROR) {
-      this.#last = undefined;
+      this.#forgetScreens();
       this.#frames.shift()?.reject(lost(`The desktop's screen cannot be read: ${payload.toString('utf8')}.`));
     }
   }
 
-  #takeFrame(p: Buffer): void {
+  #takeFrame(read: (encoded: boolean) => Screenshot): void {
     const waiting = this.#frames.shift();
+    if (!waiting) return; // the desktop speaks unasked
     try {
-      const { frame, data } = applyBands(this.#last?.data, p, this.#deflate);
-      this.#last = { width: frame.width, height: frame.height, data };
-      waiting?.resolve(frame);
+      waiting.resolve(read(waiting.encoded));
     } catch (e) {
-      this.#last = undefined;
-      waiting?.reject(lost('A screen arrived damaged.', e));
+      this.#forgetScreens();
+      waiting.reject(lost('A screen arrived damaged.', e));
     }
+  }
+  #pixels(p: Buffer): Frame {
+    const { frame, data } = applyBands(this.#last, p, this.#deflate);
+    this.#last = data;
+    this.#forget ??= setTimeout(() => this.#forgetPixels(), FORGET_MS).unref();
+    this.#forget.refresh();
+    return frame;
+  }
+  #encoded(p: Buffer, asked: boolean): EncodedFrame {
+    if (!asked) throw new RangeError('a screen encoded that should be pixels');
+    return this.#screen.take(p);
+  }
+  #forgetPixels(): void {
+    // An answer that is on its way may tell only of changes.
+    if (this.#frames.length > 0) this.#forget?.refresh();
+    else this.#last = undefined;
+  }
+  #forgetScreens(): void {
+    this.#last = undefined;
+    this.#screen.forget();
   }
 
   #end(cause?: Error): void {
     if (this.#ended) return;
+    clearTimeout(this.#forget);
+    this.#forgetScreens();
     this.#ended = lost("The connection into the desktop's container ended.", cause);
     for (const f of this.#frames.splice(0)) f.reject(this.#ended);
     for (const c of [...this.#channels.values()]) {
@@ -171,6 +218,13 @@ export class Relay {
     this.#channels.clear();
   }
 }
+
+/** The screen of a desktop behind a relay. */
+export const screenOver = (relay: Relay): ScreenReader => ({
+  read: () => relay.frame(),
+  readEncoded: () => relay.screenshot(),
+  close: () => undefined,
+});
 
 /**
  * Applies the changed rows of a relay's FRAME message to the last picture. `data` is kept for the next message and

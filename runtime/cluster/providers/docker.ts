@@ -12,7 +12,7 @@ import {
 } from '../../domain/index.js';
 import { AgentClient } from '../agentClient.js';
 import { SandboxDesktop, type Channels } from '../drivers/desktop.js';
-import { Relay } from '../drivers/portable.js';
+import { Relay, screenOver } from '../drivers/portable.js';
 import { agentSettler } from '../drivers/portableSettle.js';
 import { X11Client } from '../drivers/x11Client.js';
 import type { OnProgress } from '../imageBuild/recipe.js';
@@ -32,6 +32,7 @@ import {
   type DockerHostOptions,
 } from './dockerHosts.js';
 import { engineError, ensureImage, LABEL, statusOf } from './dockerImage.js';
+import { containerUsage } from './usage.js';
 
 export type DesktopPath = 'fast' | 'portable';
 export interface DockerProviderOptions {
@@ -280,9 +281,9 @@ export class DockerProvider implements DesktopProvider {
       });
       await container.start({ abortSignal: limit } as object);
       const path = (host.path ??= await this.#choosePath(container));
-      let channels: Channels;
+      let channels: Channels, pid: number | undefined;
       if (path === 'fast') {
-        const pid = await reachablePid(container);
+        pid = await reachablePid(container);
         agent = await openAgent(pid, limit);
         channels = fastChannels(pid);
       } else {
@@ -290,7 +291,14 @@ export class DockerProvider implements DesktopProvider {
         agent = new AgentClient(await relay.connect('/run/dart/agent.sock'));
         channels = relayChannels(relay, agent);
       }
-      const desktop = new SandboxDesktop({ id: id<DesktopId>(name), provider: 'docker', spec, agent, channels });
+      const desktop = new SandboxDesktop({
+        id: id<DesktopId>(name),
+        provider: 'docker',
+        spec,
+        agent,
+        channels,
+        usage: containerUsage(container, pid),
+      });
       this.#made.set(desktop, { host, container, path, relay });
       pathOf.set(desktop, path);
       try {
@@ -343,7 +351,7 @@ async function reachablePid(container: Docker.Container): Promise<number> {
 
 const relayChannels = (relay: Relay, agent: AgentClient): Channels => ({
   openX: async () => X11Client.over(await relay.connect('/tmp/.X11-unix/X0')),
-  openScreen: () => ({ read: () => relay.frame(), close: () => {} }),
+  openScreen: () => screenOver(relay),
   openSettler: (x) => agentSettler(x, agent),
 });
 

@@ -12,7 +12,7 @@ import { AptProgress, debLine, forContainer, machineAptConf, machineSources } fr
 import { aptRemedy, cancelled } from '../imageBuild/process.js';
 import { readRecipe, type OnProgress, type Recipe } from '../imageBuild/recipe.js';
 import { bootstrapBase, noTool, rootfsInfo, type RootfsInfo, type RootfsSource } from '../imageBuild/rootfs.js';
-import { tar, type TarFile } from '../imageBuild/tar.js';
+import { tar, type TarFile } from '../../files/tar.js';
 
 export const BASE_IMAGE = 'debian:bookworm-slim';
 export const LABEL = 'app=dart-studio';

@@ -15,6 +15,7 @@ import { imageAsset, roomFor } from '../images.js';
 import type { Desktop, DesktopProvider, DesktopSpec, ProviderStatus } from '../types.js';
 import { joinCgroups, outOfMemory, type CgroupLease } from './cgroups.js';
 import { SandboxProcess } from './sandboxProcess.js';
+import { processorMs } from './usage.js';
 import { processLimit } from './processLimit.js';
 import { onPath, sandboxCommand } from './sandboxCommand.js';
 import { reapSandboxes, recordSandbox, stateDir } from './sandboxRecords.js';
@@ -233,7 +234,7 @@ function desktopIn(
     provider: 'local',
     spec,
     agent,
-    usage: { outOfMemory: () => outOfMemory(cgroup?.dirs ?? []) },
+    usage: { outOfMemory: () => outOfMemory(cgroup?.dirs ?? []), processorMs: () => processorMs(`${root}/proc`) },
     channels: {
       openX: () => X11Client.open(`${root}/tmp/.X11-unix/X0`),
       openScreen: () => new FramebufferReader(`${root}/run/dart/fb/Xvfb_screen0`),

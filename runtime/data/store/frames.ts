@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { Hash } from 'node:crypto';
-import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { StudioError, orUndefined, messageOf, errorCode } from '../../domain/index.js';
-import type { Frame, FrameRef } from '../../domain/index.js';
+import { StudioError, isEncoded, orUndefined, messageOf, errorCode } from '../../domain/index.js';
+import type { EncodedFrame, Frame, FrameRef, Screenshot } from '../../domain/index.js';
+import { digestOf } from '../../files/digest.js';
 import { ForeignFileError, readForeign } from '../../files/foreignFile.js';
 import type { FrameStore } from '../types.js';
-import { decodePng, encodePng, toBgrx, toScanlines } from './png.js';
+import { decodePng, encodePng, sizeOf, toBgrx, toScanlines } from './png.js';
 import { DiskRoom } from './room.js';
 import { unfinishedDir, unfinishedName } from './unfinished.js';
 
@@ -32,6 +33,9 @@ export interface FrameStats {
 /** Bytes of one frame's file: what a screen of 16 million pixels takes where nothing can be compressed. */
 export const maxFrameBytes = 80 << 20;
 
+/** Longer than any step takes from its screen to its record. */
+const LATELY_MS = 15 * 60_000;
+
 /** A new hash, fed with width and height (little-endian u32 each); RGB follows. */
 function pixelHash(width: number, height: number): Hash {
   const head = Buffer.alloc(8);
@@ -47,10 +51,16 @@ function pixelHash(width: number, height: number): Hash {
 export class PngFrameStore implements FrameStore {
   readonly #dir: string;
   readonly #o: Required<FrameStoreOptions>;
-  /** Insertion order is age: a hit is moved to the end. */
-  readonly #known = new Map<string, true>();
+  /** When each was put last, ms; insertion order is age: a hit is moved to the end. */
+  readonly #known = new Map<string, number>();
+  /** Being removed: a put of one of them waits, and writes it again. */
+  readonly #removing = new Map<string, Promise<void>>();
+  /** To be removed, unless they are put again before. */
+  readonly #leaving = new Set<string>();
   readonly #writing = new Map<string, Promise<void>>();
   readonly #queue: (() => void)[] = [];
+  /** Folders that are there, as far as this process knows. */
+  readonly #folders = new Set<string>();
   #active = 0;
   #puts = 0;
   #written = 0;
@@ -75,8 +85,27 @@ export class PngFrameStore implements FrameStore {
     return { puts: this.#puts, written: this.#written, bytes: this.#bytes, waiting: this.#queue.length };
   }
 
-  async put(frame: Frame): Promise<FrameRef> {
-    const { width, height, data } = frame;
+  put(screen: Screenshot): Promise<FrameRef> {
+    return isEncoded(screen) ? this.#putFile(screen) : this.#putPixels(screen);
+  }
+
+  /** A file that was encoded elsewhere: its bytes are what is kept, and named by. */
+  #putFile({ width, height, png }: EncodedFrame): Promise<FrameRef> {
+    const head = sizeOf(png);
+    if (png.length > maxFrameBytes || head?.width !== width || head.height !== height) {
+      return Promise.reject(
+        new StudioError(
+          'store.damaged',
+          `A screen of ${width}x${height} came as ${png.length} bytes that are no such PNG.`,
+          'The desktop is to blame; the rollout is tried again on another one.',
+        ),
+      );
+    }
+    this.#puts++;
+    return this.#keep({ hash: digestOf(png), width, height }, () => Promise.resolve(png));
+  }
+
+  async #putPixels({ width, height, data }: Frame): Promise<FrameRef> {
     if (
       !Number.isInteger(width) ||
       !Number.isInteger(height) ||
@@ -94,13 +123,20 @@ export class PngFrameStore implements FrameStore {
     const hash = pixelHash(width, height);
     const scanlines = await toScanlines(data, width, height, (rgb) => hash.update(rgb));
     const ref: FrameRef = { hash: hash.digest('hex'), width, height };
+    return this.#keep(ref, () => encodePng(scanlines, width, height));
+  }
+
+  /** Writes the file unless it is there; one that is being written is waited for. */
+  async #keep(ref: FrameRef, png: () => Promise<Buffer>): Promise<FrameRef> {
+    this.#leaving.delete(ref.hash);
+    await this.#removing.get(ref.hash);
     if (this.#known.delete(ref.hash)) {
-      this.#known.set(ref.hash, true);
+      this.#known.set(ref.hash, Date.now());
       return ref;
     }
     let job = this.#writing.get(ref.hash);
     if (!job) {
-      job = this.#slot(() => this.#write(ref, scanlines)).finally(() => this.#writing.delete(ref.hash));
+      job = this.#slot(() => this.#write(ref, png)).finally(() => this.#writing.delete(ref.hash));
       this.#writing.set(ref.hash, job);
     }
     await job;
@@ -119,10 +155,8 @@ export class PngFrameStore implements FrameStore {
         { cause: e, details: { path } },
       );
     });
-    const hash = pixelHash(ref.width, ref.height);
-    const { width, height, rgb } = await decodePng(file, this.#o.verify ? (rows) => hash.update(rows) : undefined);
-    const wrong = width !== ref.width || height !== ref.height || (this.#o.verify && hash.digest('hex') !== ref.hash);
-    if (wrong)
+    const { width, height, rgb, right } = await this.#decoded(ref, file, this.#o.verify);
+    if (width !== ref.width || height !== ref.height || !right)
       throw new StudioError(
         'store.damaged',
         `Frame ${ref.hash.slice(0, 12)} does not hold the pixels it was stored with.`,
@@ -132,23 +166,35 @@ export class PngFrameStore implements FrameStore {
     return { width, height, data: await toBgrx(rgb, width, height), capturedAt: 0 };
   }
 
+  /** The picture in a file, and whether it is the one that the reference names: by its bytes or by its pixels. */
+  async #decoded(
+    ref: FrameRef,
+    file: Buffer,
+    verify: boolean,
+  ): Promise<Awaited<ReturnType<typeof decodePng>> & { readonly right: boolean }> {
+    if (!verify || digestOf(file) === ref.hash) return { ...(await decodePng(file)), right: true };
+    const hash = pixelHash(ref.width, ref.height),
+      picture = await decodePng(file, (rows) => hash.update(rows));
+    return { ...picture, right: hash.digest('hex') === ref.hash };
+  }
+
   async #holds(ref: FrameRef, path: string): Promise<boolean> {
     const file = await orUndefined(readForeign(path, maxFrameBytes), 'it is then written');
     if (!file) return false;
+    if (digestOf(file) === ref.hash) return true;
     try {
-      const hash = pixelHash(ref.width, ref.height),
-        { width, height } = await decodePng(file, (rows) => hash.update(rows));
-      return width === ref.width && height === ref.height && hash.digest('hex') === ref.hash;
+      const { width, height, right } = await this.#decoded(ref, file, true);
+      return right && width === ref.width && height === ref.height;
     } catch {
       return false;
     }
   }
 
-  async #write(ref: FrameRef, scanlines: Buffer): Promise<void> {
+  async #write(ref: FrameRef, encode: () => Promise<Buffer>): Promise<void> {
     const path = this.path(ref);
     // A file of that name from before this process may have been damaged since: it counts when it holds these pixels.
     if (!(await this.#holds(ref, path))) {
-      const png = await encodePng(scanlines, ref.width, ref.height);
+      const png = await encode();
       await this.#o.room
         .write(() => this.#make(ref, path, png))
         .catch((e: unknown) => {
@@ -162,7 +208,7 @@ export class PngFrameStore implements FrameStore {
       this.#written++;
       this.#bytes += png.length;
     }
-    this.#known.set(ref.hash, true);
+    this.#known.set(ref.hash, Date.now());
     if (this.#known.size > this.#o.known)
       for (const oldest of this.#known.keys()) {
         this.#known.delete(oldest);
@@ -170,12 +216,61 @@ export class PngFrameStore implements FrameStore {
       }
   }
 
+  /**
+   * Marks screens that are to be removed. Those put lately are not: the steps that show them may not be recorded yet. One
+   * that is put from here on stays.
+   */
+  mark(hashes: Iterable<string>, now = Date.now()): void {
+    for (const h of hashes) if (now - (this.#known.get(h) ?? -Infinity) > LATELY_MS) this.#leaving.add(h);
+  }
+  unmark(hash: string): void {
+    this.#leaving.delete(hash);
+  }
+  unmarkAll(): void {
+    this.#leaving.clear();
+  }
+  /** Removes what is marked and forgets the marks; `dry`: only counts. */
+  async removeMarked({ dry }: { readonly dry: boolean }): Promise<{ readonly frames: number; readonly bytes: number }> {
+    let frames = 0,
+      bytes = 0;
+    for (const hash of this.#leaving) {
+      this.#leaving.delete(hash);
+      const size = await this.bytesOf(hash);
+      if (size === undefined) continue;
+      if (!dry) await this.#remove(hash);
+      frames++;
+      bytes += size;
+    }
+    return { frames, bytes };
+  }
+  /** Bytes on disk; undefined for a screen that is not there. */
+  async bytesOf(hash: string): Promise<number | undefined> {
+    const found = stat(this.path({ hash, width: 0, height: 0 }));
+    return (await orUndefined(found, 'it is not there'))?.size;
+  }
+  /** Of all screens. */
+  async totalBytes(): Promise<number> {
+    let bytes = 0;
+    for (const folder of await readdir(this.#dir).catch((): string[] => []))
+      for (const name of await readdir(join(this.#dir, folder)).catch((): string[] => []))
+        bytes += (await orUndefined(stat(join(this.#dir, folder, name)), 'it has just gone'))?.size ?? 0;
+    return bytes;
+  }
+  async #remove(hash: string): Promise<void> {
+    this.#known.delete(hash);
+    const gone = rm(this.path({ hash, width: 0, height: 0 }), { force: true }).finally(() =>
+      this.#removing.delete(hash),
+    );
+    this.#removing.set(hash, gone);
+    await gone;
+  }
+
   /** Leaves nothing behind when it fails. */
   async #make(ref: FrameRef, path: string, png: Buffer): Promise<void> {
     const making = unfinishedDir(this.#dir),
       tmp = join(making, unfinishedName(ref.hash));
     try {
-      await Promise.all([mkdir(dirname(path), { recursive: true }), mkdir(making, { recursive: true })]);
+      for (const folder of [dirname(path), making]) await this.#folder(folder);
       const f = await open(tmp, 'w');
       try {
         await f.writeFile(png);
@@ -185,9 +280,17 @@ export class PngFrameStore implements FrameStore {
       }
       await rename(tmp, path);
     } catch (e) {
+      this.#folders.clear(); // one of them may have been removed
       await orUndefined(rm(tmp, { force: true }), 'the error that matters follows; removeUnfinished() takes the rest');
       throw e;
     }
+  }
+
+  /** Makes a folder, once. */
+  async #folder(path: string): Promise<void> {
+    if (this.#folders.has(path)) return;
+    await mkdir(path, { recursive: true });
+    this.#folders.add(path);
   }
 
   /** Runs `job` when fewer than `concurrency` are running, first come, first served. */

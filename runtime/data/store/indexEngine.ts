@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import initSqlJs from 'sql.js';
 import type { Database, SqlJsStatic, SqlValue } from 'sql.js';
 import { readForeign } from '../../files/foreignFile.js';
-import { crc32 } from './crc32.js';
+import { crc32 } from '../../files/crc32.js';
 import { storedEvent } from './follow.js';
 import { syncDir } from './journal.js';
 import { readJournal } from './journalReader.js';

@@ -1,11 +1,12 @@
 /** Raise when a table changes: an index of another schema is rebuilt from the journal. */
-export const schemaVersion = 5;
+export const schemaVersion = 6;
 
 /**
  * The queryable view of a journal. `position` columns say where in the journal a record lies. Times are ms since the
  * epoch. rollouts holds every trajectory (probes and demonstrations too); `state` and `reason` are the ledger's; `born`
  * is the sequence number of its first record, which never changes; `human` counts the steps of a taken-over rollout in
- * which a person acted, `origin` says where an import came from or what a demonstration replays. pool holds what is in
+ * which a person acted, `origin` says where an import came from or what a demonstration replays; `advantage` and
+ * `weight` (mean truncated importance weight of its trained steps) are those of the update that used it. pool holds what is in
  * it now, `seq` being when it joined: an entry was used as often as it was injected since. gave_up lists trajectories
  * that ended with "this task cannot be done". steps is by far the longest: it has only what is queried over many steps;
  * the rest is in the journal's record. span_minutes holds the ms of each activity per lane and minute.
@@ -16,7 +17,7 @@ CREATE TABLE runs(run TEXT, at INTEGER, resumed INTEGER);
 CREATE TABLE rollouts(id TEXT PRIMARY KEY, family TEXT, task TEXT, grp TEXT, seed INTEGER, cap INTEGER, provenance TEXT, state TEXT, reason TEXT, batch TEXT, trained_version INTEGER,
   outcome TEXT, reward REAL, truncated INTEGER, error_kind TEXT, steps INTEGER DEFAULT 0, kept INTEGER, entropy_sum REAL DEFAULT 0, entropy_steps INTEGER DEFAULT 0,
   version_min INTEGER, version_max INTEGER, queued_at INTEGER, started_at INTEGER, ended_at INTEGER, instruction TEXT, head_position INTEGER,
-  born INTEGER, desktop TEXT, human INTEGER DEFAULT 0, origin TEXT) WITHOUT ROWID;
+  born INTEGER, desktop TEXT, human INTEGER DEFAULT 0, origin TEXT, advantage REAL, weight REAL) WITHOUT ROWID;
 CREATE INDEX rollouts_ended ON rollouts(ended_at);
 CREATE INDEX rollouts_family ON rollouts(family, ended_at);
 CREATE INDEX rollouts_group ON rollouts(grp);

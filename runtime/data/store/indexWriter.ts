@@ -102,6 +102,11 @@ const handlers: Handlers = {
       e.rollout,
     ]);
   },
+  'rollout.restarted'(rows, e) {
+    rows.run("UPDATE rollouts SET state = 'queued', started_at = NULL WHERE id = ?", [e.rollout]);
+    rows.run('DELETE FROM steps WHERE rollout = ?', [e.rollout]);
+    rows.run('DELETE FROM gave_up WHERE rollout = ?', [e.rollout]);
+  },
   'trajectory.started'(rows, e) {
     rows.run(
       "INSERT OR IGNORE INTO rollouts(id, family, task, cap, provenance, state, started_at, desktop, instruction, born) VALUES(?, ?, ?, ?, ?, 'running', ?, ?, ?, ?)",
@@ -197,6 +202,12 @@ const handlers: Handlers = {
     rows.run("UPDATE groups SET state = 'trained' WHERE id IN (SELECT grp FROM rollouts WHERE batch = ?)", [e.batch]);
     for (const r of e.rollouts)
       rows.run("UPDATE rollouts SET state = 'trained', trained_version = ? WHERE id = ?", [e.version, r]);
+    for (const t of e.trajectories ?? [])
+      rows.run('UPDATE rollouts SET advantage = ?, weight = ? WHERE id = ?', [
+        finite(t.advantage),
+        finite(mean([...t.weights])),
+        t.rollout,
+      ]);
   },
   'pool.added'(rows, e) {
     const p = e.entry;
@@ -350,6 +361,7 @@ function retire(rows: Rows, rollout: string, reason: string, at: number): void {
   ]);
 }
 
+const finite = (x: number | null): number | null => (x !== null && Number.isFinite(x) ? x : null);
 const bytes = (a: Float32Array): Uint8Array => new Uint8Array(a.buffer, a.byteOffset, a.byteLength);
 const originOf = (p: Provenance): string | undefined =>
   p.kind === 'imported' ? p.from : p.kind === 'human' ? p.of : undefined;

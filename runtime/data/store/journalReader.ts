@@ -3,7 +3,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StudioError, errorCode, messageOf } from '../../domain/index.js';
 import { ForeignFileError, openForeign } from '../../files/foreignFile.js';
-import { crc32 } from './crc32.js';
+import { crc32 } from '../../files/crc32.js';
 import { decodeRecord, headerBytes, isSeq, maxBody, recordAt, recordMagic, typeOfRecord } from './record.js';
 import type { RawRecord } from './record.js';
 

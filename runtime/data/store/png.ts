@@ -1,7 +1,7 @@
 import { deflate as deflateCb, inflate as inflateCb } from 'node:zlib';
 import { promisify } from 'node:util';
 import { StudioError, type Frame, messageOf } from '../../domain/index.js';
-import { crc32, crc32InTurns } from './crc32.js';
+import { crc32, crc32InTurns } from '../../files/crc32.js';
 import { slicePixels, slices } from './slices.js';
 
 /**
@@ -58,6 +58,18 @@ export async function encodePng(scanlines: Buffer, width: number, height: number
     chunk('IDAT', await deflate(scanlines, { level: 1 })),
     chunk('IEND', Buffer.alloc(0)),
   ]);
+}
+
+/** The size of an 8-bit RGB picture that is not interlaced, from the first bytes of its file; undefined for any other. */
+export function sizeOf(file: Buffer): { readonly width: number; readonly height: number } | undefined {
+  const right =
+    file.length >= 33 &&
+    file.subarray(0, 8).equals(signature) &&
+    file.toString('latin1', 12, 16) === 'IHDR' &&
+    file[24] === 8 &&
+    file[25] === 2 &&
+    file[28] === 0;
+  return right ? { width: file.readUInt32BE(16), height: file.readUInt32BE(20) } : undefined;
 }
 
 /** Chunks of a file: encoders write some kilobytes each, and every one costs time. */

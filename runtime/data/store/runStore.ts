@@ -1,11 +1,10 @@
 import { mkdir, open, rename } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { StudioError, ignoreFailure, messageOf, errorCode } from '../../domain/index.js';
+import { StudioError, messageOf, errorCode } from '../../domain/index.js';
 import { ForeignFileError, readForeignText } from '../../files/foreignFile.js';
 import type { ProcessEntry, RolloutId, RunId, Step, Trajectory } from '../../domain/index.js';
 import type { EventOf, JournalEvent, StoredEvent } from '../events.js';
-import type { FrameStore } from '../types.js';
 import { follow, storedEvent } from './follow.js';
 import type { Followed } from './follow.js';
 import { PngFrameStore } from './frames.js';
@@ -13,12 +12,13 @@ import type { FrameStoreOptions } from './frames.js';
 import { Journal, syncDir } from './journal.js';
 import type { JournalOptions, Recovery } from './journal.js';
 import { byteOf, openSegment, readJournal, readRecord, segmentOf } from './journalReader.js';
-import type { Damage, JournalPosition } from './journalReader.js';
+import type { Damage, JournalEntry, JournalPosition } from './journalReader.js';
 import { LocalIndex, WorkerIndex } from './runIndex.js';
 import type { RunIndex } from './runIndex.js';
 import { lockRun } from './runLock.js';
 import type { RunLock } from './runLock.js';
 import { DiskRoom } from './room.js';
+import { Snapshots } from './snapshots.js';
 import { removeUnfinished, restoreReplaced, unfinishedDir } from './unfinished.js';
 
 /** run.json: what the run is. Never changed after creation; everything else is in the journal. */
@@ -65,11 +65,11 @@ export const runPaths = (
 export class RunReader {
   readonly dir: string;
   readonly meta: RunMeta;
-  readonly frames: FrameStore;
+  readonly frames: PngFrameStore;
   readonly index: RunIndex;
   readonly #files = new Map<number, Promise<FileHandle>>();
 
-  constructor(dir: string, meta: RunMeta, frames: FrameStore, index: RunIndex) {
+  constructor(dir: string, meta: RunMeta, frames: PngFrameStore, index: RunIndex) {
     this.dir = dir;
     this.meta = meta;
     this.frames = frames;
@@ -103,6 +103,11 @@ export class RunReader {
     })) {
       for (const e of batch) yield storedEvent(e);
     }
+  }
+
+  /** All records to the present end, in batches; nothing of them is parsed. */
+  records(): AsyncGenerator<JournalEntry[], void, undefined> {
+    return readJournal(runPaths(this.dir).journal, { until: this.end() });
   }
 
   /** Batches of records from `sinceSeq` on: here, those there are; of a run being written, also those to come. */
@@ -192,8 +197,7 @@ export class RunStore extends RunReader {
   readonly #journal: Journal;
   readonly #lock: RunLock;
   readonly #now: () => number;
-  readonly #snapshotMs: number;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #snapshots: Snapshots;
   #closed = false;
   #ended = false;
   readonly #wake = new Set<() => void>();
@@ -201,7 +205,7 @@ export class RunStore extends RunReader {
   private constructor(
     dir: string,
     meta: RunMeta,
-    frames: FrameStore,
+    frames: PngFrameStore,
     index: RunIndex,
     journal: Journal,
     recovery: Recovery,
@@ -215,15 +219,11 @@ export class RunStore extends RunReader {
     this.recovery = recovery;
     this.#lock = lock;
     this.#now = o.now ?? Date.now;
-    this.#snapshotMs = o.snapshotMs ?? 10_000;
+    this.#snapshots = new Snapshots(o.snapshotMs ?? 10_000, async () => journal.lost || index.snapshot());
     journal.onDurable((position) => {
       index.durable(position);
       for (const w of this.#wake) w();
-      this.#timer ??= setTimeout(() => {
-        this.#timer = undefined;
-        if (!journal.lost)
-          ignoreFailure(index.snapshot(), 'the index is rebuilt from the journal where it lags behind');
-      }, this.#snapshotMs).unref();
+      this.#snapshots.changed();
     });
   }
 
@@ -283,6 +283,14 @@ export class RunStore extends RunReader {
   get nextSeq(): number {
     return this.#journal.nextSeq;
   }
+  /** ms since the oldest record that waits to be on disk was handed in; 0 when none waits. */
+  get behindMs(): number {
+    return this.#journal.behindMs;
+  }
+  /** Called after each write of the journal. */
+  onDurable(listener: () => void): () => void {
+    return this.#journal.onDurable(() => listener());
+  }
   /** Whether it was closed or is being closed: then it answers no more. */
   get closed(): boolean {
     return this.#closed;
@@ -329,7 +337,7 @@ export class RunStore extends RunReader {
   override async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    clearTimeout(this.#timer);
+    this.#snapshots.stop();
     await this.room.end();
     await this.#journal.close();
     this.#ended = true;

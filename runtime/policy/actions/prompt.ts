@@ -1,22 +1,23 @@
 /** UI-TARS's computer-use prompt and message history (runtime/policy/README.md#prompt). */
 import { ACTIONS, ACTION_TYPES } from '../../domain/index.js';
 
-export type Content =
+/** `U`: a data URL, or what becomes one in JSON. */
+export type Content<U = string> =
   | string
   | readonly (
       | { readonly type: 'text'; readonly text: string }
-      | { readonly type: 'image_url'; readonly image_url: { readonly url: string } }
+      | { readonly type: 'image_url'; readonly image_url: { readonly url: U } }
     )[];
-export interface Message {
+export interface Message<U = string> {
   readonly role: 'system' | 'user' | 'assistant';
-  readonly content: Content;
+  readonly content: Content<U>;
 }
 
 /**
  * One earlier turn: its screenshot while it is among the newest, and what the model (or somebody in its place) said.
  */
-export interface Turn {
-  image: string | undefined;
+export interface Turn<U = string> {
+  image: U | undefined;
   readonly text: string;
 }
 
@@ -52,12 +53,12 @@ ${ACTION_SPACE}
 ${instruction}`;
 
 /** System, prompt, then every earlier turn (its image only when it has one) and the present screenshot. */
-export function messagesOf(prompt: string, turns: readonly Turn[], image: string): Message[] {
-  const picture = (url: string): Message => ({ role: 'user', content: [{ type: 'image_url', image_url: { url } }] });
+export function messagesOf<U = string>(prompt: string, turns: readonly Turn<U>[], image: U): Message<U>[] {
+  const picture = (url: U): Message<U> => ({ role: 'user', content: [{ type: 'image_url', image_url: { url } }] });
   return [
     { role: 'system', content: 'You are a helpful assistant.' },
     { role: 'user', content: [{ type: 'text', text: prompt }] },
-    ...turns.flatMap((t): Message[] => [
+    ...turns.flatMap((t): Message<U>[] => [
       ...(t.image === undefined ? [] : [picture(t.image)]),
       { role: 'assistant', content: t.text },
     ]),

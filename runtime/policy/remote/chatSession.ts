@@ -3,9 +3,9 @@
  * screenshots and every text of the episode. Log-probs are recorded as sampled, and so is the prompt, token by token,
  * where the server says it.
  */
-import { createHash } from 'node:crypto';
-import type { Action, Frame, PolicyVersion, ReplicaId, Size } from '../../domain/index.js';
-import { StudioError, hash32 } from '../../domain/index.js';
+import type { Action, Frame, PolicyVersion, ReplicaId, Screenshot, Size } from '../../domain/index.js';
+import { StudioError, hash32, isEncoded } from '../../domain/index.js';
+import { digestOf } from '../../files/digest.js';
 import type { CoordinateMode, ResizeLimits } from '../actions/coordinates.js';
 import { GrammarError } from '../actions/parse.js';
 import type { Coordinates } from '../actions/uiTars.js';
@@ -14,9 +14,11 @@ import type { Decision, InvalidAnswer, PolicySession, Sampling } from '../types.
 import type { Completion } from './completion.js';
 import { traceOf, wordsOf } from './completion.js';
 import { type PromptOptions, type Turn, addBoxTokens, messagesOf, uiTarsPrompt } from '../actions/prompt.js';
+import { Picture } from './picture.js';
 import { recordPrompt, type SentImage } from './promptRecord.js';
 
 export interface ChatOptions {
+  /** For screens that their desktop did not encode. */
   readonly encodePng: (f: Frame) => Promise<Uint8Array>;
   readonly coordinates: CoordinateMode;
   readonly limits?: ResizeLimits;
@@ -80,13 +82,13 @@ interface Recorded {
   readonly images: number;
 }
 /** A turn, and its screenshot as the records of prompts know it. */
-interface ShownTurn extends Turn {
+interface ShownTurn extends Turn<Picture> {
   readonly sent?: SentImage;
 }
 /** The screen that is being decided on, and how things stood before it was. */
 interface Screen {
-  readonly frame: Frame;
-  readonly url: string;
+  readonly frame: Screenshot;
+  readonly picture: Picture;
   readonly image: SentImage;
   readonly before: Recorded;
 }
@@ -100,7 +102,7 @@ export class ChatSession implements PolicySession {
   readonly #sampling: Sampling;
   readonly #turns: ShownTurn[] = [];
   /** Screenshots that the newest turn displaced. */
-  #dropped: { readonly turn: Turn; readonly image: string }[] = [];
+  #dropped: { readonly turn: ShownTurn; readonly image: Picture }[] = [];
   #recorded: Recorded = { sequence: new Int32Array(), images: 0 };
   #screen: Screen | undefined;
   /** The server left out what it was shown once: this episode has no further records. */
@@ -127,7 +129,7 @@ export class ChatSession implements PolicySession {
     this.#coordinates = { mode: o.coordinates, screen: s.screen, limits: o.limits };
   }
 
-  async decide(frame: Frame, signal: AbortSignal): Promise<Decision> {
+  async decide(frame: Screenshot, signal: AbortSignal): Promise<Decision> {
     const screen = await this.#show(frame);
     this.#answered = false;
     const reply = await this.#transport.complete(this.#request(screen), { session: this.#session, signal });
@@ -143,7 +145,7 @@ export class ChatSession implements PolicySession {
       prompt = this.#record(completion, tokens?.ids, screen);
     const words = wordsOf(completion),
       said = this.#parse(text, { text, tokens, prompt, version, ...words });
-    this.#remember({ image: screen.url, text: addBoxTokens(text), sent: screen.image });
+    this.#remember({ image: screen.picture, text: addBoxTokens(text), sent: screen.image });
     this.#answered = true;
     return {
       actions: said.actions,
@@ -177,24 +179,28 @@ export class ChatSession implements PolicySession {
   }
 
   /** The screen as an image of the prompt; a screen that looks like an earlier one is the same image, and so is one asked about again. */
-  async #show(frame: Frame): Promise<Screen> {
+  async #show(frame: Screenshot): Promise<Screen> {
     if (this.#screen?.frame === frame && !this.#answered) return this.#screen;
-    const bytes = await this.#o.encodePng(frame),
-      url = `data:image/png;base64,${Buffer.from(bytes).toString('base64')}`,
-      sha256 = createHash('sha256').update(bytes).digest('hex'),
+    const png = isEncoded(frame) ? frame.png : await this.#o.encodePng(frame),
+      sha256 = digestOf(png),
       number = this.#turns.find((t) => t.sent?.sha256 === sha256)?.sent?.number ?? this.#recorded.images;
-    this.#screen = { frame, url, image: { number, sha256, format: 'png' }, before: this.#recorded };
+    this.#screen = {
+      frame,
+      picture: new Picture(png),
+      image: { number, sha256, format: 'png' },
+      before: this.#recorded,
+    };
     return this.#screen;
   }
 
-  #request({ url }: Screen): ChatRequest {
+  #request({ picture }: Screen): ChatRequest {
     const o = this.#o,
       sampling = this.#sampling,
       { imageToken } = o,
       top = o.topLogprobs ?? 8;
     return {
       body: {
-        messages: messagesOf(this.#prompt, this.#turns, url),
+        messages: messagesOf<Picture>(this.#prompt, this.#turns, picture),
         max_tokens: o.maxTokens ?? 512,
         n: 1,
         stream: false,

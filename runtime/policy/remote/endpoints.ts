@@ -4,10 +4,10 @@
  * growing pause, on another server when there is one.
  */
 import { withoutSlashes } from '../../domain/address.js';
-import { boundedBody } from '../../domain/boundedBody.js';
 import { pause } from '../../domain/pause.js';
 import { StudioError, messageOf } from '../../domain/index.js';
 import { MOST_ANSWER_BYTES } from './completion.js';
+import { postJson } from './postJson.js';
 
 export interface EndpointOptions {
   /** Each ends in /v1 (or whatever precedes /chat/completions). */
@@ -132,31 +132,20 @@ export class Endpoints {
   async #once(e: Endpoint, path: string, body: unknown, signal: AbortSignal): Promise<{ text: string } | Failure> {
     const url = `${e.url}${path}`;
     try {
-      const response = await fetch(url, {
-        method: 'POST',
-        body: JSON.stringify(body),
-        // Where a redirect leads nobody named, and the key would go there: the redirect is the answer.
-        redirect: 'manual',
-        signal: AbortSignal.any([signal, AbortSignal.timeout(this.#o.timeoutMs)]),
-        headers: {
-          'content-type': 'application/json',
-          ...(this.#o.apiKey ? { authorization: `Bearer ${this.#o.apiKey}` } : {}),
-        },
-      });
-      const text = (await boundedBody(response, MOST_ANSWER_BYTES, tooLong)).toString('utf8');
-      if (response.ok) return { text };
-      const { status } = response;
-      const retryAfter = Number(response.headers.get('retry-after') ?? NaN);
+      const { apiKey, timeoutMs } = this.#o,
+        post = { url, body, apiKey, timeoutMs, signal, most: MOST_ANSWER_BYTES, tooLong },
+        { status, text, retryAfterMs } = await postJson(post);
+      if (status >= 200 && status < 300) return { text };
       return {
         status,
         retry: status === 408 || status === 429 || status >= 500,
-        retryAfterMs: Number.isFinite(retryAfter) ? Math.min(retryAfter * 1000, MAX_BACKOFF_MS) : undefined,
+        retryAfterMs: retryAfterMs === undefined ? undefined : Math.min(retryAfterMs, MAX_BACKOFF_MS),
         failed: new StudioError('policy.remote', `${url} answered ${status}: ${text.slice(0, 500)}`, remedyFor(status)),
       };
     } catch (x) {
       if (signal.aborted) throw cancelled();
       if (x instanceof StudioError) return { status: 0, retry: false, failed: x };
-      const cause = messageOf(x instanceof Error && x.cause instanceof Error ? x.cause : x);
+      const cause = messageOf(x);
       return {
         status: 0,
         retry: true,
@@ -174,7 +163,7 @@ interface Failure {
   readonly failed: StudioError;
   readonly status: number;
   readonly retry: boolean;
-  readonly retryAfterMs?: number;
+  readonly retryAfterMs?: number | undefined;
 }
 
 const remedyFor = (status: number): string =>

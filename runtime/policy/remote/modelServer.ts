@@ -1,10 +1,11 @@
 /** What an OpenAI-compatible server with runtime adapters is asked over HTTP. Nothing it says is trusted. */
 import { withoutSlashes } from '../../domain/address.js';
 import { boundedBody } from '../../domain/boundedBody.js';
-import { StudioError } from '../../domain/index.js';
+import { StudioError, messageOf } from '../../domain/index.js';
 import { jsonOf } from '../../domain/json.js';
 import { pause } from '../../domain/pause.js';
 import { MOST_ANSWER_BYTES, completionOf, type Completion } from './completion.js';
+import { postJson } from './postJson.js';
 import { loadOf, type ServerLoad } from './load.js';
 
 export interface ModelServerOptions {
@@ -13,7 +14,8 @@ export interface ModelServerOptions {
   readonly apiKey?: string | undefined;
   /** One answer. Default 180 s. */
   readonly timeoutMs?: number;
-  readonly fetch?: typeof fetch;
+  /** Resolves when the server is there, for one that may be starting again; rejects where it stays away. */
+  readonly ready?: (signal: AbortSignal) => Promise<unknown>;
   /** First pause after 429; doubles each time. Default 250 ms. */
   readonly backoffMs?: number;
 }
@@ -74,7 +76,7 @@ export class ModelServer {
 
   /** Its load by its own figures (vLLM, SGLang and our engine: /metrics); undefined where it gives none. */
   async load(signal: AbortSignal): Promise<ServerLoad | undefined> {
-    const a = await this.#fetch('/metrics', { method: 'GET' }, signal, this.#base.replace(/\/v1$/, ''));
+    const a = await this.#get('/metrics', signal, this.#base.replace(/\/v1$/, ''));
     return a.status === 200 ? loadOf(a.text) : undefined;
   }
 
@@ -83,7 +85,7 @@ export class ModelServer {
     return (await this.#list(signal)).flatMap((m) => (typeof m.id === 'string' ? [m.id] : []));
   }
   async #list(signal: AbortSignal): Promise<readonly { readonly id: unknown; readonly root: unknown }[]> {
-    const a = await this.#fetch('/models', { method: 'GET' }, signal),
+    const a = await this.#get('/models', signal),
       list = a.status === 200 ? (jsonOf(a.text) as { data?: unknown } | undefined)?.data : undefined;
     if (!Array.isArray(list)) return [];
     return list.map((m: unknown) => {
@@ -93,31 +95,32 @@ export class ModelServer {
   }
 
   #post(path: string, body: unknown, signal: AbortSignal, base = this.#base): Promise<Answer> {
-    return this.#fetch(path, { method: 'POST', body: JSON.stringify(body) }, signal, base);
-  }
-  async #fetch(path: string, init: RequestInit, signal: AbortSignal, base = this.#base): Promise<Answer> {
     const { apiKey, timeoutMs = TIMEOUT_MS } = this.#o;
-    try {
-      const response = await (this.#o.fetch ?? fetch)(`${base}${path}`, {
-        ...init,
+    return this.#answer(signal, () =>
+      postJson({ url: `${base}${path}`, body, apiKey, timeoutMs, signal, most: MOST_ANSWER_BYTES, tooLong }),
+    );
+  }
+  #get(path: string, signal: AbortSignal, base = this.#base): Promise<Answer> {
+    const { apiKey, timeoutMs = TIMEOUT_MS } = this.#o;
+    return this.#answer(signal, async () => {
+      const response = await fetch(`${base}${path}`, {
         // Where a redirect leads nobody named, and the key would go there: the redirect is the answer.
         redirect: 'manual',
         signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
-        headers: {
-          'content-type': 'application/json',
-          ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
-        },
+        headers: apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` },
       });
-      const after = Number(response.headers.get('retry-after') ?? NaN);
-      return {
-        status: response.status,
-        text: (await boundedBody(response, MOST_ANSWER_BYTES, tooLong)).toString('utf8'),
-        retryAfterMs: Number.isFinite(after) ? after * 1000 : undefined,
-      };
+      const text = (await boundedBody(response, MOST_ANSWER_BYTES, tooLong)).toString('utf8');
+      return { status: response.status, text, retryAfterMs: undefined };
+    });
+  }
+  async #answer(signal: AbortSignal, ask: () => Promise<Answer>): Promise<Answer> {
+    try {
+      await this.#o.ready?.(signal);
+      return await ask();
     } catch (e) {
       if (signal.aborted) throw cancelled();
       if (e instanceof StudioError) throw e;
-      const why = e instanceof Error && e.cause instanceof Error ? e.cause.message : String((e as Error).message);
+      const why = e instanceof Error && e.cause instanceof Error ? e.cause.message : messageOf(e);
       throw new StudioError(
         'policy.lost',
         `${this.#base} cannot be reached: ${why}`,

@@ -28,5 +28,5 @@ export function createOpenAiPolicy(o: OpenAiPolicyOptions): Policy {
     },
     end: (session) => endpoints.end(session),
   };
-  return { open: (s) => new ChatSession(o, transport, s) };
+  return { takesEncoded: true, open: (s) => new ChatSession(o, transport, s) };
 }

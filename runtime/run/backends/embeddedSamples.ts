@@ -1,4 +1,5 @@
 import {
+  isEncoded,
   sampledRemotely,
   type EmbeddedPolicySpec,
   type EmbeddedSample,
@@ -6,10 +7,11 @@ import {
   type Frame,
   type FrameRef,
   type LearnStep,
+  type Screenshot,
   type Trajectory,
 } from '../../domain/index.js';
 import type { FrameStore } from '../../data/types.js';
-import { encodeActions, encodeState, stateKey } from '../../policy/embedded/codec.js';
+import { encodeActions, encodeState, stateKey, textToFind } from '../../policy/embedded/codec.js';
 import { encodeObservation } from '../../policy/embedded/observation.js';
 import { blank } from '../blindPolicy.js';
 import { creditOf, type SampleSource } from './learner.js';
@@ -36,7 +38,8 @@ export class Observations implements FrameStore {
     this.#blind = blind;
   }
 
-  async put(frame: Parameters<FrameStore['put']>[0]): Promise<FrameRef> {
+  async put(frame: Screenshot): Promise<FrameRef> {
+    if (isEncoded(frame)) return this.#frames.put(frame);
     const obs = this.#encoded(frame);
     const ref = await this.#frames.put(frame);
     this.#remember(ref.hash, obs);
@@ -88,7 +91,15 @@ export class EmbeddedSamples implements SampleSource<EmbeddedSample> {
     const state = await this.stateOf(t, index);
     // Log-probs of a remote model are those of its tokens, which are not these choices.
     const remote = sampledRemotely(t.steps[index]!) ? { rolloutLogprobs: undefined } : {};
-    return { ...creditOf(step), ...remote, stateKey: stateKey(state), state, choices };
+    const reads = textToFind(this.#spec, choices, t.steps[index]!.actions);
+    return {
+      ...creditOf(step),
+      ...remote,
+      stateKey: stateKey(state),
+      state,
+      choices,
+      ...(reads === undefined ? {} : { reads }),
+    };
   }
 
   /** The model input of a step, as it was (or would have been) when the step was decided. */

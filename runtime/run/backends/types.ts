@@ -78,6 +78,8 @@ export interface ScreensRequest {
   /** Image of the pool's desktops. */
   readonly image: string;
   readonly words: readonly Word[];
+  /** Texts that no screen may show (Tasks.withheld). */
+  readonly withheld: (text: string) => boolean;
   readonly count: number;
   readonly seed: number;
   readonly parallel: number;
@@ -92,8 +94,10 @@ export interface BackendRequest {
   readonly run: string;
   readonly entry: ProcessEntry;
   readonly frames: FrameStore;
-  /** Continue from this checkpoint. */
+  /** Continue from this checkpoint, whose weights count as `version`. */
   readonly checkpoint?: { readonly version: number; readonly dir: string };
+  /** Without a checkpoint: what the untaught weights count as; default 0. */
+  readonly version?: number;
   /**
    * Cancels the start: it rejects with `cancelled`, whatever else went wrong (Ctrl-C in a terminal also ends child
    * processes that have only just started).

@@ -82,7 +82,7 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
     chat = chatOptions(config);
   parts.add(() => Promise.resolve(ended.abort()));
   return {
-    policy: { open: (s) => new ChatSession(chat, pooledChat(models), s) },
+    policy: { takesEncoded: true, open: (s) => new ChatSession(chat, pooledChat(models), s) },
     frames: r.frames,
     replicas: models,
     learner: learnerOf({
@@ -126,8 +126,8 @@ function namedServers({ policy, trainer }: RunConfig): Servers {
 async function ownServers(r: BackendRequest, parts: StartedParts): Promise<Servers> {
   const keeper = await startOwnEngine(r, parts),
     { endpoints, apiKeyEnv } = r.config.policy.vlm!,
-    { url, key, fetch } = keeper;
-  const own: ModelServerOptions = { url: `${url}/v1`, apiKey: key, timeoutMs: ANSWER_MS, fetch },
+    { url, key, fetch, ready } = keeper;
+  const own: ModelServerOptions = { url: `${url}/v1`, apiKey: key, timeoutMs: ANSWER_MS, ready },
     others = apiKeyOf('policy.vlm.apiKeyEnv', apiKeyEnv),
     state = resolve(engineState(r.dir));
   return {
@@ -304,6 +304,7 @@ function trainerOptions(
     adam: { ...ADAM, lr: t.lr, weightDecay: t.weightDecay, gradClip: t.gradClip },
     minibatch: t.minibatchStates,
     seed,
+    version: r.version,
     onProgress: (p) => {
       if (p.kind === 'imitate') r.onLesson?.(p.step, p.steps, p.loss);
     },

@@ -79,9 +79,11 @@ export class EngineKeeper {
   /** `fetch` that waits while the engine is away, and rejects with `engine.unavailable` when it stays away. */
   readonly fetch: typeof fetch = async (input, init) => {
     const signal = init?.signal;
-    await (signal ? abortable(this.#up, signal) : this.#up);
+    await (signal ? this.ready(signal) : this.#up);
     return fetch(input, init);
   };
+  /** Resolves when the engine is there; rejects as `fetch` does. */
+  readonly ready = (signal: AbortSignal): Promise<unknown> => abortable(this.#up, signal);
 
   /** Work that begins anew when the engine died meanwhile; what fails while it lives has failed. */
   async through<T>(work: () => Promise<T>): Promise<T> {

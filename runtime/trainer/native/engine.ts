@@ -46,6 +46,8 @@ export interface TrainerSetup {
   /** Checkpoints are folders in here, `v000012` and so on. */
   readonly dir: string;
   readonly seed: number;
+  /** Of the untaught weights; default 0. */
+  readonly version?: number | undefined;
   readonly onProgress?: (p: LearnerProgress) => void;
   /** Tells a process that hangs from one that computes; without it silence alone counts. */
   readonly workOf?: WorkOf;
@@ -131,9 +133,9 @@ class NativeTrainer implements EmbeddedTrainer {
   }
 
   async start(): Promise<void> {
-    const { spec, dir, seed, options } = this.#setup;
+    const { spec, dir, seed, version, options } = this.#setup;
     await this.#serial(() =>
-      this.#command({ kind: 'start', spec, dir, seed, options: { ...TRAINER_CONSTANTS, ...options } }),
+      this.#command({ kind: 'start', spec, dir, seed, version, options: { ...TRAINER_CONSTANTS, ...options } }),
     );
   }
   async update(b: EmbeddedBatch): Promise<UpdateReport> {
@@ -165,7 +167,7 @@ class NativeTrainer implements EmbeddedTrainer {
     return this.#serial(() => this.#command({ kind: 'checkpoint' }));
   }
   async restore(c: CheckpointRef): Promise<void> {
-    await this.#serial(() => this.#command({ kind: 'restore', dir: c.dir }));
+    await this.#serial(() => this.#command({ kind: 'restore', dir: c.dir, version: c.version }));
   }
   exportWeights(): Promise<WeightsFile> {
     return this.#serial(() => this.#command({ kind: 'export' }));

@@ -25,6 +25,8 @@ export type Command =
       readonly options: TrainerOptions;
       readonly dir: string;
       readonly seed: number;
+      /** Of the untaught weights; 0 when absent. */
+      readonly version?: number;
     }
   | { readonly kind: 'update'; readonly batch: WireBatch }
   | { readonly kind: 'imitate'; readonly batch: WireBatch; readonly options: ImitateOptions }
@@ -32,7 +34,7 @@ export type Command =
   | { readonly kind: 'checkpoint' }
   | { readonly kind: 'export' }
   | { readonly kind: 'close' }
-  | { readonly kind: 'restore'; readonly dir: string };
+  | { readonly kind: 'restore'; readonly dir: string; readonly version: number };
 export type ToTrainer =
   | { readonly kind: 'states'; readonly states: readonly { readonly key: string; readonly state: EncodedState }[] }
   | { readonly kind: 'screens'; readonly screens: readonly ReadingScreen[] }

@@ -85,6 +85,7 @@ class TrainerServer {
     switch (c.kind) {
       case 'start':
         this.#learner = await Learner.create(c.spec, c.options, c.seed);
+        if (c.version !== undefined) this.#learner.load({ ...this.#learner.state(), version: c.version });
         this.#dir = c.dir;
         this.#exportDir = c.options.exportDir ?? join(c.dir, 'weights');
         return { parameters: this.#learner.model.layout.total };
@@ -98,9 +99,8 @@ class TrainerServer {
         return saveCheckpoint(this.#dir, this.#started().model, this.#started().state());
       case 'restore': {
         const l = this.#started();
-        const s = await loadCheckpoint(c.dir, l.model);
-        l.load(s);
-        return { version: s.version, dir: c.dir };
+        l.load({ ...(await loadCheckpoint(c.dir, l.model)), version: c.version });
+        return null;
       }
       case 'export': {
         const s = this.#started().state();

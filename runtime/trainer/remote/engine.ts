@@ -41,6 +41,8 @@ export interface RemoteTrainerOptions {
   /** Samples per optimizer step of a lesson. */
   readonly imitateSamples?: number;
   readonly seed: number;
+  /** Of the untaught weights; default 0. */
+  readonly version?: PolicyVersion;
   readonly onProgress?: (p: Progress) => void;
   /** The server failed and the work is started over from the last saved weights. */
   readonly onRestart?: (why: string) => void;
@@ -88,6 +90,7 @@ class RemoteTrainer implements RemoteTrainerEngine {
   constructor(o: RemoteTrainerOptions) {
     this.#o = o;
     this.#own = new OwnWeights(o.dir);
+    this.#version = o.version ?? 0;
   }
   /** Makes the model, so that what a server cannot do is said before anything is rolled out. */
   open(): Promise<void> {
@@ -199,10 +202,11 @@ class RemoteTrainer implements RemoteTrainerEngine {
     return this.#serial(async () => {
       const s = await readState(from.dir, this.#o.model);
       this.#drop();
-      this.#version = s.version;
+      this.#version = from.version;
       this.#updateSteps = s.updateSteps;
       this.#handle = { uri: s.weights, reference: s.reference };
-      this.#trained = s.trained;
+      // As another version they are not what that batch made.
+      this.#trained = from.version === s.version ? s.trained : undefined;
       this.#exported = undefined;
       await this.#surviving(() => Promise.resolve());
     });

@@ -4,7 +4,7 @@
  * drawn.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { DaemonClient } from '../../../extension/daemon/client.js';
 import { RunReader, RunStore } from '../../../runtime/data/store/runStore.js';
@@ -17,7 +17,9 @@ import { pictures, when } from '../../helpers/workbench/ui.js';
 import { until } from '../../helpers/workbench/workbench.js';
 import { bar, benchArgs, finish, summary } from '../lib/report.js';
 import { liveDashboard } from './live.js';
-import { size, syntheticRun } from './synthetic.js';
+import { measureTable } from './table.js';
+import { wide, wideRun } from './wide.js';
+import { runsLike, size, syntheticRun } from './synthetic.js';
 
 const { quick, json } = benchArgs();
 const rows: Record<string, unknown>[] = [];
@@ -51,9 +53,23 @@ if (why) {
 }
 execFileSync(process.execPath, ['scripts/package.mjs', '--target', 'universal'], { stdio: 'inherit' });
 const mb = (f: string): number => statSync(f).size / 1e6;
+/** A page's script and all that it imports. */
+function loads(file: string, all = new Set<string>()): Set<string> {
+  if (all.has(file)) return all;
+  all.add(file);
+  for (const [, f] of readFileSync(join('dist/webview', file), 'utf8').matchAll(
+    /from"\.\/(shared\d+\.js)"|import"\.\/(shared\d+\.js)"/g,
+  ))
+    if (f) loads(f, all);
+  return all;
+}
 const bundles = readdirSync('dist/webview')
-  .filter((f) => f.endsWith('.js'))
-  .map((f) => ({ what: `dist/webview/${f}`, unit: 'kB', p50: round(statSync(join('dist/webview', f)).size / 1000) }));
+  .filter((f) => /^(?!shared)\w+\.js$/.test(f))
+  .map((f) => ({
+    what: `dist/webview/${f}, with what it imports`,
+    unit: 'kB',
+    p50: round([...loads(f)].reduce((a, x) => a + statSync(join('dist/webview', x)).size, 0) / 1000),
+  }));
 rows.push(...bundles);
 
 const began = performance.now(),
@@ -63,6 +79,9 @@ for (const d of readdirSync(runs))
   if (/-tiny-|^other$/.test(d)) rmSync(join(runs, d), { recursive: true, force: true }); // of a former measurement
 // Made, where no former measurement left it, while the workbench starts.
 const making = syntheticRun(runs);
+const elsewhere = `${runs}-wide`;
+mkdirSync(elsewhere, { recursive: true });
+const widening = making.then(() => wideRun(elsewhere));
 // Another run, so that choosing the large one is a choice.
 const other = join(runs, 'other'),
   store = await RunStore.open(other, {
@@ -243,6 +262,30 @@ try {
   }
   const dashboard = note('open the dashboard', dashboards);
 
+  // The table of a long run, which lies beside the others and is not listed among them.
+  const wideFolder = await widening,
+    table = await measureTable(c, wideFolder, quick),
+    painted = note('table of 100,000, first rows', table.firstPaint),
+    tableFiltered = note('table of 100,000, filter or sort', table.filter),
+    tableFrames = note('table of 100,000, frame while scrolling', table.frames);
+  note('table of 100,000, from the command', table.opened);
+  // Five days beside one another, four of which nobody has read: from the command to drawn curves.
+  const beside = join(rig().cache, 'dart-studio/bench/cockpit-beside'),
+    comparisons: number[] = [];
+  for (let i = 0; i < (quick ? 1 : 3); i++) {
+    // Other folders each time: what was read once is kept.
+    const nodes = [run, ...(await runsLike(run, join(beside, String(i)), 4))].map((r) => ({ kind: 'run', run: r }));
+    await c.closeEditors();
+    const t0 = Date.now();
+    await c.w.host.begin('dartStudio.compareRuns', nodes[0], nodes);
+    const f = await c.ui.webview('compareRuns'),
+      mark = "performance.getEntriesByName('dart-studio:comparison-drawn')[0]";
+    await when(f, `${mark} && document.querySelectorAll('#success canvas').length === 2`);
+    comparisons.push((await f.evaluate<number>(`performance.timeOrigin + ${mark}.startTime`)) - t0);
+  }
+  rmSync(beside, { recursive: true, force: true });
+  const compared = note('compare five runs', comparisons);
+
   // A live rollout: from the desktop at rest after an action (what the journal has as the step's time) to the step in
   // the page's film strip.
   const steps = await (quick ? liveSteps(12, 8000) : liveSteps(200, 120_000));
@@ -271,6 +314,10 @@ try {
       bar('open_100_step_ms', opened.p95, 'ms', '<= 500'),
       bar('scrub_p95_ms', scrubbed.p95, 'ms', '<= 50'),
       bar('dashboard_open_ms', dashboard.p95, 'ms', '<= 1000'),
+      bar('table_first_paint_ms', painted.p95, `ms (${wide.rollouts} trajectories)`, '<= 500'),
+      bar('table_filter_ms', tableFiltered.p95, 'ms', '<= 300'),
+      bar('table_scroll_frame_p95_ms', tableFrames.p95, 'ms', '<= 33'),
+      bar('compare_runs_ms', compared.p95, `ms (5 runs of ${size.rollouts})`, '<= 1500'),
       bar('dashboard_live_cpu_share', live.share, 'of a core', '<= 0.1'),
       bar('webview_bundle_max_kb', Math.max(...bundles.map((b) => b.p50)), 'kB', '<= 400'),
       bar('vsix_linux_x64_mb', mb(rig().vsix!), 'MB', '<= 20'),

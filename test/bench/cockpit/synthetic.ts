@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { copyFile, link, mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { headOf, type JournalEvent, type StepExtra } from '../../../runtime/data/events.js';
 import { schemaVersion } from '../../../runtime/data/store/indexSchema.js';
@@ -71,6 +71,27 @@ export async function syntheticRun(dir: string): Promise<{ readonly run: string;
   return { run, longRollout };
 }
 
+/**
+ * Runs like this one, with other seeds and half of them with another learning rate, to compare it with: journals are
+ * links, since nobody writes them, indexes are copies.
+ */
+export async function runsLike(run: string, dir: string, count: number): Promise<string[]> {
+  await rm(dir, { recursive: true, force: true });
+  const meta = JSON.parse(await readFile(join(run, 'run.json'), 'utf8')) as { readonly config: object };
+  return Promise.all(
+    Array.from({ length: count }, async (_, i) => {
+      const copy = join(dir, `like-${i}`);
+      await mkdir(join(copy, 'journal'), { recursive: true });
+      for (const f of await readdir(join(run, 'journal')))
+        await link(join(run, 'journal', f), join(copy, 'journal', f));
+      await copyFile(join(run, 'index.sqlite'), join(copy, 'index.sqlite'));
+      const config = { ...meta.config, seed: i + 2, trainer: { lr: i % 2 === 0 ? 5e-4 : 1e-3 } };
+      await writeFile(join(copy, 'run.json'), JSON.stringify({ ...meta, id: `like-${i}`, config }));
+      return copy;
+    }),
+  );
+}
+
 async function write(dir: string, longRollout: string): Promise<void> {
   const end = Date.now(),
     begin = end - size.hours * 3.6e6;
@@ -89,7 +110,7 @@ async function write(dir: string, longRollout: string): Promise<void> {
     frames: { sync: false },
     create: { id: id<RunId>('day'), createdAt: begin, name: 'day', config },
   });
-  const frames = await drawFrames(store),
+  const frames = await drawFrames(store, size.frames),
     r = random('cockpit');
   // Order of calls is order in the journal; waiting once in a while keeps memory small and the writes long.
   let waiting: Promise<unknown>[] = [];
@@ -427,10 +448,10 @@ function makeStep(
 }
 
 /** Distinct screens with windows and rows of text-like marks, so that a PNG is as large as a desktop's. */
-async function drawFrames(store: RunStore): Promise<FrameRef[]> {
+export async function drawFrames(store: RunStore, count: number): Promise<FrameRef[]> {
   const out: FrameRef[] = [],
     { width, height } = screen;
-  for (let n = 0; n < size.frames; n++) {
+  for (let n = 0; n < count; n++) {
     const r = random(`frame${n}`),
       data = Buffer.alloc(width * height * 4, 0x50);
     const box = (x0: number, y0: number, w: number, h: number, c: number): void => {

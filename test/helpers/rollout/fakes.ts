@@ -282,10 +282,16 @@ export const fakeTasks = (
     verdict?: () => Extract<Outcome, { kind: 'success' | 'failure' }>;
     setup?: StudioError;
     verify?: StudioError;
+    /** Whether it has ended by itself. */
+    over?: () => boolean;
+    /** Known once it is set up. */
+    instruction?: string;
   } = {},
 ): TaskEngine & { verified: (Action | undefined)[] } => ({
   verified: [],
   check: () => [],
+  ...(o.over ? { over: () => Promise.resolve(o.over!()) } : {}),
+  ...(o.instruction === undefined ? {} : { instruction: () => o.instruction! }),
   async setup() {
     await clock.sleep(50);
     if (o.setup) throw o.setup;

@@ -17,7 +17,7 @@ import {
   type BuildProgress,
 } from '../../../runtime/cluster/imageBuild.js';
 import { fileLock, runTool, which } from '../../../runtime/cluster/imageBuild/process.js';
-import { tar } from '../../../runtime/cluster/imageBuild/tar.js';
+import { tar } from '../../../runtime/files/tar.js';
 import { engineHere } from '../../helpers/cluster/engine.js';
 
 const run = promisify(execFile);

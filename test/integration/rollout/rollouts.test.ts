@@ -5,7 +5,7 @@ import { createPool } from '../../../runtime/cluster/pool.js';
 import type { DesktopPool, DesktopProvider } from '../../../runtime/cluster/types.js';
 import type { FrameStore, RolloutOrder } from '../../../runtime/data/types.js';
 import type { FamilyId, GroupId, ReplicaId, RolloutId } from '../../../runtime/domain/index.js';
-import { GLYPH_SPEC, id } from '../../../runtime/domain/index.js';
+import { GLYPH_SPEC, id, isEncoded } from '../../../runtime/domain/index.js';
 import { encodeActions } from '../../../runtime/policy/embedded/codec.js';
 import { embeddedPolicy } from '../../../runtime/policy/embedded/embeddedPolicy.js';
 import { startReplica } from '../../../runtime/policy/embedded/replica.js';
@@ -28,7 +28,7 @@ function memoryFrames(): FrameStore & { readonly hashes: Set<string> } {
   return {
     hashes,
     async put(f) {
-      const hash = createHash('sha256').update(f.data).digest('hex');
+      const hash = createHash('sha256').update(isEncoded(f) ? f.png : f.data).digest('hex');
       hashes.add(hash);
       return { width: f.width, height: f.height, hash };
     },

@@ -11,7 +11,7 @@ import {
   segments,
   type Damage,
 } from '../../../runtime/data/store/journalReader.js';
-import { crc32 } from '../../../runtime/data/store/crc32.js';
+import { crc32 } from '../../../runtime/files/crc32.js';
 import { encodeRecord } from '../../../runtime/data/store/record.js';
 
 let dir: string;

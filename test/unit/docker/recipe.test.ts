@@ -6,7 +6,7 @@ import { contentHash, readRecipe } from '../../../runtime/cluster/imageBuild/rec
 import { parsePackages } from '../../../runtime/cluster/images.js';
 import { desktopCache } from '../../../runtime/cluster/imageBuild/rootfs.js';
 import { aptRemedy, lastWords } from '../../../runtime/cluster/imageBuild/process.js';
-import { tar } from '../../../runtime/cluster/imageBuild/tar.js';
+import { tar } from '../../../runtime/files/tar.js';
 import { imageTag, proxyArgs } from '../../../runtime/cluster/providers/dockerImage.js';
 
 describe('recipe', () => {

@@ -40,7 +40,7 @@ it('a page has a language, a title and one script with the nonce', () => {
   expect(html).toMatch(/<html lang="en">/);
   expect(html).toContain('<title>Trajectory 5</title>');
   expect(html.match(/<script/g)).toHaveLength(1);
-  expect(html).toContain('<script nonce="N0" src="https://x.test/inspector.js">');
+  expect(html).toContain('<script type="module" nonce="N0" src="https://x.test/inspector.js">');
 });
 it('translations are data in the page, before its script; none in English', () => {
   for (const none of [undefined, {}]) expect(page('A', none)).not.toContain('application/json');
@@ -48,7 +48,7 @@ it('translations are data in the page, before its script; none in English', () =
     fc.property(fc.dictionary(fc.string(), fc.string(), { minKeys: 1 }), (words) => {
       const html = page('A', words),
         [, json = ''] =
-          /<script type="application\/json" id="ds-words">([^<]*)<\/script>\n<script nonce="N0" src/.exec(html) ?? [];
+          /<script type="application\/json" id="ds-words">([^<]*)<\/script>\n<script type="module" nonce="N0" src/.exec(html) ?? [];
       expect([...readWords(json)]).toEqual(Object.entries(words));
       expect(html.match(/<script/g)).toHaveLength(2);
     }),

@@ -94,6 +94,36 @@ describe('episode', () => {
     expect(itself.t.outcome).toMatchObject({ kind: 'error', error: { kind: 'desktop.lost' } });
   });
 
+  it('a desktop that its programs keep busy until the time is up is the failure of the policy; a slow one is not', async () => {
+    const asked: unknown[] = [],
+      slow = (call: string, why: string | undefined) => (d: FakeDesktop) => {
+        d.hang = call;
+        Object.assign(d, {
+          blame: (how: unknown) => {
+            asked.push(how);
+            return Promise.resolve(why);
+          },
+        });
+      };
+    const limits = { timeoutMs: 4000, desktopTimeoutMs: 30_000 };
+    const busy = await play([[click]], { ...limits, desktop: slow('perform', 'kept it busy') });
+    expect(busy.t.outcome).toMatchObject({
+      kind: 'failure',
+      reward: 0,
+      report: { checks: [{ found: 'kept it busy' }] },
+    });
+    expect(busy.broken).toBe(true);
+    const machine = await play([[click]], { ...limits, desktop: slow('perform', undefined) });
+    expect(machine.t.outcome).toMatchObject({ kind: 'error', error: { kind: 'timeout' } });
+    // Before the policy acted nothing is its doing; the error says what it was all the same.
+    const before = await play([[click]], { ...limits, desktop: slow('observe', 'its programs kept it busy') });
+    expect(before.t.outcome).toMatchObject({
+      kind: 'error',
+      error: { kind: 'timeout', message: expect.stringContaining('its programs kept it busy') as string },
+    });
+    expect(asked).toEqual(['late', 'late', 'late']);
+  });
+
   it('acts until the policy says finished, then verifies with that action', async () => {
     const r = await play([[click], [click], [done]]);
     expect(r.t.outcome).toEqual({ kind: 'success', reward: 1, truncated: false });
@@ -180,6 +210,21 @@ describe('episode', () => {
       [['Hmm', 'not an action', 3]],
     ]);
     expect(r.abouts.map((a) => a?.rejectedLabels)).toEqual([undefined, [['Hmm']]]);
+  });
+
+  it('a task that ends by itself ends the episode before the policy is asked again', async () => {
+    let asked = 0;
+    const r = await play([[click], [click, click], [click], [done]], { tasks: { over: () => ++asked === 2 } });
+    expect(r.t.outcome).toMatchObject({ kind: 'success', truncated: false });
+    // The second of two actions of a step is not performed either.
+    expect([r.desktop.performed.length, r.t.steps.length, asked]).toEqual([2, 2, 2]);
+    expect(r.tasks.verified).toEqual([click]);
+  });
+
+  it('an instruction that is known only once the task is set up is what the policy is told and what is recorded', async () => {
+    const r = await play([[done]], { tasks: { instruction: 'Click on the "Yes" button.' } });
+    expect(r.t.instruction).toBe('Click on the "Yes" button.');
+    expect(r.policy.opened[0]).toMatchObject({ instruction: 'Click on the "Yes" button.' });
   });
 
   it("two answers in a row that are not actions are the policy's failure, with the answer kept for training", async () => {

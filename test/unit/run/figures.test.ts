@@ -77,7 +77,7 @@ describe('the blind control', () => {
     const policy: Policy = {
       open: () => ({
         decide: (frame) => {
-          seen.push(frame);
+          seen.push(frame as Frame);
           return Promise.resolve({ actions: [{ type: 'finished' }], version: 7, queueMs: 0, computeMs: 0 });
         },
         acted: (a) => {

@@ -202,6 +202,7 @@ describe('the registry of desktops', () => {
         listeners.add(l);
         return () => listeners.delete(l);
       },
+      statusOf: (d: DesktopId) => status.desktops.find((x) => x.id === d),
     } as unknown as DesktopPool;
     const provider = {
       name: 'local',

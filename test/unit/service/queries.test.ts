@@ -319,10 +319,26 @@ describe('dashboard', () => {
       ...[...families].sort().map((f) => [f, f === families[2] ? true : undefined]),
     ]);
     expect(curves[0]!.mean).toHaveLength(feasible.length);
+    // Two feasible families share the window: the newest four of each, and the mean of both.
+    expect(curves[0]!.balanced).toEqual({ families: 2, each: 4 });
     feasible.forEach((_, i) => {
-      const of = feasible.slice(Math.max(0, i - 7), i + 1),
+      const rates = families.slice(0, 2).flatMap((f) => {
+        const of = feasible
+          .slice(0, i + 1)
+          .filter((t) => t.family === f)
+          .slice(-4);
+        return of.length > 0 ? [of.filter((t) => t.reward === 1).length / of.length] : [];
+      });
+      expect(curves[0]!.mean[i]).toBeCloseTo(rates.reduce((a, b) => a + b, 0) / rates.length, 4);
+      expect(curves[0]!.low[i]).toBeLessThanOrEqual(curves[0]!.mean[i]!);
+      expect(curves[0]!.high[i]).toBeGreaterThanOrEqual(curves[0]!.mean[i]!);
+    });
+    const first = curves.find((c) => c.family === families[0])!,
+      own = ended.filter((t) => t.family === families[0]);
+    own.forEach((_, i) => {
+      const of = own.slice(Math.max(0, i - 7), i + 1),
         w = wilson(of.filter((t) => t.reward === 1).length, of.length);
-      [curves[0]!.mean[i]!, curves[0]!.low[i]!, curves[0]!.high[i]!].forEach((x, k) =>
+      [first.mean[i]!, first.low[i]!, first.high[i]!].forEach((x, k) =>
         expect(x).toBeCloseTo([w.rate, w.low, w.high][k]!, 4),
       );
     });

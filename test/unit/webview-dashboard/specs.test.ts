@@ -87,17 +87,17 @@ describe('success', () => {
   it('draws evaluations apart from training, and infeasible tasks apart from feasible ones', () => {
     const s = successSpec(m, 'time');
     expect(s.series.map((x) => [x.kind, x.hue])).toEqual([
-      ['line', 'blue'],
-      ['line', 'orange'],
       ['points', 'purple'],
       ['points', 'orange'],
+      ['line', 'blue'],
+      ['line', 'orange'],
     ]);
     expect(new Set(s.series.flatMap((x) => (x.kind === 'points' ? [x.shape] : []))).size).toBe(2);
-    expect(successSpec(modelOf(makeRun()), 'time').series.map((x) => x.kind)).toEqual(['line', 'points']);
+    expect(successSpec(modelOf(makeRun()), 'time').series.map((x) => x.kind)).toEqual(['points', 'line']);
   });
   it('places evaluations among the rollouts on the other axis', () => {
     const points = successSpec(m, 'rollouts').series.find((x) => x.kind === 'points')!,
-      line = successSpec(m, 'rollouts').series[0]!;
+      line = successSpec(m, 'rollouts').series.find((x) => x.kind === 'line')!;
     for (const x of points.x) {
       expect(x).toBeGreaterThanOrEqual(0);
       expect(x).toBeLessThanOrEqual(line.x.at(-1)!);

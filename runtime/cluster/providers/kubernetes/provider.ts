@@ -10,7 +10,7 @@ import {
 } from '../../../domain/index.js';
 import { AgentClient } from '../../agentClient.js';
 import { SandboxDesktop, type Channels } from '../../drivers/desktop.js';
-import { Relay } from '../../drivers/portable.js';
+import { Relay, screenOver } from '../../drivers/portable.js';
 import { agentSettler } from '../../drivers/portableSettle.js';
 import { X11Client } from '../../drivers/x11Client.js';
 import { readRecipe } from '../../imageBuild/recipe.js';
@@ -345,7 +345,7 @@ export const podsOf = (namespace: string): string => `/api/v1/namespaces/${names
 
 const channelsOver = (relay: Relay, agent: AgentClient, stalledMs: () => number): Channels => ({
   openX: async () => X11Client.over(await relay.connect('/tmp/.X11-unix/X0'), undefined, stalledMs),
-  openScreen: () => ({ read: () => relay.frame(), close: () => undefined }),
+  openScreen: () => screenOver(relay),
   openSettler: (x) => agentSettler(x, agent),
 });
 

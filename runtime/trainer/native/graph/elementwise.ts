@@ -87,6 +87,12 @@ export function sqrt(x: Tensor): Tensor {
   const y: Tensor = x.graph.node1('Sqrt', [x], x.shape, { vjp: (g) => [div(g, mul(y, 2))] });
   return y;
 }
+/** The sign of 0 is 0, so nothing flows there. */
+export function abs(x: Tensor): Tensor {
+  return x.graph.node1('Abs', [x], x.shape, {
+    vjp: (g) => [mul(g, x.graph.node1('Sign', [x], x.shape))],
+  });
+}
 export function relu(x: Tensor): Tensor {
   const y: Tensor = x.graph.node1('Relu', [x], x.shape, { vjp: (g) => [where(greater(y, 0), g, 0)] });
   return y;

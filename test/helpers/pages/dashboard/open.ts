@@ -13,6 +13,13 @@ export const answersOf =
         return { curves: r.curves, evals: r.detail.evals };
       case 'run/series':
         return { series: r.series.filter((s) => (params['names'] as string[]).includes(s.name)) };
+      case 'run/footprint':
+        return {
+          bytes: 812_345_678,
+          freeBytes: 58_300_000_000,
+          parameters: 274_516,
+          machine: { processor: 'AMD EPYC 7B13', cores: 2, memoryBytes: 8_340_000_000 },
+        };
       case 'run/curation':
         return r.curation;
       case 'task/list':

@@ -2,7 +2,7 @@
  * A run as the daemon tells it, made up from a seed with the proportions of a real quick start (13 families, 6
  * desktops, 2 replicas, one trainer; 20 minutes, about 6,000 rollouts, an update every 8 s), or of any other length.
  */
-import { mechanismNames } from '../../../../runtime/config/index.js';
+import { mechanismNames, parseRunFile } from '../../../../runtime/config/index.js';
 import { mechanisms } from '../../../../runtime/data/curation/registry.js';
 import type {
   Activity,
@@ -106,6 +106,7 @@ export function makeRun(o: MakeOptions = {}): MadeRun {
       ...(family ? { family } : {}),
       ...(infeasible ? { infeasible } : {}),
       window: 64,
+      ...(family ? {} : { balanced: { families: families.length, each: 5 } }),
       at: times,
       rollout: times.map((_, i) => Math.round((ended * (i + 1)) / points / (family ? families.length : 1))),
       mean,
@@ -346,6 +347,7 @@ export function makeRun(o: MakeOptions = {}): MadeRun {
       state,
       rollouts: ended + running,
       version,
+      seed: 1,
       lastEval: evals.at(-1),
       evals: evals.map((e) => e.successes / e.episodes),
       ...(live ? { status } : {}),
@@ -353,7 +355,7 @@ export function makeRun(o: MakeOptions = {}): MadeRun {
     ledger,
     evals,
     tasks,
-    config: {},
+    config: parseRunFile({ preset: 'quickstart' }),
     timeline: {
       phases: [
         { phase: 'reading', from: createdAt + 9000 },

@@ -4,16 +4,16 @@ remote ones, Docker Desktop, or a host process without the right to open the des
 
 Messages both ways: type (1 byte), channel (1 byte), length of payload (4 bytes, little-endian), payload.
   to us    OPEN ch path     connect channel `ch` to a unix socket       DATA ch bytes     CLOSE ch
-           FRAME 0 flags    send the screen; flag 1: whole, not only what changed; flag 2: deflate it
+           FRAME 0 flags    send the screen; flag 1: whole, not only what changed; flag 2: deflate it; flag 4: encode it
   from us  OPENED ch        DATA ch bytes        CLOSED ch reason       FRAME 0 (see Screen.frame)
-           ERROR 0 reason   the screen could not be read
+           ERROR 0 reason   the screen could not be read                ENCODED 0 (see Screen.encoded)
 
 The screen is the file that `Xvfb -fbdir` keeps (an XWD dump), so it is the same picture, pointer included, as on the fast path.
 """
 import errno, os, selectors, socket, struct, time, zlib
 
-OPEN, DATA, CLOSE, FRAME, ERROR = 1, 2, 3, 4, 5
-WHOLE, DEFLATE = 1, 2
+OPEN, DATA, CLOSE, FRAME, ERROR, ENCODED = 1, 2, 3, 4, 5, 6
+WHOLE, DEFLATE, ENCODE = 1, 2, 4
 BAND = 16  # rows compared and sent together
 FB = os.environ.get('DART_RUN', '/run/dart') + '/fb/Xvfb_screen0'
 sel = selectors.DefaultSelector()
@@ -73,16 +73,16 @@ def from_socket(channel, s):
 
 class Screen:
     def __init__(self):
-        self.fd, self.ino, self.last = -1, None, None
+        self.fd, self.ino, self.last, self.shown = -1, None, None, None
 
-    def frame(self, flags):
-        """width, height, number of bands (u32 each), then per band: first row, rows, bytes (u32 each) and its BGRX pixels.
-        With DEFLATE everything after the number of bands is one zlib stream."""
+    def read(self):
+        """width, height and the pixels, BGRX"""
         st = os.stat(FB)
         if st.st_ino != self.ino:  # a new X server
             if self.fd >= 0:
                 os.close(self.fd)
-            self.fd, self.ino, self.last = os.open(FB, os.O_RDONLY | os.O_NOFOLLOW), st.st_ino, None
+            self.fd, self.ino = os.open(FB, os.O_RDONLY | os.O_NOFOLLOW), st.st_ino
+            self.last = self.shown = None
         head = struct.unpack('>25I', os.pread(self.fd, 100, 0))
         offset, width, height, line = head[0] + head[19] * 12, head[4], head[5], head[12]
         if head[1] != 7 or line != width * 4:
@@ -90,23 +90,56 @@ class Screen:
         now = os.pread(self.fd, line * height, offset)
         if len(now) != line * height:
             raise ValueError('the framebuffer file is cut off')
+        return width, height, now
+
+    def frame(self, flags):
+        """width, height, number of bands (u32 each), then per band: first row, rows, bytes (u32 each) and its BGRX pixels.
+        With DEFLATE everything after the number of bands is one zlib stream."""
+        width, height, now = self.read()
         last = None if flags & WHOLE else self.last
         self.last = now
-        bands = []
-        if last is None:
-            bands.append((0, height, now))
-        elif last != now:
-            for y in range(0, height, BAND):
-                rows = min(BAND, height - y)
-                part = now[y * line:(y + rows) * line]
-                if part != last[y * line:(y + rows) * line]:
-                    bands.append((y, rows, part))
+        bands = [(0, height, now)] if last is None else list(changed(last, now, width, height))
         parts = []
         for y, rows, data in bands:
             parts += [struct.pack('<III', y, rows, len(data)), data]
         if flags & DEFLATE and parts:
             parts = [zlib.compress(b''.join(parts), 1)]
         send(FRAME, 0, struct.pack('<III', width, height, len(bands)), *parts)
+
+    def encoded(self, flags):
+        """width, height, rows of a band, bands that follow (u32 each), then per band: its number, Adler-32 and length (u32
+        each) and deflate blocks of its scanlines: PNG's filter byte (0, none) and RGB. Each band is compressed on its own,
+        so that the same picture is the same bytes whatever was sent before."""
+        width, height, now = self.read()
+        last = None if flags & WHOLE else self.shown
+        self.shown = now
+        parts, n = [], 0
+        for y, rows, data in changed(last, now, width, height):
+            lines = scanlines(data, width, rows)
+            z = zlib.compressobj(1, zlib.DEFLATED, -15)
+            packed = z.compress(lines) + z.flush(zlib.Z_FULL_FLUSH)
+            parts += [struct.pack('<III', y // BAND, zlib.adler32(lines), len(packed)), packed]
+            n += 1
+        send(ENCODED, 0, struct.pack('<IIII', width, height, BAND, n), *parts)
+
+
+def changed(last, now, width, height):
+    """Bands of `now` that `last` does not have; all of them where there is no `last`."""
+    line = width * 4
+    if last == now:
+        return
+    for y in range(0, height, BAND):
+        rows = min(BAND, height - y)
+        part = now[y * line:(y + rows) * line]
+        if last is None or part != last[y * line:(y + rows) * line]:
+            yield y, rows, part
+
+
+def scanlines(bgrx, width, rows):
+    rgb = bytearray(width * rows * 3)
+    rgb[0::3], rgb[1::3], rgb[2::3] = bgrx[2::4], bgrx[1::4], bgrx[0::4]
+    n = width * 3
+    return b''.join(b'\0' + rgb[y * n:(y + 1) * n] for y in range(rows))
 
 
 screen = Screen()
@@ -135,7 +168,8 @@ def from_host():
             close(channel)
         elif kind == FRAME:
             try:
-                screen.frame(payload[0] if payload else 0)
+                flags = payload[0] if payload else 0
+                (screen.encoded if flags & ENCODE else screen.frame)(flags)
             except (OSError, ValueError, struct.error) as x:
                 send(ERROR, 0, str(x).encode())
 

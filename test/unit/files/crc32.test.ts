@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { crc32 as native } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { crc32, crc32InJs } from '../../../runtime/data/store/crc32.js';
+import { crc32, crc32InJs } from '../../../runtime/files/crc32.js';
 
 describe('CRC-32', () => {
   it("without zlib's help has the published check value, and zlib's for any bytes in any pieces", () => {

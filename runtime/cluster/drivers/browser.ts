@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import { StudioError } from '../../domain/index.js';
+import type { BrowserAnswer, BrowserCommand, Desktop, ExecOptions } from '../types.js';
+
+/** Inside a desktop of its own network, so one number serves all (images/web). */
+const PORT = 7800,
+  PROGRAM = '/opt/dart-web/browser.py',
+  PROFILE = '/var/tmp/browser';
+/** Chromium takes 0.5 to 2 s to start, more on a crowded machine. */
+const START_MS = 30_000,
+  /** What `browser.py` gives a command that says nothing. */
+  COMMAND_MS = 5_000;
+
+/** Reads a line, sends it, and prints the line that comes back: 4 ms, where Python takes 20. */
+const ASK = `exec 3<>/dev/tcp/127.0.0.1/${PORT} || exit 7; IFS= read -r q; printf '%s\\n' "$q" >&3; IFS= read -r a <&3; printf '%s' "$a"`;
+
+/** BrowserGym's for MiniWoB++, CSS pixels: the page is drawn as large as the screen has room for. */
+const VIEWPORT = { width: 332, height: 214 };
+
+/** `tidy` closes other pages and programs and clears storage. */
+export type OwnCommand = BrowserCommand | { readonly tidy: true; readonly ms?: number };
+
+/** `whole`, of `tidy`: nothing had to be closed. */
+export type OwnAnswer =
+  | { readonly ok: readonly { readonly value?: unknown; readonly whole?: boolean | undefined }[] }
+  | Extract<BrowserAnswer, { error: string }>;
+const Answer = z.union([
+  z.object({ ok: z.array(z.object({ value: z.unknown().optional(), whole: z.boolean().optional() })) }),
+  z.object({ error: z.string(), at: z.number(), kind: z.enum(['page', 'hung', 'browser']) }),
+]);
+
+/** Rejects with `desktop.lost` or `cancelled` alone; what the browser has to say is the answer. */
+export async function browse(
+  desktop: Desktop,
+  commands: readonly OwnCommand[],
+  o: Pick<ExecOptions, 'signal'> = {},
+): Promise<OwnAnswer> {
+  const timeoutMs = commands.reduce((ms, c) => ms + (c.ms ?? COMMAND_MS), COMMAND_MS);
+  const r = await desktop.exec(['bash', '-c', ASK], {
+    ...o,
+    stdin: `${JSON.stringify(commands)}\n`,
+    timeoutMs,
+    verifier: true,
+  });
+  const none = (error: string): OwnAnswer => ({ error, at: 0, kind: r.timedOut ? 'hung' : 'browser' });
+  if (r.timedOut) return none('The browser did not answer in time.');
+  if (r.code !== 0) return none('There is no browser.');
+  try {
+    const answer = Answer.safeParse(JSON.parse(r.stdout.toString()));
+    if (answer.success) return answer.data;
+  } catch {
+    // An empty answer: it ended meanwhile.
+  }
+  return none('The browser ended.');
+}
+
+/** Starts the browser of the image and waits until it shows an empty page. */
+export async function startBrowser(desktop: Desktop, signal?: AbortSignal): Promise<void> {
+  const { width, height } = desktop.screen,
+    scale = Math.floor(100 * Math.min(width / VIEWPORT.width, height / VIEWPORT.height)) / 100;
+  const r = await desktop.exec(
+    ['/usr/bin/python3', '-S', '-E', PROGRAM, 'start', String(PORT), PROFILE, `--force-device-scale-factor=${scale}`],
+    { timeoutMs: START_MS, signal },
+  );
+  if (r.code !== 0)
+    throw new StudioError(
+      'desktop.start',
+      `The browser of the desktop did not start: ${r.timedOut ? `no sign of it after ${START_MS / 1000} s` : r.stderr.toString().slice(0, 500) || `exit code ${r.code}`}.`,
+      'Give the desktops more memory (desktops.memoryMb, at least 768) and processes (desktops.pids, at least 256), or build the image again: dart-studio desktop build --image web --force.',
+    );
+}

@@ -1,0 +1,168 @@
+/**
+ * Which screens of a run are kept (`store.keep`; runtime/data/README.md#retention). Only screens go: the journal, and with
+ * it every figure of the ledger, stays.
+ */
+import type { RolloutId } from '../../domain/index.js';
+import type { EventOf } from '../events.js';
+import { storedEvent } from './follow.js';
+import type { RunReader } from './runStore.js';
+
+export interface KeepRules {
+  readonly retiredHours?: number | undefined;
+  readonly failureHours?: number | undefined;
+  readonly successHours?: number | undefined;
+  readonly gigabytes?: number | undefined;
+}
+export interface RetentionOptions {
+  readonly rules: KeepRules;
+  /** The newest successes of a family that stay whatever the rules say: they may be imitated. */
+  readonly successes: number;
+  /** Trajectories of which nothing goes: people worked on them. */
+  readonly annotated: ReadonlySet<string>;
+  /** Only says what would go. */
+  readonly dry: boolean;
+  readonly now: number;
+  readonly signal?: AbortSignal;
+}
+/** What went, or would go; one record of the journal each. */
+export type Removed = EventOf<'frames.removed'>;
+
+export const keepsAll = ({ retiredHours, failureHours, successHours, gigabytes }: KeepRules): boolean =>
+  [retiredHours, failureHours, successHours, gigabytes].every((x) => x === undefined);
+
+type Class = 'retired' | 'failure' | 'success';
+interface Candidate {
+  readonly id: RolloutId;
+  readonly class: Class;
+  readonly endedAt: number;
+}
+const CLASSES: readonly Class[] = ['retired', 'failure', 'success'];
+/** Trajectories looked at together: the hashes of their screens are held in memory, some kilobytes each. */
+const AT_ONCE = 2000;
+const HOUR_MS = 3_600_000,
+  GB = 1e9;
+
+/**
+ * Removes the screens that the rules no longer keep, those of retired rollouts first. `removed` is told of each part when
+ * it is gone, and journals it. Reads the journal once for every `AT_ONCE` trajectories.
+ */
+export async function retain(
+  run: RunReader,
+  o: RetentionOptions,
+  removed: (r: Removed) => Promise<unknown>,
+): Promise<readonly Removed[]> {
+  const out: Removed[] = [],
+    all = await candidates(run, o),
+    old = all.filter((c) => tooOld(c, o));
+  const remove = async (some: readonly Candidate[], why: Removed['why']): Promise<Removed> => {
+    const rollouts = some.map((c) => c.id),
+      r: Removed = { type: 'frames.removed', rollouts, why, ...(await removeScreens(run, new Set(rollouts), o)) };
+    if (o.signal?.aborted) return r;
+    if (!o.dry) await removed(r);
+    out.push(r);
+    return r;
+  };
+  for (let i = 0; i < old.length && !o.signal?.aborted; i += AT_ONCE) await remove(old.slice(i, i + AT_ONCE), 'age');
+  if (o.rules.gigabytes === undefined) return out;
+  let excess = (await run.frames.totalBytes()) - o.rules.gigabytes * GB;
+  if (o.dry) excess -= out.reduce((n, r) => n + r.bytes, 0);
+  const rest = all.filter((c) => !tooOld(c, o));
+  while (excess > 0 && rest.length > 0 && !o.signal?.aborted)
+    excess -= (await remove(await enough(run, rest, excess), 'size')).bytes;
+  return out;
+}
+
+const tooOld = (c: Candidate, { rules, now }: RetentionOptions): boolean => {
+  const hours = { retired: rules.retiredHours, failure: rules.failureHours, success: rules.successHours }[c.class];
+  return hours !== undefined && now - c.endedAt > hours * HOUR_MS;
+};
+
+/**
+ * Trajectories that have nothing before them: in the order in which they go. Not those of people, imports,
+ * demonstrations, what is in the pool, and what may be imitated.
+ */
+async function candidates(run: RunReader, o: RetentionOptions): Promise<Candidate[]> {
+  const gone = await removedBefore(run),
+    rows = await run.index.query(
+      `SELECT id, ended_at AS at, class FROM (
+         SELECT id, ended_at, origin, human, provenance,
+           CASE WHEN state = 'retired' OR outcome = 'error' THEN 'retired' WHEN outcome = 'success' THEN 'success' ELSE 'failure' END AS class,
+           CASE WHEN outcome = 'success' THEN ROW_NUMBER() OVER (PARTITION BY family, outcome ORDER BY ended_at DESC) ELSE NULL END AS newest
+         FROM rollouts WHERE ended_at IS NOT NULL AND state IN ('retired', 'trained', 'kept'))
+       WHERE provenance IN ('rollout', 'probe') AND human = 0 AND origin IS NULL
+         AND (newest IS NULL OR newest > ?) AND id NOT IN (SELECT rollout FROM pool)
+       ORDER BY ended_at, id`,
+      [o.successes],
+    );
+  return rows
+    .map((r): Candidate => ({ id: r['id'] as RolloutId, class: r['class'] as Class, endedAt: Number(r['at']) }))
+    .filter((c) => !gone.has(c.id) && !o.annotated.has(c.id))
+    .sort((a, b) => CLASSES.indexOf(a.class) - CLASSES.indexOf(b.class));
+}
+
+async function removedBefore(run: RunReader): Promise<Set<string>> {
+  const rows = await run.index.query("SELECT position FROM events WHERE type = 'frames.removed'", []),
+    out = new Set<string>();
+  for (const r of rows) {
+    const e = await run.at(Number(r['position']));
+    if (e?.type === 'frames.removed') for (const id of e.rollouts) out.add(id);
+  }
+  return out;
+}
+
+/** Takes the first of `rest` whose screens are so many bytes, or all. */
+async function enough(run: RunReader, rest: Candidate[], bytes: number): Promise<readonly Candidate[]> {
+  const seen = new Set<string>();
+  let n = 0,
+    sum = 0;
+  while (n < rest.length && n < AT_ONCE && sum < bytes)
+    for (const hash of await screensOf(run, rest[n++]!.id)) {
+      if (seen.has(hash)) continue;
+      seen.add(hash);
+      sum += (await run.frames.bytesOf(hash)) ?? 0;
+    }
+  return rest.splice(0, n);
+}
+
+async function screensOf(run: RunReader, id: RolloutId): Promise<readonly string[]> {
+  const rows = await run.index.query(
+      'SELECT position FROM steps WHERE rollout = ? UNION ALL SELECT head_position FROM rollouts WHERE id = ? AND head_position IS NOT NULL',
+      [id, id],
+    ),
+    out: string[] = [];
+  for (const r of rows) {
+    const e = await run.at(Number(r['position'])).catch(() => undefined); // a record that is damaged names none
+    if (e?.type === 'rollout.step') out.push(e.step.frame.hash);
+    else if (e?.type === 'trajectory.recorded' && e.head.last) out.push(e.head.last.hash);
+  }
+  return out;
+}
+
+/** Screens of these trajectories that no other one shows. */
+async function removeScreens(
+  run: RunReader,
+  rollouts: ReadonlySet<string>,
+  o: RetentionOptions,
+): Promise<{ readonly frames: number; readonly bytes: number }> {
+  const { frames } = run;
+  for (const id of rollouts) frames.mark(await screensOf(run, id as RolloutId), o.now);
+  for await (const batch of run.records()) {
+    if (o.signal?.aborted) {
+      frames.unmarkAll();
+      return { frames: 0, bytes: 0 };
+    }
+    for (const entry of batch) {
+      const type = entry.type();
+      if (type !== 'rollout.step' && type !== 'trajectory.recorded') continue;
+      const e = storedEvent(entry);
+      if (e.type === 'rollout.step' && !rollouts.has(e.rollout)) frames.unmark(e.step.frame.hash);
+      if (e.type === 'trajectory.recorded' && !rollouts.has(e.head.id) && e.head.last) frames.unmark(e.head.last.hash);
+    }
+  }
+  return frames.removeMarked(o);
+}
+
+/** For people: `removed 412 screens (61 MB) of 20 trajectories, by age`. */
+export const removedText = (r: Pick<Removed, 'rollouts' | 'frames' | 'bytes' | 'why'>, dry = false): string =>
+  `${dry ? 'would remove' : 'removed'} ${r.frames} screens (${bytesText(r.bytes)}) of ${r.rollouts.length} trajectories, by ${r.why}`;
+export const bytesText = (n: number): string => (n >= GB ? `${(n / GB).toFixed(1)} GB` : `${Math.ceil(n / 1e6)} MB`);

@@ -1,0 +1,132 @@
+/**
+ * Requests with pictures, of a megabyte each and a thousand at once: their bytes are made while the socket takes them, so
+ * that none is held in memory while the model answers. Redirects are not followed.
+ */
+import { Agent as PlainAgent, request as plainRequest, type ClientRequest, type IncomingMessage } from 'node:http';
+import { Agent as SecureAgent, request as secureRequest } from 'node:https';
+import { jsonPieces, type Picture } from './picture.js';
+
+export interface PostOptions {
+  readonly url: string;
+  readonly body: unknown;
+  readonly apiKey?: string | undefined;
+  /** Until the whole answer is there. */
+  readonly timeoutMs: number;
+  /** Bytes of the longest answer; a longer one rejects with `tooLong()`. */
+  readonly most: number;
+  readonly tooLong: () => Error;
+  readonly signal: AbortSignal;
+}
+export interface Posted {
+  readonly status: number;
+  readonly text: string;
+  /** What the server says of when to come again. */
+  readonly retryAfterMs: number | undefined;
+}
+
+/** Servers close idle connections after 5 s and more: ours are closed before. */
+const IDLE_MS = 4000;
+const options = { keepAlive: true, timeout: IDLE_MS, maxFreeSockets: 1024 };
+const plain = new PlainAgent(options),
+  secure = new SecureAgent(options);
+
+/** Rejects with the error of the connection, with `tooLong()`, or when the signal fires. */
+export async function postJson(o: PostOptions): Promise<Posted> {
+  const pieces = jsonPieces(o.body);
+  try {
+    return await once(o, pieces);
+  } catch (e) {
+    // A server may close a connection at the moment in which it is used again: that says nothing about the server.
+    if (e instanceof Stale && !o.signal.aborted) return once(o, pieces);
+    throw e;
+  }
+}
+
+class Stale extends Error {}
+
+function once(o: PostOptions, pieces: readonly (string | Picture)[]): Promise<Posted> {
+  return new Promise((resolve, reject) => {
+    const url = new URL(o.url),
+      https = url.protocol === 'https:',
+      length = pieces.reduce((n, p) => n + (typeof p === 'string' ? Buffer.byteLength(p) : p.bytes), 0);
+    const req = (https ? secureRequest : plainRequest)(url, {
+      method: 'POST',
+      agent: https ? secure : plain,
+      headers: {
+        'content-type': 'application/json',
+        'content-length': length,
+        ...(o.apiKey === undefined ? {} : { authorization: `Bearer ${o.apiKey}` }),
+      },
+    });
+    const timer = setTimeout(() => fail(new Error(`no answer within ${o.timeoutMs / 1000} s`)), o.timeoutMs),
+      abort = (): void => fail(new Error('cancelled'));
+    const done = (): void => {
+      clearTimeout(timer);
+      o.signal.removeEventListener('abort', abort);
+    };
+    const fail = (e: Error): void => {
+      done();
+      reject(e);
+      req.destroy();
+    };
+    o.signal.addEventListener('abort', abort, { once: true });
+    if (o.signal.aborted) return abort();
+    req.on('error', (e: NodeJS.ErrnoException) =>
+      fail(req.reusedSocket && e.code === 'ECONNRESET' ? new Stale(e.message) : plainer(e)),
+    );
+    req.on('response', (res) =>
+      collect(res, o, fail, (text) => {
+        done();
+        resolve({ status: res.statusCode ?? 0, text, retryAfterMs: secondsOf(res.headers['retry-after']) });
+        // An answer that came before the end of the request leaves a connection that nobody can use.
+        if (!req.writableFinished) req.destroy();
+      }),
+    );
+    send(req, pieces);
+  });
+}
+
+/** Writes piece after piece, each as soon as the socket has taken the one before. */
+function send(req: ClientRequest, pieces: readonly (string | Picture)[]): void {
+  let next = 0;
+  const go = (): void => {
+    while (next < pieces.length) {
+      const p = pieces[next++]!,
+        more = typeof p === 'string' ? req.write(p) : req.write(p.base64(), 'latin1');
+      if (!more) {
+        req.once('drain', go);
+        return;
+      }
+    }
+    req.end();
+  };
+  go();
+}
+
+function collect(
+  res: IncomingMessage,
+  { most, tooLong }: PostOptions,
+  fail: (e: Error) => void,
+  done: (text: string) => void,
+): void {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  res.on('data', (d: Buffer) => {
+    bytes += d.length;
+    if (bytes > most) fail(tooLong());
+    else parts.push(d);
+  });
+  res.on('error', fail);
+  res.on('end', () => {
+    if (res.complete) done(Buffer.concat(parts).toString('utf8'));
+    else fail(new Error('the answer was cut off'));
+  });
+}
+
+/** Where a name has several addresses and none answers, the error of the first: the joint one says nothing. */
+const plainer = (e: Error): Error => (e instanceof AggregateError ? ((e.errors as Error[])[0] ?? e) : e);
+
+function secondsOf(header: string | undefined): number | undefined {
+  const s = Number(header ?? NaN);
+  return Number.isFinite(s) ? s * 1000 : undefined;
+}

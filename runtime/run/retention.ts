@@ -1,0 +1,68 @@
+import type { RunConfig } from '../config/index.js';
+import { keepsAll, removedText, retain } from '../data/store/retention.js';
+import type { DataManager } from '../data/dataManager.js';
+import { toRunError } from '../domain/index.js';
+import type { RunLog } from './runLog.js';
+
+/** Between two looks at what may go. */
+const EVERY_MS = 10 * 60_000;
+
+/** Applies `store.keep` while a run goes on, and when its disk is full. */
+export class Retention {
+  readonly #config: RunConfig;
+  readonly #data: DataManager;
+  readonly #log: RunLog;
+  readonly #annotated: () => Promise<ReadonlySet<string>>;
+  readonly #stop = new AbortController();
+  #timer: NodeJS.Timeout | undefined;
+  #busy: Promise<void> | undefined;
+
+  constructor(
+    config: RunConfig,
+    data: DataManager,
+    log: RunLog,
+    annotated: () => Promise<ReadonlySet<string>> = () => Promise.resolve(new Set()),
+  ) {
+    this.#config = config;
+    this.#data = data;
+    this.#log = log;
+    this.#annotated = annotated;
+  }
+
+  start(): void {
+    if (keepsAll(this.#config.store.keep)) return;
+    this.#timer = setInterval(() => void this.look(), EVERY_MS).unref();
+    void this.look();
+  }
+  /** Removes what the rules no longer keep; one look at a time. */
+  look(): Promise<void> {
+    if (keepsAll(this.#config.store.keep) || this.#stop.signal.aborted) return Promise.resolve();
+    return (this.#busy ??= this.#look().finally(() => {
+      this.#busy = undefined;
+    }));
+  }
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#stop.abort();
+    await this.#busy;
+  }
+
+  async #look(): Promise<void> {
+    try {
+      const o = {
+        rules: this.#config.store.keep,
+        successes: this.#config.curation.pool.maxPerFamily,
+        annotated: await this.#annotated(),
+        dry: false,
+        now: Date.now(),
+        signal: this.#stop.signal,
+      };
+      await retain(this.#data.store, o, async (r) => {
+        await this.#data.note(r);
+        this.#log.note(`Retention ${removedText(r)}.`);
+      });
+    } catch (e) {
+      this.#log.note(`Screens could not be removed: ${toRunError(e).message}`);
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import type { DataManager } from '../data/dataManager.js';
+import type { Learner } from './backends/index.js';
+import {
+  progressOf,
+  soundCheckpoint,
+  STAND_IN,
+  startingPoint,
+  type Progress,
+  type RunCheckpoint,
+  type SoundCheckpoint,
+} from './resume.js';
+import type { RunLog } from './runLog.js';
+
+/** Which weights a run, new or resumed, starts from, and as which version. */
+export interface StartWeights {
+  /** None: untaught weights. */
+  readonly base: RunCheckpoint | undefined;
+  readonly version: number;
+  readonly own: SoundCheckpoint;
+}
+
+/** How far the run had got, and its newest checkpoint that is whole. */
+export async function earlierPart(
+  data: DataManager,
+): Promise<{ readonly progress: Progress; readonly own: SoundCheckpoint }> {
+  const own = await soundCheckpoint(data.store),
+    { damaged, checkpoint } = own,
+    standIn = damaged && { of: damaged.version, base: checkpoint?.version ?? 0 };
+  return { progress: await progressOf(data.store, data.elapsedMs, standIn), own };
+}
+
+/** The run's own newest checkpoint that is whole, else what `from` names. */
+export async function startWeights(own: SoundCheckpoint, from: string | undefined): Promise<StartWeights> {
+  const base = own.checkpoint ?? (from === undefined ? undefined : await startingPoint(from)),
+    // A version is never given twice: steps and claims know the damaged one by its number.
+    version = own.damaged ? own.damaged.version + 1 : (base?.version ?? 0);
+  return { base, version, own };
+}
+
+/** From here on the run folder depends neither on another one nor on what is damaged. */
+export async function saveStart(
+  { base, own: { checkpoint: own, damaged } }: StartWeights,
+  { data, learner, log }: { readonly data: DataManager; readonly learner: Learner | undefined; readonly log: RunLog },
+): Promise<void> {
+  if (!learner || !(damaged || (base && !own))) return;
+  const { version, dir } = await data.room.write(() => learner.checkpoint()),
+    learned = damaged && { source: STAND_IN, values: { of: damaged.version, base: own?.version ?? 0 } };
+  await data.note({ type: 'checkpoint', version, dir, ...(learned ? { learned } : {}) });
+  if (!damaged) {
+    log.note(`Starts from the policy in ${base!.dir}.`);
+    return;
+  }
+  const goesOn = own
+    ? `The run goes on with the weights of version ${own.version}, as version ${version}; what was learned between them is lost.`
+    : `None before it is whole: the run learns again from ${base ? 'the policy it started from' : 'the beginning'}, as version ${version}.`;
+  log.note(`${damaged.why} ${goesOn}`);
+}

@@ -1,0 +1,98 @@
+// npm run bench:miniwob -- --dir DIR [--quick] [--json FILE] [--minutes 60] [--episodes 50] [--seed 1] [--pages a,b]
+// [--provider docker] [--out DIR] [--work DIR]: trains one policy on all pages of a copy of MiniWoB++ that can be acted
+// on here, and measures it on each beside its blind self and chance. Goes on where it was stopped.
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { Interrupted, Lab, StatusLine, interruptSignal, machine, writeAtomic } from '../lib/experiments.js';
+import { finish } from '../lib/report.js';
+import { sessionArgs } from '../lib/session.js';
+import { ROWS, trainOn, type RowName } from './plan.js';
+import { miniwobBars, miniwobPage, pageResults, type Counts } from './report.js';
+
+const args = sessionArgs(),
+  { quick, json } = args,
+  dir = args.option('--dir');
+if (dir === undefined) {
+  console.error('--dir DIR: a checkout of Farama-Foundation/miniwob-plusplus, its unpacked wheel, or its folder html');
+  process.exit(2);
+}
+const [seed] = args.numbers('--seed', [1]),
+  minutes = Number(args.option('--minutes') ?? (quick ? 0.2 : 60)),
+  episodes = Number(args.option('--episodes') ?? (quick ? 1 : 50)),
+  provider = (args.option('--provider') ?? 'local') as 'docker' | 'local',
+  name = quick ? 'miniwob-quick' : 'miniwob',
+  work = resolve(args.option('--work') ?? join('.cache/bench', name)),
+  out = resolve(args.option('--out') ?? join('dist/bench', name)),
+  runtime = resolve('dist/runtime.js'),
+  log = new StatusLine(),
+  signal = interruptSignal();
+mkdirSync(work, { recursive: true });
+mkdirSync(out, { recursive: true });
+
+/** What the runtime's command line answers with `--json`. */
+function cli<T>(...given: string[]): T {
+  const r = spawnSync(process.execPath, [runtime, ...given, '--json'], { encoding: 'utf8', maxBuffer: 1 << 28 });
+  if (r.stdout.trim() === '') throw new Error(`${given.join(' ')}: ${r.stderr.trim().slice(-2000)}`);
+  return JSON.parse(r.stdout) as T;
+}
+
+/** Pages that begin in the browser here; a short look takes the first few that ask for one click. */
+function usable(): { readonly pages: string[]; readonly left: readonly { id: string; why: string }[] } {
+  const named = args.list('--pages') ?? (quick ? ['click-button', 'click-test-2', 'click-dialog'] : undefined);
+  if (named) return { pages: named.map((n) => (n.startsWith('miniwob/') ? n : `miniwob/${n}`)), left: [] };
+  log.note(`opening every page under ${dir!}`);
+  const { tasks } = cli<{ tasks: { id: string; status: string; error?: { message: string } }[] }>(
+    'tasks',
+    'check',
+    dir!,
+    '--provider',
+    provider,
+  );
+  return {
+    pages: tasks.filter((t) => t.status === 'runnable').map((t) => t.id),
+    left: tasks.filter((t) => t.status !== 'runnable').map((t) => ({ id: t.id, why: t.error?.message ?? '' })),
+  };
+}
+
+const lab = new Lab({ bench: 'miniwob', dir: work, runtime, provider, signal, log });
+try {
+  const { pages, left } = usable(),
+    experiment = trainOn({ dir: resolve(dir), pages, seed: seed!, minutes, quick }),
+    trained = await lab.run(experiment, `${pages.length} pages,`),
+    folder = lab.runFolder(experiment.name)!;
+  const counts = {} as Record<RowName, Counts>;
+  for (const { row, args: how } of ROWS) {
+    const file = join(work, `${row}-${trained.fingerprint}-${episodes}.json`);
+    if (!existsSync(file)) {
+      log.note(`${row}: ${episodes} episodes of each page`);
+      const point = cli<{ perFamily: Counts }>(
+        'evaluate',
+        folder,
+        '--episodes',
+        String(episodes * pages.length),
+        '--provider',
+        provider,
+        ...how,
+      );
+      writeAtomic(file, JSON.stringify(point.perFamily));
+    }
+    counts[row] = JSON.parse(readFileSync(file, 'utf8')) as Counts;
+    if (signal.aborted) throw new Interrupted();
+  }
+  const results = pageResults(counts),
+    bars = miniwobBars(results),
+    rows = [
+      ...results.map((p) => ({ section: 'page', ...p })),
+      ...left.map((l) => ({ section: 'left out', ...l })),
+      { section: 'training', minutes, seed, measure: trained.measure },
+    ];
+  const stamp = { bench: 'miniwob', commit: lab.commit, machine: machine(), seed, minutes, episodes };
+  writeAtomic(join(out, 'miniwob.json'), JSON.stringify({ ...stamp, rows, bars }, null, 1) + '\n');
+  writeAtomic(join(out, 'miniwob.md'), miniwobPage(results, { minutes, seed: seed!, quick }));
+  finish('miniwob', rows, bars, json);
+  console.log(out);
+} catch (e) {
+  if (!(e instanceof Interrupted)) throw e;
+  process.exitCode = 130;
+}

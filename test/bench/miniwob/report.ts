@@ -1,0 +1,90 @@
+import { wilson } from '../../../runtime/domain/wilson.js';
+import { bar, type Bar } from '../lib/report.js';
+import { markdown } from '../schedule/report.js';
+import type { RowName } from './plan.js';
+
+export interface Count {
+  readonly episodes: number;
+  readonly successes: number;
+}
+/** Episodes of one row by page. */
+export type Counts = Readonly<Record<string, Count>>;
+export interface PageResult {
+  readonly page: string;
+  readonly trained: Count;
+  readonly blind: Count;
+  readonly random: Count;
+  /** At least `SHARE`, and more than random and blind: their rates lie below the interval of this one. */
+  readonly at80: boolean;
+}
+/** A page counts as solved from here on. */
+export const SHARE = 0.8;
+
+const NONE: Count = { episodes: 0, successes: 0 };
+const rate = (c: Count): number => (c.episodes === 0 ? 0 : c.successes / c.episodes);
+
+export function pageResults(rows: Readonly<Record<RowName, Counts>>): PageResult[] {
+  const pages = [...new Set(Object.values(rows).flatMap((r) => Object.keys(r)))].sort();
+  return pages.map((page) => {
+    const of = (row: RowName): Count => rows[row][page] ?? NONE,
+      [trained, blind, random] = [of('trained'), of('blind'), of('random')],
+      { low } = wilson(trained.successes, trained.episodes);
+    return {
+      page,
+      trained,
+      blind,
+      random,
+      at80: rate(trained) >= SHARE && low > Math.max(rate(blind), rate(random)),
+    };
+  });
+}
+
+export function miniwobBars(pages: readonly PageResult[]): Bar[] {
+  const mean = (of: (p: PageResult) => Count): number =>
+    pages.reduce((sum, p) => sum + rate(of(p)), 0) / Math.max(1, pages.length);
+  return [
+    bar('tasks_at_80', pages.filter((p) => p.at80).length, `of ${pages.length} pages`, '>= 8'),
+    // No goal was set for the mean: what it must beat is a policy that does not look.
+    bar(
+      'mean_success',
+      mean((p) => p.trained),
+      `mean over ${pages.length} pages; blind ${mean((p) => p.blind).toFixed(3)}, random ${mean((p) => p.random).toFixed(3)}`,
+      `>= ${Math.max(
+        mean((p) => p.blind),
+        mean((p) => p.random),
+      ).toFixed(3)}`,
+    ),
+  ];
+}
+
+const cell = (c: Count): string => {
+  const { low, high } = wilson(c.successes, c.episodes);
+  return c.episodes === 0
+    ? '–'
+    : `${(100 * rate(c)).toFixed(0)} [${(100 * low).toFixed(0)}, ${(100 * high).toFixed(0)}]`;
+};
+
+export function miniwobPage(
+  pages: readonly PageResult[],
+  how: { readonly minutes: number; readonly seed: number; readonly quick: boolean },
+): string {
+  const sorted = [...pages].sort((a, b) => rate(b.trained) - rate(a.trained) || (a.page < b.page ? -1 : 1));
+  return [
+    '# MiniWoB++',
+    '',
+    `One embedded policy, trained for ${how.minutes} minutes on all pages at once (seed ${how.seed}), without demonstrations of them, then measured on other seeds of each, the most probable choice always${how.quick ? ' (a short look, no figures to quote)' : ''}. Success: the page's raw reward is above 0. Blind: the same policy, its screen blanked. Random: every possible choice as probable as any other. Intervals: Wilson, 95 %.`,
+    '',
+    markdown(
+      ['page', 'trained %', 'blind %', 'random %', 'episodes', `at ${100 * SHARE} %`],
+      sorted.map((p) => [
+        p.page.replace('miniwob/', ''),
+        cell(p.trained),
+        cell(p.blind),
+        cell(p.random),
+        String(p.trained.episodes),
+        p.at80 ? 'yes' : '',
+      ]),
+    ),
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,186 @@
+import { existsSync } from 'node:fs';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { gc } from '../../../runtime/cli/gc.js';
+import { DataManager } from '../../../runtime/data/dataManager.js';
+import { retain, type KeepRules, type Removed } from '../../../runtime/data/store/retention.js';
+import { RunReader, type RunStore } from '../../../runtime/data/store/runStore.js';
+import { id, type FrameRef, type Outcome, type RolloutId, type Trajectory } from '../../../runtime/domain/index.js';
+import { annotatedRollouts } from '../../../runtime/queries/annotated.js';
+import { parseRunFile } from '../../../runtime/config/index.js';
+import {
+  dataConfig,
+  failure,
+  familyIds,
+  makeTrajectory,
+  managerOptions,
+  success,
+  taskOf,
+  withDir,
+} from '../../helpers/data/manager.js';
+
+const HOUR = 3_600_000;
+let shade = 1;
+/** A screen that was never shown before. */
+const screen = (n = shade++): Parameters<DataManager['frames']['put']>[0] => ({
+  width: 8,
+  height: 4,
+  data: Buffer.alloc(8 * 4 * 4, n),
+  capturedAt: 0,
+});
+
+async function made(dir: string): Promise<{
+  readonly store: RunStore;
+  readonly counts: unknown;
+  add(o: { outcome: Outcome; endedAt: number; frames?: FrameRef[]; provenance?: Trajectory['provenance'] }): Promise<{
+    readonly id: RolloutId;
+    readonly frames: readonly FrameRef[];
+  }>;
+  close(): Promise<void>;
+}> {
+  const options = managerOptions(dir, dataConfig({ pool: { enabled: false } }));
+  const config = parseRunFile({ store: { keep: { retiredHours: 1 } } });
+  const data = await DataManager.open({
+    ...options,
+    store: { ...options.store, create: { ...options.store.create!, config } },
+  });
+  let n = 0;
+  return {
+    store: data.store,
+    get counts() {
+      return data.stats().ledger;
+    },
+    async add({ outcome, endedAt, frames, provenance = { kind: 'probe' } }) {
+      const own = frames ?? [await data.frames.put(screen()), await data.frames.put(screen())],
+        name = id<RolloutId>(`t-${n++}`),
+        family = familyIds[0]!,
+        t = makeTrajectory({ rollout: name, family, task: taskOf(family, 1), cap: 9 }, outcome, {
+          steps: own.length,
+          endedAt,
+          provenance,
+        });
+      await data.record({ ...t, steps: t.steps.map((s, i) => ({ ...s, frame: own[i]! })) }, 'never');
+      return { id: name, frames: own };
+    },
+    close: () => data.close(),
+  };
+}
+const all = { successes: 1, annotated: new Set<string>(), dry: false };
+async function keep(
+  run: RunStore,
+  rules: KeepRules,
+  o: Partial<Parameters<typeof retain>[1]> = {},
+): Promise<readonly Removed[]> {
+  return retain(run, { ...all, rules, now: Date.now() + 24 * HOUR, ...o }, (r) => run.append(r));
+}
+const there = (run: RunReader, frames: readonly FrameRef[]): boolean[] =>
+  frames.map((f) => existsSync(run.frames.path(f)));
+
+afterEach(() => vi.restoreAllMocks());
+
+describe('which screens of a run are kept', () => {
+  it('those of old failures go, but none that another trajectory shows; records and figures stay', () =>
+    withDir(async (dir) => {
+      const run = await made(dir),
+        now = Date.now();
+      const old = await run.add({ outcome: failure, endedAt: now }),
+        won = await run.add({ outcome: success, endedAt: now }),
+        young = await run.add({
+          outcome: failure,
+          endedAt: now + 23.5 * HOUR,
+          frames: [old.frames[0]!, won.frames[1]!],
+        }),
+        shown = await run.add({ outcome: success, endedAt: now, provenance: { kind: 'oracle' } });
+      const dry = await keep(run.store, { failureHours: 1 }, { dry: true });
+      expect(dry).toMatchObject([{ rollouts: [old.id], frames: 1, why: 'age' }]);
+      expect(there(run.store, old.frames)).toEqual([true, true]);
+
+      const before = run.counts,
+        [removed, ...more] = await keep(run.store, { failureHours: 1 });
+      expect(removed).toMatchObject({ rollouts: [old.id], frames: 1 });
+      expect(removed!.bytes).toBeGreaterThan(0);
+      expect(more).toEqual([]);
+      expect(there(run.store, old.frames)).toEqual([true, false]);
+      for (const t of [won, young, shown]) expect(there(run.store, t.frames)).toEqual([true, true]);
+      expect(run.counts).toEqual(before);
+      expect((await run.store.readTrajectory(old.id))?.steps.length).toBe(2);
+      // What went does not go again, and it is in the journal.
+      expect(await keep(run.store, { failureHours: 1 })).toMatchObject([]);
+      expect(await run.store.latest('frames.removed')).toMatchObject({ rollouts: [old.id], frames: 1 });
+      await run.close();
+    }));
+
+  it('the newest successes of a family, demonstrations and what people worked on stay', () =>
+    withDir(async (dir) => {
+      const run = await made(dir),
+        now = Date.now();
+      const first = await run.add({ outcome: success, endedAt: now }),
+        second = await run.add({ outcome: success, endedAt: now + 1 }),
+        third = await run.add({ outcome: success, endedAt: now + 2 }),
+        demo = await run.add({ outcome: success, endedAt: now, provenance: { kind: 'oracle' } });
+      const removed = await keep(run.store, { successHours: 1 }, { annotated: new Set([first.id as string]) });
+      expect(removed.flatMap((r) => r.rollouts)).toEqual([second.id]);
+      for (const t of [first, third, demo]) expect(there(run.store, t.frames)).toEqual([true, true]);
+      await run.close();
+    }));
+
+  it('beyond a size the oldest go first: retired, then failures, then successes', () =>
+    withDir(async (dir) => {
+      const run = await made(dir),
+        now = Date.now();
+      const won = await run.add({ outcome: success, endedAt: now }),
+        newest = await run.add({ outcome: success, endedAt: now + 9 }),
+        lost = await run.add({ outcome: failure, endedAt: now + 1 }),
+        later = await run.add({ outcome: failure, endedAt: now + 2 }),
+        total = await run.store.frames.totalBytes(),
+        one = (await run.store.frames.bytesOf(lost.frames[0]!.hash))!;
+      await keep(run.store, { gigabytes: (total - one) / 1e9 });
+      expect(there(run.store, lost.frames)).toEqual([false, false]);
+      expect(there(run.store, later.frames)).toEqual([true, true]);
+      await keep(run.store, { gigabytes: 1e-9 });
+      expect(there(run.store, [...later.frames, ...won.frames])).toEqual([false, false, false, false]);
+      expect(there(run.store, newest.frames)).toEqual([true, true]);
+      await run.close();
+    }));
+
+  it('a screen that comes again meanwhile, or came just now, stays', () =>
+    withDir(async (dir) => {
+      const run = await made(dir),
+        again = screen(),
+        ref = await run.store.frames.put(again),
+        other = await run.store.frames.put(screen()),
+        old = await run.add({ outcome: failure, endedAt: Date.now(), frames: [ref, other] });
+      expect(await keep(run.store, { failureHours: 1 }, { now: Date.now() + 1.001 * HOUR, dry: true })).toMatchObject([
+        { frames: 2 },
+      ]);
+      const records = run.store.records.bind(run.store);
+      vi.spyOn(run.store, 'records').mockImplementation(async function* () {
+        await run.store.frames.put(again); // a running episode shows it, its step is not recorded yet
+        yield* records();
+      });
+      await keep(run.store, { failureHours: 1 });
+      expect(there(run.store, old.frames)).toEqual([true, false]);
+      await run.close();
+    }));
+
+  it('is done by `runs gc` with the rules of the run, and only told with --dry-run', () =>
+    withDir(async (dir) => {
+      const said: string[] = [];
+      vi.spyOn(process.stdout, 'write').mockImplementation((s) => said.push(String(s)) > 0);
+      const run = await made(`${dir}/one`),
+        old = await run.add({ outcome: failure, endedAt: Date.now() - 2 * HOUR });
+      await run.close();
+      const told = async (o: object): Promise<unknown> => {
+        said.length = 0;
+        expect(await gc(dir, undefined, { json: true, ...o } as never)).toBe(0);
+        return JSON.parse(said.join(''));
+      };
+      expect(await told({ dryRun: true })).toMatchObject([{ frames: 0, rollouts: 0 }]); // its rule is of retired ones
+      expect(await told({ dryRun: true, failureHours: '1' })).toMatchObject([{ frames: 2, rollouts: 1 }]);
+      expect(await told({ failureHours: '1' })).toMatchObject([{ frames: 2, rollouts: 1 }]);
+      const reader = await RunReader.open(`${dir}/one`, { index: 'local' });
+      expect(there(reader, old.frames)).toEqual([false, false]);
+      expect((await reader.latest('log'))?.message).toContain('removed 2 screens');
+      expect([...(await annotatedRollouts(`${dir}/one`))]).toEqual([]);
+      await reader.close();
+    }));
+});

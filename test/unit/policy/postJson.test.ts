@@ -1,0 +1,76 @@
+import { createServer, type Server } from 'node:http';
+import { randomBytes } from 'node:crypto';
+import { afterEach, describe, expect, it } from 'vitest';
+import { Picture, jsonPieces } from '../../../runtime/policy/remote/picture.js';
+import { postJson } from '../../../runtime/policy/remote/postJson.js';
+
+const servers: Server[] = [];
+afterEach(() => {
+  for (const s of servers.splice(0)) {
+    s.closeAllConnections();
+    s.close();
+  }
+});
+async function serve(answer: Parameters<typeof createServer>[1]): Promise<string> {
+  const s = createServer(answer as never);
+  servers.push(s);
+  await new Promise<void>((r) => s.listen(0, '127.0.0.1', r));
+  return `http://127.0.0.1:${(s.address() as { port: number }).port}/v1`;
+}
+const post = (url: string, body: unknown, signal = new AbortController().signal): ReturnType<typeof postJson> =>
+  postJson({ url, body, timeoutMs: 5000, most: 1 << 16, tooLong: () => new Error('too long'), signal });
+
+describe('requests with pictures', () => {
+  it('hold pictures as they are stored until they are sent, and arrive as the same JSON', async () => {
+    const pictures = Array.from({ length: 5 }, (_, i) => new Picture(randomBytes(40_000 + i))),
+      body = { model: 'm', text: 'a " \u0000 ü', messages: pictures.map((url) => ({ image_url: { url } })) },
+      pieces = jsonPieces(body);
+    expect(pieces.filter((p) => p instanceof Picture)).toEqual(pictures);
+    expect(pieces.filter((p) => typeof p === 'string').join('').length).toBeLessThan(1000);
+    let got = '',
+      length = '';
+    const url = await serve((req, res) => {
+      length = req.headers['content-length']!;
+      req.on('data', (d: Buffer) => (got += d.toString('latin1')));
+      req.on('end', () => res.end('{}'));
+    });
+    expect(await post(url, body)).toMatchObject({ status: 200, text: '{}' });
+    const whole = Buffer.from(JSON.stringify(body));
+    expect(got).toBe(whole.toString('latin1'));
+    expect(Number(length)).toBe(whole.length);
+    expect(JSON.parse(whole.toString())).toMatchObject({ text: body.text });
+  });
+
+  it('are sent again when the server closed the connection that was used again', async () => {
+    let asked = 0;
+    const url = await serve((req, res) => {
+      req.resume();
+      asked++;
+      if (asked === 2) req.socket.resetAndDestroy();
+      else req.on('end', () => res.end('{}'));
+    });
+    await post(url, {});
+    expect((await post(url, {})).status).toBe(200);
+    expect(asked).toBe(3);
+  });
+
+  it('follow no redirect, end with the signal, and take no answer without end', async () => {
+    const away = await serve((req, res) => {
+      req.resume();
+      res.writeHead(302, { location: 'http://127.0.0.1:9/' }).end();
+    });
+    expect((await post(away, {})).status).toBe(302);
+    const silent = await serve((req) => req.resume()),
+      stop = new AbortController(),
+      waiting = post(silent, {}, stop.signal);
+    stop.abort();
+    await expect(waiting).rejects.toThrow('cancelled');
+    const endless = await serve((req, res) => {
+      req.resume();
+      const more = (): void =>
+        void (res.write(Buffer.alloc(1 << 15, 32)) ? setImmediate(more) : res.once('drain', more));
+      more();
+    });
+    await expect(post(endless, {})).rejects.toThrow('too long');
+  });
+});

@@ -1,0 +1,125 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { RunReader } from '../../../runtime/data/store/runStore.js';
+import { wilson } from '../../../runtime/domain/stats.js';
+import { compareConfigs, comparedParts, flatConfig, progressOf } from '../../../runtime/queries/compare.js';
+import { balancedCurve } from '../../../runtime/queries/curves.js';
+import { factsOf } from '../../../runtime/service/facts.js';
+import { families, writeSyntheticRun, type SyntheticRun } from '../../helpers/data/syntheticRun.js';
+
+describe('a run to compare', () => {
+  let dir: string, run: RunReader, truth: SyntheticRun;
+  beforeAll(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'dart-compare-'));
+    truth = await writeSyntheticRun(join(dir, 'run'), { groups: 30, size: 4, steps: 5 });
+    run = await RunReader.open(join(dir, 'run'), { index: 'local' });
+  });
+  afterAll(async () => {
+    await run.close();
+    await rm(dir, { recursive: true, force: true });
+  });
+
+  it('has its curves, what they are placed by, and every metric, with no more points than asked for', async () => {
+    const c = await comparedParts(run, await factsOf(run), { window: 16, maxPoints: 10 }),
+      ended = truth.told.filter((t) => t.reward !== undefined).length;
+    expect(c.progress.rollouts.at(-1)).toBe(ended);
+    expect(c.progress.updates.at(-1)).toBe(truth.updates);
+    expect(c.progress.actions.at(-1)).toBeGreaterThan(0);
+    for (const column of [c.progress.at, c.progress.workedMs, c.progress.updates, c.progress.rollouts])
+      for (let i = 1; i < column.length; i++) expect(column[i]).toBeGreaterThanOrEqual(column[i - 1]!);
+    expect(c.success.at.length).toBeLessThanOrEqual(10);
+    expect(c.series.find((s) => s.name === 'update.loss')!.at.length).toBe(Math.min(10, truth.updates));
+    expect(c.series.every((s) => s.at.length <= 10)).toBe(true);
+    expect(c.tasks.map((t) => t.family)).toEqual([...families].sort());
+    expect(c.evals.length).toBeGreaterThan(0);
+    // Nothing that JSON would change on the way: absent stays absent.
+    expect(JSON.parse(JSON.stringify(c.series))).toEqual(c.series);
+  });
+});
+
+describe('success in which every task weighs the same', () => {
+  it('does not fall because the planner asks the hard task more often', () => {
+    // `easy` always succeeds, `hard` half the time; later the hard one is asked nine times as often.
+    const family: string[] = [],
+      success: boolean[] = [];
+    for (let i = 0; i < 400; i++) {
+      const hard = i < 200 ? i % 2 === 0 : i % 10 !== 0;
+      family.push(hard ? 'hard' : 'easy');
+      success.push(!hard || Math.floor(i / 2) % 2 === 0);
+    }
+    const o = { at: family.map((_, i) => i), family, success },
+      c = balancedCurve(o, { window: 64, maxPoints: 2000, infeasible: () => false }),
+      sampled = success.slice(-64).filter(Boolean).length / 64;
+    expect(c.balanced).toEqual({ families: 2, each: 32 });
+    expect(c.mean[199]).toBeCloseTo(0.75, 1);
+    expect(c.mean[399]).toBeCloseTo(0.75, 1);
+    expect(sampled).toBeLessThan(0.6);
+    for (let i = 0; i < 400; i++) {
+      expect(c.low[i]).toBeLessThanOrEqual(c.mean[i]!);
+      expect(c.high[i]).toBeGreaterThanOrEqual(c.mean[i]!);
+    }
+  });
+  it('of one task is its rolling mean, and of none is empty', () => {
+    const success = Array.from({ length: 50 }, (_, i) => i % 3 === 0),
+      o = { at: success.map((_, i) => i), family: success.map(() => 'a'), success },
+      c = balancedCurve(o, { window: 8, maxPoints: 2000, infeasible: () => false });
+    success.forEach((_, i) => {
+      const of = success.slice(Math.max(0, i - 7), i + 1);
+      expect(c.mean[i]).toBeCloseTo(wilson(of.filter(Boolean).length, of.length).rate, 4);
+    });
+    expect(
+      balancedCurve({ at: [], family: [], success: [] }, { window: 8, maxPoints: 9, infeasible: () => false }).mean,
+    ).toEqual([]);
+  });
+});
+
+describe('how far a run was', () => {
+  it('leaves out the time in which nobody worked on it, and counts at each moment', () => {
+    const p = progressOf({
+      from: 1000,
+      to: 11_000,
+      timeline: { outages: [{ from: 4000, to: 8000 }] },
+      ended: [2000, 3000, 9000],
+      trained: [
+        { at: 3500, steps: 10 },
+        { at: 10_000, steps: 7 },
+      ],
+    });
+    const at = (t: number): readonly number[] => {
+      const i = p.at.indexOf(t);
+      return [p.workedMs[i]!, p.updates[i]!, p.rollouts[i]!, p.actions[i]!];
+    };
+    expect(at(1000)).toEqual([0, 0, 0, 0]);
+    expect(at(3500)).toEqual([2500, 1, 2, 10]);
+    expect(at(6000)).toEqual([3000, 1, 2, 10]);
+    expect(at(10_000)).toEqual([5000, 2, 3, 17]);
+    expect(at(11_000)).toEqual([6000, 2, 3, 17]);
+  });
+});
+
+describe('run files', () => {
+  const of = (...files: object[]): ReturnType<typeof compareConfigs> => compareConfigs(files.map(flatConfig));
+  it('differ in the keys whose values differ, defaults filled in; seed and name are no difference', () => {
+    const c = of(
+      { name: 'a', seed: 1, trainer: { lr: 0.001 } },
+      { name: 'b', seed: 2, trainer: { lr: 0.001 }, store: { dir: 'elsewhere' } },
+      { name: 'c', seed: 1, policy: { replicas: 4 } },
+    );
+    expect(c.differences).toEqual([
+      { key: 'policy.replicas', values: ['2', '2', '4'] },
+      { key: 'trainer.lr', values: ['0.001', '0.001', '0.0005'] },
+    ]);
+    expect(c.groups).toEqual([0, 0, 1]);
+  });
+  it('that say a default in words agree with one that says nothing', () => {
+    expect(of({}, { trainer: { lr: 5e-4 } }).differences).toEqual([]);
+  });
+  it('of a version with other keys are compared as they are', () => {
+    expect(of({ fromTheFuture: { x: 1 } }, { fromTheFuture: { x: 2 } }).differences).toEqual([
+      { key: 'fromTheFuture.x', values: ['1', '2'] },
+    ]);
+    expect(of({ fromTheFuture: { x: 1 } }, { fromTheFuture: {} }).differences[0]!.values).toEqual(['1', '']);
+  });
+});

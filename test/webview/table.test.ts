@@ -1,0 +1,210 @@
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { PageInput } from '../../webview/protocol.js';
+import { openBrowser, type RealBrowser } from '../helpers/pages/browser.js';
+import { themes, type Answer, type TestPage } from '../helpers/pages/page.js';
+import { PageSession } from '../helpers/pages/session.js';
+import { TableData } from '../helpers/pages/tableData.js';
+import { richPlans } from '../helpers/pages/trajectories.js';
+
+const found = await openBrowser();
+if ('why' in found) console.warn(`table page tests skipped: ${found.why}`);
+const shots = process.env['DART_STUDIO_SHOTS'];
+
+describe.skipIf('why' in found)('trajectory table', () => {
+  const { axe } = found as RealBrowser,
+    run = '/runs/demo',
+    input: PageInput = { kind: 'table', run };
+  let hashes: string[], data: TableData;
+  const answer: Answer = (method, p) => {
+    switch (method) {
+      case 'trajectory/columns':
+        return data.part(p as { limit: number });
+      case 'trajectory/frames':
+        return {
+          frames: Object.fromEntries(
+            (p['rollouts'] as string[]).map((r) => [r, hashes[Number(r.slice(2)) % hashes.length]]),
+          ),
+        };
+      case 'frame/thumbnails':
+        return { paths: Object.fromEntries((p['hashes'] as string[]).map((x) => [x, session.frames.thumb(x)])) };
+      default:
+        throw { kind: 'not.found', message: `No ${method}.`, remedy: '' };
+    }
+  };
+  const session = new PageSession(
+    found as RealBrowser,
+    'table',
+    () => ({ input, answer }),
+    async (s) => {
+      hashes = (await richPlans(s.frames)).map((x) => x.frame.hash);
+      data = new TableData(1200);
+    },
+  );
+  const show = session.show.bind(session);
+  const counted = (t: TestPage, words: string): Promise<void> =>
+    t.until(`document.querySelector('.tb-top [role=status]')?.textContent === ${JSON.stringify(words)}`);
+  /** Texts of a column's cells in view, top first. */
+  const column = (t: TestPage, name: string): Promise<string[]> =>
+    t.page.evaluate<string[]>(
+      `[...document.querySelectorAll('.tb-body .tb-row:not([hidden])')].sort((a, b) => a.ariaRowIndex - b.ariaRowIndex).map((r) => r.querySelector('.tb-cell.tb-${name}').firstElementChild?.nextElementSibling?.textContent ?? r.querySelector('.tb-cell.tb-${name}').textContent)`,
+    );
+  const active = (t: TestPage): Promise<string> =>
+    t.page.evaluate<string>("document.querySelector('.tb-row.active')?.ariaRowIndex ?? ''");
+
+  it.each(themes)('%s: rows, pictures and the ledger; nothing that axe finds', async (theme) => {
+    const t = await show({ theme });
+    await counted(t, '1,200 trajectories');
+    await t.until("document.querySelectorAll('img.tb-picture[src]').length > 10");
+    await t.until("[...document.querySelectorAll('img.tb-picture[src]')].every((i) => i.complete)");
+    if (shots) await t.page.screenshot({ path: join(shots, `table-${theme}.png`) });
+    expect(await t.axe(axe)).toEqual([]);
+    await t.page.locator('.tb-filter').first().click();
+    await t.page.locator('.tb-popover').waitFor();
+    if (shots) await t.page.screenshot({ path: join(shots, `table-menu-${theme}.png`) });
+    expect(await t.axe(axe)).toEqual([]);
+  });
+
+  it('sorts by a column, and the other way; rows without the number come last', async () => {
+    const t = await show();
+    await counted(t, '1,200 trajectories');
+    const head = t.page.getByRole('columnheader', { name: /^Advantage/ });
+    await head.getByRole('button', { name: 'Advantage', exact: true }).click();
+    expect(await head.getAttribute('aria-sort')).toBe('descending');
+    const values = (await column(t, 'advantage')).map((x) => Number(x.replace('−', '-')));
+    expect(values.length).toBeGreaterThan(10);
+    expect(values).toEqual([...values].sort((a, b) => b - a));
+    await head.getByRole('button', { name: 'Advantage', exact: true }).click();
+    expect((await column(t, 'advantage'))[0]).toMatch(/^−/);
+    await t.page.getByRole('grid').press('Control+End');
+    await t.until("document.querySelector('.tb-row.active')?.ariaRowIndex === '1201'");
+    expect((await column(t, 'advantage')).at(-1)).toBe('');
+  });
+
+  it('filters by what is ticked, by a range and by the ledger; each filter can be taken back', async () => {
+    const t = await show();
+    await counted(t, '1,200 trajectories');
+    await t.page.getByRole('button', { name: 'Filter by Outcome' }).click();
+    await t.page.getByRole('checkbox', { name: /^Failure/ }).click();
+    await t.until("!document.querySelector('.tb-top [role=status]').textContent.startsWith('1,200')");
+    expect(new Set(await column(t, 'outcome'))).toEqual(new Set(['Failure', 'Failure, step cap']));
+    await t.page.keyboard.press('Escape');
+    await t.page.getByRole('button', { name: 'Filter by Steps' }).click();
+    await t.page.getByLabel('At least').fill('25');
+    await t.until("document.querySelectorAll('.tb-chip').length === 2");
+    expect((await column(t, 'steps')).every((x) => Number(x) >= 25)).toBe(true);
+    await t.page.keyboard.press('Escape');
+    await t.page.locator('.tb-place', { hasText: 'trained' }).click();
+    await t.until("document.querySelectorAll('.tb-chip').length === 3");
+    expect(new Set(await column(t, 'ledger'))).toEqual(new Set(['trained']));
+    expect(await t.page.locator('.tb-place[aria-pressed=true]').count()).toBe(1);
+    await t.page.getByRole('button', { name: 'Remove filter: Outcome: Failure' }).click();
+    await t.until("document.querySelectorAll('.tb-chip').length === 2");
+    expect(new Set(await column(t, 'outcome')).size).toBeGreaterThan(1);
+    await t.page.getByRole('button', { name: 'Clear filters' }).click();
+    await counted(t, '1,200 trajectories');
+    expect(t.saved).toMatchObject({ input: { kind: 'table', run: '/runs/demo', filter: {} } });
+  });
+
+  it('by keyboard alone: rows and cells, typing searches, Enter opens, Esc shows all again', async () => {
+    const t = await show(),
+      k = t.page.keyboard;
+    await counted(t, '1,200 trajectories');
+    await t.until("document.activeElement?.getAttribute('role') === 'grid'");
+    for (const key of ['ArrowDown', 'ArrowDown', 'ArrowUp', 'PageDown', 'ArrowRight']) await k.press(key);
+    expect(Number(await active(t))).toBeGreaterThan(10);
+    const pointed =
+      "document.getElementById(document.querySelector('[role=grid]').getAttribute('aria-activedescendant'))";
+    expect(await t.page.evaluate(`${pointed}.closest('.tb-row').classList.contains('active')`)).toBe(true);
+    await k.press('Control+Home');
+    expect(await active(t)).toBe('2');
+    await k.press('Enter');
+    await k.press('Control+Enter');
+    await expect
+      .poll(() => t.actions)
+      .toEqual([
+        { action: 'openTrajectory', run: '/runs/demo', rollout: 'r-001199' },
+        { action: 'openTrajectory', run: '/runs/demo', rollout: 'r-001199', beside: true },
+      ]);
+    await k.type('calc 164');
+    await t.until(
+      "[...document.querySelectorAll('.tb-body .tb-row:not([hidden]) .tb-task > .tb-task')].every((x) => x.textContent === 'calc-sum#164')",
+    );
+    expect((await column(t, 'task')).length).toBeGreaterThan(0);
+    await k.press('Shift+Tab');
+    await t.page.getByRole('grid').focus();
+    await k.press('Escape');
+    await counted(t, '1,200 trajectories');
+  });
+
+  it('a filter is saved by name, kept by the editor, and chosen again', async () => {
+    const t = await show({ input: { ...input, filter: { outcome: ['error'] } } });
+    await t.until("document.querySelectorAll('.tb-chip').length === 1");
+    await t.page.getByRole('button', { name: 'Saved filters' }).click();
+    await t.page.getByLabel('Name of the filter').fill('Faults');
+    await t.page.keyboard.press('Enter');
+    const saved = [{ name: 'Faults', filter: { outcome: ['error'] } }];
+    await expect.poll(() => t.actions).toEqual([{ action: 'keepFilters', filters: saved }]);
+    await t.page.getByRole('button', { name: 'Clear filters' }).click();
+    await counted(t, '1,200 trajectories');
+    await t.page.getByRole('button', { name: 'Saved filters' }).click();
+    await t.page.locator('.tb-saved-name', { hasText: 'Faults' }).click();
+    await t.until("document.querySelectorAll('.tb-chip').length === 1");
+    await t.page.getByRole('button', { name: 'Saved filters' }).click();
+    await t.page.getByRole('button', { name: 'Delete filter Faults' }).click();
+    await expect.poll(() => t.actions.at(-1)).toEqual({ action: 'keepFilters', filters: [] });
+  });
+
+  it('follows a run that goes on, and keeps its place', async () => {
+    const t = await show();
+    await counted(t, '1,200 trajectories');
+    await expect.poll(() => t.subscriptions.at(-1)).toMatchObject({ run, sinceSeq: 10 });
+    await t.page.getByRole('grid').press('ArrowDown');
+    const row = {
+      rollout: 'r-new',
+      task: 'desk/form-one#7',
+      family: 'desk/form-one',
+      instruction: 'Fill it in',
+      outcome: 'running',
+      provenance: 'rollout',
+      state: 'running',
+      steps: 0,
+      cap: 30,
+      startedAt: Date.UTC(2027, 0, 1),
+    } as const;
+    const post = (seq: number, events: readonly object[]): Promise<void> =>
+      t.post({
+        type: 'events',
+        run,
+        events: events.map((e, i) => ({ seq: seq + i, at: 1, ...e })) as never,
+        nextSeq: 99,
+        live: true,
+      });
+    await post(10, [{ type: 'started', row }]);
+    await counted(t, '1,201 trajectories');
+    await expect.poll(async () => (await column(t, 'outcome'))[0]).toBe('Running');
+    expect(await active(t)).toBe('4');
+    await post(11, [
+      {
+        type: 'ended',
+        row: { ...row, outcome: 'success', state: 'recorded', reward: 1, steps: 4, endedAt: Date.UTC(2027, 0, 1) + 1 },
+      },
+      { type: 'trained', batch: 'b', version: 31, rollouts: ['r-new'] },
+    ]);
+    await expect.poll(async () => (await column(t, 'ledger'))[0]).toBe('trained');
+    expect((await column(t, 'outcome'))[0]).toBe('Success');
+  });
+
+  it('says what is wrong, and what to do', async () => {
+    const t = await show({
+      answer: () => {
+        throw { kind: 'not.found', message: 'There is no run in /runs/demo.', remedy: 'Choose another one.' };
+      },
+    });
+    await t.until("document.body.textContent.includes('There is no run in /runs/demo.')");
+    expect(await t.axe(axe)).toEqual([]);
+    const off = await show({ daemon: 'stopped' });
+    await off.page.getByRole('button', { name: 'Start Runtime' }).click();
+    await expect.poll(() => off.actions).toEqual([{ action: 'command', command: 'startRuntime' }]);
+  });
+});

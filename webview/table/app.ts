@@ -1,0 +1,355 @@
+/** The table of a run's trajectories, its failures in clusters, and what changed from version to version. */
+import type { SavedTableFilter, TableFilter } from '../../runtime/protocol/types.js';
+import { tableFilterOf } from '../../runtime/protocol/shared.js';
+import { tableViews, type PageInput, type TableView } from '../protocol.js';
+import { bannerView, emptyState } from '../ui/banner.js';
+import { Announcer, Commands } from '../ui/commands.js';
+import { focusFirst, h, replace, set, text } from '../ui/dom.js';
+import type { Host, Init, Pushed } from '../ui/host.js';
+import { roving } from '../ui/roving.js';
+import { button, progress } from '../ui/toolkit.js';
+import { steps, t, whole } from '../ui/words.js';
+import { outcomeLower } from '../inspector/header.js';
+import type { OutcomeKind } from '../../runtime/protocol/types.js';
+import { shortFamily } from '../dashboard/format.js';
+import { Changes } from './changes.js';
+import { Failures } from './failures.js';
+import { FilterBar } from './filterBar.js';
+import { openFilterMenu } from './filterMenu.js';
+import { countWords, Grid, noRows } from './grid.js';
+import { Loader } from './loader.js';
+import { Pictures } from './pictures.js';
+import { closePopover } from './popover.js';
+import { isEmptyFilter, Listing, newest, type SortColumn, type TableSort } from './query.js';
+import { Ribbon } from './ribbon.js';
+
+type Input = Extract<PageInput, { readonly kind: 'table' }>;
+interface Saved {
+  readonly input: Input;
+  readonly sort?: TableSort;
+}
+/** What goes on by itself is drawn this often: 100,000 rows are put in order each time. */
+const liveMs = 1000;
+/** Marks of the page's timeline: when rows were drawn for the first time, and after a filter. */
+const marks = { rows: 'dart-studio:rows-drawn', filtered: 'dart-studio:filtered' } as const;
+const viewWords: Readonly<Record<TableView, string>> = {
+  list: t('List'),
+  failures: t('Failures'),
+  changes: t('What changed'),
+};
+
+export class App {
+  readonly #host: Host<'table'>;
+  readonly #root: HTMLElement;
+  readonly #loader: Loader;
+  readonly #pictures: Pictures;
+  readonly #grid: Grid;
+  readonly #bar: FilterBar;
+  readonly #ribbon: Ribbon;
+  readonly #listing = new Listing();
+  readonly #announcer = new Announcer();
+  readonly #count = h('p', { class: 'ds-quiet number', role: 'status' });
+  readonly #none = h('div', { class: 'tb-none', hidden: true });
+  readonly #banner = h('div', { class: 'ds-banners' });
+  readonly #page: HTMLElement;
+  readonly #tabs: Readonly<Record<TableView, HTMLElement>>;
+  readonly #list: HTMLElement;
+  readonly #failures: Failures;
+  readonly #changes: Changes;
+  #input: Input;
+  #sort: TableSort;
+  #daemon: Init['daemon'];
+  #listed: Uint32Array = new Uint32Array();
+  #later: ReturnType<typeof setTimeout> | undefined;
+  #drawn = false;
+
+  constructor(host: Host<'table'>, root: HTMLElement, init: Init) {
+    if (init.input.kind !== 'table') throw new Error(`the table page cannot show a ${init.input.kind}`);
+    this.#host = host;
+    this.#root = root;
+    this.#daemon = init.daemon;
+    const saved = host.getState<Saved>();
+    this.#input = init.input;
+    this.#sort = saved?.sort ?? newest;
+    this.#pictures = new Pictures(host);
+    this.#grid = new Grid(this.#pictures, {
+      sort: (by) => this.#sortBy(by),
+      filter: (anchor, key) =>
+        openFilterMenu(anchor, key, {
+          rows: this.#loader.state.rows,
+          filter: () => this.#filter,
+          change: (f) => this.#changeFilter(f),
+        }),
+      open: (rollout, beside) =>
+        host.act({ action: 'openTrajectory', run: this.#input.run, rollout, ...(beside ? { beside } : {}) }),
+      type: (c) => this.#bar.type(c),
+      active: (at) => this.#say(at),
+    });
+    this.#bar = new FilterBar({ change: (f) => this.#changeFilter(f), keep: (s) => this.#keepFilters(s) });
+    this.#ribbon = new Ribbon((f) => this.#changeFilter(f));
+    this.#loader = new Loader(host, (urgent) => (urgent ? this.#render() : this.#soon()));
+    this.#tabs = this.#makeTabs();
+    this.#list = h(
+      'section',
+      { class: 'tb-list', role: 'tabpanel', id: 'tb-view-list', 'aria-labelledby': 'tb-tab-list' },
+      this.#bar.element,
+      this.#ribbon.element,
+      this.#grid.element,
+      this.#none,
+    );
+    this.#failures = new Failures(host, {
+      list: (filter) => {
+        this.#input = { ...this.#input, view: 'list' };
+        this.#changeFilter(filter);
+      },
+    });
+    this.#changes = new Changes(host);
+    this.#page = this.#layout();
+    new Commands(this.#commands());
+    host.on((m) => this.#receive(m));
+    document.title = t('Trajectories');
+    this.#open();
+  }
+  get #filter(): TableFilter {
+    return this.#input.filter ?? {};
+  }
+
+  #makeTabs(): Readonly<Record<TableView, HTMLElement>> {
+    return Object.fromEntries(
+      tableViews.map((v) => [
+        v,
+        h(
+          'button',
+          {
+            type: 'button',
+            class: 'tb-tab',
+            role: 'tab',
+            id: `tb-tab-${v}`,
+            'aria-controls': `tb-view-${v}`,
+            on: { click: () => this.#show(v) },
+          },
+          viewWords[v],
+        ),
+      ]),
+    ) as unknown as Record<TableView, HTMLElement>;
+  }
+  #layout(): HTMLElement {
+    const tabs = h('div', { class: 'tb-tabs', role: 'tablist', 'aria-label': t('Views') }, Object.values(this.#tabs));
+    roving(tabs, '[role=tab]');
+    return h(
+      'div',
+      { class: 'ds-root' },
+      this.#banner,
+      h(
+        'header',
+        { class: 'tb-top' },
+        h('h1', null, t('Trajectories')),
+        tabs,
+        h('span', { class: 'ds-spring' }),
+        this.#count,
+      ),
+      h('main', { class: 'tb-main' }, this.#list, this.#failures.element, this.#changes.element),
+      this.#announcer.element,
+    );
+  }
+  #commands(): ConstructorParameters<typeof Commands>[0] {
+    const group = t('List');
+    return [
+      {
+        name: 'search',
+        keys: ['/'],
+        words: t('Search; or type in the list'),
+        group,
+        run: () => this.#bar.focusSearch(),
+      },
+      {
+        name: 'rows',
+        keys: ['ArrowUp', 'ArrowDown', 'PageUp', 'PageDown'],
+        words: t('Move in the list'),
+        group,
+        run: () => this.#grid.focus(),
+      },
+      {
+        name: 'openRow',
+        keys: ['Enter'],
+        words: t('Open the trajectory; with Ctrl, to the side'),
+        group,
+        run: () => this.#grid.focus(),
+      },
+      { name: 'clear', keys: ['Escape'], words: t('Clear filters'), group, run: () => this.#changeFilter({}) },
+    ];
+  }
+
+  #open(): void {
+    this.#pictures.open(this.#input.run);
+    this.#drawn = false;
+    performance.clearMarks(marks.rows);
+    this.#keep();
+    this.#render();
+    if (this.#daemon === 'ready') void this.#loader.open(this.#input.run);
+  }
+  #receive(m: Pushed): void {
+    if (m.type === 'events') for (const id of this.#loader.events(m.run, m.events)) this.#pictures.forget(id);
+    else if (m.type === 'daemon') {
+      const back = m.state === 'ready' && this.#daemon !== 'ready';
+      this.#daemon = m.state;
+      if (back) void this.#loader.open(this.#input.run);
+      else this.#render();
+    } else if (m.type === 'show' && m.input.kind === 'table') {
+      const other = m.input.run !== this.#input.run;
+      // A list behind something that was clicked; the page's own choices stay where it says nothing of them.
+      this.#input = other ? m.input : { ...this.#input, ...m.input };
+      closePopover();
+      if (other) this.#open();
+      else {
+        this.#keep();
+        this.#grid.top();
+        this.#render();
+      }
+    }
+  }
+  #keep(): void {
+    this.#host.setState({ input: this.#input, sort: this.#sort });
+  }
+  #changeFilter(f: TableFilter): void {
+    const began = performance.now();
+    this.#input = { ...this.#input, filter: tableFilterOf(f) };
+    this.#keep();
+    this.#render();
+    requestAnimationFrame(() =>
+      requestAnimationFrame(() => performance.measure(marks.filtered, { start: began, end: performance.now() })),
+    );
+    this.#announcer.say(this.#countWords());
+  }
+  #keepFilters(saved: readonly SavedTableFilter[]): void {
+    this.#input = { ...this.#input, saved };
+    this.#keep();
+    this.#host.act({ action: 'keepFilters', filters: saved });
+    this.#render();
+  }
+  #sortBy(by: SortColumn): void {
+    const numbers = by !== 'task' && by !== 'outcome' && by !== 'origin' && by !== 'ledger';
+    this.#sort = { by, descending: this.#sort.by === by ? !this.#sort.descending : numbers };
+    this.#keep();
+    this.#grid.top();
+    this.#render();
+  }
+  #show(view: TableView): void {
+    this.#input = { ...this.#input, view };
+    this.#keep();
+    this.#render();
+  }
+
+  #soon(): void {
+    this.#later ??= setTimeout(() => this.#render(), this.#loader.state.done ? liveMs : liveMs / 4);
+  }
+  #render(): void {
+    clearTimeout(this.#later);
+    this.#later = undefined;
+    const s = this.#loader.state,
+      known = s.rows.length > 0 || s.done;
+    if (!known) {
+      this.#renderLack();
+      return;
+    }
+    if (this.#page.parentElement !== this.#root) {
+      replace(this.#root, this.#page);
+      focusFirst(() => this.#grid.focus());
+    }
+    this.#renderConnection();
+    const view = this.#input.view ?? 'list';
+    for (const v of tableViews) set(this.#tabs[v], { 'aria-selected': String(v === view) });
+    this.#list.hidden = view !== 'list';
+    this.#failures.element.hidden = view !== 'failures';
+    this.#changes.element.hidden = view !== 'changes';
+    if (view === 'list') this.#renderList();
+    else if (view === 'failures') this.#failures.show(this.#input.run);
+    else this.#changes.show(this.#input.run, s.rows, s.done);
+    this.#count.hidden = view !== 'list';
+    text(this.#count, this.#countWords());
+    if (!this.#drawn) {
+      this.#drawn = true;
+      requestAnimationFrame(() => requestAnimationFrame(() => performance.mark(marks.rows)));
+    }
+  }
+  #renderList(): void {
+    const { rows, done } = this.#loader.state;
+    this.#listed = this.#listing.list(rows, this.#filter, this.#sort);
+    this.#bar.render(this.#filter, this.#input.saved ?? []);
+    this.#ribbon.render(rows, this.#filter);
+    this.#grid.render({ rows, listing: this.#listed, sort: this.#sort, filter: this.#filter });
+    noRows(
+      this.#none,
+      this.#listed.length > 0
+        ? undefined
+        : rows.length > 0
+          ? done
+            ? t('No trajectory fits these filters.')
+            : t('No match so far: the rest is being read.')
+          : t('No rollout has begun.'),
+    );
+  }
+  #countWords(): string {
+    const { rows, total } = this.#loader.state;
+    return isEmptyFilter(this.#filter) && rows.length < total
+      ? t('{0} trajectories, {1} read', whole(total), whole(rows.length))
+      : countWords(this.#listed.length, rows.length, total);
+  }
+  #renderLack(): void {
+    const { error } = this.#loader.state,
+      busy = this.#daemon === 'ready' || this.#daemon === 'starting' || this.#daemon === 'attaching';
+    const act = (command: 'startRuntime' | 'showLog') => (): void => this.#host.act({ action: 'command', command });
+    replace(
+      this.#root,
+      h(
+        'main',
+        { class: 'tb-lack' },
+        error
+          ? emptyState(
+              'error',
+              error.message,
+              error.remedy,
+              button(t('Try again'), () => void this.#loader.open(this.#input.run), { icon: 'refresh' }),
+            )
+          : busy
+            ? progress(this.#daemon === 'ready' ? t('Reading the run…') : t('Starting the runtime…'))
+            : emptyState(
+                'debug-disconnect',
+                t('The runtime is not connected'),
+                t('The runtime reads the run. Start it to see this page.'),
+                button(t('Start Runtime'), act('startRuntime'), { kind: 'primary' }),
+                button(t('Show Log'), act('showLog')),
+              ),
+      ),
+    );
+  }
+  #renderConnection(): void {
+    const { error } = this.#loader.state;
+    replace(
+      this.#banner,
+      error
+        ? bannerView(
+            'error',
+            [t('Not all trajectories could be read.'), error.message, error.remedy].filter(Boolean).join(' '),
+            'error',
+            button(t('Try again'), () => void this.#loader.open(this.#input.run)),
+          )
+        : this.#daemon === 'ready'
+          ? undefined
+          : bannerView('debug-disconnect', t('The runtime is not connected: showing what was read last.'), 'warning'),
+    );
+  }
+  /** The active row, for screen readers. */
+  #say(at: number): void {
+    const { rows } = this.#loader.state,
+      i = this.#listed[at];
+    if (i === undefined) return;
+    this.#announcer.say(
+      [
+        shortFamily(rows.word('task', i)),
+        outcomeLower[rows.word('outcome', i) as OutcomeKind],
+        steps(rows.numbers.steps[i]!),
+      ].join(', '),
+    );
+  }
+}

@@ -1,0 +1,153 @@
+/** The columns of the table: what each is called, shows and can be filtered by. */
+import type { ListColumn, OutcomeKind, RangeColumn, TrajectoryRow } from '../../runtime/protocol/types.js';
+import { count, dayTime, decimal, shortFamily } from '../dashboard/format.js';
+import { placeWords } from '../dashboard/flow.js';
+import { outcomeWords } from '../inspector/header.js';
+import { t } from '../ui/words.js';
+import type { SortColumn } from './query.js';
+import type { Rows } from './rows.js';
+
+export type ColumnKey = 'picture' | SortColumn;
+export interface Column {
+  readonly key: ColumnKey;
+  readonly title: string;
+  /** What the title does not say. */
+  readonly says?: string;
+  /** Pixels, or of the column that takes what is left, the least. */
+  readonly width: number;
+  readonly grows?: boolean;
+  readonly number?: boolean;
+  readonly filter?: ListColumn | RangeColumn;
+  text(rows: Rows, i: number): string;
+}
+
+export const originWords: Readonly<Record<TrajectoryRow['provenance'], string>> = {
+  rollout: t('rollout'),
+  probe: t('evaluation'),
+  oracle: t('scripted'),
+  human: t('demonstration'),
+  imported: t('imported'),
+};
+const value = (rows: Rows, c: Exclude<RangeColumn, 'time' | 'version' | 'update'>, i: number): string => {
+  const x = rows.numbers[c][i]!;
+  return Number.isNaN(x) ? '' : decimal(x);
+};
+function versions(rows: Rows, i: number): string {
+  const [from, to] = [rows.numbers.versionMin[i]!, rows.numbers.versionMax[i]!];
+  return Number.isNaN(to) ? '' : from === to ? `v${to}` : `v${from}–${to}`;
+}
+const time = (rows: Rows, i: number): string => {
+  const at = rows.time(i);
+  return Number.isNaN(at) ? '' : dayTime(at);
+};
+/** Words for a value of a column that has a list of them. */
+export function valueWords(c: ListColumn, v: string): string {
+  switch (c) {
+    case 'outcome':
+      return outcomeWords[v as OutcomeKind] ?? v;
+    case 'family':
+      return shortFamily(v);
+    case 'origin':
+      return originWords[v as TrajectoryRow['provenance']] ?? v;
+    case 'ledger':
+      return v === '' ? t('in no ledger') : placeWords(v)[0];
+  }
+}
+
+export const columns: readonly Column[] = [
+  { key: 'picture', title: t('Last screen'), width: 78, text: () => '' },
+  {
+    key: 'outcome',
+    title: t('Outcome'),
+    width: 130,
+    filter: 'outcome',
+    text: (r, i) => outcomeWords[r.word('outcome', i) as OutcomeKind],
+  },
+  {
+    key: 'task',
+    title: t('Task'),
+    width: 200,
+    grows: true,
+    filter: 'family',
+    text: (r, i) => shortFamily(r.word('task', i)),
+  },
+  {
+    key: 'steps',
+    title: t('Steps'),
+    width: 64,
+    number: true,
+    filter: 'steps',
+    text: (r, i) => count(r.numbers.steps[i]),
+  },
+  {
+    key: 'reward',
+    title: t('Reward'),
+    width: 74,
+    number: true,
+    filter: 'reward',
+    text: (r, i) => value(r, 'reward', i),
+  },
+  {
+    key: 'entropy',
+    title: t('Entropy'),
+    says: t('Mean entropy of its steps, in nats.'),
+    width: 80,
+    number: true,
+    filter: 'entropy',
+    text: (r, i) => value(r, 'entropy', i),
+  },
+  {
+    key: 'advantage',
+    title: t('Advantage'),
+    says: t('Within its group, in the update that used it.'),
+    width: 98,
+    number: true,
+    filter: 'advantage',
+    text: (r, i) => value(r, 'advantage', i),
+  },
+  {
+    key: 'weight',
+    title: t('Weight'),
+    says: t('Mean truncated importance weight of its trained steps.'),
+    width: 76,
+    number: true,
+    filter: 'weight',
+    text: (r, i) => value(r, 'weight', i),
+  },
+  {
+    key: 'version',
+    title: t('Version'),
+    says: t('Policy versions that acted.'),
+    width: 82,
+    number: true,
+    filter: 'version',
+    text: versions,
+  },
+  {
+    key: 'origin',
+    title: t('Origin'),
+    width: 104,
+    filter: 'origin',
+    text: (r, i) => valueWords('origin', r.word('origin', i)),
+  },
+  {
+    key: 'ledger',
+    title: t('Ledger'),
+    says: t('Where the rollout went: trained, in flight, or retired for a reason.'),
+    width: 168,
+    filter: 'ledger',
+    text: (r, i) => {
+      const place = r.word('ledger', i);
+      return place === '' ? '' : placeWords(place)[0];
+    },
+  },
+  {
+    key: 'time',
+    title: t('Ended'),
+    says: t('When it ended, or began where it goes on.'),
+    width: 116,
+    filter: 'time',
+    text: time,
+  },
+];
+export const columnOf = (key: ColumnKey): Column => columns.find((c) => c.key === key)!;

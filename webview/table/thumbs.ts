@@ -1,0 +1,64 @@
+/** Pictures of steps at the size of a thumbnail, which fill in when they are there. */
+import type { FrameLink } from '../../runtime/protocol/types.js';
+import type { Action } from '../ui/actions.js';
+import { h, s } from '../ui/dom.js';
+import { Frames } from '../ui/frames.js';
+import type { Host } from '../ui/host.js';
+
+type Mark = { readonly at: { readonly x: number; readonly y: number }; readonly kind: 'did' | 'expected' };
+
+export class Thumbs {
+  readonly #frames: Frames;
+  readonly #waiting = new Map<HTMLImageElement, string>();
+  constructor(host: ConstructorParameters<typeof Frames>[0] & Pick<Host, 'uri' | 'frame'>) {
+    this.#frames = new Frames(host);
+    this.#frames.changed = () => this.#fill();
+  }
+  open(run: string): void {
+    this.#waiting.clear();
+    this.#frames.open(run, `${run}/frames`);
+  }
+  /** With where was clicked, and where the success does. */
+  picture(frame: FrameLink, marks: readonly Mark[] = []): HTMLElement {
+    const img = h('img', { alt: '', prop: { decoding: 'async', draggable: false } });
+    this.#waiting.set(img, frame.hash);
+    queueMicrotask(() => this.#fill());
+    return h(
+      'span',
+      { class: 'tb-thumb', style: { 'aspect-ratio': `${frame.width} / ${frame.height}` } },
+      img,
+      marks.length === 0
+        ? undefined
+        : s(
+            'svg',
+            { viewBox: `0 0 ${frame.width} ${frame.height}`, 'aria-hidden': 'true' },
+            marks.map((m) => markOf(m, frame.width / 22)),
+          ),
+    );
+  }
+  /** URI of the full picture. */
+  full(hash: string): string | undefined {
+    return this.#frames.uri(hash);
+  }
+  #fill(): void {
+    for (const [img, hash] of this.#waiting) {
+      const thumb = this.#frames.thumb(hash);
+      if (!thumb) continue;
+      this.#waiting.delete(img);
+      if ('uri' in thumb) img.src = thumb.uri;
+      else img.title = thumb.missing;
+    }
+  }
+}
+/** A cross where it went wrong, a ring where it should have been. */
+export function markOf({ at, kind }: Mark, size: number): SVGElement {
+  return kind === 'did'
+    ? s('path', {
+        class: 'tb-mark did',
+        d: `M${at.x - size} ${at.y - size}l${2 * size} ${2 * size}M${at.x - size} ${at.y + size}l${2 * size} ${-2 * size}`,
+      })
+    : s('circle', { class: 'tb-mark expected', cx: at.x, cy: at.y, r: size });
+}
+/** Where an action points; a drag where it begins. */
+export const pointOf = (a: Action | undefined): { readonly x: number; readonly y: number } | undefined =>
+  a === undefined ? undefined : 'at' in a ? a.at : 'from' in a ? a.from : undefined;

@@ -1,4 +1,4 @@
-import { crc32 } from '../../../runtime/data/store/crc32.js';
+import { crc32 } from '../../../runtime/files/crc32.js';
 import { FileValue, type Value } from '../../../runtime/tasks/values.js';
 
 /**

@@ -138,7 +138,9 @@ function createClient(extension: ExtensionContext, own: Disposables, log: LogOut
           DART_STUDIO_IDLE_MINUTES: String(settings.idleMinutes),
           // Without the setting, DOCKER_HOST of this window's own environment holds.
           ...(settings.dockerHost ? { DOCKER_HOST: settings.dockerHost } : {}),
+          ...(settings.metricsPort > 0 ? { DART_STUDIO_METRICS_PORT: String(settings.metricsPort) } : {}),
           ...(settings.kubeContext ? { DART_STUDIO_KUBE_CONTEXT: settings.kubeContext } : {}),
+          ...(settings.osworldCheckout ? { DART_STUDIO_OSWORLD_CHECKOUT: settings.osworldCheckout } : {}),
           ...(settings.kubePlugins.length > 0 ? { DART_STUDIO_KUBE_PLUGINS: settings.kubePlugins.join(',') } : {}),
         };
       },

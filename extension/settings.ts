@@ -42,11 +42,19 @@ export const settings = {
     const all = config().get<unknown>('kubernetes.credentialPlugins');
     return Array.isArray(all) ? all.filter((p): p is string => typeof p === 'string' && p !== '') : [];
   },
+  /** A checkout of OSWorld whose evaluators judge; '': those of `osworld install`. */
+  get osworldCheckout(): string {
+    return text('osworld.checkout');
+  },
   get nodePath(): string {
     return text('runtime.nodePath');
   },
   get idleMinutes(): number {
     return Math.max(1, count('runtime.idleMinutes', 10));
+  },
+  /** Of figures for Prometheus; 0: none. */
+  get metricsPort(): number {
+    return Math.max(0, Math.trunc(count('metrics.port', 0)));
   },
   get quickStartMinutes(): number {
     return Math.max(1, count('quickStart.minutes', 20));
@@ -69,6 +77,8 @@ export const runtimeSettings = [
   'docker.host',
   'kubernetes.context',
   'kubernetes.credentialPlugins',
+  'osworld.checkout',
   'runtime.nodePath',
   'runtime.idleMinutes',
+  'metrics.port',
 ].map((k) => `${section}.${k}`);

@@ -181,6 +181,16 @@ function taskCommands(program: Command, act: Act): void {
     .option('--json', 'rows as JSON', false)
     .action(act(async (dir: string, o: Options) => (await import('./tasks.js')).check(dir, o)));
   tasks
+    .command('fetch')
+    .argument('<dir>', 'folder of OSWorld task files')
+    .description(
+      'Download what the tasks download into a folder, so that runs need no network; go on where it was cut off.',
+    )
+    .requiredOption('--into <dir>', 'folder of the mirror: --assets and tasks.assets of a run file')
+    .option('--mirror <url>', "download from here in place of each address's own host")
+    .option('--json', 'report as JSON', false)
+    .action(act(async (dir: string, o: Options) => (await import('./tasks.js')).fetchFiles(dir, o)));
+  tasks
     .command('list')
     .description('Families of the built-in suite.')
     .option('--json', 'rows as JSON', false)
@@ -275,9 +285,14 @@ function runCommands(program: Command, act: Act): void {
   runs
     .command('export')
     .argument('<run>', 'run id or folder')
-    .argument('<file>', 'metrics file: .csv or .json')
-    .description("Export a run's metrics.")
-    .action(act(async (run: string, file: string) => (await import('./runs.js')).exportMetrics(dirOf(), run, file)));
+    .argument('<file>', 'file: .csv or .json; with --what tensorboard a folder')
+    .description("Export a run's metrics or rollouts, or its metrics for TensorBoard.")
+    .option('--what <metrics|rollouts|tensorboard>', 'what to export', 'metrics')
+    .action(
+      act(async (run: string, file: string, o: Options) =>
+        (await import('./runs.js')).exportRun(dirOf(), run, file, String(o['what'])),
+      ),
+    );
   runs
     .command('gc')
     .argument('[run]', 'run id or folder; default: all runs')

@@ -41,7 +41,7 @@ function lines({ kind, dir, version, base }: ExportedModel): string[] {
       `vLLM           vllm serve ${base} --enable-lora --max-lora-rank R --lora-modules policy=${dir}`,
     ],
     model: [`transformers   AutoModelForImageTextToText.from_pretrained("${dir}")`, `vLLM           vllm serve ${dir}`],
-    onnx: [`ONNX Runtime   policy.onnx: a plain model with its weights`],
+    onnx: [`ONNX Runtime   policy.onnx, and reader.onnx beside it: plain models with their weights`],
   }[kind];
   return [`Wrote v${version} as a ${what} to ${dir}.`, ...next];
 }

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { StudioError, orUndefined } from '../domain/index.js';
-import { metricRows, runReport } from '../queries/runReport.js';
+import { metricRecords, metricRows, rolloutColumns, rolloutTable, runReport } from '../queries/runReport.js';
+import { EventFile, scalarsOf } from '../run/tensorBoard.js';
 import { listRunFolders, runFolder } from '../run/runFolders.js';
 import { rateText, sparkline } from '../domain/stats.js';
 import type { Options } from './options.js';
@@ -60,22 +61,55 @@ export async function show(dir: string, run: string, o: Options): Promise<number
   return 0;
 }
 
-/** All metrics of a run, long form: name, time, version, value. */
-export async function exportMetrics(dir: string, run: string, file: string): Promise<number> {
-  if (!/\.(csv|json)$/.test(file))
+/** A value as CSV has it (RFC 4180). Pure. */
+export function csvCell(v: unknown): string {
+  const s =
+    v === null || v === undefined ? '' : typeof v === 'object' ? JSON.stringify(v) : String(v as string | number);
+  return /[",\n\r]/.test(s) ? `"${s.replaceAll('"', '""')}"` : s;
+}
+/** Rows of one shape as CSV, a heading first. Pure. */
+export const csvText = (rows: readonly object[], columns: readonly string[]): string =>
+  [columns, ...rows.map((r) => columns.map((c) => (r as Record<string, unknown>)[c]))]
+    .map((cells) => cells.map(csvCell).join(','))
+    .join('\n');
+
+/**
+ * All metrics of a run in long form (name, time, version, value), its rollouts in a row each, or event files of its
+ * metrics for TensorBoard.
+ */
+export async function exportRun(dir: string, run: string, target: string, what: string): Promise<number> {
+  const from = runFolder(dir, run);
+  if (what === 'tensorboard') {
+    const n = await writeEventFile(from, target);
+    process.stdout.write(`${n} records written; look at them with: tensorboard --logdir ${target}\n`);
+    return 0;
+  }
+  if (what !== 'metrics' && what !== 'rollouts')
+    throw new StudioError('config.invalid', `--what ${what}: unknown`, 'It is metrics, rollouts or tensorboard.');
+  if (!/\.(csv|json)$/.test(target))
     throw new StudioError(
       'config.invalid',
-      `${file}: the name must end in .csv or .json`,
+      `${target}: the name must end in .csv or .json`,
       "Choose one of the two formats by the file's ending.",
     );
-  const rows = await metricRows(runFolder(dir, run)),
-    text = file.endsWith('.json')
-      ? JSON.stringify(rows, null, 1)
-      : [
-          'name,at,version,value',
-          ...rows.map((x) => `${x.name},${String(x.at)},${String(x.version ?? '')},${String(x.value)}`),
-        ].join('\n');
-  await writeFile(file, text + '\n');
-  process.stdout.write(`${rows.length} rows written to ${file}\n`);
+  const [rows, columns] =
+    what === 'metrics'
+      ? ([await metricRows(from), ['name', 'at', 'version', 'value']] as const)
+      : ([await rolloutTable(from), rolloutColumns] as const);
+  await writeFile(target, `${target.endsWith('.json') ? JSON.stringify(rows, null, 1) : csvText(rows, columns)}\n`);
+  process.stdout.write(`${rows.length} rows written to ${target}\n`);
   return 0;
+}
+async function writeEventFile(from: string, to: string): Promise<number> {
+  const all = await metricRecords(from),
+    file = new EventFile(to);
+  let n = 0;
+  for (const e of all.records) {
+    const s = scalarsOf(e, e.at, all.createdAt);
+    if (!s) continue;
+    await file.write(s);
+    n++;
+  }
+  await file.close();
+  return n;
 }

@@ -1,7 +1,17 @@
 import { DEFAULT_IMAGE, StudioError, isProviderChoice, providerWords } from '../domain/index.js';
-import { imageContents } from '../service/desktopImage.js';
+import { allImageContents, imageContents } from '../service/desktopImage.js';
 import { checkPages, type PageRow } from '../service/pageCheck.js';
-import { checkFolder, deskSuite, formatCheck, isMiniwob, openAssets } from '../tasks/index.js';
+import {
+  checkFolder,
+  deskSuite,
+  downloadsOf,
+  fetchAssets,
+  formatCheck,
+  isMiniwob,
+  openAssets,
+  openEvaluators,
+  readFolder,
+} from '../tasks/index.js';
 import type { Options } from './options.js';
 
 /** `tasks check DIR`: a row a task; exit code 0 when the folder could be read, 1 when a file in it is invalid. */
@@ -9,7 +19,12 @@ export async function check(dir: string, o: Options): Promise<number> {
   if (await isMiniwob(dir)) return checkMiniwob(dir, o);
   const assets = typeof o['assets'] === 'string' ? await openAssets(o['assets']) : undefined;
   const image = await imageContents(String(o['image'] ?? DEFAULT_IMAGE));
-  const rows = await checkFolder(dir, { image, assets });
+  const rows = await checkFolder(dir, {
+    image,
+    assets,
+    evaluators: await openEvaluators(),
+    images: await allImageContents(),
+  });
   if (rows.length === 0)
     throw new StudioError(
       'task.invalid',
@@ -53,6 +68,32 @@ async function checkMiniwob(dir: string, o: Options): Promise<number> {
 }
 const pageLine = (r: PageRow): string =>
   `${r.id.padEnd(36)}  ${r.utterance ?? `cannot run: ${r.error?.message ?? ''}`}`;
+/** `tasks fetch DIR`: a mirror of what the tasks download; exit code 1 when a file could not be had. */
+export async function fetchFiles(dir: string, o: Options): Promise<number> {
+  const image = await imageContents(DEFAULT_IMAGE),
+    urls = downloadsOf(await readFolder(dir, { image })),
+    abort = new AbortController(),
+    tty = process.stderr.isTTY;
+  process.once('SIGINT', () => {
+    abort.abort();
+  });
+  const report = await fetchAssets(urls, {
+    into: String(o['into']),
+    mirror: typeof o['mirror'] === 'string' ? o['mirror'] : undefined,
+    signal: abort.signal,
+    onFile: (f, done, of) => {
+      if (f.state === 'failed') process.stderr.write(`${tty ? '\r\x1b[2K' : ''}${f.url}: ${f.error ?? ''}\n`);
+      if (tty) process.stderr.write(`\r\x1b[2K${done} of ${of} files`);
+    },
+  });
+  if (tty) process.stderr.write('\r\x1b[2K');
+  process.stdout.write(
+    o['json']
+      ? `${JSON.stringify(report, null, 2)}\n`
+      : `${report.files.length} files, ${(report.bytes / 1e6).toFixed(1)} MB: ${report.fetched} fetched, ${report.there} there already, ${report.failed} failed\n`,
+  );
+  return report.failed > 0 ? 1 : 0;
+}
 
 /** `tasks list`: the families of the built-in suite. */
 export async function list(o: Options): Promise<number> {

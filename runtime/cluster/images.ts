@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import type { DesktopSpec } from './types.js';
 import { DEFAULT_IMAGE, IMAGE_NAME, StudioError, type ImageContents, messageOf } from '../domain/index.js';
 
 /**
@@ -21,6 +22,8 @@ export interface DesktopImage {
   readonly contents: ImageContents;
   /** See the manifest. */
   readonly keepsBrowser: boolean;
+  /** What its applications need at least. */
+  readonly floor: Manifest['floor'];
 }
 
 const provided = z.record(z.string().min(1), z.string().min(1)).default({});
@@ -37,6 +40,11 @@ const Manifest = z.strictObject({
   shortcuts: z.array(z.string().min(1)).default([]),
   /** A browser on its whole screen is open all the time, also from one lease to the next (providers/keepBrowser.ts). */
   keepsBrowser: z.boolean().default(false),
+  /** What its applications need at least, whatever a run file says: memory and folders in MB, processes. */
+  floor: z
+    .strictObject({ diskMb: z.number().int(), memoryMb: z.number().int(), pids: z.number().int() })
+    .partial()
+    .default({}),
 });
 type Manifest = z.infer<typeof Manifest>;
 
@@ -91,11 +99,23 @@ export async function readImage(name: string, root = imagesDir()): Promise<Deskt
     layers: layers.map((l) => l.dir),
     packages,
     keepsBrowser: layers.some((l) => l.manifest.keepsBrowser),
+    floor: own.floor,
     contents: {
       apps: Object.keys(apps),
       programs: Object.keys(programs),
       shortcuts: [...new Set(layers.flatMap((l) => l.manifest.shortcuts))],
     },
+  };
+}
+
+/** A desktop as large as its image's applications need. */
+export async function roomFor(image: string, spec: DesktopSpec): Promise<DesktopSpec> {
+  const { floor } = await readImage(image);
+  return {
+    ...spec,
+    memoryMb: Math.max(spec.memoryMb, floor.memoryMb ?? 0),
+    pids: Math.max(spec.pids, floor.pids ?? 0),
+    diskMb: floor.diskMb,
   };
 }
 

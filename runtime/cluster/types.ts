@@ -146,10 +146,10 @@ export interface Desktop {
   /** Asks the browser that an image keeps open. Absent where there is none. */
   browse?(commands: readonly BrowserCommand[], o?: Pick<ExecOptions, 'signal'>): Promise<BrowserAnswer>;
   /**
-   * After a call failed: why its programs are to blame for that, or undefined when they are not or nobody can tell.
-   * Takes 2 s at most and never rejects.
+   * After a call failed, or came `late` with many others: why its programs are to blame for that, or undefined when they
+   * are not or nobody can tell. Takes 2 s at most and never rejects.
    */
-  blame?(): Promise<string | undefined>;
+  blame?(how?: 'late'): Promise<string | undefined>;
 }
 
 export interface DesktopSpec {
@@ -163,6 +163,8 @@ export interface DesktopSpec {
   readonly screen: Size;
   readonly memoryMb: number;
   readonly pids: number;
+  /** Size limit of HOME and of each temporary folder, MB; default: the provider's. */
+  readonly diskMb?: number | undefined;
   readonly cpus?: number;
   readonly labels?: Readonly<Record<string, string>>;
 }

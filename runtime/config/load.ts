@@ -105,7 +105,8 @@ export function parseRunFile(content: unknown, overrides: RunFile = {}, onNote?:
     );
   const named = withNewNames(content);
   for (const note of named.notes) onNote?.(note);
-  const whole = withPreset(merge(named.content, overrides) as RunFile, onNote);
+  const own = merge(named.content, overrides) as RunFile,
+    whole = deterministicDefaults(withPreset(own, onNote), own);
   const r = RunFileSchema.safeParse(merge(defaultsOf(whole), whole));
   if (!r.success) {
     const found = problems(r.error.issues);
@@ -144,6 +145,25 @@ function withPreset(own: RunFile, onNote: OnNote | undefined): RunFile {
   onNote?.(note);
   return merge(file, keys) as RunFile;
 }
+
+/** What `run.deterministic` means, unless the run file itself says otherwise: then it is refused (rules.ts). */
+function deterministicDefaults(whole: RunFile, own: RunFile): RunFile {
+  const { run }: { readonly run?: unknown } = whole;
+  if (!isObject(run) || run['deterministic'] !== true) return whole;
+  const { minutes: _, ...counted } = isObject(whole.budget) ? whole.budget : {};
+  return merge(
+    { ...whole, ...(isObject(whole.budget) || whole.budget === undefined ? { budget: counted } : {}) },
+    merge(DETERMINISTIC, own),
+  ) as RunFile;
+}
+const DETERMINISTIC: RunFile = {
+  // Whatever comes to rest does so before this, however slow the machine is.
+  desktops: { count: 1, settleMaxMs: 10_000 },
+  policy: { replicas: 1 },
+  rollout: { regime: 'batch' },
+  trainer: { threads: 1 },
+  evaluation: { everyMinutes: 0 },
+};
 
 /** Defaults that are not the schema's, since those are for the embedded policy. */
 function defaultsOf(file: RunFile): RunFile {

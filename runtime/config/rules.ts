@@ -165,7 +165,59 @@ const objective: readonly Rule[] = [
   },
 ];
 
-const rules: readonly Rule[] = [...needs, ...engine, ...foreign, ...objective];
+/** What a deterministic run cannot have: its result would depend on what is faster. */
+const deterministic: readonly Rule[] = (
+  [
+    {
+      key: 'desktops.count',
+      broken: (c) => c.desktops.count > 1,
+      what: 'a deterministic run has one desktop',
+      remedy: 'Set desktops.count to 1',
+    },
+    {
+      key: 'policy.replicas',
+      broken: (c) => c.policy.replicas > 1 || (c.policy.vlm?.endpoints.length ?? 0) > 1,
+      what: 'a deterministic run has one replica',
+      remedy: 'Set policy.replicas to 1 (policy.vlm.endpoints: name one server)',
+    },
+    {
+      key: 'policy.kind',
+      broken: (c) => c.policy.kind === 'openai',
+      what: 'a deterministic run trains, and a policy behind an endpoint is not trained',
+      remedy: 'Set policy.kind to "embedded" or "vlm"',
+    },
+    {
+      key: 'rollout.regime',
+      broken: (c) => c.rollout.regime !== 'batch',
+      what: 'rollouts and updates of a deterministic run take turns',
+      remedy: 'Set rollout.regime to "batch"',
+    },
+    {
+      key: 'trainer.threads',
+      broken: (c) => c.trainer.threads > 1,
+      what: 'threads of a trainer add numbers in any order',
+      remedy: 'Set trainer.threads to 1',
+    },
+    {
+      key: 'evaluation.everyMinutes',
+      broken: (c) => c.evaluation.everyMinutes > 0 && c.evaluation.episodes > 0,
+      what: 'a deterministic run does not look at the clock',
+      remedy: 'Set evaluation.everyMinutes to 0: it is evaluated at the start and the end',
+    },
+    {
+      key: 'budget.minutes',
+      broken: (c) => c.budget.minutes !== undefined,
+      what: 'a deterministic run does not look at the clock',
+      remedy: 'Set budget.updates or budget.rollouts instead of budget.minutes',
+    },
+  ] satisfies Rule[]
+).map((r) => ({
+  ...r,
+  broken: (c) => c.run.deterministic && r.broken(c),
+  remedy: `${r.remedy}, or leave run.deterministic out.`,
+}));
+
+const rules: readonly Rule[] = [...needs, ...engine, ...foreign, ...objective, ...deterministic];
 
 /** Every rule that a run file breaks. */
 export const violations = (c: RunConfig): readonly Violation[] =>
@@ -175,6 +227,10 @@ export const violations = (c: RunConfig): readonly Violation[] =>
 export function remarks(c: RunConfig): readonly string[] {
   if (!c.trainer.remote) return [];
   const notes: string[] = [];
+  if (c.run.deterministic)
+    notes.push(
+      'run.deterministic: the servers have to answer the same to the same request and seed; engines on a GPU that batch requests do not.',
+    );
   if (c.trainer.klBeta > 0)
     notes.push(
       `trainer.klBeta is ${c.trainer.klBeta}: the engine keeps a second model, the one the run starts from, and scores every batch with it too: one more forward pass an update. Set it to 0 to save that.`,

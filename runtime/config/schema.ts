@@ -23,6 +23,16 @@ export const RunFileSchema = z.strictObject({
     .describe("Part of the run folder's name."),
   seed: whole(1, 'Seed of everything random in the run.'),
 
+  run: section(
+    {
+      deterministic: flag(
+        false,
+        'Makes the run repeatable: one desktop, one replica, one rollout after another, every draw from seeds, time counted in rollouts and steps. After a crash it trains the same batches, byte for byte, as without one. Slow, and no benchmark.',
+      ),
+    },
+    'How the run goes on as a whole.',
+  ),
+
   tasks: section(
     {
       suite: z
@@ -315,17 +325,15 @@ export const RunFileSchema = z.strictObject({
         {
           screens: whole(
             0,
-            'Screens full of known words, drawn before anything is demonstrated, from which the policy learns to read; 0 = no base policy.',
+            'Screens full of random strings and known words, drawn before anything is demonstrated, from which the policy learns to read; 0 = it cannot read.',
           ),
           steps: whole(0, 'Optimizer steps of reading lessons.'),
           lr: positive(3e-3, 'Learning rate of the lessons.'),
           coef: z
             .number()
             .nonnegative()
-            .default(0.5)
-            .describe(
-              'Weight of the lesson mixed into every later step, so that the policy does not forget how to read.',
-            ),
+            .default(0)
+            .describe('Weight of the lesson mixed into every later step; 0 leaves the reader as the lessons made it.'),
         },
         'Base policy: reading lessons on synthetic screens (no task is shown).',
       ),
@@ -382,6 +390,18 @@ export const RunFileSchema = z.strictObject({
             .describe('Most GB of screens; beyond it the oldest go first: of retired rollouts, failures, successes.'),
         },
         'Which screens are kept; none = all. Figures and records always stay, and so do screens that people annotated or that may be imitated.',
+      ),
+      tensorboard: section(
+        {
+          enabled: flag(false, 'Write event files for TensorBoard while the run goes on.'),
+          dir: z
+            .string()
+            .optional()
+            .describe(
+              'Folder that gets a folder of them for each run; relative to that of the runs. Default: `tensorboard` in the run folder.',
+            ),
+        },
+        'TensorBoard.',
       ),
     },
     'Where things are kept.',

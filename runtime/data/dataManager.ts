@@ -1,3 +1,4 @@
+import { Listeners } from './listeners.js';
 import { StudioError, type RetireReason } from '../domain/index.js';
 import type {
   BatchId,
@@ -17,7 +18,7 @@ import { corrupted, measured } from './corrupted.js';
 import { Commits, type EventSink } from './commits.js';
 import { GroupCurator } from './groupCurator.js';
 import { PoolKeeper } from './poolKeeper.js';
-import { dataStats, type DataStats } from './dataStats.js';
+import { dataStats, stateCounts, type DataStats, type StateCounts } from './dataStats.js';
 import {
   headOf,
   inLedger,
@@ -27,9 +28,10 @@ import {
   type StepExtra,
   type TrainedSteps,
 } from './events.js';
-import { openReplayed, recover, releaseOf, type RecoveryReport } from './recover.js';
-import { DataState, type OpenBatch } from './state.js';
+import { openReplayed, recover, releaseOf, type Recovered, type RecoveryReport } from './recover.js';
+import { DataState, type FormedGroup, type OpenBatch } from './state.js';
 import type { PlannerFamily } from './planner.js';
+import { SlowDisk } from './slowDisk.js';
 import { TrajectoryCache } from './trajectoryCache.js';
 import type { DiskRoom } from './store/room.js';
 import type { RunStore, RunMeta, RunStoreOptions } from './store/runStore.js';
@@ -52,6 +54,8 @@ export interface DataManagerOptions {
 export class DataManager {
   readonly #store: RunStore | undefined;
   readonly #commits: Commits;
+  /** Told of each of `note` once it is on disk. */
+  readonly noted = new Listeners<NoteEvent>();
   readonly #pool: PoolKeeper;
   readonly #curator: GroupCurator;
   readonly recovery: RecoveryReport;
@@ -63,23 +67,29 @@ export class DataManager {
   /** Oldest version that may act in a running rollout. */
   readonly #began = new Map<RolloutId, PolicyVersion>();
   readonly #ages: Ages;
+  readonly #disk: SlowDisk;
   /** Rollouts that a person holds; true means for so long that training no longer waits for them. */
   readonly #held = new Map<RolloutId, boolean>();
+  /** Orders that begin again, and batches claimed before a crash, of a deterministic run. */
+  readonly #again: RolloutOrder[];
+  readonly #reclaim: BatchId[];
   #starved = false;
   #recorded = 0;
-
   private constructor(
     store: RunStore | undefined,
     sink: EventSink,
     state: DataState,
     config: DataConfig,
-    r: { report: RecoveryReport; trajectories: Map<RolloutId, Trajectory> },
+    r: Omit<Recovered, 'events'>,
   ) {
+    this.#again = [...r.again];
+    this.#reclaim = [...r.claimed];
     this.#store = store;
     this.#state = state;
     this.#config = config;
     this.recovery = r.report;
     this.#commits = new Commits(state, sink);
+    this.#disk = new SlowDisk(store, () => this.#commits.changes.tell());
     this.#trajectories = new TrajectoryCache(state, r.trajectories);
     this.#pool = new PoolKeeper(state, this.#commits, this.#trajectories);
     this.#curator = new GroupCurator(state, config, this.#commits, this.#trajectories);
@@ -99,6 +109,8 @@ export class DataManager {
     return new DataManager(undefined, sink, new DataState(o.config, o.families, o.taskOf), o.config, {
       report: { events: 0, skipped: 0, lost: [], released: 0, unreadable: [] },
       trajectories: new Map(),
+      again: [],
+      claimed: [],
     });
   }
 
@@ -112,12 +124,18 @@ export class DataManager {
     const { store, skipped } = await openReplayed(o.dir, o.store, state);
     try {
       await store.room.keepReserve();
-      const recovered = await recover(store, state, { events: store.recovery.records, skipped });
+      const recovered = await recover(
+        store,
+        state,
+        { events: store.recovery.records, skipped },
+        o.config.deterministic,
+      );
       const manager = new DataManager(store, store, state, o.config, recovered);
       await manager.#commits.commit([
         { type: 'run.opened', run: store.meta.id, resumed: store.recovery.records > 0, pid: process.pid },
         ...recovered.events,
       ]);
+      await manager.#followUp();
       for (const group of state.planner.openGroups()) await manager.#settle(group);
       return manager;
     } catch (e) {
@@ -157,6 +175,7 @@ export class DataManager {
 
   /** Rollouts that may start now under the staleness bound and `maxConcurrent`; 0 or less = wait for a change. */
   capacity(i: CapacityInfo): number {
+    if (this.#disk.slow) return 0;
     return rolloutCapacity(this.#state, this.#config, i, this.#starved);
   }
 
@@ -167,12 +186,28 @@ export class DataManager {
 
   /** The next rollout to start, or undefined while the bound allows none. `onlyOpen`: no new group. */
   async nextOrder(i: CapacityInfo & { readonly onlyOpen?: boolean }): Promise<RolloutOrder | undefined> {
+    const again = this.#again.shift();
+    if (again) return again;
     if (this.capacity(i) <= 0 || (i.onlyOpen && this.#state.planner.unissued === 0)) return undefined;
     const events = this.#state.planner.next(),
       last = events.at(-1);
     if (last?.type !== 'rollout.queued') return undefined;
     await this.#commits.commit(events);
     return last.order;
+  }
+
+  /** In a deterministic run: a rollout that a fault cut short begins again under its own id. */
+  async restart(rollout: RolloutId): Promise<void> {
+    const order = this.#state.orders.get(rollout);
+    if (!order) throw internalError(`Rollout ${rollout} is not running and cannot begin again.`);
+    this.#written.delete(rollout);
+    this.#began.delete(rollout);
+    this.#again.push(order);
+    await this.#commits.commit([{ type: 'rollout.restarted', rollout, group: order.group }]);
+  }
+  /** Groups that were opened so far, and those that are open. */
+  groups(): { readonly opened: number; readonly open: readonly GroupId[] } {
+    return { opened: this.#state.planner.state().groups, open: this.#state.planner.openGroups() };
   }
 
   /** `version`: the oldest that may act in it, i.e. that a replica still answers with now. */
@@ -281,6 +316,9 @@ export class DataManager {
    * (only after a resume) are retired first.
    */
   async claimBatch(o: ClaimOptions): Promise<ClaimedBatch | undefined> {
+    const mine = this.#reclaim.shift(),
+      open = mine && this.#state.claimed.get(mine);
+    if (open) return { ...this.#batchOf(open.groups, open.version), id: open.batch };
     const retired = this.#retireExpired(o.version),
       plan = planClaim(this.#state, this.#ages, o),
       blocking = blockingHeld(this.#state, this.#ages, this.#held, plan, o);
@@ -298,9 +336,7 @@ export class DataManager {
       return undefined;
     }
     this.#starved = false;
-    const batch = batchOf(this.#state, plan.taken, o.version, this.#trajectories.get, (t) =>
-        this.#ages.overBound(t, o.version),
-      ),
+    const batch = this.#batchOf(plan.taken, o.version),
       { ledger } = this.#state,
       groups = plan.taken.map((g) => ({ group: g.group, rollouts: ledger.inGroup(g.group) })),
       lags = groups.flatMap((g) => g.rollouts.map((r) => this.#ages.lag(this.#trajectories.get(r), o.version))),
@@ -364,16 +400,19 @@ export class DataManager {
     await this.#commits.commit([releaseOf(this.#state, this.#openBatch(batch), reason)]);
   }
 
-  /**
-   * Journals anything else: metrics, evaluation points, checkpoints, starts of probes, spans of the lanes, time used,
-   * log lines.
-   */
+  /** Journals anything else: metrics, evaluation points, checkpoints, starts of probes, spans, time used, log lines. */
   async note(e: NoteEvent): Promise<void> {
-    await this.#commits.commit([e.type === 'metrics' ? { ...e, values: measured(e.values) } : e]);
+    const noted = e.type === 'metrics' ? { ...e, values: measured(e.values) } : e;
+    await this.#commits.commit([noted]);
+    this.noted.tell(noted);
   }
 
   stats(): DataStats {
     return dataStats(this.#state);
+  }
+  /** The part of `stats` that costs the same however long the run and its list of families is. */
+  counts(): StateCounts {
+    return stateCounts(this.#state);
   }
 
   async close(reason = 'closed'): Promise<void> {
@@ -383,6 +422,16 @@ export class DataManager {
     } finally {
       await this.#commits.close();
     }
+  }
+
+  #batchOf(groups: readonly FormedGroup[], version: PolicyVersion): ClaimedBatch {
+    return batchOf(this.#state, groups, version, this.#trajectories.get, (t) => this.#ages.overBound(t, version));
+  }
+  /** What a crash cut off behind the record of a trajectory: in a deterministic run a success joins the pool all the same. */
+  async #followUp(): Promise<void> {
+    const { justRecorded } = this.#state,
+      t = justRecorded && this.#trajectories.all.get(justRecorded);
+    if (this.#config.deterministic && t) await this.#pool.add(t, 'auto')[1];
   }
 
   /** Curates a complete group. Returns its id when it is ready for a batch. */

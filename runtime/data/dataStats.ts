@@ -61,6 +61,19 @@ export interface Lagging {
 const byLag = (lags: ReadonlyMap<number, number>): Lagging[] =>
   [...lags].sort((a, b) => a[0] - b[0]).map(([lag, rollouts]) => ({ lag, rollouts }));
 
+/** What is asked for at every change. */
+export interface StateCounts {
+  readonly ledger: LedgerCounts;
+  readonly batches: number;
+  /** Groups that wait for a batch. */
+  readonly ready: number;
+}
+export const stateCounts = (s: DataState): StateCounts => ({
+  ledger: s.ledger.counts(),
+  batches: s.tally.batches,
+  ready: s.ready.size,
+});
+
 export function dataStats(s: DataState): DataStats {
   const t = s.tally;
   const families = [...new Set([...s.planner.families(), ...s.stats.families()])].map((family): FamilyStats => {

@@ -132,6 +132,11 @@ export type JournalEvent =
       /** Its record on disk is damaged. */
       readonly cause?: 'corrupt';
     }
+  /**
+   * It was cut short in a deterministic run (`run.deterministic`): it begins again under its own id, and its steps so far
+   * are void.
+   */
+  | { readonly type: 'rollout.restarted'; readonly rollout: RolloutId; readonly group: GroupId }
   /** A person held it for too long: its group continues without it, and it is retired as stale when it has ended. */
   | { readonly type: 'rollout.released'; readonly rollout: RolloutId; readonly group: GroupId }
   /** Curation in one record: which members stay with which steps, which are retired and why. */
@@ -282,6 +287,8 @@ export function ledgerMoves(e: JournalEvent): readonly LedgerMove[] {
       return [{ rollout: e.order.rollout, to: { at: 'queued' } }];
     case 'rollout.started':
       return [{ rollout: e.rollout, to: { at: 'running' } }];
+    case 'rollout.restarted':
+      return [{ rollout: e.rollout, to: { at: 'queued' } }];
     case 'trajectory.recorded':
       if (!inLedger(e.head.provenance)) return [];
       return [

@@ -10,6 +10,7 @@ export function dataConfig(c: RunConfig): DataConfig {
   const { curation: k, rollout, trainer } = c;
   return {
     ...k,
+    deterministic: c.run.deterministic,
     dynamicLength: { ...k.dynamicLength, global: rollout.maxSteps, window: 64 },
     groupFilter: { ...k.groupFilter, maxSize: k.dynamicRollouts.max, minSize: 2 },
     // Where nothing is trained, a bound that waits for updates would stop the rollouts.

@@ -11,12 +11,13 @@ export interface LedgerMove {
 type At = RolloutState['at'];
 /**
  * Legal moves from each state. `claimed -> grouped` is a released batch (the trainer died before it trained); a rollout
- * that ended in an error goes from running to retired without being recorded.
+ * that ended in an error goes from running to retired without being recorded. `running -> queued`: it was cut short in a
+ * deterministic run, and begins again under its own id.
  */
 const legal: Readonly<Record<At | 'none', readonly At[]>> = {
   none: ['queued'],
   queued: ['running', 'retired'],
-  running: ['recorded', 'retired'],
+  running: ['recorded', 'retired', 'queued'],
   recorded: ['grouped', 'retired'],
   grouped: ['claimed', 'retired'],
   claimed: ['trained', 'grouped', 'retired'],
@@ -78,6 +79,7 @@ export class Ledger {
   }
   #set(m: LedgerMove): void {
     const from = this.#states.get(m.rollout);
+    if (from?.at === 'running' && m.to.at === 'queued') this.#begun--;
     if (from?.at === 'retired') this.#retired[from.reason] = (this.#retired[from.reason] ?? 0) - 1;
     if (from) {
       this.#byState[from.at]--;

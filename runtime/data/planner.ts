@@ -75,6 +75,7 @@ const WEIGHT_FLOOR = 0.05;
  */
 export class Planner {
   readonly #d: PlannerDeps;
+  #limits: ReadonlyMap<FamilyId, number | undefined> | undefined;
   #groups = 0;
   #rollouts = 0;
   readonly #open = new Map<
@@ -170,6 +171,11 @@ export class Planner {
     const g = this.#open.get(group);
     if (g?.members.has(rollout)) g.members.set(rollout, 'running');
   }
+  /** It begins again. */
+  restarted(group: GroupId, rollout: RolloutId): void {
+    const g = this.#open.get(group);
+    if (g?.members.has(rollout)) g.members.set(rollout, 'queued');
+  }
   recorded(group: GroupId, rollout: RolloutId, success: boolean): void {
     const g = this.#open.get(group);
     if (!g?.members.has(rollout)) return;
@@ -253,14 +259,20 @@ export class Planner {
 
   /** N and step cap that a group of this family would get now. */
   outlook(family: FamilyId): { readonly size: number; readonly cap: number } {
-    const { config, families, stats, lengths } = this.#d,
-      limit = families.find((f) => f.id === family)?.maxSteps,
+    const { config, stats, lengths } = this.#d,
+      limit = this.#limitOf(family),
       { global } = config.dynamicLength;
     return planGroup(
       { size: config.dynamicRollouts.max, cap: Math.min(global, limit ?? global) },
       { successes: stats.of(family), longest: lengths.longest(family), limit },
       config,
     );
+  }
+
+  /** The suite's own step limit. By name: there may be hundreds of families, and all of them are asked for at once. */
+  #limitOf(family: FamilyId): number | undefined {
+    this.#limits ??= new Map(this.#d.families.map((f) => [f.id, f.maxSteps]));
+    return this.#limits.get(family);
   }
 
   #plan(): PlannedGroup | undefined {
@@ -297,7 +309,7 @@ export class Planner {
   }
   #order(plan: PlannedGroup): PlannerEvent {
     const rollout = id<RolloutId>(`r${pad(this.#rollouts + 1)}`);
-    const limit = this.#d.families.find((f) => f.id === plan.family)?.maxSteps;
+    const limit = this.#limitOf(plan.family);
     const length = this.#d.config.dynamicLength;
     const u = random(`${this.#d.config.planner.seed}/explore/${rollout}`).next();
     // The cap is planned with the group; only an exploring rollout has another one.

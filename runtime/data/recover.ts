@@ -1,9 +1,10 @@
 import { StudioError, id } from '../domain/index.js';
-import type { GroupId, RolloutId, Trajectory } from '../domain/index.js';
+import type { BatchId, GroupId, RolloutId, Trajectory } from '../domain/index.js';
 import type { JournalEvent } from './events.js';
 import { poolContent } from './experiencePool.js';
 import { batchNumber, type DataState, type OpenBatch } from './state.js';
 import { RunStore } from './store/runStore.js';
+import type { RolloutOrder } from './types.js';
 
 /** What resuming a run found and did, for the log. */
 export interface RecoveryReport {
@@ -55,12 +56,17 @@ export async function recover(
   store: Pick<RunStore, 'readTrajectory'>,
   state: DataState,
   replayed: { readonly events: number; readonly skipped: number },
-): Promise<{ report: RecoveryReport; events: JournalEvent[]; trajectories: Map<RolloutId, Trajectory> }> {
-  const lost = [...state.ledger.rollouts('queued'), ...state.ledger.rollouts('running')];
+  deterministic = false,
+): Promise<Recovered> {
+  const cut = [...state.ledger.rollouts('queued'), ...state.ledger.rollouts('running')],
+    // Those whose order is lost in a damaged journal cannot begin again.
+    again = deterministic ? cut.filter((r) => state.orders.has(r)) : [],
+    lost = cut.filter((r) => !again.includes(r));
   const reader = new TrajectoryReader(store);
   const events: JournalEvent[] = [
+    ...again.flatMap((rollout) => restarted(state, rollout)),
     ...lost.map((rollout) => retiredAsLost(rollout, state.orders.get(rollout)?.group ?? id<GroupId>(''))),
-    ...releasedBatches(state),
+    ...(deterministic ? [] : releasedBatches(state)),
     ...trainedUnsaid(state),
     ...(await unreadableMembers(reader, state)),
     ...(await unreadableGroups(reader, state)),
@@ -70,9 +76,31 @@ export async function recover(
     const t = reader.trajectories.get(e.id);
     if (t && e.content === undefined) state.pool.identify(e.id, poolContent(t));
   }
-  const report = { ...replayed, lost, released: state.claimed.size, unreadable: reader.unreadable };
-  return { report, events, trajectories: reader.trajectories };
+  const claimed = [...state.claimed.keys()],
+    released = deterministic ? 0 : claimed.length;
+  return {
+    report: { ...replayed, lost: cut, released, unreadable: reader.unreadable },
+    events,
+    trajectories: reader.trajectories,
+    again: again.map((r) => state.orders.get(r)!),
+    claimed: deterministic ? claimed : [],
+  };
 }
+
+export interface Recovered {
+  readonly report: RecoveryReport;
+  readonly events: readonly JournalEvent[];
+  readonly trajectories: Map<RolloutId, Trajectory>;
+  /** Of a deterministic run: orders that begin again, and batches that are still claimed, to be trained as they are. */
+  readonly again: readonly RolloutOrder[];
+  readonly claimed: readonly BatchId[];
+}
+
+/** One that had not started yet still waits. */
+const restarted = (state: DataState, rollout: RolloutId): JournalEvent[] =>
+  state.ledger.state(rollout)?.at === 'running'
+    ? [{ type: 'rollout.restarted', rollout, group: state.orders.get(rollout)!.group }]
+    : [];
 
 /** Reads each trajectory once, and remembers those that cannot be read. */
 class TrajectoryReader {

@@ -86,6 +86,8 @@ export class DataState {
   trainedBatch = 0;
   /** Time the run has used. */
   elapsedMs = 0;
+  /** The trajectory whose record was the last to change anything, where a crash may have cut off what follows from it. */
+  justRecorded: RolloutId | undefined;
   /** Newest weights seen anywhere. */
   version: PolicyVersion = 0;
 
@@ -130,6 +132,8 @@ export class DataState {
     if (e.type === 'group.formed')
       for (const m of e.members) if (!m.injected) this.stepLedger.kept(m.rollout, m.keep.filter(Boolean).length);
     for (const m of moves) this.stepLedger.moved(m);
+    if (e.type === 'trajectory.recorded') this.justRecorded = e.head.id;
+    else if (!PASSING.has(e.type)) this.justRecorded = undefined;
     applyToPool(this.pool, e);
     // The table gives each handler the events of its own type; the compiler cannot follow that through one lookup.
     const change = changes[e.type] as ((s: DataState, e: JournalEvent) => void) | undefined;
@@ -141,6 +145,9 @@ export class DataState {
     this.version = Math.max(this.version, version);
   }
 }
+
+/** Records that may stand between a trajectory's and those that follow from it. */
+const PASSING: ReadonlySet<JournalEvent['type']> = new Set(['run.time', 'run.opened', 'rollout.step']);
 
 /** What a record changes besides ledger, step ledger and pool; a type without an entry changes nothing. */
 type Changes = { readonly [T in JournalEvent['type']]?: (s: DataState, e: EventOf<T>) => void };
@@ -160,6 +167,9 @@ const changes: Changes = {
     s.saw(e.version);
     const o = s.orders.get(e.rollout);
     if (o) s.planner.started(o.group, e.rollout);
+  },
+  'rollout.restarted'(s, e) {
+    s.planner.restarted(e.group, e.rollout);
   },
   'trajectory.recorded'(s, e) {
     recorded(s, e);

@@ -54,6 +54,8 @@ export interface EmbeddedSample extends StepSample {
   readonly state: EncodedState;
   /** Global choice ids (policySpec.ts), 1 to 3 of them. */
   readonly choices: Int32Array;
+  /** A demonstrated text that was read from the screen: the last choice, its place, is missing, and the trainer looks for it. */
+  readonly reads?: string;
 }
 export type EmbeddedBatch = TrainBatch<EmbeddedSample>;
 

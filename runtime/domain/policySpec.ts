@@ -10,8 +10,17 @@ export interface EmbeddedPolicySpec {
   readonly id: string;
   /** Observation: luminance bytes, `height` rows of `width`; a cell is `cell` x `cell` of these pixels. */
   readonly obs: { readonly width: number; readonly height: number; readonly cell: number };
-  /** Instruction tokens: at most `maxTokens`, each (bucket, class); bucket 0 = padding. */
-  readonly instruction: { readonly maxTokens: number; readonly buckets: number; readonly classes: number };
+  /**
+   * Instruction tokens: at most `maxTokens`, each (bucket, class); bucket 0 = padding. With `spelling`, at most so many
+   * characters of each follow (alphabet.ts, 0 = none), and the policy finds them on the screen: the last bucket then
+   * means a word that it does not know.
+   */
+  readonly instruction: {
+    readonly maxTokens: number;
+    readonly buckets: number;
+    readonly classes: number;
+    readonly spelling?: number;
+  };
   /** The last `length` decisions, newest last, as (type+1, row+1, col+1, argument+1); 0 = none. */
   readonly history: { readonly length: number; readonly maxSteps: number };
   readonly types: readonly EmbeddedActionType[];
@@ -51,6 +60,21 @@ export const HEADS_OF_TYPE: Readonly<Record<EmbeddedActionType, readonly Head[]>
   fail: [],
 };
 
+/** The fixed text that stands for what the policy reads on the screen, at a place that it chooses next (`cell2`). */
+export const SEEN = '\u0000seen';
+/** Index of that choice within the `text` head; -1 where the policy types nothing that it reads. */
+export const seenText = (s: EmbeddedPolicySpec): number => {
+  const at = s.phrases.indexOf(SEEN);
+  return at < 0 ? -1 : s.instruction.maxTokens + at;
+};
+/** Whether this policy finds words by their spelling. */
+export const spells = (s: EmbeddedPolicySpec): boolean => (s.instruction.spelling ?? 0) > 0;
+/** The graph of the reader beside a policy graph. */
+export const readerGraphFile = (policyGraph: string): string => policyGraph.replace(/(\.onnx)?$/, '.reader.onnx');
+/** Numbers of an encoded instruction: (bucket, class) of each token, then the spelling of each. */
+export const instructionLength = (s: EmbeddedPolicySpec): number =>
+  s.instruction.maxTokens * (2 + (s.instruction.spelling ?? 0));
+
 export const gridOf = (s: EmbeddedPolicySpec): { cols: number; rows: number } => ({
   cols: s.obs.width / s.obs.cell,
   rows: s.obs.height / s.obs.cell,
@@ -86,8 +110,8 @@ export function choiceOf(s: EmbeddedPolicySpec, globalId: number): { head: Head;
 }
 
 /**
- * One model input: what the policy sees before a decision. Lengths: obs width*height; instruction maxTokens*2; history
- * length*4 + 1 (last = step index, capped).
+ * One model input: what the policy sees before a decision. Lengths: obs width*height; instruction instructionLength;
+ * history length*4 + 1 (last = step index, capped).
  */
 export interface EncodedState {
   readonly obs: Uint8Array;
@@ -95,7 +119,7 @@ export interface EncodedState {
   readonly history: Int32Array;
 }
 
-/** The quick start's policy: a 640x400 desktop seen at half size, 40 x 25 cells of 16 screen pixels. */
+/** The policy of version 0.1: a 640x400 desktop seen at half size, 40 x 25 cells of 16 screen pixels. */
 export const GLYPH_SPEC: EmbeddedPolicySpec = {
   id: 'glyph-2',
   obs: { width: 320, height: 200, cell: 8 },
@@ -155,3 +179,15 @@ export const GLYPH_SPEC: EmbeddedPolicySpec = {
   ],
   phrases: ['yes', 'no'],
 };
+
+/**
+ * The quick start's policy: it reads. Its heads are those of version 0.1, so that choices have the same ids and mean the
+ * same; where that had the text "no", this one types what it reads.
+ */
+export const READER_SPEC: EmbeddedPolicySpec = {
+  ...GLYPH_SPEC,
+  id: 'reader-1',
+  instruction: { ...GLYPH_SPEC.instruction, buckets: 4096, spelling: 20 },
+  phrases: ['yes', SEEN],
+};
+export const POLICY_SPECS: readonly EmbeddedPolicySpec[] = [READER_SPEC, GLYPH_SPEC];

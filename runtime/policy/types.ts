@@ -111,6 +111,8 @@ export interface ReplicaAnswer extends AnswerBase {
   readonly choices: Int32Array;
   readonly logprobs: Float32Array;
   readonly entropies: Float32Array;
+  /** The text at the place that the choices name, where they say that what is read is typed. */
+  readonly read?: string | undefined;
   readonly alternatives?: readonly (readonly { readonly choice: number; readonly probability: number }[])[];
 }
 

@@ -15,6 +15,8 @@ export interface ActiveRun {
   readonly since: number;
   /** The whole budget that it was started or resumed with. */
   readonly minutes?: number;
+  /** The other limits of its run file no longer hold: it was given more minutes. */
+  readonly alone?: boolean;
   /** A person had paused it. */
   readonly paused?: boolean;
   /** Daemons that ended while it was active, one after another, without anything new of it on disk. */
@@ -54,7 +56,7 @@ const fieldsOf = (x: unknown): Readonly<Record<string, unknown>> =>
 const isCount = (x: unknown): x is number => Number.isInteger(x) && (x as number) >= 0;
 
 function activeRunOf(x: unknown): ActiveRun[] {
-  const { run, id, name, since, minutes, paused, deaths, idleDeaths, left } = fieldsOf(x);
+  const { run, id, name, since, minutes, alone, paused, deaths, idleDeaths, left } = fieldsOf(x);
   if (typeof run !== 'string' || typeof id !== 'string' || typeof name !== 'string') return [];
   if (!isCount(since) || !isCount(deaths) || !isCount(idleDeaths)) return [];
   return [
@@ -66,6 +68,7 @@ function activeRunOf(x: unknown): ActiveRun[] {
       deaths,
       idleDeaths,
       ...(typeof minutes === 'number' && minutes > 0 ? { minutes } : {}),
+      ...(alone === true ? { alone } : {}),
       ...(paused === true ? { paused } : {}),
       ...(typeof left === 'string' ? { left } : {}),
     },

@@ -119,6 +119,11 @@ export const requests = {
     T.Lanes
   >(),
   'run/curation': reads<InRun, T.CurationView>(),
+  /** Any runs beside one another: curves and what to place them by, evaluations, tasks, where their run files differ. */
+  'run/compare': reads<
+    { readonly runs: readonly T.RunPath[]; readonly window?: number; readonly maxPoints?: number },
+    T.Comparison
+  >(),
   /** Newest failures in clusters, by where they part from successes of the same task; clicks only of one family. */
   'run/failures': reads<
     {
@@ -127,11 +132,6 @@ export const requests = {
       readonly version?: { readonly min?: number; readonly max?: number };
     },
     T.FailuresView
-  >(),
-  /** Any runs beside one another: curves and what to place them by, evaluations, tasks, where their run files differ. */
-  'run/compare': reads<
-    { readonly runs: readonly T.RunPath[]; readonly window?: number; readonly maxPoints?: number },
-    T.Comparison
   >(),
 
   // the queue: runs that begin one after another, with or without a window

@@ -1,3 +1,4 @@
+import type { EventOf } from '../data/events.js';
 import { RunReader } from '../data/store/runStore.js';
 
 type Row = Readonly<Record<string, unknown>>;
@@ -90,6 +91,75 @@ export async function metricRows(dir: string): Promise<readonly MetricRow[]> {
   try {
     const rows = await run.index.query('SELECT name, at, version, value FROM metrics ORDER BY seq, name', []);
     return rows as unknown as readonly MetricRow[];
+  } finally {
+    await run.close();
+  }
+}
+
+/** Columns of `rolloutTable`. */
+export const rolloutColumns = [
+  'id',
+  'family',
+  'task',
+  'group',
+  'seed',
+  'cap',
+  'provenance',
+  'state',
+  'reason',
+  'batch',
+  'trained_version',
+  'outcome',
+  'reward',
+  'truncated',
+  'error_kind',
+  'steps',
+  'human',
+  'entropy_mean',
+  'version_min',
+  'version_max',
+  'queued_at',
+  'started_at',
+  'ended_at',
+  'instruction',
+] as const;
+/** Every trajectory of a run in a row, in the order in which they began; times in ms since the epoch. */
+export async function rolloutTable(
+  dir: string,
+): Promise<readonly Readonly<Record<(typeof rolloutColumns)[number], string | number | null>>[]> {
+  const run = await RunReader.open(dir, { index: 'local' });
+  try {
+    const own: Readonly<Record<string, string>> = {
+      group: 'grp AS "group"',
+      entropy_mean: 'CASE WHEN entropy_steps > 0 THEN entropy_sum / entropy_steps END AS entropy_mean',
+    };
+    const rows = await run.index.query(
+      `SELECT ${rolloutColumns.map((c) => own[c] ?? c).join(', ')} FROM rollouts ORDER BY born, id`,
+      [],
+    );
+    return rows as unknown as Awaited<ReturnType<typeof rolloutTable>>;
+  } finally {
+    await run.close();
+  }
+}
+
+/** Metrics and evaluations as they were journalled, oldest first. */
+export async function metricRecords(dir: string): Promise<{
+  readonly createdAt: number;
+  readonly records: readonly (EventOf<'metrics' | 'eval'> & { readonly at: number })[];
+}> {
+  const run = await RunReader.open(dir, { index: 'local' });
+  try {
+    const rows = await run.index.query(
+        "SELECT position FROM events WHERE type IN ('metrics', 'eval') ORDER BY seq",
+        [],
+      ),
+      records: (EventOf<'metrics' | 'eval'> & { readonly at: number })[] = [];
+    for (const r of rows) {
+      const e = await run.at(Number(r['position']));
+      if (e?.type === 'metrics' || e?.type === 'eval') records.push(e);
+    }
+    return { createdAt: run.meta.createdAt, records };
   } finally {
     await run.close();
   }

@@ -18,6 +18,9 @@ export class DesktopGuard {
   readonly #signal: AbortSignal;
   readonly #stalledMs: () => number;
   readonly #pending = new Set<Promise<unknown>>();
+  #calls = 0;
+  #since = 0;
+  #spentMs = 0;
 
   /** `stalledMs`: of the desktop; a cut of its connection is no silence. */
   constructor(
@@ -31,8 +34,18 @@ export class DesktopGuard {
     this.#stalledMs = stalledMs;
   }
 
+  /** ms in which the rollout waited for the desktop, a call under way included. */
+  get spentMs(): number {
+    return this.#spentMs + (this.#calls > 0 ? this.#clock.now() - this.#since : 0);
+  }
+
   /** A call to the desktop itself. */
   call<T>(work: Promise<T>, what: string): Promise<T> {
+    if (this.#calls++ === 0) this.#since = this.#clock.now();
+    const over = (): void => {
+      if (--this.#calls === 0) this.#spentMs += this.#clock.now() - this.#since;
+    };
+    work.then(over, over);
     const bounded = new Promise<T>((resolve, reject) => {
       const stop = this.#afterActive(this.#timeoutMs, () => {
         this.timedOut = true;

@@ -262,7 +262,7 @@ class TrackedDesktop implements Desktop {
   readonly freeze?: () => Promise<void>;
   readonly thaw?: () => Promise<void>;
   readonly relieve?: () => Promise<void>;
-  readonly blame?: () => Promise<string | undefined>;
+  readonly blame?: (how?: 'late') => Promise<string | undefined>;
   readonly stalledMs?: () => number;
   readonly browse?: Desktop['browse'];
   #lost: RunError | undefined;
@@ -282,7 +282,7 @@ class TrackedDesktop implements Desktop {
     if (inner.freeze) this.freeze = () => this.#use((d) => d.freeze!());
     if (inner.thaw) this.thaw = () => this.#use((d) => d.thaw!());
     if (inner.relieve) this.relieve = () => this.#use((d) => d.relieve!());
-    if (inner.blame) this.blame = () => inner.blame!();
+    if (inner.blame) this.blame = (how) => inner.blame!(how);
     if (inner.stalledMs) this.stalledMs = () => inner.stalledMs!();
     if (inner.browse) this.browse = (commands, o) => this.#use((d) => d.browse!(commands, o));
   }

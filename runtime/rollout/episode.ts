@@ -11,7 +11,7 @@ import { cancelled } from './clock.js';
 import { DesktopGuard } from './desktopGuard.js';
 import { timeLimit } from './timeLimit.js';
 import type { TurnsContext, TurnsEnd } from './turns.js';
-import { Turns, look } from './turns.js';
+import { look, rest, Turns } from './turns.js';
 import type { EpisodeDeps, EpisodeRequest, EpisodeResult } from './types.js';
 
 type Scene = Omit<TurnsContext, 'policy' | 'steps'>;
@@ -51,11 +51,15 @@ export async function runEpisode(deps: EpisodeDeps, lease: Lease, r: EpisodeRequ
     // take.
     if (end.how === 'cap') last = await lastScreen(scene);
     const t0 = clock.now();
-    outcome = end.how === 'invalid' ? invalidAnswer(end.message) : await verify(scene, end);
-    verifyMs = end.how === 'invalid' ? 0 : clock.now() - t0;
+    outcome =
+      end.how === 'invalid' ? invalidAnswer(end.message) : end.how === 'restless' ? restless : await verify(scene, end);
+    verifyMs = clock.now() - t0;
   } catch (e) {
     error = limit.expired() ?? toRunError(e);
-    outcome = (acted ? await brokenByPolicy(lease.desktop, error) : undefined) ?? { kind: 'error', error };
+    const found = await blamed(lease.desktop, error, guard.spentMs >= (deps.timeoutMs ?? Infinity) / 2);
+    if (found !== undefined && !acted)
+      error = { ...error, message: `${error.message} Before the policy acted, ${found}.` };
+    outcome = acted && found !== undefined ? brokenByPolicy(found) : { kind: 'error', error };
   } finally {
     session?.close();
     limit.stop();
@@ -85,7 +89,7 @@ async function setUp({ deps, request: r, desktop, limit, guard }: Scene): Promis
   const t0 = deps.clock.now();
   r.onPhase('setup');
   await guard.free(deps.tasks.setup(r.task, desktop, limit.signal), 'Setting up the task');
-  await guard.call(desktop.settle(deps.settle), 'settle');
+  await rest(deps, desktop, guard);
   return deps.clock.now() - t0;
 }
 
@@ -116,19 +120,38 @@ async function verify(
   return { ...judged, truncated: end.how === 'cap' };
 }
 
-/** What the policy did to its desktop is its failure, not an error that is tried again. */
-async function brokenByPolicy(desktop: Desktop, error: RunError): Promise<Outcome | undefined> {
-  if (error.kind !== 'desktop.lost') return undefined;
-  const found = await desktop.blame?.();
-  return found === undefined
-    ? undefined
-    : {
-        kind: 'failure',
-        reward: 0,
-        truncated: false,
-        report: { checks: [{ what: 'the desktop', expected: 'it works until the end', found, score: 0 }] },
-      };
+/**
+ * What the programs of a desktop did to it, in words. A rollout that ran out of time counts when most of that time went
+ * into waiting for the desktop (`slow`), and its programs keep it busy.
+ */
+async function blamed(desktop: Desktop, error: RunError, slow: boolean): Promise<string | undefined> {
+  if (error.kind === 'desktop.lost') return desktop.blame?.();
+  return error.kind === 'timeout' && slow ? desktop.blame?.('late') : undefined;
 }
+
+/** What the policy did to its desktop is its failure, not an error that is tried again. */
+const brokenByPolicy = (found: string): Outcome => ({
+  kind: 'failure',
+  reward: 0,
+  truncated: false,
+  report: { checks: [{ what: 'the desktop', expected: 'it works until the end', found, score: 0 }] },
+});
+
+const restless: Outcome = {
+  kind: 'failure',
+  reward: 0,
+  truncated: false,
+  report: {
+    checks: [
+      {
+        what: 'the desktop comes to rest',
+        expected: 'it does after every action: what a deterministic run sees must not depend on the clock',
+        found: 'its programs stay at work',
+        score: 0,
+      },
+    ],
+  },
+};
 
 const invalidAnswer = (found: string): Outcome => ({
   kind: 'failure',

@@ -14,7 +14,7 @@
  */
 import type { RunConfig } from '../config/index.js';
 import type { GroupId } from '../domain/index.js';
-import { POLICY_TRAITS } from '../domain/index.js';
+import { id, POLICY_TRAITS } from '../domain/index.js';
 import type { RolloutOrder } from '../data/types.js';
 
 export type Regime = 'rollout' | 'task' | 'batch';
@@ -51,14 +51,21 @@ export interface GateOptions {
   readonly groups: number;
 }
 
-export function regimeGate(o: GateOptions): RegimeGate {
+/** Groups that an earlier part of the run has opened, and those of them that are open. */
+export interface EarlierGroups {
+  readonly opened: number;
+  readonly open: readonly GroupId[];
+}
+
+/** `earlier`: regime `batch` goes on in the middle of the batch that was rolled out. */
+export function regimeGate(o: GateOptions, earlier?: EarlierGroups): RegimeGate {
   switch (o.regime) {
     case 'rollout':
       return rolloutGate();
     case 'task':
       return taskGate(o.slots);
     case 'batch':
-      return batchGate(Math.max(1, o.groups));
+      return batchGate(Math.max(1, o.groups), earlier);
   }
 }
 
@@ -139,10 +146,13 @@ function taskGate(slots: number): RegimeGate {
   };
 }
 
-function batchGate(groups: number): RegimeGate {
-  const open = new Set<GroupId>(),
-    batch = new Set<GroupId>();
-  let training = false;
+function batchGate(groups: number, earlier: EarlierGroups = { opened: 0, open: [] }): RegimeGate {
+  const open = new Set<GroupId>(earlier.open),
+    batch = new Set<GroupId>(earlier.open);
+  // Groups are opened in order, so many a batch: those of the present one that have ended count too.
+  const begun = earlier.opened === 0 ? 0 : ((earlier.opened - 1) % groups) + 1;
+  for (let n = 0; batch.size < begun; n++) batch.add(id<GroupId>(`ended ${n}`));
+  let training = open.size === 0 && batch.size === groups;
   const may = (group: GroupId, joined: ReadonlySet<GroupId>): boolean =>
     !training && (batch.has(group) || joined.has(group) || batch.size + joined.size < groups);
   const scan = (

@@ -14,6 +14,8 @@ import type { EpisodeDeps, EpisodeRequest, StepAbout } from './types.js';
 
 export type TurnsEnd =
   | { readonly how: 'ended' | 'cap'; readonly last: Action | undefined }
+  /** Its programs do not come to rest, and the next screen would depend on the clock (`mustRest`). */
+  | { readonly how: 'restless' }
   /** The policy gave two invalid answers in a row. */
   | { readonly how: 'invalid'; readonly message: string };
 
@@ -73,6 +75,7 @@ export class Turns {
         settle: acted.settle,
       });
       if (acted.ended) return { how: 'ended', last: this.#last };
+      if (!acted.settled && this.#c.deps.mustRest) return { how: 'restless' };
     }
   }
 
@@ -139,7 +142,7 @@ export class Turns {
       await guard.call(desktop.perform(action), 'perform');
       const t2 = deps.clock.now();
       r.onPhase('settle');
-      settled = (await guard.call(desktop.settle(deps.settle), 'settle')).settled;
+      settled = await rest(deps, desktop, guard);
       perform += t2 - t1;
       settle += deps.clock.now() - t2;
       if (await this.#over()) return { perform, settle, settled, ended: true };
@@ -225,4 +228,17 @@ function answerOf(e: StudioError): Partial<Decision> {
   const { text: thought, ...sampled } = (e.error.details ?? {}) as Partial<InvalidAnswer>,
     { tokens, prompt, version, labels, alternatives } = sampled;
   return { actions: [], thought, tokens, prompt, version, labels, alternatives };
+}
+
+/**
+ * On a machine that is very busy, what is on its way through the kernel (a key to a shell, its answer to the terminal)
+ * may find no processor for so long, while every program waits.
+ */
+const AGAIN_MS = 150;
+/** Waits until the desktop is at rest; where that must be so (`mustRest`), it is asked twice, some time apart. */
+export async function rest(deps: EpisodeDeps, desktop: Desktop, guard: DesktopGuard): Promise<boolean> {
+  const { settled } = await guard.call(desktop.settle(deps.settle), 'settle');
+  if (!settled || !deps.mustRest) return settled;
+  await guard.free(new Promise<void>((done) => deps.clock.after(AGAIN_MS, done)), 'A wait');
+  return (await guard.call(desktop.settle(deps.settle), 'settle')).settled;
 }

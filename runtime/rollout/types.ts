@@ -39,6 +39,8 @@ export interface EpisodeDeps {
   readonly settle?: SettleOptions;
   /** A desktop that does not answer a call within this time counts as lost. Default 30 s. */
   readonly desktopTimeoutMs?: number;
+  /** A rollout whose programs do not come to rest after an action has failed. Default false. */
+  readonly mustRest?: boolean;
   /** A rollout that takes longer, from setup to verdict, is an error of kind `timeout`. Default: no limit. */
   readonly timeoutMs?: number;
 }

@@ -16,5 +16,6 @@ export const episodeOf = (
   frames: engine.frames,
   clock: systemClock,
   settle: settleOf(config.desktops),
+  mustRest: config.run.deterministic,
   timeoutMs: config.rollout.taskTimeoutS * 1000,
 });

@@ -27,7 +27,7 @@ export class Evaluations {
   /** The evaluation at the end, which runs even when the budget is spent; only `stop` cancels it. */
   async final(stop: AbortSignal): Promise<void> {
     const { state, data } = this.#r;
-    if (this.#schedule.finalDue(state.version, data.stats().ledger.generated)) await this.#evaluate('final', stop);
+    if (this.#schedule.finalDue(state.version, data.counts().ledger.generated)) await this.#evaluate('final', stop);
   }
 
   /** Evaluates at the configured interval from now on, beside reinforcement learning. */

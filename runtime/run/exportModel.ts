@@ -93,7 +93,8 @@ async function write(
         'The embedded policy is one network: there is no adapter to merge.',
         'Leave --merged out.',
       );
-    await copied(checkpoint, to, ['policy.onnx', 'manifest.json']);
+    const reader = existsSync(join(checkpoint, 'reader.onnx')) ? ['reader.onnx'] : [];
+    await copied(checkpoint, to, ['policy.onnx', ...reader, 'manifest.json']);
     return 'onnx';
   }
   const weights = await weightsOf(r, checkpoint),

@@ -8,6 +8,7 @@ import type { Learner } from './backends/index.js';
 import { unreadableTrajectory } from './backends/learner.js';
 import { imitationSteps } from './credit.js';
 import { demonstrate } from './demonstrate.js';
+import { logicalTrajectory } from './logicalTime.js';
 import type { RunParts } from './parts.js';
 
 /**
@@ -39,6 +40,7 @@ export async function readingLessons(r: RunParts): Promise<void> {
     pool,
     image: r.config.desktops.image,
     words,
+    withheld: r.tasks.withheld,
     count: w.screens,
     seed: r.config.seed,
     parallel: Math.min(DRAWING_DESKTOPS, r.config.desktops.count),
@@ -125,8 +127,9 @@ async function demonstrateFamily(
       maxSteps: r.config.rollout.maxSteps * DEMO_STEPS_FACTOR,
       signal: r.ending,
       onTrajectory: async (t) => {
-        await r.data.record(t);
-        r.successes.add(t);
+        const made = r.config.run.deterministic ? logicalTrajectory(t) : t;
+        await r.data.record(made);
+        r.successes.add(made);
       },
       onProgress: (k) => {
         r.state.detail = `${family}, ${k} of ${count}`;

@@ -4,6 +4,9 @@ import type { ModelPoolEvent, ModelPoolStatus, SchedulerEvent } from '../rollout
 import type { Measured } from './bounds.js';
 import { BusyShare, Rolling } from '../domain/stats.js';
 
+/** Rollouts of one point of the success curve, at first, and the most points it has. */
+const POINT_EVERY = 32,
+  MOST_POINTS = 512;
 const DESKTOP_WORK = new Set(['setup', 'observe', 'perform', 'settle', 'verify']);
 /**
  * How a desktop counts in a phase: whether it is leased, and whether it works itself. Time for deciding is the policy's
@@ -24,6 +27,7 @@ export class Meters {
   readonly success = new Rolling(64);
   readonly curve: number[] = [];
   #sinceCurve = 0;
+  #perPoint = POINT_EVERY;
   rollouts = 0;
   steps = 0;
   errors = 0;
@@ -77,11 +81,19 @@ export class Meters {
       this.#rolloutSteps += steps.length;
       this.#own++;
       this.success.add(e.trajectory.outcome.kind === 'success' ? 1 : 0);
-      if (++this.#sinceCurve >= 32) {
+      if (++this.#sinceCurve >= this.#perPoint) {
         this.#sinceCurve = 0;
         this.curve.push(this.success.mean);
+        if (this.curve.length >= MOST_POINTS) this.#thin();
       }
     }
+  }
+  /** Every second point goes: the curve of a week is as long as that of an hour. */
+  #thin(): void {
+    const kept = this.curve.filter((_, i) => i % 2 === 1);
+    this.curve.length = 0;
+    this.curve.push(...kept);
+    this.#perPoint *= 2;
   }
   /** A reset belongs to the rollout that it prepares for: T = r + ... includes it, and so do both utilisations. */
   onPool(e: PoolEvent): void {

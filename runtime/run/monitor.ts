@@ -72,12 +72,12 @@ export class RunMonitor {
       m = this.#meters,
       models = this.#engine?.replicas?.status(),
       use = m.utilisation(now, config.desktops.count, models ?? NO_REPLICAS),
-      stats = data.stats();
+      { ledger, ready } = data.counts();
     return {
       phase: state.phase,
       elapsedMs: budget.elapsedMs,
       version: state.version,
-      rollouts: stats.ledger.begun,
+      rollouts: ledger.begun,
       ...m.rates(now),
       trainedActionsPerMinute: m.trainedActions / m.minutesRun(now),
       success: m.success.mean,
@@ -87,7 +87,7 @@ export class RunMonitor {
       trainerUtilisation: use.trainer,
       replicaVersions: models?.replicas.map((x) => x.version) ?? [],
       running: this.#scheduler?.status().running.length ?? 0,
-      waitingGroups: stats.groups.ready,
+      waitingGroups: ready,
       errors: m.errors,
       newestError: m.newestError,
       detail: state.trouble ?? state.detail,
@@ -102,7 +102,7 @@ export class RunMonitor {
       this.#meters.measured({
         desktops: config.desktops.count,
         replicas: POLICY_TRAITS[config.policy.kind].processes ? config.policy.replicas : 0,
-        share: survivingShare(data.stats().ledger),
+        share: survivingShare(data.counts().ledger),
       }),
     );
     return {

@@ -1,11 +1,16 @@
 import type { DataManager } from '../data/dataManager.js';
 import type { RolloutOrder } from '../data/types.js';
+import type { RolloutId, Trajectory } from '../domain/index.js';
 import type { SchedulerEvent } from '../rollout/types.js';
 import type { Replicas } from './backends/index.js';
+import { logicalStep, logicalTrajectory } from './logicalTime.js';
 import type { RunLog } from './runLog.js';
 import type { RunState } from './runState.js';
 import { stepExtra } from './stepExtra.js';
 import type { Successes } from './successes.js';
+
+/** How often a rollout of a deterministic run begins again before its error is its outcome. */
+const RESTARTS = 5;
 
 /** Passes everything that happens in rollouts on to the data manager. */
 export class RolloutRecorder {
@@ -15,6 +20,9 @@ export class RolloutRecorder {
   readonly #successes: Successes;
   readonly #replicas: Replicas | undefined;
   readonly #instructionOf: (o: RolloutOrder) => string;
+  readonly #deterministic: boolean;
+  /** How often rollouts of a deterministic run have begun again. */
+  readonly #restarts = new Map<RolloutId, number>();
 
   constructor(o: {
     readonly data: DataManager;
@@ -23,7 +31,9 @@ export class RolloutRecorder {
     readonly successes: Successes;
     readonly replicas: Replicas | undefined;
     readonly instructionOf: (o: RolloutOrder) => string;
+    readonly deterministic: boolean;
   }) {
+    this.#deterministic = o.deterministic;
     this.#data = o.data;
     this.#state = o.state;
     this.#log = o.log;
@@ -35,7 +45,13 @@ export class RolloutRecorder {
   onScheduler(e: SchedulerEvent): void {
     if (e.type === 'started') this.#log.mustSucceed(this.#started(e));
     else if (e.type === 'step')
-      this.#log.mustSucceed(this.#data.recordStep(e.rollout, e.step, stepExtra(e.desktop, e.alternatives, e.about)));
+      this.#log.mustSucceed(
+        this.#data.recordStep(
+          e.rollout,
+          this.#deterministic ? logicalStep(e.step) : e.step,
+          stepExtra(e.desktop, e.alternatives, e.about),
+        ),
+      );
     else if (e.type === 'ended') this.#log.mustSucceed(this.#ended(e));
     else if (e.type === 'leaseFailed') this.#log.note(`No desktop: ${e.error.message} ${e.error.remedy}`);
   }
@@ -58,9 +74,19 @@ export class RolloutRecorder {
     });
   }
 
-  #ended({ kind, trajectory: t }: Extract<SchedulerEvent, { type: 'ended' }>): Promise<unknown> {
+  #ended({ kind, trajectory }: Extract<SchedulerEvent, { type: 'ended' }>): Promise<unknown> {
+    const t = this.#deterministic ? logicalTrajectory(trajectory) : trajectory;
+    if (this.#beginsAgain(t)) return this.#data.restart(t.id);
     if (kind === 'rollout' && t.outcome.kind === 'success') this.#successes.add(t);
     const stopped = kind === 'rollout' && t.outcome.kind === 'error' && t.outcome.error.kind === 'cancelled';
     return stopped ? this.#data.retire(t.id, 'stopped') : this.#data.record(t);
+  }
+
+  /** Another rollout in its place would have another number: a deterministic run would not be the same one any more. */
+  #beginsAgain({ id, outcome, provenance }: Trajectory): boolean {
+    if (!this.#deterministic || provenance.kind !== 'rollout' || outcome.kind !== 'error') return false;
+    const n = (this.#restarts.get(id) ?? 0) + 1;
+    this.#restarts.set(id, n);
+    return outcome.error.kind !== 'cancelled' && n <= RESTARTS;
   }
 }

@@ -24,12 +24,14 @@ export class Reinforcement {
   /** Runs rollouts, updates and evaluations concurrently until the run ends. */
   async run(r: RunParts, evaluations: Evaluations): Promise<void> {
     const { learner, replicas } = r.engine,
-      gate = regimeGate(gateOptions(r.config));
+      { deterministic } = r.config.run,
+      gate = regimeGate(gateOptions(r.config), deterministic ? r.data.groups() : undefined);
     r.state.phase = 'training';
     r.monitor.restart();
     const orders = new OrderQueue(r.data, {
-      // Two more than desktops, so that a freed desktop finds its next order waiting.
-      limit: r.config.desktops.count + 2,
+      // Two more than desktops, so that a freed desktop finds its next order waiting; one after another where what is
+      // next must not depend on when that was asked.
+      limit: deterministic ? 1 : r.config.desktops.count + 2,
       version: () => r.state.version,
       behavior: () => replicas?.oldest ?? r.state.version,
       gate,

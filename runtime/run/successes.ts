@@ -16,7 +16,8 @@ export class Successes {
   /** With those of earlier parts of the run. */
   static async load(data: DataManager, perFamily: number): Promise<Successes> {
     const s = new Successes(data, perFamily);
-    for (const t of await loadSuccesses(data.store)) if (endedInSuccess(t.outcome)) s.#known.set(t.id, t);
+    const earlier = await loadSuccesses(data.store);
+    for (const t of earlier.sort((a, b) => a.endedAt - b.endedAt)) s.add(t);
     return s;
   }
 
@@ -46,6 +47,7 @@ export class Successes {
   imitable(): Trajectory[] {
     const all = new Map([...this.#known.values()].filter((t) => !this.#data.rejected(t.id)).map((t) => [t.id, t]));
     for (const t of this.#data.externalSuccesses()) if (!all.has(t.id) && !this.#unreadable.has(t.id)) all.set(t.id, t);
-    return [...all.values()];
+    // In an order that does not depend on how they came to be known.
+    return [...all.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 }

@@ -26,8 +26,6 @@ interface Training {
   readonly run: RunParts;
   readonly learner: Learner;
   readonly orders: OrderQueue;
-  /** Chooses the successes that are imitated beside a batch. */
-  readonly random: Random;
 }
 interface Update {
   readonly snapshot: Snapshot;
@@ -49,7 +47,6 @@ export function trainLoop(
     run,
     learner,
     orders: o.orders,
-    random: random(`replay/${run.config.seed}/${run.state.version}`),
   };
   return updateLoop<Update>(
     {
@@ -170,10 +167,12 @@ function ownSteps({ run: r, learner }: Training, batch: ClaimedBatch): LearnStep
  * Successes to imitate beside the policy's own samples. Together they have the same weight; `imitationCoef` then sets
  * the balance.
  */
-function replayedSteps({ run: r, learner, random }: Training, own: readonly LearnStep[]): LearnStep[] {
+function replayedSteps({ run: r, learner }: Training, own: readonly LearnStep[]): LearnStep[] {
   const { replay, imitationCoef } = r.config.trainer;
   if (replay === 0 || imitationCoef === 0) return [];
-  const chosen = chooseReplay(r.successes.imitable(), ratesOf(r.data), replay, random),
+  // Of its own for every version, so that an update that is made again imitates the same.
+  const draw = random(`replay/${r.config.seed}/${r.state.version}`),
+    chosen = chooseReplay(r.successes.imitable(), ratesOf(r.data), replay, draw),
     steps = imitationSteps(chosen, (t, i) => learner.expressible(t, i)),
     weight = own.reduce((a, s) => a + s.weight, 0) / Math.max(1, steps.length);
   return steps.map((s) => ({ ...s, weight }));

@@ -37,6 +37,7 @@ import { earlierPart, saveStart, startWeights, type StartWeights } from './start
 import { RunLog } from './runLog.js';
 import { RunState } from './runState.js';
 import { endsWithin, unlessOverdue } from './stopping.js';
+import { watchBoard } from './tensorBoardWatch.js';
 import { Successes } from './successes.js';
 
 export interface TrainRunOptions {
@@ -136,8 +137,8 @@ export class TrainingRun {
       clock: systemClock,
       elapsedMs: progress.elapsedMs,
       counts: () => {
-        const s = data.stats();
-        return { rollouts: s.ledger.generated, updates: s.batches };
+        const { ledger, batches } = data.counts();
+        return { rollouts: ledger.generated, updates: batches };
       },
     });
     this.#log = new RunLog(o.reporter, data, () => this.#ending.abort());
@@ -159,6 +160,7 @@ export class TrainingRun {
   async run(): Promise<TrainResult> {
     let failure: unknown;
     const stopWatching = this.#watchEnd(),
+      endBoard = watchBoard(this.data, this.#o),
       offRoom = this.data.room.onChange((full) => {
         this.#pauses.diskFull(full, this.#state);
         if (full) void this.#retention.look();
@@ -190,12 +192,13 @@ export class TrainingRun {
       stopWatching();
       offRoom();
       await this.#close(failure, ticker);
+      await endBoard();
     }
     return {
       points: this.#schedule.points,
       version: this.#state.version,
       stopped: this.#o.signal.aborted ? 'signal' : 'budget',
-      rollouts: this.data.stats().ledger.generated,
+      rollouts: this.data.counts().ledger.generated,
     };
   }
 
@@ -346,6 +349,7 @@ export class TrainingRun {
       successes,
       replicas: engine.replicas,
       instructionOf: instruction,
+      deterministic: config.run.deterministic,
     });
     this.#monitor.watch(engine, scheduler);
     scheduler.onEvent((e) => {

@@ -13,9 +13,14 @@ export async function serveCommand(storage: string, o: { readonly idleMinutes?: 
       `${idle} is not a number of minutes.`,
       'Give --idle-minutes a number above 0.',
     );
+  const port = process.env['DART_STUDIO_METRICS_PORT'],
+    metricsPort = port === undefined || port === '' ? undefined : Number(port);
+  if (metricsPort !== undefined && !(Number.isInteger(metricsPort) && metricsPort > 0 && metricsPort < 65_536))
+    throw new StudioError('config.invalid', `${port} is no port.`, 'Set DART_STUDIO_METRICS_PORT to 1 to 65535.');
   await serve({
     storage,
     idleMinutes,
+    metricsPort,
     createService: (s) => createStudioService({ entry: { ...thisBundle(), background: true }, ...s }),
     exit: (code) => process.exit(code),
   });

@@ -11,6 +11,7 @@ import type { ConnectionHost } from './connection.js';
 import { privateFolder, removeDiscovery, writeDiscovery } from './discovery.js';
 import { ServerFault } from './faults.js';
 import { DaemonLog, type LogLevel } from './log.js';
+import { MetricsPort } from './metricsPort.js';
 import { DaemonServer } from './server.js';
 import { ShutdownCoordinator, type ShutdownRequest } from './shutdown.js';
 
@@ -23,6 +24,8 @@ export interface ServeOptions {
   readonly storage: string;
   /** With no client and nothing to do for this long, the daemon ends. */
   readonly idleMinutes?: number;
+  /** Port of figures for Prometheus; none without it. */
+  readonly metricsPort?: number;
   /** ms a client has to say hello. */
   readonly helloMs?: number;
   /** What is served. */
@@ -74,6 +77,7 @@ class Daemon {
   readonly #startedAt = Date.now();
   readonly #shutdown: ShutdownCoordinator;
   #server: DaemonServer | undefined;
+  #metrics: MetricsPort | undefined;
   #service: StudioService | undefined;
   #opening: Promise<void> | undefined;
   /** A newer build waits: nothing new is started, and the daemon ends when the running work does. */
@@ -137,8 +141,22 @@ class Daemon {
       'info',
       `serving on 127.0.0.1:${server.port}, pid ${process.pid}, build ${build.version} of ${new Date(build.time).toISOString()}, Node ${process.versions.node}`,
     );
+    await this.#openMetrics(service);
     checkIdle();
     ignoreFailure(service.recover?.() ?? Promise.resolve(), 'each run is reported by itself');
+  }
+
+  /** A port that is taken costs the figures, and nothing else. */
+  async #openMetrics(service: StudioService): Promise<void> {
+    const { metricsPort: port } = this.#o,
+      { storage, log } = this.#held;
+    if (port === undefined) return;
+    try {
+      this.#metrics = await MetricsPort.listen({ port, storage, service });
+      log.write('info', `figures for Prometheus at http://127.0.0.1:${this.#metrics.port}/metrics`);
+    } catch (e) {
+      log.write('warn', `no figures for Prometheus on port ${port}: ${toRunError(e).message}`);
+    }
   }
 
   #host(service: StudioService): ConnectionHost {
@@ -226,6 +244,7 @@ class Daemon {
     await removeDiscovery(storage, token);
     await lock.release();
     await this.#server?.close();
+    await this.#metrics?.close();
     await log.close();
   }
 }

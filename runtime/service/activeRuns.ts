@@ -62,7 +62,7 @@ export class ActiveRuns {
   }
 
   /** On disk when it resolves. */
-  async begin(r: Pick<ActiveRun, 'run' | 'id' | 'name' | 'minutes'>): Promise<void> {
+  async begin(r: Pick<ActiveRun, 'run' | 'id' | 'name' | 'minutes' | 'alone'>): Promise<void> {
     await this.#loaded;
     this.#first = undefined;
     const before = this.#runs.find((x) => x.run === r.run && x.left === undefined);

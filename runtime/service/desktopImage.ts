@@ -5,13 +5,19 @@ import { chooseProvider, probeProviders, specOf } from '../cluster/provide.js';
 import type { ProviderStatus } from '../cluster/types.js';
 import { parseRunFile } from '../config/index.js';
 import { pngOf } from '../data/store/png.js';
-import { DEFAULT_IMAGE, id, type ImageRow, type TaskId } from '../domain/index.js';
+import { DEFAULT_IMAGE, id, type ImageContents, type ImageRow, type TaskId } from '../domain/index.js';
 import { createTaskEngine } from '../tasks/index.js';
 import { deskSuite } from '../tasks/suites/desk/index.js';
 
 export { imageContents } from '../cluster/images.js';
 export { buildDesktop, exportDesktop } from '../cluster/provide.js';
 export type { BuildProgress };
+
+/** What each image offers, by its name. */
+export async function allImageContents(): Promise<Record<string, ImageContents>> {
+  const images = await Promise.all((await imageNames()).map((name) => readImage(name)));
+  return Object.fromEntries(images.map(({ name, contents }) => [name, contents]));
+}
 
 /** The desktop images there are. */
 export async function imageRows(): Promise<ImageRow[]> {

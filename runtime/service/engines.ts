@@ -2,7 +2,7 @@ import { realpathSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { GLYPH_SPEC, type ProcessEntry } from '../domain/index.js';
+import { READER_SPEC, type ProcessEntry } from '../domain/index.js';
 import { parseRunFile } from '../config/index.js';
 import { trainerOptions } from '../trainer/native/options.js';
 import { createTrainer } from '../trainer/native/engine.js';
@@ -20,7 +20,7 @@ export async function probeEngine(entry: ProcessEntry = thisBundle()): Promise<s
   try {
     const trainer = await createTrainer({
       entry,
-      spec: GLYPH_SPEC,
+      spec: READER_SPEC,
       dir,
       seed: 1,
       options: trainerOptions(parseRunFile({}), join(dir, 'weights')),

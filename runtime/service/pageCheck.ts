@@ -5,7 +5,7 @@ import { toRunError, type ProviderChoice } from '../domain/index.js';
 import { MiniwobEngine, MiniwobSource, openPages, type CheckRow } from '../tasks/index.js';
 
 /** What a page of MiniWoB++ says when it is opened. */
-export interface PageRow extends CheckRow {
+export interface PageRow extends Pick<CheckRow, 'id' | 'status' | 'needs' | 'error'> {
   /** What it asks for at seed 1. */
   readonly utterance?: string;
 }

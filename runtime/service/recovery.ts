@@ -41,7 +41,7 @@ async function recoverRun(s: Studio, r: ActiveRun): Promise<Omit<Recovered, 'run
     await runs.leave(r.run, why);
     return { outcome: 'left', message: why };
   }
-  const plan = await planResume(r.run, r.minutes);
+  const plan = await planResume(r.run, r.minutes, r.alone);
   for (let tries = 1; ; tries++) {
     try {
       const session = await s.begin(plan);

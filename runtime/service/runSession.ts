@@ -20,6 +20,8 @@ export interface SessionPlan {
   readonly dir: RunPath;
   readonly run: RunId;
   readonly resume: boolean;
+  /** It has minutes in place of the limits of its run file. */
+  readonly alone?: boolean;
   /** What to tell about its run file, e.g. an option by its old name. */
   readonly notes?: readonly string[];
 }
@@ -57,7 +59,7 @@ export function planStart(p: StartParams): SessionPlan {
 export async function planResume(dir: RunPath, minutes?: number, alone = false): Promise<SessionPlan> {
   const started = await startedWith(dir, minutes === undefined ? {} : { budget: { minutes } }),
     { config } = started;
-  return { ...started, config: alone ? { ...config, budget: { minutes } } : config, dir, resume: true };
+  return { ...started, config: alone ? { ...config, budget: { minutes } } : config, dir, resume: true, alone };
 }
 
 /** One training run under way in this process, with handles to drive and watch it. */

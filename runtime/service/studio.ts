@@ -164,6 +164,7 @@ export class Studio {
             id: plan.run,
             name: plan.config.name,
             minutes: plan.config.budget.minutes,
+            ...(plan.alone ? { alone: true } : {}),
           });
           return RunSession.start(plan, {
             entry: this.entry,

@@ -1,7 +1,8 @@
-import { createHash } from 'node:crypto';
+import { createHash, webcrypto } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { basename, join, relative, sep } from 'node:path';
-import { StudioError } from '../domain/index.js';
+import { z } from 'zod';
+import { StudioError, orUndefined } from '../domain/index.js';
 import { ForeignFileError, readForeign } from '../files/foreignFile.js';
 
 /**
@@ -54,6 +55,29 @@ export const noAssets: AssetStore = {
 const MAX_FILES = 200_000;
 const MAX_BYTES = 512 * 1024 * 1024;
 
+/** In a mirror that `tasks fetch` made: what each file is. */
+export const MANIFEST = 'manifest.json';
+const manifestSchema = z.object({
+  files: z.record(z.string(), z.object({ file: z.string(), bytes: z.number(), sha256: z.string() })),
+});
+export type AssetManifest = z.infer<typeof manifestSchema>;
+
+/** The manifest of a mirror; empty where there is none. */
+export async function readManifest(dir: string): Promise<AssetManifest> {
+  const data = await orUndefined(readForeign(join(dir, MANIFEST), 64 << 20), 'not every folder of assets is a mirror');
+  if (!data) return { files: {} };
+  try {
+    return manifestSchema.parse(JSON.parse(data.toString('utf8')));
+  } catch (cause) {
+    throw new StudioError(
+      'config.invalid',
+      `${join(dir, MANIFEST)} is damaged.`,
+      'Delete it and run `dart-studio tasks fetch` again.',
+      { cause },
+    );
+  }
+}
+
 /** Indexes a folder of assets once. Rejects with `config.invalid` when it cannot be listed. */
 export async function openAssets(dir: string): Promise<AssetStore> {
   let entries;
@@ -71,6 +95,7 @@ export async function openAssets(dir: string): Promise<AssetStore> {
     .filter((e) => e.isFile())
     .slice(0, MAX_FILES)
     .map((e) => join(e.parentPath, e.name));
+  const hashes = new Map(Object.values((await readManifest(dir)).files).map((f) => [f.file, f.sha256]));
   const byName = new Map<string, string>();
   const byTail = new Map<string, string>();
   for (const [i, f] of files.entries()) {
@@ -96,15 +121,27 @@ export async function openAssets(dir: string): Promise<AssetStore> {
     read: async (url, hint) => {
       const f = find(url, hint);
       if (f === undefined) throw missing(url, dir);
-      return readForeign(f, MAX_BYTES).catch((cause: unknown) => {
+      const data = await readForeign(f, MAX_BYTES).catch((cause: unknown) => {
         if (!(cause instanceof ForeignFileError)) throw cause;
         throw new StudioError('task.unsupported', `The asset ${f} ${cause.message}.`, 'Use a smaller, regular file.', {
           cause,
         });
       });
+      const hash = hashes.get(relative(dir, f));
+      if (hash !== undefined && (await sha256(data)) !== hash)
+        throw new StudioError(
+          'task.unsupported',
+          `The asset ${f} is not what the mirror's manifest says.`,
+          'Delete it and run `dart-studio tasks fetch` again.',
+        );
+      return data;
     },
   };
 }
+
+/** Off this thread: a file may have hundreds of megabytes. */
+const sha256 = async (data: Buffer): Promise<string> =>
+  Buffer.from(await webcrypto.subtle.digest('SHA-256', data as Uint8Array<ArrayBuffer>)).toString('hex');
 
 /** host/path, then shorter and shorter tails of the path, the shortest of two parts. */
 function urlTails(url: string): string[] {

@@ -4,7 +4,9 @@ import type { ImageContents, TaskId } from '../domain/index.js';
 import { StudioError, toRunError } from '../domain/index.js';
 import type { AssetStore } from './assets.js';
 import { noAssets } from './assets.js';
-import { needsOf, type Offers } from './needs.js';
+import type { Evaluators } from './bridge/evaluators.js';
+import { engineNeeds, needsOf, type Offers } from './needs.js';
+import { adviceFor, type OtherImages } from './remedies.js';
 import { parseTask, readJson } from './taskFile.js';
 import type { CheckRow, Task } from './types.js';
 
@@ -13,7 +15,9 @@ export interface CheckOptions {
   readonly image: ImageContents;
   readonly assets?: AssetStore | undefined;
   /** OSWorld's own evaluators, where they are installed. */
-  readonly evaluators?: Offers | undefined;
+  readonly evaluators?: (Offers & { readonly place?: Evaluators['place'] }) | undefined;
+  /** Other desktop images, for advice. */
+  readonly images?: OtherImages | undefined;
 }
 export interface CheckedTask {
   readonly row: CheckRow;
@@ -45,12 +49,41 @@ export async function readFolder(dir: string, o: CheckOptions): Promise<CheckedT
         );
       seen.set(task.id, name);
       const needs = needsOf(task, o.assets ?? noAssets, o.image, o.evaluators);
-      out.push({ row: { id: task.id, status: needs.length === 0 ? 'runnable' : 'unsupported', needs }, file, task });
+      out.push({ row: rowOf(task, needs, o), file, task });
     } catch (e) {
-      out.push({ row: { id: name, status: 'unsupported', needs: [], error: toRunError(e) }, file });
+      const error = toRunError(e);
+      out.push({
+        row: { id: name, status: 'unsupported', needs: [], runs: 'not', with: [], why: [error.message], error },
+        file,
+      });
     }
   }
   return out;
+}
+
+/** What a task needs, and what can be done about it. */
+function rowOf(task: Task, needs: readonly string[], o: CheckOptions): CheckRow {
+  if (needs.length === 0)
+    return { id: task.id, status: 'runnable', needs, runs: 'here', with: judgesOf(task, o), why: [] };
+  const advice = needs.map((n) => adviceFor(n, o.images ?? {})),
+    why = unique(advice.flatMap((a) => (a.kind === 'not' ? [a.why] : []))),
+    what = unique(advice.flatMap((a) => (a.kind === 'with' ? [a.what] : [])));
+  return {
+    id: task.id,
+    status: 'unsupported',
+    needs,
+    runs: why.length > 0 ? 'not' : 'with',
+    with: why.length > 0 ? [] : what,
+    why,
+  };
+}
+const unique = (words: readonly string[]): string[] => [...new Set(words)].sort();
+
+/** Who judges a task that can run. */
+function judgesOf(task: Task, o: CheckOptions): string[] {
+  const bridged = engineNeeds(task).some((n) => !n.startsWith('setup:')),
+    place = o.evaluators?.place;
+  return [bridged ? (place ? `${place.name} ${place.version}` : "OSWorld's evaluators") : 'our own evaluator'];
 }
 
 /** One row per task file under the folder. */
@@ -83,13 +116,10 @@ const isIndex = (j: unknown): boolean =>
 
 /** Rows for people: one line each, then the number of tasks that lack each need. */
 export function formatCheck(rows: readonly CheckRow[]): string {
-  const runnable = rows.filter((r) => r.status === 'runnable').length,
+  const count = (runs: CheckRow['runs']): number => rows.filter((r) => r.runs === runs && !r.error).length,
     broken = rows.filter((r) => r.error).length;
   const width = Math.min(60, Math.max(4, ...rows.map((r) => r.id.length)));
-  const lines = rows.map(
-    (r) =>
-      `${r.id.padEnd(width)}  ${r.error ? `invalid: ${r.error.message}` : r.status === 'runnable' ? 'runnable' : `needs ${shorten(r.needs)}`}`,
-  );
+  const lines = rows.map((r) => `${r.id.padEnd(width)}  ${wordsOf(r)}`);
   const totals = new Map<string, { tasks: number; alone: number }>();
   for (const r of rows) {
     const groups = new Set(r.needs.map(group));
@@ -102,7 +132,7 @@ export function formatCheck(rows: readonly CheckRow[]): string {
   return [
     ...lines,
     '',
-    `${rows.length} tasks: ${runnable} runnable, ${rows.length - runnable - broken} unsupported${broken > 0 ? `, ${broken} invalid` : ''}`,
+    `${rows.length} tasks: ${count('here')} runnable, ${count('with')} runnable with what they name, ${count('not')} not${broken > 0 ? `, ${broken} invalid` : ''}`,
     ...(sorted.length > 0
       ? [
           '',
@@ -111,6 +141,13 @@ export function formatCheck(rows: readonly CheckRow[]): string {
         ]
       : []),
   ].join('\n');
+}
+
+function wordsOf(r: CheckRow): string {
+  if (r.error) return `invalid: ${r.error.message}`;
+  if (r.runs === 'here') return `runnable, judged by ${r.with.join(', ')}`;
+  const needs = `needs ${shorten(r.needs)}`;
+  return r.runs === 'with' ? `${needs}: runs with ${r.with.join(', ')}` : `${needs}: not, ${r.why.join('; ')}`;
 }
 
 /** Assets are one need in the totals. */

@@ -1,6 +1,7 @@
 export { noAssets, openAssets, uuid5, type AssetStore } from './assets.js';
-export { checkFolder, formatCheck, type CheckOptions } from './check.js';
+export { checkFolder, formatCheck, readFolder, type CheckOptions } from './check.js';
 export { createTaskEngine, type TaskEngineOptions } from './engine.js';
+export { downloadsOf, fetchAssets, type FetchOptions, type FetchReport } from './fetch.js';
 export { openFolder, type FolderSource, type FolderSourceOptions } from './folderSource.js';
 export { type MetricRunner } from './metrics/job.js';
 export { metricWorkers } from './metrics/metricPool.js';

@@ -73,23 +73,29 @@ export function engineNeeds(task: Task, evaluators?: Offers): string[] {
 }
 
 /** Downloads and gold files that the assets folder lacks. */
-export function assetNeeds(task: Task, assets: AssetStore): string[] {
-  const needs: string[] = [];
-  const want = (url: string, name: string): void => {
-    if (!assets.has(url, { name, task: task.id })) needs.push(`asset:${url}`);
-  };
+export const assetNeeds = (task: Task, assets: AssetStore): string[] => [
+  ...new Set(
+    assetsOf(task)
+      .filter(({ url, name }) => !assets.has(url, { name, task: task.id }))
+      .map(({ url }) => `asset:${url}`),
+  ),
+];
+
+/** What a task downloads: files for its set-up and gold files, each with the name that the task gives it. */
+export function assetsOf(task: Task): { readonly url: string; readonly name: string }[] {
+  const found: { url: string; name: string }[] = [];
   for (const s of stepsOf(task)) {
     const files = s.type === 'download' ? (setupParameters.download.safeParse(s.parameters).data?.files ?? []) : [];
-    for (const f of files) want(f.url, baseName(f.path));
+    for (const f of files) found.push({ url: f.url, name: baseName(f.path) });
+    if (s.type === 'update_browse_history') found.push({ url: EMPTY_HISTORY, name: 'history_empty.sqlite' });
   }
-  if (task.config.some((s) => s.type === 'update_browse_history')) want(EMPTY_HISTORY, 'history_empty.sqlite');
   for (const g of getterConfigs(task)) {
     if (g['type'] !== 'cloud_file') continue;
     const urls = [g['path']].flat().map(String),
       names = [g['dest']].flat().map(String);
-    urls.forEach((u, i) => want(u, names[i] ?? baseName(u)));
+    urls.forEach((url, i) => found.push({ url, name: names[i] ?? baseName(url) }));
   }
-  return [...new Set(needs)];
+  return found;
 }
 
 export const stepsOf = (task: Task): readonly SetupStep[] => [...task.config, ...(task.evaluator.postconfig ?? [])];

@@ -10,6 +10,7 @@ import {
   probeSeed,
   quickstartFamilies,
   trainSeed,
+  withheld,
   type DeskSuite,
   type Holdout,
 } from './suites/desk/index.js';
@@ -48,6 +49,8 @@ export interface Tasks {
   readonly probesOf: (split: EvaluationSplit, n: number) => readonly Probe[];
   /** Seeds of demonstrations, in order; they are training seeds. */
   readonly demoSeeds: readonly number[];
+  /** Whether a text has something that is held out: reading lessons show none of it. */
+  readonly withheld: (text: string) => boolean;
 }
 
 /**
@@ -97,6 +100,7 @@ function deskTasks(c: RunConfig, parts: EngineParts): Tasks {
     taskOf: (f, seed) => id<TaskId>(`${f}#${seed}`),
     probes: (n) => inTurn(ids, n, (k) => probeSeed('dev', 'arrangements', k)),
     probesOf: (split, n) => deskProbes(source, ids, split, n),
+    withheld,
   };
 }
 const inTurn = (families: readonly FamilyId[], n: number, seed: (k: number) => number): Probe[] =>
@@ -141,6 +145,7 @@ async function miniwobTasks(c: RunConfig): Promise<Tasks> {
     engine: new MiniwobEngine(pages, (task, said) => {
       source.said(task, said);
     }),
+    withheld: () => false,
     demoSeeds: seeds,
     families: ids.map((f) => ({ id: f, seeds: { from: trainSeed(0), count: c.tasks.trainSeeds } })),
     taskOf: (f, seed) => id<TaskId>(`${f}#${seed}`),
@@ -181,6 +186,7 @@ async function folderTasks(c: RunConfig, parts: EngineParts): Promise<Tasks> {
     // A folder has no seeds to hold out: the probe set is the tasks themselves, and evaluations say so.
     probes: (n) => ofFolder(usable, n),
     probesOf: (split, n) => (split === 'train' || split === 'heldout' ? ofFolder(usable, n) : []),
+    withheld: () => false,
   };
 }
 const ofFolder = (usable: readonly { readonly id: FamilyId }[], n: number): Probe[] =>

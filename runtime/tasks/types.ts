@@ -78,5 +78,12 @@ export interface CheckRow {
   readonly id: string;
   readonly status: 'runnable' | 'unsupported';
   readonly needs: readonly string[];
+  /**
+   * `here`: as things are; `with`: once what `with` says is done or given; `not`: for the reasons in `why`. Of one that
+   * runs here, `with` says what judges it.
+   */
+  readonly runs: 'here' | 'with' | 'not';
+  readonly with: readonly string[];
+  readonly why: readonly string[];
   readonly error?: RunError;
 }

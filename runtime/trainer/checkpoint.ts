@@ -80,6 +80,17 @@ async function syncFolder(path: string): Promise<void> {
 /** A manifest as it stands there, unchecked. */
 export const manifestText = (dir: string): Promise<string> => readForeignText(join(dir, MANIFEST), MANIFEST_BYTES);
 
+/** The policy that a checkpoint says it is of; undefined where it does not say. Whether it is whole is for `readCheckpoint`. */
+export async function policyOfCheckpoint(dir: string): Promise<string | undefined> {
+  const text = await orUndefined(manifestText(dir), 'who restores the checkpoint says what is wrong with it');
+  try {
+    const { policy } = JSON.parse(text ?? '{}') as Partial<CheckpointManifest>;
+    return typeof policy === 'string' ? policy : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Writes the folder `dir`, replacing one of the same name. */
 export async function writeCheckpoint(
   dir: string,

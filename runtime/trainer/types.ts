@@ -33,12 +33,14 @@ export interface EmbeddedTrainer extends TrainerEngine<EmbeddedSample, WeightsFi
 /**
  * A screen with words at known positions, to learn reading from before the demonstrations. `obs` as in EncodedState;
  * `buckets[i]` is a word's instruction bucket and `boxes` its rectangle x0, y0, x1, y1 in observation pixels (4 numbers
- * a word).
+ * a word). `marks`: class (domain/alphabet.ts), x and y of the middle of every character, 3 numbers each, in observation
+ * pixels; a text's edges and spaces are characters too.
  */
 export interface ReadingScreen {
   readonly obs: Uint8Array;
   readonly buckets: Int32Array;
   readonly boxes: Int32Array;
+  readonly marks: Float32Array;
 }
 export interface ReadOptions {
   readonly steps: number;

@@ -7,18 +7,20 @@ import type { Tail } from './tail.js';
 import { Window } from './window.js';
 
 /** How long the place of a fault is waited for. */
-const REACH_MS = 30_000;
+const REACH_MS = 45_000;
 const SERVES_MS = 60_000;
 
-/** The daemon under faults: the bundle with the hook loaded before it, and one window. */
+/** The bundle as a daemon, with something of ours loaded before it (`preload`), and one window. */
 export class Daemon {
   readonly storage: string;
   readonly window: Window;
   readonly #base: string;
   readonly #tail: () => Tail | undefined;
+  readonly #preload: string;
   #process: ChildProcess | undefined;
 
-  constructor(base: string, problems: string[], tail: () => Tail | undefined) {
+  constructor(base: string, problems: string[], tail: () => Tail | undefined, preload = 'dist/chaos/hook.mjs') {
+    this.#preload = preload;
     this.#base = base;
     this.#tail = tail;
     this.storage = join(base, 'storage');
@@ -37,7 +39,7 @@ export class Daemon {
     for (let tries = 1; ; tries++) {
       const d = spawn(
         process.execPath,
-        ['--import', resolve('dist/chaos/hook.mjs'), resolve('dist/runtime.js'), 'serve', this.storage],
+        ['--import', resolve(this.#preload), resolve('dist/runtime.js'), 'serve', this.storage],
         { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, DART_CHAOS: this.#base } },
       );
       this.#process = d;

@@ -3,7 +3,7 @@
  * shipped and has no fault points. A fault is armed by a file in the folder `DART_CHAOS`; whoever comes to its place
  * first takes it.
  */
-import { ChildProcess } from 'node:child_process';
+import processModule, { type ChildProcess } from 'node:child_process';
 import { appendFileSync, readFileSync, rmSync } from 'node:fs';
 import fsp from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
@@ -133,18 +133,27 @@ function hang(armedFile: string): never {
 }
 
 function patchProcesses(folder: string, takes: (p: string) => boolean, die: (p: string, pid?: number) => void): void {
-  const send = ChildProcess.prototype.send as (this: ChildProcess, m: unknown, ...rest: unknown[]) => boolean;
-  ChildProcess.prototype.send = function (this: ChildProcess, m: unknown, ...rest: unknown[]) {
-    const { type, kind, command } = m as { type?: string; kind?: string; command?: { kind: string } },
-      sent = send.call(this, m, ...rest);
+  const told = (child: ChildProcess, m: unknown): void => {
+    const { type, kind, command } = m as { type?: string; kind?: string; command?: { kind: string } };
     if (type === 'swap' && takes('sync')) die('sync');
-    if (type === 'swap' && takes('sync-replica')) die('sync-replica', this.pid);
-    if (kind === 'command' && command?.kind === 'update' && takes('update')) die('update', this.pid);
+    if (type === 'swap' && takes('sync-replica')) die('sync-replica', child.pid);
+    if (kind === 'command' && command?.kind === 'update' && takes('update')) die('update', child.pid);
     const lesson = kind === 'command' && LESSONS[command?.kind ?? ''];
     if (lesson && takes(lesson)) die(lesson);
-    if (lesson && takes(`${lesson}-trainer`)) die(`${lesson}-trainer`, this.pid);
-    return sent;
-  } as typeof ChildProcess.prototype.send;
+    if (lesson && takes(`${lesson}-trainer`)) die(`${lesson}-trainer`, child.pid);
+  };
+  // A child has its own `send`.
+  const fork = processModule.fork.bind(processModule);
+  processModule.fork = ((...args: Parameters<typeof fork>) => {
+    const child = fork(...args),
+      send = child.send.bind(child) as (m: unknown, ...rest: unknown[]) => boolean;
+    child.send = ((m: unknown, ...rest: unknown[]) => {
+      const sent = send(m, ...rest);
+      told(child, m);
+      return sent;
+    }) as typeof child.send;
+    return child;
+  }) as typeof processModule.fork;
 
   const write = Socket.prototype.write as (this: Socket, ...args: unknown[]) => boolean;
   Socket.prototype.write = function (this: Socket, ...args: unknown[]) {

@@ -62,7 +62,7 @@ export type Faults = Readonly<Record<string, Fault>>;
  * A process that stands still is found after 5 to 6 s by its own clock, a desktop that does not answer after 30 s; more
  * than this on a busy machine is too late.
  */
-export const DETECTED_MS = 60_000;
+export const DETECTED_MS = 120_000;
 
 export const signal = (pid: number, name: NodeJS.Signals): boolean => {
   try {

@@ -169,6 +169,7 @@ export function facts(v: TrajectoryView, brief = false, open?: (rollout: string)
 }
 
 export function checksTable(report: NonNullable<TrajectoryView['report']>): HTMLElement {
+  const judged = report.checks.some((c) => c.judge);
   return h(
     'div',
     { class: 'ds-table-scroll', tabindex: '0', role: 'region', 'aria-label': t('What the verifier checked') },
@@ -181,7 +182,7 @@ export function checksTable(report: NonNullable<TrajectoryView['report']>): HTML
         h(
           'tr',
           null,
-          [t('Check'), t('Expected'), t('Found'), t('Score')].map((x, i) =>
+          [t('Check'), t('Expected'), t('Found'), t('Score'), ...(judged ? [t('Judged by')] : [])].map((x, i) =>
             h('th', { scope: 'col', class: i === 3 ? 'number' : '' }, x),
           ),
         ),
@@ -203,11 +204,25 @@ export function checksTable(report: NonNullable<TrajectoryView['report']>): HTML
             h('td', null, c.expected),
             h('td', { class: c.expected === c.found ? '' : 'differs' }, c.found),
             h('td', { class: 'number' }, num(c.score, 3)),
+            judged ? h('td', null, judgeOf(c.judge)) : undefined,
           ),
         ),
       ),
     ),
   );
+}
+/** Who judged, in which version and for how long; what it read of the desktop is one click away. */
+function judgeOf(j: NonNullable<TrajectoryView['report']>['checks'][number]['judge']): HTMLElement | string {
+  if (!j) return '';
+  const who = `${j.name} ${j.version}, ${duration(j.ms)}`;
+  return j.files.length === 0
+    ? who
+    : h(
+        'details',
+        { class: 'ds-script' },
+        h('summary', { title: t('Show the files it read') }, who),
+        h('pre', null, j.files.join('\n')),
+      );
 }
 /** A check that runs a script is named by its first words; the whole of it is one click away. */
 const named = (c: NonNullable<TrajectoryView['report']>['checks'][number]): HTMLElement | string =>

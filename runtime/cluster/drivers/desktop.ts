@@ -37,6 +37,8 @@ export interface ScreenReader {
 export interface Usage {
   /** How often the desktop ran into its limit of memory so far; undefined when that is not known. */
   outOfMemory(): Promise<number | undefined>;
+  /** Processor time, ms, that its programs have used; undefined when that is not known. */
+  processorMs?(): Promise<number | undefined>;
 }
 
 export interface SandboxOptions {
@@ -56,6 +58,9 @@ const RESET_TIMEOUT_MS = 15_000;
 const BLAME_MS = 1500;
 /** An X server that used this share of the time between two looks is working on a request of some program. */
 const X_BUSY = 0.5;
+/** Programs that use this share of a core between two looks keep the desktop busy. */
+const BUSY = 0.5,
+  BUSY_LOOK_MS = 250;
 /** The window manager needs 30 to 100 ms; on a crowded machine a few hundred. */
 const FIRST_FRAME_MAX_MS = 5_000;
 
@@ -244,10 +249,11 @@ export class SandboxDesktop implements Desktop {
   }
 
   /**
-   * Two things the programs inside can do to a desktop: use up its memory, and keep the X server at work on one request.
-   * They can neither stop nor end the agent or the X server.
+   * What the programs inside can do to a desktop: use up its memory, keep the X server at work on one request, and keep
+   * it busy until the rollout's time is up. They can neither stop nor end the agent or the X server.
    */
-  async blame(): Promise<string | undefined> {
+  async blame(how?: 'late'): Promise<string | undefined> {
+    if (how === 'late') return (await this.#busy()) ? 'its programs keep the desktop busy' : undefined;
     const before = this.#outOfMemory,
       now = await orUndefined(this.#usage?.outOfMemory() ?? Promise.resolve(undefined), 'it is not known');
     if (before !== undefined && now !== undefined && now > before)
@@ -266,6 +272,19 @@ export class SandboxDesktop implements Desktop {
     return second && second.xCpuMs - first.xCpuMs > X_BUSY * ms
       ? 'its programs keep the X server at work with one request'
       : undefined;
+  }
+
+  async #busy(): Promise<boolean> {
+    const look = (): Promise<number | undefined> =>
+      orUndefined(this.#usage?.processorMs?.() ?? Promise.resolve(undefined), 'then nobody is to blame');
+    const t0 = performance.now(),
+      first = await look();
+    if (first === undefined) return false;
+    await new Promise((r) => {
+      setTimeout(r, BUSY_LOOK_MS);
+    });
+    const second = await look();
+    return second !== undefined && second - first > BUSY * (performance.now() - t0);
   }
 
   onEvent(l: (e: DesktopEvent) => void): () => void {

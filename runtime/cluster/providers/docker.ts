@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import Docker from 'dockerode';
 import {
+  DEFAULT_IMAGE,
   id,
   ignoreFailure,
   orUndefined,
@@ -15,6 +16,7 @@ import { Relay, screenOver } from '../drivers/portable.js';
 import { agentSettler } from '../drivers/portableSettle.js';
 import { X11Client } from '../drivers/x11Client.js';
 import type { OnProgress } from '../imageBuild/recipe.js';
+import { roomFor } from '../images.js';
 import type { Desktop, DesktopProvider, DesktopSpec, ProviderStatus } from '../types.js';
 import { containerOptions, openRelay, OWNER, ROLE } from './dockerContainer.js';
 import { canReach, fastChannels, openAgent } from './dockerFast.js';
@@ -30,6 +32,7 @@ import {
   type DockerHostOptions,
 } from './dockerHosts.js';
 import { engineError, ensureImage, LABEL, statusOf } from './dockerImage.js';
+import { containerUsage } from './usage.js';
 
 export type DesktopPath = 'fast' | 'portable';
 export interface DockerProviderOptions {
@@ -139,7 +142,8 @@ export class DockerProvider implements DesktopProvider {
     }
   }
 
-  async create(spec: DesktopSpec, signal?: AbortSignal): Promise<Desktop> {
+  async create(wanted: DesktopSpec, signal?: AbortSignal): Promise<Desktop> {
+    const spec = await roomFor(this.#o.image ?? DEFAULT_IMAGE, wanted);
     const key = specKey(spec);
     const at = this.#spares.findIndex((s) => s.key === key && !s.desktop.isLost);
     if (at >= 0) {
@@ -277,9 +281,9 @@ export class DockerProvider implements DesktopProvider {
       });
       await container.start({ abortSignal: limit } as object);
       const path = (host.path ??= await this.#choosePath(container));
-      let channels: Channels;
+      let channels: Channels, pid: number | undefined;
       if (path === 'fast') {
-        const pid = await reachablePid(container);
+        pid = await reachablePid(container);
         agent = await openAgent(pid, limit);
         channels = fastChannels(pid);
       } else {
@@ -287,7 +291,14 @@ export class DockerProvider implements DesktopProvider {
         agent = new AgentClient(await relay.connect('/run/dart/agent.sock'));
         channels = relayChannels(relay, agent);
       }
-      const desktop = new SandboxDesktop({ id: id<DesktopId>(name), provider: 'docker', spec, agent, channels });
+      const desktop = new SandboxDesktop({
+        id: id<DesktopId>(name),
+        provider: 'docker',
+        spec,
+        agent,
+        channels,
+        usage: containerUsage(container, pid),
+      });
       this.#made.set(desktop, { host, container, path, relay });
       pathOf.set(desktop, path);
       try {

@@ -68,10 +68,10 @@ export function writableFolders(spec: DesktopSpec): Record<string, string> {
   const folder = (mb: number, mode: number, more = ''): string =>
     `rw,nosuid,nodev,${more}size=${mb}m,nr_inodes=${mb * 256},mode=${mode}`;
   return {
-    '/home/user': folder(most(128, 1 / 4), 755),
-    '/tmp': folder(most(64, 1 / 8), 1777),
+    '/home/user': folder(most(spec.diskMb ?? 128, 1 / 4), 755),
+    '/tmp': folder(most(spec.diskMb ?? 64, 1 / 8), 1777),
     '/var/tmp': folder(most(16, 1 / 32), 1777),
-    '/dev/shm': folder(most(32, 1 / 16), 1777, 'noexec,'),
+    '/dev/shm': folder(most(spec.diskMb ?? 32, 1 / 16), 1777, 'noexec,'),
     '/run': folder(16, 755),
     '/run/dart': folder(Math.max(16, 2 * frame), 755, 'noexec,'),
   };

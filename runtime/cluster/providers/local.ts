@@ -11,10 +11,11 @@ import { procSettler } from '../drivers/settle.js';
 import { TaskWatch } from '../drivers/taskWatch.js';
 import { X11Client } from '../drivers/x11Client.js';
 import { readRecipe, rootfsPath } from '../imageBuild.js';
-import { imageAsset } from '../images.js';
+import { imageAsset, roomFor } from '../images.js';
 import type { Desktop, DesktopProvider, DesktopSpec, ProviderStatus } from '../types.js';
 import { joinCgroups, outOfMemory, type CgroupLease } from './cgroups.js';
 import { SandboxProcess } from './sandboxProcess.js';
+import { processorMs } from './usage.js';
 import { processLimit } from './processLimit.js';
 import { onPath, sandboxCommand } from './sandboxCommand.js';
 import { reapSandboxes, recordSandbox, stateDir } from './sandboxRecords.js';
@@ -101,8 +102,9 @@ export class LocalProvider implements DesktopProvider {
     };
   }
 
-  async create(spec: DesktopSpec, signal?: AbortSignal): Promise<Desktop> {
+  async create(wanted: DesktopSpec, signal?: AbortSignal): Promise<Desktop> {
     signal?.throwIfAborted();
+    const spec = await roomFor(this.#o.image, wanted);
     const rootfs = await this.#o.rootfs();
     const name = brand<DesktopId>(`local-${randomBytes(4).toString('hex')}`);
     const cgroup = await joinCgroups(name, spec),
@@ -117,7 +119,7 @@ export class LocalProvider implements DesktopProvider {
       name,
       rootfs,
       spec,
-      diskMb: this.#o.diskMb ?? 64,
+      diskMb: this.#o.diskMb ?? spec.diskMb ?? 64,
       cgroup,
       uid: process.getuid!(),
       stateDir: await stateDir(),
@@ -232,7 +234,7 @@ function desktopIn(
     provider: 'local',
     spec,
     agent,
-    usage: { outOfMemory: () => outOfMemory(cgroup?.dirs ?? []) },
+    usage: { outOfMemory: () => outOfMemory(cgroup?.dirs ?? []), processorMs: () => processorMs(`${root}/proc`) },
     channels: {
       openX: () => X11Client.open(`${root}/tmp/.X11-unix/X0`),
       openScreen: () => new FramebufferReader(`${root}/run/dart/fb/Xvfb_screen0`),

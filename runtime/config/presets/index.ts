@@ -20,7 +20,7 @@ export const PRESETS: Readonly<Record<PresetName, RunFile>> = {
     name: 'quickstart',
     // The published figures were measured with this planner; with the pool on it makes no difference (bench:curation).
     curation: { planner: 'variance' },
-    warmStart: { reading: { screens: 1200, steps: 1300 }, demonstrations: 6, steps: 300, lr: 2e-3, shift: 16 },
+    warmStart: { reading: { screens: 480, steps: 1600, lr: 4e-3 }, demonstrations: 6, steps: 300, lr: 2e-3, shift: 16 },
     policy: { temperature: 0.6 },
     trainer: { lr: 5e-4, lrDecay: 0.4, minibatchStates: 24, replay: 24, entropyBonus: 0.002, imitationCoef: 0.3 },
     evaluation: { episodes: 64, everyMinutes: 4 },

@@ -59,6 +59,8 @@ export class PngFrameStore implements FrameStore {
   readonly #leaving = new Set<string>();
   readonly #writing = new Map<string, Promise<void>>();
   readonly #queue: (() => void)[] = [];
+  /** Folders that are there, as far as this process knows. */
+  readonly #folders = new Set<string>();
   #active = 0;
   #puts = 0;
   #written = 0;
@@ -268,7 +270,7 @@ export class PngFrameStore implements FrameStore {
     const making = unfinishedDir(this.#dir),
       tmp = join(making, unfinishedName(ref.hash));
     try {
-      await Promise.all([mkdir(dirname(path), { recursive: true }), mkdir(making, { recursive: true })]);
+      for (const folder of [dirname(path), making]) await this.#folder(folder);
       const f = await open(tmp, 'w');
       try {
         await f.writeFile(png);
@@ -278,9 +280,17 @@ export class PngFrameStore implements FrameStore {
       }
       await rename(tmp, path);
     } catch (e) {
+      this.#folders.clear(); // one of them may have been removed
       await orUndefined(rm(tmp, { force: true }), 'the error that matters follows; removeUnfinished() takes the rest');
       throw e;
     }
+  }
+
+  /** Makes a folder, once. */
+  async #folder(path: string): Promise<void> {
+    if (this.#folders.has(path)) return;
+    await mkdir(path, { recursive: true });
+    this.#folders.add(path);
   }
 
   /** Runs `job` when fewer than `concurrency` are running, first come, first served. */

@@ -102,6 +102,11 @@ const handlers: Handlers = {
       e.rollout,
     ]);
   },
+  'rollout.restarted'(rows, e) {
+    rows.run("UPDATE rollouts SET state = 'queued', started_at = NULL WHERE id = ?", [e.rollout]);
+    rows.run('DELETE FROM steps WHERE rollout = ?', [e.rollout]);
+    rows.run('DELETE FROM gave_up WHERE rollout = ?', [e.rollout]);
+  },
   'trajectory.started'(rows, e) {
     rows.run(
       "INSERT OR IGNORE INTO rollouts(id, family, task, cap, provenance, state, started_at, desktop, instruction, born) VALUES(?, ?, ?, ?, ?, 'running', ?, ?, ?, ?)",

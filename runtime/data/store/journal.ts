@@ -48,6 +48,8 @@ export interface Appended {
 interface Pending {
   readonly seq: number;
   readonly data: Buffer;
+  /** When it was handed in, `performance.now()`. */
+  readonly since: number;
   readonly resolve: (a: Appended) => void;
   readonly reject: (e: unknown) => void;
 }
@@ -69,6 +71,8 @@ export class Journal {
   #nextSeq: number;
   #pending: Pending[] = [];
   #flushing: Promise<void> | undefined;
+  /** `since` of the oldest record of the write under way. */
+  #writing: number | undefined;
   #failed: StudioError | undefined;
   #closed = false;
   #syncs = 0;
@@ -153,6 +157,11 @@ export class Journal {
   get lost(): boolean {
     return this.#failed?.kind === 'run.lost';
   }
+  /** ms since the oldest record that is not on disk was handed in; 0 when all are. */
+  get behindMs(): number {
+    const oldest = this.#writing ?? this.#pending[0]?.since;
+    return oldest === undefined ? 0 : performance.now() - oldest;
+  }
   /** Writes to disk so far (each with one fsync), for tests and metrics. */
   get syncs(): number {
     return this.#syncs;
@@ -175,7 +184,7 @@ export class Journal {
     }
     this.#nextSeq++;
     return new Promise((resolve, reject) => {
-      this.#pending.push({ seq, data, resolve, reject });
+      this.#pending.push({ seq, data, since: performance.now(), resolve, reject });
       // The rest of this turn's appends join before the write starts.
       this.#flushing ??= new Promise<void>((r) => setImmediate(r)).then(() => this.#flush());
     });
@@ -205,6 +214,7 @@ export class Journal {
     while (this.#pending.length > 0) {
       const group = this.#pending;
       this.#pending = [];
+      this.#writing = group[0]?.since;
       try {
         // What is acknowledged here may tell of a screen that waits for room.
         await this.#room.clear();
@@ -222,13 +232,15 @@ export class Journal {
           p.resolve({ seq: p.seq, position: positionOf(this.#segment, at) });
           at += p.data.length;
         }
-        for (const l of this.#listeners) l(this.durable);
+        this.#writing = undefined;
+        for (const l of [...this.#listeners]) l(this.durable);
       } catch (e) {
         // After a failed fsync the content of the disk is unknown: nothing more is acknowledged, and reopening finds
         // out.
         this.#failed = ioError(e, this.dir);
         for (const p of [...group, ...this.#pending]) p.reject(this.#failed);
         this.#pending = [];
+        this.#writing = undefined;
       }
     }
     this.#flushing = undefined;

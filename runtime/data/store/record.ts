@@ -11,6 +11,8 @@ export const recordMagic = 0xd5a71e55;
 export const headerBytes = 24;
 /** No record is larger; a length beyond it is damage. */
 export const maxBody = 64 << 20;
+/** JSON of a record, which is parsed in one go: as much takes some tens of ms. Numbers by the thousand are in the tail. */
+export const maxJson = 4 << 20;
 
 /** No journal gets near it, and far above it numbers can no longer be told apart. */
 const maxSeq = 2 ** 52;
@@ -30,7 +32,7 @@ const kindOf = (v: object): Kind | undefined =>
           ? 'u8'
           : undefined;
 
-/** Throws for a value JSON cannot hold (a cycle, a bigint) or one over `maxBody`. */
+/** Throws for a value JSON cannot hold (a cycle, a bigint) or one over `maxBody` or `maxJson`. */
 export function encodeRecord(seq: number, event: object): Buffer {
   const tail: Buffer[] = [];
   let tailBytes = 0;
@@ -53,7 +55,8 @@ export function encodeRecord(seq: number, event: object): Buffer {
     tailBytes = 1;
   }
   const body = json.length + tailBytes;
-  if (body > maxBody) throw new RangeError(`a record of ${body} bytes is too large`);
+  if (body > maxBody || json.length > maxJson)
+    throw new RangeError(`a record of ${body} bytes, ${json.length} of them JSON, is too large`);
   const out = Buffer.allocUnsafe(headerBytes + body);
   out.writeUInt32LE(recordMagic, 0);
   out.writeUInt32LE(body, 4);
@@ -88,7 +91,7 @@ export function recordAt(buffer: Buffer, at: number): RawRecord | 'short' | 'bad
   if (buffer.readUInt32LE(at) !== recordMagic) return 'bad';
   const body = buffer.readUInt32LE(at + 4),
     json = buffer.readUInt32LE(at + 12);
-  if (body > maxBody || json > body) return 'bad';
+  if (body > maxBody || json > Math.min(body, maxJson)) return 'bad';
   const bytes = headerBytes + body;
   if (buffer.length - at < bytes) return 'short';
   if (crc32(buffer.subarray(at + 12, at + bytes)) !== buffer.readUInt32LE(at + 8)) return 'bad';

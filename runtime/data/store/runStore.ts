@@ -1,7 +1,7 @@
 import { mkdir, open, rename } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { StudioError, ignoreFailure, messageOf, errorCode } from '../../domain/index.js';
+import { StudioError, messageOf, errorCode } from '../../domain/index.js';
 import { ForeignFileError, readForeignText } from '../../files/foreignFile.js';
 import type { ProcessEntry, RolloutId, RunId, Step, Trajectory } from '../../domain/index.js';
 import type { EventOf, JournalEvent, StoredEvent } from '../events.js';
@@ -18,6 +18,7 @@ import type { RunIndex } from './runIndex.js';
 import { lockRun } from './runLock.js';
 import type { RunLock } from './runLock.js';
 import { DiskRoom } from './room.js';
+import { Snapshots } from './snapshots.js';
 import { removeUnfinished, restoreReplaced, unfinishedDir } from './unfinished.js';
 
 /** run.json: what the run is. Never changed after creation; everything else is in the journal. */
@@ -196,8 +197,7 @@ export class RunStore extends RunReader {
   readonly #journal: Journal;
   readonly #lock: RunLock;
   readonly #now: () => number;
-  readonly #snapshotMs: number;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #snapshots: Snapshots;
   #closed = false;
   #ended = false;
   readonly #wake = new Set<() => void>();
@@ -219,15 +219,11 @@ export class RunStore extends RunReader {
     this.recovery = recovery;
     this.#lock = lock;
     this.#now = o.now ?? Date.now;
-    this.#snapshotMs = o.snapshotMs ?? 10_000;
+    this.#snapshots = new Snapshots(o.snapshotMs ?? 10_000, async () => journal.lost || index.snapshot());
     journal.onDurable((position) => {
       index.durable(position);
       for (const w of this.#wake) w();
-      this.#timer ??= setTimeout(() => {
-        this.#timer = undefined;
-        if (!journal.lost)
-          ignoreFailure(index.snapshot(), 'the index is rebuilt from the journal where it lags behind');
-      }, this.#snapshotMs).unref();
+      this.#snapshots.changed();
     });
   }
 
@@ -287,6 +283,14 @@ export class RunStore extends RunReader {
   get nextSeq(): number {
     return this.#journal.nextSeq;
   }
+  /** ms since the oldest record that waits to be on disk was handed in; 0 when none waits. */
+  get behindMs(): number {
+    return this.#journal.behindMs;
+  }
+  /** Called after each write of the journal. */
+  onDurable(listener: () => void): () => void {
+    return this.#journal.onDurable(() => listener());
+  }
   /** Whether it was closed or is being closed: then it answers no more. */
   get closed(): boolean {
     return this.#closed;
@@ -333,7 +337,7 @@ export class RunStore extends RunReader {
   override async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    clearTimeout(this.#timer);
+    this.#snapshots.stop();
     await this.room.end();
     await this.#journal.close();
     this.#ended = true;

@@ -15,7 +15,7 @@ import type {
   Size,
   Step,
 } from '../../domain/index.js';
-import { HEADS_OF_TYPE, choiceOf, gridOf, headOffsets } from '../../domain/index.js';
+import { HEADS_OF_TYPE, SEEN, choiceOf, gridOf, headOffsets, seenText } from '../../domain/index.js';
 import { canonicalChord } from '../../domain/keys.js';
 import type { InstructionToken } from './instruction.js';
 import { encodeInstruction, tokenizeInstruction } from './instruction.js';
@@ -106,7 +106,8 @@ export function encodeHistory(
 /**
  * Global choice ids of an action, or null when the policy cannot express it: clicks with modifiers, points off the
  * screen, sideways scrolling, actions that the spec has no type for, chords outside the `key` head, texts that are
- * neither an instruction token nor a phrase.
+ * neither an instruction token nor a phrase. A policy that types what it reads takes such a text from the screen; the
+ * place is not in the action, so its choice is missing at the end: whoever trains on it looks for the text first.
  * Scroll amounts, waiting times and answers are not part of a choice and are dropped.
  */
 export function encodeAction(
@@ -146,17 +147,41 @@ export function encodeAction(
   }
 }
 
-/** The action of a decision's choice ids. Throws RangeError when they are not a decision of this spec. */
+/** The text that an incomplete choice has to be read from the screen for (`encodeAction`); undefined for all others. */
+export function textToFind(
+  spec: EmbeddedPolicySpec,
+  choices: ArrayLike<number>,
+  actions: readonly Action[],
+): string | undefined {
+  const [a] = actions;
+  if (choices.length !== 2 || a?.type !== 'type' || !isSeen(spec, choices[1]!)) return undefined;
+  return a.text.endsWith('\n') ? a.text.slice(0, -1) : a.text;
+}
+/** The cell that a typed text is read from; undefined for choices that type nothing, or nothing that is read. */
+export function placeOfText(spec: EmbeddedPolicySpec, choices: ArrayLike<number>): number | undefined {
+  return choices.length === 3 && isSeen(spec, choices[1]!) ? choiceOf(spec, choices[2]!).index : undefined;
+}
+function isSeen(spec: EmbeddedPolicySpec, choice: number): boolean {
+  const { head, index } = choiceOf(spec, choice);
+  return head === 'text' && index === seenText(spec);
+}
+
+/**
+ * The action of a decision's choice ids; `read` is the text where they point, for those that type what is read. Where
+ * nothing can be read the policy waits. Throws RangeError when they are not a decision of this spec.
+ */
 export function decodeChoices(
   spec: EmbeddedPolicySpec,
   view: View,
   tokens: readonly InstructionToken[],
   choices: ArrayLike<number>,
+  read?: string,
 ): Action {
   const first = choiceOf(spec, choices[0] ?? -1);
   const type = first.head === 'type' ? spec.types[first.index] : undefined;
   if (type === undefined) throw new RangeError(`choice ${choices[0]} is not an action type`);
-  const heads = HEADS_OF_TYPE[type];
+  const heads: Head[] = [...HEADS_OF_TYPE[type]];
+  if (heads[0] === 'text' && choices.length > 1 && isSeen(spec, choices[1]!)) heads.push('cell2');
   if (choices.length !== heads.length + 1)
     throw new RangeError(`${type} takes ${heads.length} further choices, got ${choices.length - 1}`);
   const picked: Partial<Record<Head, number>> = {};
@@ -180,6 +205,8 @@ export function decodeChoices(
       return { type: 'hotkey', keys: spec.keys[picked.key!]!.split('+') };
     case 'type':
     case 'type_enter':
+      if (picked.text === seenText(spec) && !read) return { type: 'wait', ms: WAIT_MS };
+      if (picked.text === seenText(spec)) return { type: 'type', text: read + (type === 'type_enter' ? '\n' : '') };
       return { type: 'type', text: textOf(spec, tokens, picked.text!) + (type === 'type_enter' ? '\n' : '') };
     case 'wait':
       return { type, ms: WAIT_MS };
@@ -208,6 +235,7 @@ export function choiceLabel(
     case 'key':
       return spec.keys[index] ?? `key ${index}`;
     case 'text':
+      if (index === seenText(spec)) return 'what it reads';
       return JSON.stringify(
         index < spec.instruction.maxTokens
           ? (tokens[index]?.text ?? '')
@@ -257,12 +285,13 @@ const keyIndex = (spec: EmbeddedPolicySpec, keys: readonly string[]): number => 
   return spec.keys.findIndex((k) => canonicalChord(k.split('+')) === chord);
 };
 
-/** The first token with exactly this spelling, else a phrase; -1 when there is none. */
+/** The first token with exactly this spelling, else a phrase, else what may be read; -1 when there is none of them. */
 function textIndex(spec: EmbeddedPolicySpec, tokens: readonly InstructionToken[], text: string): number {
   const copy = tokens.findIndex((t) => t.text === text);
   if (copy >= 0) return copy;
   const phrase = spec.phrases.indexOf(text);
-  return phrase < 0 ? -1 : spec.instruction.maxTokens + phrase;
+  if (phrase < 0 && text !== '') return seenText(spec);
+  return phrase < 0 || text === SEEN ? -1 : spec.instruction.maxTokens + phrase;
 }
 
 function textOf(spec: EmbeddedPolicySpec, tokens: readonly InstructionToken[], index: number): string {

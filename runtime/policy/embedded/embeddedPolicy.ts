@@ -71,7 +71,7 @@ class EmbeddedSession implements PolicySession {
       { state, greedy: this.#sampling.greedy, temperature: this.#sampling.temperature, seed, copyable: tokens.length },
       { session: this.#session, signal },
     );
-    const actions = [decodeChoices(spec, view, tokens, answer.choices)];
+    const actions = [decodeChoices(spec, view, tokens, answer.choices, answer.read)];
     this.#steps.push(actions);
     return {
       actions,

@@ -4,12 +4,27 @@
  * (runtime/policy/README.md#replica-processes).
  *
  * Inputs: theta f32[P], obs u8[1,H,W], instruction i32[1,2T], history i32[1,4L+1]. Outputs: logits f32[1,n] of every
- * head. `run` blocks the calling thread, which is why a session lives in a process of its own.
+ * head. A policy that spells has a second graph, its reader, which looks at the screen first: features, and scores in
+ * which plain code finds the words of the instruction (domain/findWords.ts); all three are inputs of the policy graph.
+ * `run` blocks the calling thread, which is why a session lives in a process of its own.
  */
 import { createHash } from 'node:crypto';
 import type * as Ort from 'onnxruntime-node';
 import type { EmbeddedPolicySpec, EncodedState } from '../../domain/index.js';
-import { HEADS, StudioError, headSizes, messageOf, recordOf } from '../../domain/index.js';
+import {
+  FACTS,
+  HEADS,
+  StudioError,
+  alignmentOf,
+  findWords,
+  headSizes,
+  messageOf,
+  readerGraphFile,
+  recordOf,
+  spells,
+  textAtCell,
+  type Alignment,
+} from '../../domain/index.js';
 import { readForeign } from '../../files/foreignFile.js';
 import type { WeightsRef } from '../types.js';
 import type { Logits } from './sampling.js';
@@ -21,6 +36,8 @@ export interface GraphSession {
   load(weights: Pick<WeightsRef, 'path' | 'sha256'>): Promise<void>;
   /** Logits of every head; the arrays are reused by the next run. */
   run(state: EncodedState): Promise<Logits>;
+  /** What the reader takes the text at a cell of the last screen for; undefined where it sees none. */
+  textAt(cell: number): string | undefined;
   release(): Promise<void>;
 }
 
@@ -31,6 +48,7 @@ export async function openGraph(
 ): Promise<GraphSession> {
   const ort = await loadOrt();
   const session = await createSession(ort, graphFile);
+  const reader = spells(spec) ? await openReader(ort, spec, readerGraphFile(graphFile)) : undefined;
   const { obs, instruction, history, feeds, logits, fetches } = bindTensors(ort, spec);
   const parameters = parameterCount(session);
   const self: GraphSession = {
@@ -41,20 +59,53 @@ export async function openGraph(
     },
     async run(state) {
       obs.set(state.obs);
-      instruction.set(state.instruction);
+      instruction.set(state.instruction.subarray(0, instruction.length));
       history.set(state.history);
+      if (reader) Object.assign(feeds, await reader.look({ theta: feeds.theta!, obs: feeds.obs! }, state.instruction));
       await session.run(feeds, fetches);
       return logits;
     },
-    release: () => session.release(),
+    textAt: (cell) => reader?.textAt(cell),
+    release: async () => {
+      await Promise.all([session.release(), reader?.release()]);
+    },
   };
   try {
     await self.load(weights);
   } catch (e) {
-    await session.release();
+    await self.release();
     throw e;
   }
   return self;
+}
+
+interface Reader {
+  /** The policy graph's further inputs for a screen and an instruction. */
+  look(feeds: Record<string, Ort.Tensor>, instruction: Int32Array): Promise<Record<string, Ort.Tensor>>;
+  textAt(cell: number): string | undefined;
+  release(): Promise<void>;
+}
+
+async function openReader(ort: typeof Ort, spec: EmbeddedPolicySpec, file: string): Promise<Reader> {
+  const session = await createSession(ort, file),
+    { maxTokens } = spec.instruction,
+    found = new Float32Array(maxTokens * headSizes(spec).cell),
+    facts = new Float32Array(maxTokens * FACTS),
+    tensors = {
+      found: new ort.Tensor('float32', found, [1, maxTokens, headSizes(spec).cell]),
+      facts: new ort.Tensor('float32', facts, [1, maxTokens, FACTS]),
+    };
+  let seen: Alignment | undefined;
+  return {
+    async look(feeds, instruction) {
+      const out = await session.run(feeds);
+      seen = alignmentOf(spec, out.scores!.data as Float32Array);
+      findWords(spec, instruction, seen, { found, facts });
+      return { features: out.features!, ...tensors };
+    },
+    textAt: (cell) => seen && textAtCell(spec, seen, cell),
+    release: () => session.release(),
+  };
 }
 
 async function createSession(ort: typeof Ort, graphFile: string): Promise<Ort.InferenceSession> {

@@ -5,7 +5,7 @@
  * checkpoints, so tests fix it.
  */
 import type { EmbeddedPolicySpec } from '../../domain/index.js';
-import { hash32 } from '../../domain/index.js';
+import { hash32, instructionLength, spell, spells } from '../../domain/index.js';
 
 /** Token classes; 0 is padding. */
 export const TOKEN_CLASS = { word: 1, number: 2, quoted: 3, path: 4, expression: 5, name: 6, other: 7 } as const;
@@ -32,22 +32,28 @@ const BRACKETS: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}
 const isSpace = (c: string | undefined): boolean => c === undefined || /\s/u.test(c);
 const isWordChar = (c: string | undefined): boolean => c !== undefined && /[\p{L}\p{N}_]/u.test(c);
 
+/** The number of a word; a policy that spells keeps its last bucket for words that it does not know. */
+export const bucketOf = (spec: EmbeddedPolicySpec, text: string): number =>
+  1 + (hash32(text.toLowerCase()) % (spec.instruction.buckets - (spells(spec) ? 2 : 1)));
+
 /** At most `maxTokens` tokens in order of appearance. */
 export function tokenizeInstruction(spec: EmbeddedPolicySpec, instruction: string): InstructionToken[] {
   const tokens = scan(instruction).map(({ text, kind }) => ({
     text,
     kind,
-    bucket: 1 + (hash32(text.toLowerCase()) % (spec.instruction.buckets - 1)),
+    bucket: bucketOf(spec, text),
   }));
   return shorten(tokens, spec.instruction.maxTokens);
 }
 
-/** (bucket, class) pairs, zero padded: `maxTokens * 2` numbers. */
+/** (bucket, class) pairs and then, for a policy that spells, the characters of each token; zero padded. */
 export function encodeInstruction(spec: EmbeddedPolicySpec, tokens: readonly InstructionToken[]): Int32Array {
-  const out = new Int32Array(spec.instruction.maxTokens * 2);
+  const out = new Int32Array(instructionLength(spec)),
+    { maxTokens, spelling = 0 } = spec.instruction;
   tokens.forEach((t, i) => {
     out[2 * i] = t.bucket;
     out[2 * i + 1] = TOKEN_CLASS[t.kind];
+    if (spelling > 0) out.set(spell(t.text, spelling), 2 * maxTokens + i * spelling);
   });
   return out;
 }

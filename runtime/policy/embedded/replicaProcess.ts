@@ -3,8 +3,9 @@
  * order they arrive. The process exits when asked to close or when the daemon is gone; the session is released first,
  * because exiting in the middle of a run aborts the process (runtime/policy/README.md#replica-processes).
  */
-import { StudioError, toRunError } from '../../domain/index.js';
+import { StudioError, toRunError, type EmbeddedPolicySpec } from '../../domain/index.js';
 import { BEAT_MS } from '../../domain/pulse.js';
+import { placeOfText } from './codec.js';
 import type { GraphSession } from './graphSession.js';
 import { openGraph } from './graphSession.js';
 import type { FromReplica, ToReplica } from './replicaWire.js';
@@ -24,6 +25,7 @@ export function runReplicaProcess(): Promise<void> {
 
 /** What an opened replica answers with. */
 interface Opened {
+  readonly spec: EmbeddedPolicySpec;
   readonly graph: GraphSession;
   readonly sampler: ReturnType<typeof makeSampler>;
   readonly top: number;
@@ -62,15 +64,17 @@ class ReplicaServer {
       case 'open': {
         const sampler = makeSampler(m.spec);
         const graph = await openGraph(m.spec, m.graph, m.weights);
-        this.#opened = { graph, sampler, top: m.top, topPlaces: m.topPlaces };
+        this.#opened = { spec: m.spec, graph, sampler, top: m.top, topPlaces: m.topPlaces };
         this.#version = m.weights.version;
         return send({ type: 'ready' });
       }
       case 'decide': {
-        const { graph, sampler, top, topPlaces } = this.#open();
+        const { spec, graph, sampler, top, topPlaces } = this.#open();
         const t0 = performance.now();
         const sampled = sampler(await graph.run(m.request.state), { ...m.request, top, topPlaces });
-        const answer = { ...sampled, version: this.#version, computeMs: performance.now() - t0 };
+        const from = placeOfText(spec, sampled.choices),
+          read = from === undefined ? {} : { read: graph.textAt(from) };
+        const answer = { ...sampled, ...read, version: this.#version, computeMs: performance.now() - t0 };
         return send({ type: 'answer', call: m.call, answer });
       }
       case 'swap':

@@ -1,11 +1,11 @@
 /**
- * Logits to a decision, head by head: the type first, then the heads that the type uses. Log-probs and entropies are
+ * Logits to a decision, head by head: the type first, then the heads that the type uses, and where a text is read that is typed. Log-probs and entropies are
  * natural-log values of softmax(logits / temperature) over the choices that are possible, which is the distribution
  * sampled from. A greedy decision (or a temperature of 0) takes the most probable choice and reports the same
  * distribution's numbers; it is for evaluation, never for training.
  */
 import type { EmbeddedPolicySpec, Head } from '../../domain/index.js';
-import { HEADS_OF_TYPE, StudioError, headOffsets, headSizes, random } from '../../domain/index.js';
+import { HEADS_OF_TYPE, StudioError, headOffsets, headSizes, random, seenText } from '../../domain/index.js';
 
 export interface SampleOptions {
   readonly greedy: boolean;
@@ -35,7 +35,8 @@ export function makeSampler(spec: EmbeddedPolicySpec): (logits: Logits, o: Sampl
   const sizes = headSizes(spec),
     offsets = headOffsets(spec);
   const scratch = new Float64Array(Math.max(...Object.values(sizes)));
-  const { maxTokens } = spec.instruction;
+  const { maxTokens } = spec.instruction,
+    seen = seenText(spec);
 
   return (logits, o) => {
     const temperature = o.temperature > 0 ? o.temperature : 1,
@@ -68,7 +69,7 @@ export function makeSampler(spec: EmbeddedPolicySpec): (logits: Logits, o: Sampl
       return index;
     };
     const type = spec.types[ask('type')]!;
-    for (const head of HEADS_OF_TYPE[type]) ask(head);
+    for (const head of HEADS_OF_TYPE[type]) if (ask(head) === seen && head === 'text') ask('cell2');
     return {
       choices: Int32Array.from(picks, (p) => p.choice),
       logprobs: Float32Array.from(picks, (p) => p.logprob),

@@ -1,12 +1,13 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { GLYPH_SPEC, id, type ReplicaId } from '../../domain/index.js';
+import { id, POLICY_SPECS, READER_SPEC, type EmbeddedPolicySpec, type ReplicaId } from '../../domain/index.js';
 import { removeUnfinished } from '../../data/store/unfinished.js';
 import { embeddedPolicy } from '../../policy/embedded/embeddedPolicy.js';
 import { startReplica } from '../../policy/embedded/replica.js';
 import type { WeightsRef } from '../../policy/types.js';
 import { systemClock } from '../../rollout/clock.js';
 import { ModelPool } from '../../rollout/modelPool.js';
+import { policyOfCheckpoint } from '../../trainer/checkpoint.js';
 import { createTrainer } from '../../trainer/native/engine.js';
 import { lastingTrainer } from '../../trainer/native/lasting.js';
 import { writePolicyGraph } from '../../trainer/native/model/policyGraph.js';
@@ -20,10 +21,19 @@ import { ScreenFile, screensKey } from './screenFile.js';
 import type { StartedParts } from './startedParts.js';
 import type { BackendRequest, PolicyBackend } from './types.js';
 
+/** Counts the ways that lessons have been drawn: screens of another one are drawn again. */
+const LESSONS = 2;
+
+/** A checkpoint goes on as the policy that it is of: one of version 0.1 knows words by number. */
+export async function specFor(checkpoint: string | undefined): Promise<EmbeddedPolicySpec> {
+  const policy = checkpoint === undefined ? undefined : await policyOfCheckpoint(checkpoint);
+  return POLICY_SPECS.find((s) => s.id === policy) ?? READER_SPEC;
+}
+
 /** The small ONNX policy: trained in one process, acting in as many as the run file says. */
 export async function startEmbedded(r: BackendRequest, parts: StartedParts): Promise<PolicyBackend> {
   const { config } = r,
-    spec = GLYPH_SPEC,
+    spec = await specFor(r.checkpoint?.dir),
     weightsDir = join(r.dir, '.weights');
   await mkdir(weightsDir, { recursive: true });
   parts.add(() => rm(weightsDir, { recursive: true, force: true }));
@@ -78,7 +88,7 @@ export async function startEmbedded(r: BackendRequest, parts: StartedParts): Pro
     reading: {
       words: (tasks) => vocabulary(spec, tasks),
       screens: async (o) => {
-        const key = screensKey([spec.id, o.image, o.seed, o.count, o.words]),
+        const key = screensKey([spec.id, LESSONS, o.image, o.seed, o.count, o.words]),
           there = await kept.load(key);
         if (there) return there;
         const drawn = await readingScreens(spec, o);

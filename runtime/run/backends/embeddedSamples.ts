@@ -11,7 +11,7 @@ import {
   type Trajectory,
 } from '../../domain/index.js';
 import type { FrameStore } from '../../data/types.js';
-import { encodeActions, encodeState, stateKey } from '../../policy/embedded/codec.js';
+import { encodeActions, encodeState, stateKey, textToFind } from '../../policy/embedded/codec.js';
 import { encodeObservation } from '../../policy/embedded/observation.js';
 import { blank } from '../blindPolicy.js';
 import { creditOf, type SampleSource } from './learner.js';
@@ -91,7 +91,15 @@ export class EmbeddedSamples implements SampleSource<EmbeddedSample> {
     const state = await this.stateOf(t, index);
     // Log-probs of a remote model are those of its tokens, which are not these choices.
     const remote = sampledRemotely(t.steps[index]!) ? { rolloutLogprobs: undefined } : {};
-    return { ...creditOf(step), ...remote, stateKey: stateKey(state), state, choices };
+    const reads = textToFind(this.#spec, choices, t.steps[index]!.actions);
+    return {
+      ...creditOf(step),
+      ...remote,
+      stateKey: stateKey(state),
+      state,
+      choices,
+      ...(reads === undefined ? {} : { reads }),
+    };
   }
 
   /** The model input of a step, as it was (or would have been) when the step was decided. */

@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises';
-import { StudioError, type EmbeddedPolicySpec } from '../../domain/index.js';
+import { classOfCharacter, EDGE, StudioError, type EmbeddedPolicySpec } from '../../domain/index.js';
 import { imageAsset } from '../../cluster/images.js';
 import { tokenizeInstruction } from '../../policy/embedded/instruction.js';
 import type { ReadingScreen } from '../../trainer/types.js';
 import type { Tasks } from '../../tasks/open.js';
+import { lessonTexts } from './lessonTexts.js';
 import type { ScreensRequest, Word } from './types.js';
 
 /** Screens that one call of the drawing program makes: about a second of work and 2 MB. */
@@ -31,7 +32,7 @@ export function vocabulary(spec: EmbeddedPolicySpec, tasks: Tasks, seeds = 40): 
 }
 
 /**
- * Screens full of known words, drawn inside desktops with their fonts (overlay/opt/dart/words.py of their image). No
+ * Screens full of texts (lessonTexts.ts), drawn inside desktops with their fonts (overlay/opt/dart/words.py of their image). No
  * task is shown and nothing is clicked: the policy learns to read here, so that the few demonstrations only need to
  * teach it what to do (runtime/trainer/README.md#reading-lessons).
  */
@@ -47,13 +48,14 @@ export async function readingScreens(spec: EmbeddedPolicySpec, o: ScreensRequest
       while (next < o.count && !o.signal.aborted) {
         const from = next;
         next += PER_CALL;
-        const ask = {
-          seed: o.seed * 1_000_003 + from,
-          count: Math.min(PER_CALL, o.count - from),
-          words: o.words.map((w) => w.text),
-          width: width * 2,
-          height: height * 2,
-        };
+        const texts = lessonTexts(spec, o, from),
+          ask = {
+            seed: o.seed * 1_000_003 + from,
+            count: Math.min(PER_CALL, o.count - from),
+            texts: texts.map((t) => t.text),
+            width: width * 2,
+            height: height * 2,
+          };
         const r = await lease.desktop.exec(['python3', '-c', program], {
           stdin: JSON.stringify(ask),
           timeoutMs: 60_000,
@@ -65,7 +67,7 @@ export async function readingScreens(spec: EmbeddedPolicySpec, o: ScreensRequest
             `Drawing reading screens failed: ${r.stderr.toString('utf8').trim().split('\n').at(-1) ?? ''}`,
             'Build the desktop again: `dart-studio desktop build --force`.',
           );
-        out.push(...parseScreens(r.stdout, width * height, o.words));
+        out.push(...parseScreens(r.stdout, width * height, texts));
         o.onProgress(out.length);
       }
     } finally {
@@ -78,8 +80,19 @@ export async function readingScreens(spec: EmbeddedPolicySpec, o: ScreensRequest
   return out;
 }
 
+/** What the drawing program says of a screen, in observation pixels. */
+interface Head {
+  readonly texts: readonly number[];
+  readonly boxes: readonly (readonly number[])[];
+  /** Of each text the middles of its characters, and the height of the middle of small letters. */
+  readonly centres: readonly (readonly number[])[];
+  readonly middles: readonly number[];
+}
+/** How far outside a text its edges are marked. */
+const EDGE_PIXELS = 3;
+
 /** One JSON line, then the pixels, again and again. */
-export function parseScreens(b: Buffer, pixels: number, words: readonly { bucket: number }[]): ReadingScreen[] {
+export function parseScreens(b: Buffer, pixels: number, texts: readonly Word[]): ReadingScreen[] {
   const out: ReadingScreen[] = [];
   for (let at = 0; at < b.length;) {
     const eol = b.indexOf(10, at);
@@ -89,13 +102,29 @@ export function parseScreens(b: Buffer, pixels: number, words: readonly { bucket
         'A reading screen came back cut short.',
         'Try again. If it keeps happening, run `dart-studio desktop build --force`.',
       );
-    const head = JSON.parse(b.toString('utf8', at, eol)) as { words: number[]; boxes: number[][] };
+    const head = JSON.parse(b.toString('utf8', at, eol)) as Head;
     out.push({
       obs: Uint8Array.from(b.subarray(eol + 1, eol + 1 + pixels)),
-      buckets: Int32Array.from(head.words, (w) => words[w]!.bucket),
+      buckets: Int32Array.from(head.texts, (i) => texts[i]!.bucket),
       boxes: Int32Array.from(head.boxes.flat()),
+      marks: marksOf(head, texts),
     });
     at = eol + 1 + pixels;
   }
   return out;
+}
+
+function marksOf(head: Head, texts: readonly Word[]): Float32Array {
+  const marks: number[] = [];
+  head.texts.forEach((index, n) => {
+    const [left, , right] = head.boxes[n] as [number, number, number],
+      y = head.middles[n]!;
+    marks.push(EDGE, left - EDGE_PIXELS, y);
+    [...texts[index]!.text].forEach((c, i) => {
+      const k = classOfCharacter(c);
+      if (k !== undefined) marks.push(k, head.centres[n]![i]!, y);
+    });
+    marks.push(EDGE, right + EDGE_PIXELS, y);
+  });
+  return Float32Array.from(marks);
 }

@@ -22,6 +22,7 @@ interface ScreenHead {
   readonly pixels: number;
   readonly buckets: readonly number[];
   readonly boxes: readonly number[];
+  readonly marks: readonly number[];
 }
 
 export const screensKey = (from: unknown): string =>
@@ -70,6 +71,7 @@ export class ScreenFile {
         obs: Uint8Array.from(await bytes.take(s.pixels)),
         buckets: Int32Array.from(s.buckets),
         boxes: Int32Array.from(s.boxes),
+        marks: Float32Array.from(s.marks),
       });
     }
     bytes.close();
@@ -80,8 +82,8 @@ export class ScreenFile {
 function* parts(key: string, screens: readonly ReadingScreen[]): Generator<Buffer> {
   const line = (o: Head | ScreenHead): Buffer => Buffer.from(`${JSON.stringify(o)}\n`);
   yield line({ key, screens: screens.length });
-  for (const { obs, buckets, boxes } of screens) {
-    yield line({ pixels: obs.length, buckets: [...buckets], boxes: [...boxes] });
+  for (const { obs, buckets, boxes, marks } of screens) {
+    yield line({ pixels: obs.length, buckets: [...buckets], boxes: [...boxes], marks: [...marks] });
     yield Buffer.from(obs.buffer, obs.byteOffset, obs.byteLength);
   }
 }

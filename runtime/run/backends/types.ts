@@ -78,6 +78,8 @@ export interface ScreensRequest {
   /** Image of the pool's desktops. */
   readonly image: string;
   readonly words: readonly Word[];
+  /** Texts that no screen may show (Tasks.withheld). */
+  readonly withheld: (text: string) => boolean;
   readonly count: number;
   readonly seed: number;
   readonly parallel: number;

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { StudioError, messageOf, orUndefined } from '../../domain/index.js';
+import { readForeign } from '../../files/foreignFile.js';
 import {
   checkSpace,
   findPython,
@@ -118,10 +119,12 @@ export async function installEvaluators(o: InstallOptions = {}): Promise<Install
 export const fullyInstalled = (place: EvaluatorPlace): boolean =>
   existsSync(join(dirname(dirname(place.python)), 'ready-full'));
 
+const textOf = async (file: string): Promise<string> => (await readForeign(file, 4 << 20)).toString('utf8');
+
 /** Another environment for other pins, so that a verdict's version says what judged. */
 async function hash(): Promise<string> {
   const texts = await Promise.all(
-    ['requirements.txt', 'requirements-full.txt'].map((f) => readFile(join(bridgeDir(), f), 'utf8')),
+    ['requirements.txt', 'requirements-full.txt'].map((f) => textOf(join(bridgeDir(), f))),
   );
   return createHash('sha256')
     .update(JSON.stringify([texts, EVALUATORS, process.platform, process.arch]))
@@ -162,7 +165,7 @@ export async function findEvaluators(
 /** The commit that a checkout is at, read from its files: no program of this machine is run for it. */
 async function commitOf(dir: string): Promise<string | undefined> {
   const text = (file: string): Promise<string | undefined> =>
-    orUndefined(readFile(join(dir, '.git', file), 'utf8'), 'the checkout says less than it could');
+    orUndefined(textOf(join(dir, '.git', file)), 'the checkout says less than it could');
   const head = (await text('HEAD'))?.trim(),
     ref = head?.startsWith('ref: ') ? head.slice(5) : undefined;
   if (ref === undefined) return head?.slice(0, 12);

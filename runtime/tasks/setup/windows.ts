@@ -41,8 +41,9 @@ export function parseWindows(listing: string): Window[] {
   return lines.flatMap((whole) => {
     const m = /^(0x[0-9a-f]+)\s+-?\d+\s+-?\d+\s+-?\d+\s+(\d+)\s+(\d+)\s+(.*)$/i.exec(whole.slice(0, MAX_LINE));
     if (m === null) return [];
-    // wmctrl pads the class and puts the host, which has no blanks, before the title.
-    const rest = /^(\S+)\s+(\S+)(?: (.*))?$/.exec(m[4]!);
+    // wmctrl pads the class and puts the host before the title. A class may have blanks, where its program was given a
+    // profile; our desktops' own name for the host tells where it ends.
+    const rest = /^(\S.*?)\s+(desktop|N\/A)(?: (.*))?$/.exec(m[4]!) ?? /^(\S+)\s+(\S+)(?: (.*))?$/.exec(m[4]!);
     return [
       { id: m[1]!, width: Number(m[2]), height: Number(m[3]), className: rest?.[1] ?? '', title: rest?.[3] ?? '' },
     ];
@@ -81,9 +82,17 @@ export async function activate(ctx: TaskContext, id: string): Promise<void> {
 const flags = (p: SetupParameters<'activate_window'>, verb: string): string =>
   `-${truthy(p.by_class) ? 'x' : ''}${truthy(p.strict) ? 'F' : ''}${verb}`;
 
+/** Our images' Chromium says its own name where tasks mean Google Chrome. */
+const ALSO = new Map([
+  ['Google Chrome', 'Chromium'],
+  ['google-chrome', 'Chromium'],
+]);
+
 /** As in OSWorld, a missing window is not an error. */
 export async function activateWindow(ctx: TaskContext, p: SetupParameters<'activate_window'>): Promise<void> {
+  const also = [...ALSO].find(([name]) => p.window_name.includes(name))?.[1];
   await wmctrl(ctx, flags(p, 'a'), p.window_name);
+  if (also !== undefined && (await windows(ctx)).some((w) => w.title.includes(also))) await wmctrl(ctx, '-a', also);
   await ctx.desktop.settle({ maxMs: SETTLE_MS });
 }
 

@@ -2,6 +2,7 @@ import {
   choiceOf,
   gridOf,
   headOffsets,
+  spells,
   type EmbeddedPolicySpec,
   type EncodedState,
   type Random,
@@ -18,6 +19,24 @@ const moved = (cell: number, cols: number, size: number, dx: number, dy: number)
   row: Math.floor((Math.floor(cell / cols) * size + size / 2 + dy) / size),
   col: Math.floor(((cell % cols) * size + size / 2 + dx) / size),
 });
+
+/** Share of quoted words that a lesson shows as unknown. */
+const FORGOTTEN = 0.5;
+/** Class of a quoted span (policy/embedded/instruction.ts). */
+const QUOTED = 3;
+
+/**
+ * Some of the quoted words as words that the policy does not know, so that it finds by spelling what it has never met.
+ * For a policy that spells; another one has nothing else to go by.
+ */
+export function forgetful(spec: EmbeddedPolicySpec, state: EncodedState, rng: Random): EncodedState {
+  if (!spells(spec)) return state;
+  const { maxTokens, buckets } = spec.instruction,
+    instruction = Int32Array.from(state.instruction);
+  for (let t = 0; t < maxTokens; t++)
+    if (instruction[2 * t + 1] === QUOTED && rng.next() < FORGOTTEN) instruction[2 * t] = buckets - 1;
+  return { ...state, instruction };
+}
 
 /** Pixels moved by (dx, dy); uncovered pixels repeat the edge. */
 export function shiftPixels(obs: Uint8Array, width: number, height: number, dx: number, dy: number): Uint8Array {

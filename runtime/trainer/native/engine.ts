@@ -1,6 +1,8 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import {
+  CLASSES,
   gridOf,
+  instructionLength,
   headSizes,
   HEADS,
   inRole,
@@ -308,15 +310,16 @@ function checkSample(spec: EmbeddedPolicySpec, s: EmbeddedSample): void {
     bad('has an advantage or weight that is not usable');
   if (
     obs.length !== spec.obs.width * spec.obs.height ||
-    instruction.length !== spec.instruction.maxTokens * 2 ||
+    instruction.length !== instructionLength(spec) ||
     history.length !== spec.history.length * 4 + 1
   )
     bad(`has a state that does not fit policy '${spec.id}' (${gridOf(spec).cols} x ${gridOf(spec).rows} cells)`);
   const { cols, rows } = gridOf(spec),
     limits = [spec.types.length, rows, cols, Math.max(n.text, n.key)],
     last = history.length - 1;
-  if (instruction.some((x, i) => x < 0 || x >= (i % 2 === 0 ? spec.instruction.buckets : spec.instruction.classes)))
-    bad("has an instruction token outside the policy's tables");
+  const { maxTokens, buckets, classes } = spec.instruction,
+    below = (i: number): number => (i >= 2 * maxTokens ? CLASSES : i % 2 === 0 ? buckets : classes);
+  if (instruction.some((x, i) => x < 0 || x >= below(i))) bad("has an instruction token outside the policy's tables");
   if (history.some((x, i) => x < 0 || x > (i === last ? spec.history.maxSteps : limits[i % 4]!)))
     bad("has a history entry outside the policy's tables");
 }

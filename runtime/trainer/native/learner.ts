@@ -1,4 +1,5 @@
 import {
+  headOffsets,
   random,
   type EmbeddedPolicySpec,
   type PolicyVersion,
@@ -7,7 +8,7 @@ import {
   type EmbeddedBatch,
 } from '../../domain/index.js';
 import type { ImitateOptions, ReadingScreen, ReadOptions, ReadReport, UpdateReport } from '../types.js';
-import { augment, neighbourChoices } from './augment.js';
+import { augment, forgetful, neighbourChoices } from './augment.js';
 import { correctionMetrics, sequenceRatio } from '../objective/corrections.js';
 import { equalParts, imitationRate, reportedSteps } from '../schedule.js';
 import { TOKENS, type GradVariant } from './model/lossGraph.js';
@@ -15,7 +16,6 @@ import { policyModel, type PolicyModel } from './model/policyGraph.js';
 import { Optimizer, type OptimizerState } from './optimizer.js';
 import type { TrainerOptions } from './options.js';
 import { applyLossWeights, makeSlot, packSamples, type PackedState, type Slot } from './packing.js';
-import { lesson } from './reading.js';
 import { ReportBuilder } from './report.js';
 import { loadOrt, Sessions } from './sessions.js';
 
@@ -116,7 +116,7 @@ export class Learner {
   async update(b: EmbeddedBatch, onProgress?: OnProgress): Promise<UpdateReport> {
     const o = this.options,
       start = this.#now(),
-      states = packSamples(b.samples, o.slots),
+      states = packSamples(await this.#complete(b.samples), o.slots),
       report = new ReportBuilder(o),
       perEpoch = equalParts(states, o.minibatchStates).length;
     const variant: GradVariant = {
@@ -169,7 +169,7 @@ export class Learner {
     const start = this.#now(),
       early = new ReportBuilder(this.options),
       late = new ReportBuilder(this.options),
-      next = this.#drawing(b.samples.filter((s) => s.weight !== 0));
+      next = this.#drawing((await this.#complete(b.samples)).filter((s) => s.weight !== 0));
     let states = 0,
       latest: ReportBuilder | undefined;
     this.#interrupted = false;
@@ -206,19 +206,18 @@ export class Learner {
   }
 
   /**
-   * Reading lessons: find each of a screen's words. Only the screen layers, the word table and `find` learn. The
-   * screens are kept for later steps (`readingCoef`). When interrupted, it keeps and reports what it has learned.
+   * Reading lessons: find each of a screen's words, or say which character stands where. Only the layers that read
+   * learn. The screens are kept for later steps (`readingCoef`). When interrupted, it keeps and reports what it has learned.
    */
   async read(screens: readonly ReadingScreen[], r: ReadOptions, onProgress?: OnProgress): Promise<ReadReport> {
     const start = this.#now(),
-      size = this.#optimizer.wholeBatches(this.options.imitateStates),
+      size = this.#optimizer.readingScreens(this.options.imitateStates),
       next = this.#drawing(screens),
       losses: number[] = [];
     this.#interrupted = false;
     for (let step = 0; step < (r.until ?? r.steps) && next && !this.#interrupted; step++) {
       const lr = imitationRate(r.lr, step, r.steps),
-        picked = Array.from({ length: size }, () => lesson(this.model.spec, next(), r.shift, this.#rng)),
-        loss = await this.#optimizer.readingStep(picked, lr);
+        loss = await this.#optimizer.readingStep(Array.from({ length: size }, next), r.shift, this.#rng, lr);
       losses.push(loss);
       onProgress?.({ kind: 'read', step: step + 1, steps: r.steps, loss, lr, ms: this.#now() - start });
     }
@@ -234,6 +233,28 @@ export class Learner {
     };
   }
 
+  /**
+   * Demonstrated texts that are read from the screen get their place: where the reader finds them. One that it does not
+   * find teaches nothing.
+   */
+  async #complete(samples: readonly EmbeddedSample[]): Promise<readonly EmbeddedSample[]> {
+    const { spec } = this.model,
+      open = samples.filter((s) => s.reads !== undefined && s.weight !== 0);
+    if (open.length === 0) return samples;
+    const cells = await this.#optimizer.perception?.cellsOf(
+        open.map((s) => ({ obs: s.state.obs, text: s.reads! })),
+        this.theta,
+      ),
+      cellOf = new Map(open.map((s, i) => [s, cells?.[i]]));
+    return samples.map((s) => {
+      if (!cellOf.has(s)) return s;
+      const cell = cellOf.get(s);
+      return cell === undefined
+        ? { ...s, weight: 0 }
+        : { ...s, choices: Int32Array.of(...s.choices, headOffsets(spec).cell2 + cell) };
+    });
+  }
+
   /** Items in random order, all of them before any comes again; undefined without any. */
   #drawing<T>(items: readonly T[]): (() => T) | undefined {
     let queue: T[] = [];
@@ -247,7 +268,13 @@ export class Learner {
   /** A demonstrated step, randomly shifted; part of a cell's weight goes to its neighbours (`cellSmoothing`). */
   #imitationState(s: EmbeddedSample, weight: number, shift: number): PackedState {
     const { cellSmoothing } = this.options,
-      { state, choices } = augment(this.model.spec, s.state, s.choices, shift, this.#rng);
+      { state, choices } = augment(
+        this.model.spec,
+        forgetful(this.model.spec, s.state, this.#rng),
+        s.choices,
+        shift,
+        this.#rng,
+      );
     const own: number[] = [],
       extra: Slot[] = [];
     for (const c of choices) {

@@ -7,8 +7,10 @@ import { decayMask, initialTheta } from './model/params.js';
 import type { PolicyModel } from './model/policyGraph.js';
 import type { TrainerOptions } from './options.js';
 import type { PackedState } from './packing.js';
+import { Perception } from './perception.js';
 import { lesson, READ_CELLS, type Lesson } from './reading.js';
-import type { Sessions } from './sessions.js';
+import type { Feeds, Sessions } from './sessions.js';
+import { spellingLesson, type SpellingLesson } from './spelling.js';
 
 /** One optimizer step: losses [loss, policy, imitation, kl, bonus], the gradient's norm, and whether it was applied. */
 export interface OptimizerStep {
@@ -38,6 +40,8 @@ export class Optimizer {
   /** Screens of past reading lessons, for those mixed into later steps. */
   #screens: readonly ReadingScreen[] = [];
   #shift = 0;
+  /** Of a policy that spells. */
+  readonly perception: Perception | undefined;
 
   constructor(
     model: PolicyModel,
@@ -49,6 +53,7 @@ export class Optimizer {
     this.#options = o;
     this.#sessions = sessions;
     this.#decay = decayMask(model.layout);
+    this.perception = model.reader && new Perception(model, sessions.many);
     this.#theta = initialTheta(model.layout, seed);
     this.#m = new Float32Array(model.layout.total);
     this.#v = new Float32Array(model.layout.total);
@@ -65,6 +70,7 @@ export class Optimizer {
     this.#theta = s.theta;
     this.#m = s.m;
     this.#v = s.v;
+    this.perception?.forget();
   }
   async release(): Promise<void> {
     await Promise.all([...new Set([this.#sessions.many, this.#sessions.one])].map((s) => s.release()));
@@ -80,6 +86,7 @@ export class Optimizer {
   async score(states: readonly PackedState[], theta: Float32Array, into: 'old' | 'ref'): Promise<void> {
     for (const { s, micro } of this.#microBatches(states)) {
       const out = await s.score({
+        ...(await this.#perceived(s, micro)),
         ...s.pack(micro, lossParams(this.#options, this.#options.temperature)),
         theta: s.floats(theta),
       });
@@ -101,51 +108,91 @@ export class Optimizer {
       params = lossParams(this.#options, temperature);
     let gradient: Ort.Tensor = one.floats(new Float32Array(this.#theta.length));
     for (const { s, micro } of this.#microBatches(states)) {
-      const out = await s.grad(variant, { ...s.pack(micro, params), theta, accumulated: gradient });
+      // Before packing: looking uses the same buffers.
+      const seen = await this.#perceived(s, micro),
+        out = await s.grad(variant, { ...s.pack(micro, params), ...seen, theta, accumulated: gradient });
       gradient = out.gradient!;
       floatsOf(out.parts).forEach((x, i) => {
         parts[i]! += x;
       });
       this.#unpack(micro, floatsOf(out.logprobs), floatsOf(out.entropy), 'now');
     }
-    if (this.#screens.length > 0 && this.#options.readingCoef > 0) {
-      const picked = Array.from({ length: many.batch }, () =>
-        lesson(this.#model.spec, rng.pick(this.#screens), this.#shift, rng),
-      );
-      ({ gradient } = await this.#read(picked, this.#options.readingCoef / targetCells(picked), gradient));
+    const mixed = this.#screens.length > 0 && this.#options.readingCoef > 0;
+    if (mixed) {
+      const picked = Array.from({ length: many.batch }, () => rng.pick(this.#screens));
+      ({ gradient } = await this.#lesson(picked, this.#shift, rng, this.#options.readingCoef, gradient));
     }
-    return { parts, ...(await this.#adamW(gradient, lr)) };
+    return { parts, ...(await this.#adamW(gradient, lr, mixed ? 'all' : 'decision')) };
   }
 
-  /** The number of lessons in one reading step: at least `wanted`, in whole micro-batches. */
-  wholeBatches(wanted: number): number {
+  /** What the reader, as it is, sees of these states; nothing for a policy that knows words by number. */
+  async #perceived(s: Sessions, micro: readonly PackedState[]): Promise<Feeds> {
+    if (!this.perception) return {};
+    return s.packPerceived(
+      await this.perception.of(
+        micro.map((p) => p.state),
+        this.#theta,
+      ),
+    );
+  }
+
+  /** The number of screens in one reading step: in whole micro-batches, one of them for a reader. */
+  readingScreens(wanted: number): number {
     const { batch } = this.#sessions.many;
-    return Math.ceil(wanted / batch) * batch;
+    return this.#model.reader ? batch : Math.ceil(wanted / batch) * batch;
   }
-  /** One optimizer step on reading lessons alone; returns the mean loss of a target cell. */
-  async readingStep(lessons: readonly Lesson[], lr: number): Promise<number> {
+  /** One optimizer step on reading lessons alone; returns the mean loss of a target. A reader alone learns. */
+  async readingStep(screens: readonly ReadingScreen[], shift: number, rng: Random, lr: number): Promise<number> {
     const { many } = this.#sessions,
-      scale = 1 / targetCells(lessons);
-    let gradient: Ort.Tensor = many.floats(new Float32Array(this.#theta.length)),
-      total = 0;
-    for (let i = 0; i < lessons.length; i += many.batch) {
-      const out = await this.#read(lessons.slice(i, i + many.batch), scale, gradient);
-      gradient = out.gradient;
-      total += out.loss;
-    }
-    await this.#adamW(gradient, lr);
-    return total;
+      start: Ort.Tensor = many.floats(new Float32Array(this.#theta.length)),
+      out = await this.#lesson(screens, shift, rng, 1, start);
+    await this.#adamW(out.gradient, lr, this.#model.reader ? 'reader' : 'all');
+    return out.loss;
   }
 
-  /** Adds the gradient of at most one micro-batch of lessons. */
-  async #read(
-    lessons: readonly Lesson[],
-    scale: number,
+  /** Adds the gradient of a lesson on these screens, times `coefficient`. */
+  #lesson(
+    screens: readonly ReadingScreen[],
+    shift: number,
+    rng: Random,
+    coefficient: number,
     accumulated: Ort.Tensor,
   ): Promise<{ readonly gradient: Ort.Tensor; readonly loss: number }> {
+    const { spec, reader } = this.#model,
+      { many } = this.#sessions;
+    if (reader) {
+      const lessons = screens.map((s) => spellingLesson(spec, s, shift, rng)),
+        scale =
+          coefficient /
+          Math.max(
+            1,
+            lessons.reduce((n, l) => n + l.characters, 0),
+          );
+      return this.#inParts(lessons, accumulated, (part: readonly SpellingLesson[], more) =>
+        many.spell({ ...many.packSpelling(part, scale), ...more }),
+      );
+    }
+    const lessons = screens.map((s) => lesson(spec, s, shift, rng)),
+      scale = coefficient / targetCells(lessons);
+    return this.#inParts(lessons, accumulated, (part: readonly Lesson[], more) =>
+      many.read({ ...many.packLessons(part, scale), ...more }),
+    );
+  }
+  async #inParts<L>(
+    lessons: readonly L[],
+    accumulated: Ort.Tensor,
+    run: (part: readonly L[], more: Feeds) => Promise<Ort.InferenceSession.OnnxValueMapType>,
+  ): Promise<{ readonly gradient: Ort.Tensor; readonly loss: number }> {
     const { many } = this.#sessions,
-      out = await many.read({ ...many.packLessons(lessons, scale), theta: many.floats(this.#theta), accumulated });
-    return { gradient: out.gradient!, loss: floatsOf(out.loss)[0]! };
+      theta = many.floats(this.#theta);
+    let gradient = accumulated,
+      loss = 0;
+    for (let i = 0; i < lessons.length; i += many.batch) {
+      const out = await run(lessons.slice(i, i + many.batch), { theta, accumulated: gradient });
+      gradient = out.gradient!;
+      loss += floatsOf(out.loss)[0]!;
+    }
+    return { gradient, loss };
   }
 
   *#microBatches(
@@ -172,8 +219,15 @@ export class Optimizer {
     });
   }
 
-  /** One AdamW step; a gradient that is not finite leaves weights and moments unchanged. */
-  async #adamW(gradient: Ort.Tensor, lr: number): Promise<{ norm: number; applied: boolean }> {
+  /**
+   * One AdamW step; a gradient that is not finite leaves weights and moments unchanged. Of a policy that spells either
+   * the reader learns or what decides: decay and momentum of the other part wait as well.
+   */
+  async #adamW(
+    gradient: Ort.Tensor,
+    lr: number,
+    learns: 'all' | 'reader' | 'decision' = 'all',
+  ): Promise<{ norm: number; applied: boolean }> {
     const s = this.#sessions.one,
       o = this.#options,
       t = this.#adamSteps + 1;
@@ -198,12 +252,25 @@ export class Optimizer {
     const norm = floatsOf(out.norm)[0]!,
       applied = Number.isFinite(norm);
     if (applied) {
-      this.#theta = floatsOf(out.theta2);
-      this.#m = floatsOf(out.m2);
-      this.#v = floatsOf(out.v2);
+      const kept = this.#keptFrom(learns),
+        next = (after: Ort.Tensor | undefined, before: Float32Array): Float32Array => {
+          const x = floatsOf(after);
+          if (kept) x.set(before.subarray(...kept), kept[0]);
+          return x;
+        };
+      this.#theta = next(out.theta2, this.#theta);
+      this.#m = next(out.m2, this.#m);
+      this.#v = next(out.v2, this.#v);
+      if (learns !== 'decision') this.perception?.forget();
       this.#adamSteps = t;
     }
     return { norm, applied };
+  }
+  /** The stretch of parameters that a step leaves as it is. */
+  #keptFrom(learns: 'all' | 'reader' | 'decision'): [number, number] | undefined {
+    const { reader, layout } = this.#model;
+    if (!reader || learns === 'all') return undefined;
+    return learns === 'reader' ? [reader.parameters, layout.total] : [0, reader.parameters];
   }
 }
 

@@ -34,6 +34,13 @@ export interface PackedState {
   entropy: number;
 }
 
+/** What the reader saw of a state, as the graph of a policy that spells takes it (model/reader.ts, Found). */
+export interface Perceived {
+  readonly features: Float32Array;
+  readonly found: Float32Array;
+  readonly facts: Float32Array;
+}
+
 export interface SlotFields {
   readonly advantage?: number;
   readonly rollout?: ArrayLike<number> | undefined;

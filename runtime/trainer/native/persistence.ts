@@ -4,11 +4,11 @@ import { StudioError } from '../../domain/index.js';
 import { readCheckpoint, sha256, writeAtomic, writeCheckpoint } from '../checkpoint.js';
 import type { CheckpointRef, WeightsFile } from '../types.js';
 import type { LearnerState } from './learner.js';
-import { policyGraph, type PolicyModel } from './model/policyGraph.js';
+import { policyGraph, towerGraph, type PolicyModel } from './model/policyGraph.js';
 
 /**
  * A learner's state on disk: weights.f32, adam_m.f32, adam_v.f32, reference.f32 (little-endian f32, the flat layout)
- * and policy.onnx.
+ * and policy.onnx; of a policy that spells reader.onnx too, which sees what policy.onnx decides on.
  */
 
 const ARRAYS = { 'weights.f32': 'theta', 'adam_m.f32': 'm', 'adam_v.f32': 'v', 'reference.f32': 'reference' } as const;
@@ -31,10 +31,9 @@ export async function saveCheckpoint(root: string, m: PolicyModel, s: LearnerSta
   const files: Record<string, Uint8Array> = Object.fromEntries(
     Object.entries(ARRAYS).map(([file, key]) => [file, bytesOf(s[key])]),
   );
-  files['policy.onnx'] = policyGraph(m, 1, s.theta).toModel('policy', {
-    spec: JSON.stringify(m.spec),
-    version: String(s.version),
-  });
+  const about = { spec: JSON.stringify(m.spec), version: String(s.version) };
+  files['policy.onnx'] = policyGraph(m, 1, s.theta).toModel('policy', about);
+  if (m.reader) files['reader.onnx'] = towerGraph(m, 1, s.theta).toModel('reader', about);
   await writeCheckpoint(
     dir,
     {

@@ -3,11 +3,13 @@ import { StudioError, recordOf } from '../../domain/index.js';
 import { adamGraph } from './model/adamGraph.js';
 import { gradGraph, LOSS_PARAMS, scoreGraph, TOKENS, type GradVariant } from './model/lossGraph.js';
 import { inputShapes } from './model/glyph.js';
-import type { PolicyModel } from './model/policyGraph.js';
+import { foundShapes, towerGraph, type PolicyModel } from './model/policyGraph.js';
 import { readGraph } from './model/readGraph.js';
+import { spellGraph } from './model/spellGraph.js';
 import { READ_CELLS, READ_WORDS, type Lesson } from './reading.js';
 import type { Graph } from './graph/graph.js';
-import type { PackedState } from './packing.js';
+import type { PackedState, Perceived } from './packing.js';
+import type { SpellingLesson } from './spelling.js';
 
 export type Feeds = Record<string, Ort.Tensor>;
 
@@ -71,6 +73,13 @@ export class Sessions {
   read(feeds: Feeds): Promise<Ort.InferenceSession.OnnxValueMapType> {
     return this.#run('read', () => readGraph(this.#model, this.batch, READ_WORDS, READ_CELLS), feeds);
   }
+  spell(feeds: Feeds): Promise<Ort.InferenceSession.OnnxValueMapType> {
+    return this.#run('spell', () => spellGraph(this.#model, this.batch), feeds);
+  }
+  /** What the reader sees of `batch` screens. */
+  look(feeds: Feeds): Promise<Ort.InferenceSession.OnnxValueMapType> {
+    return this.#run('look', () => towerGraph(this.#model, this.batch), feeds);
+  }
   adam(feeds: Feeds): Promise<Ort.InferenceSession.OnnxValueMapType> {
     return this.#run('adam', () => adamGraph(this.#model.layout.total), feeds);
   }
@@ -100,7 +109,8 @@ export class Sessions {
     if (states.length > b) throw new RangeError(`${states.length} states do not fit a micro-batch of ${b}`);
     const size = (s: readonly number[]): number => s.reduce((x, y) => x * y, 1);
     const obs = this.#buffer('obs', () => new Uint8Array(size(shape.obs)));
-    const instruction = this.#buffer('instruction', () => new Int32Array(size(shape.instruction)));
+    const instruction = this.#buffer('instruction', () => new Int32Array(size(shape.instruction))),
+      perState = instruction.length / b;
     const history = this.#buffer('history', () => new Int32Array(size(shape.history)));
     const choices = this.#buffer('choices', () => new Int32Array(b * per));
     const names = ['mask', 'policyWeight', 'imitationWeight', 'rollout', 'corrected', 'old', 'ref'] as const;
@@ -109,7 +119,8 @@ export class Sessions {
       entropyWeight = this.#buffer('entropyWeight', () => new Float32Array(b));
     states.forEach((p, i) => {
       obs.set(p.state.obs, i * (obs.length / b));
-      instruction.set(p.state.instruction, i * (instruction.length / b));
+      // Spellings are for finding words, not for the network.
+      instruction.set(p.state.instruction.subarray(0, perState), i * perState);
       history.set(p.state.history, i * (history.length / b));
       entropyWeight[i] = p.entropyWeight;
       p.slots.forEach((s, j) => {
@@ -138,6 +149,43 @@ export class Sessions {
       entropyWeight: this.floats(entropyWeight),
       lossParams: this.floats(Float32Array.from(LOSS_PARAMS, (n) => lossParams[n])),
       temperature: this.floats(Float32Array.of(lossParams.temperature)),
+    };
+  }
+
+  /** Screens alone, for the reader. */
+  packScreens(screens: readonly Uint8Array[]): Feeds {
+    const shape = inputShapes(this.#model.spec, this.batch).obs,
+      obs = this.#buffer('obs', () => new Uint8Array(shape.reduce((x, y) => x * y, 1)));
+    screens.forEach((s, i) => obs.set(s, i * s.length));
+    return { obs: new this.#ort.Tensor('uint8', obs, shape) };
+  }
+
+  /** What was perceived of at most `batch` states; missing ones stay zero. */
+  packPerceived(seen: readonly Perceived[]): Feeds {
+    const shape = foundShapes(this.#model, this.batch);
+    return recordOf(['features', 'found', 'facts'] as const, (k) => {
+      const data = this.#buffer(k, () => new Float32Array(shape[k].reduce((x, y) => x * y, 1))),
+        per = data.length / this.batch;
+      seen.forEach((s, i) => data.set(s[k], i * per));
+      return this.floats(data, shape[k]);
+    });
+  }
+
+  /** The inputs of at most `batch` reader's lessons; `scale` multiplies every weight. */
+  packSpelling(lessons: readonly SpellingLesson[], scale: number): Feeds {
+    const n = lessons[0]!.targets.length,
+      targets = this.#buffer('columns', () => new Int32Array(this.batch * n)),
+      weight = this.#buffer('columnWeight', () => new Float32Array(this.batch * n));
+    lessons.forEach((l, i) => {
+      targets.set(l.targets, i * n);
+      l.weight.forEach((w, k) => {
+        weight[i * n + k] = w * scale;
+      });
+    });
+    return {
+      ...this.packScreens(lessons.map((l) => l.obs)),
+      targets: new this.#ort.Tensor('int32', targets, [targets.length]),
+      weight: this.floats(weight),
     };
   }
 

@@ -58,7 +58,7 @@ function usable(): { readonly pages: string[]; readonly left: readonly { id: str
 const lab = new Lab({ bench: 'miniwob', dir: work, runtime, provider, signal, log });
 try {
   const { pages, left } = usable(),
-    experiment = trainOn({ dir: resolve(dir), pages, seed: seed!, minutes }),
+    experiment = trainOn({ dir: resolve(dir), pages, seed: seed!, minutes, quick }),
     trained = await lab.run(experiment, `${pages.length} pages,`),
     folder = lab.runFolder(experiment.name)!;
   const counts = {} as Record<RowName, Counts>;

@@ -7,6 +7,8 @@ export interface MiniwobPlan {
   readonly pages: readonly string[];
   readonly seed: number;
   readonly minutes: number;
+  /** A few lessons, so that there is a checkpoint to measure. */
+  readonly quick: boolean;
 }
 
 /** One policy on all pages: no demonstrations of theirs, and what it reads is learned from words drawn at random. */
@@ -22,7 +24,7 @@ export const trainOn = (p: MiniwobPlan): Experiment => ({
     tasks: { suite: 'miniwob', dir: p.dir, families: [...p.pages] },
     desktops: { count: 4 },
     rollout: { maxSteps: 8 },
-    warmStart: { demonstrations: 0, steps: 0 },
+    warmStart: { demonstrations: 0, steps: 0, ...(p.quick ? { reading: { screens: 24, steps: 3 } } : {}) },
     evaluation: { episodes: p.pages.length, untrained: false, everyMinutes: 0 },
     budget: { minutes: p.minutes },
   } satisfies RunFile,

@@ -35,7 +35,7 @@ function serve(r: HarnessRequest): void {
   const server =
     r.role === 'desktops'
       ? serveDesktops({ screens: makeScreens(r.screen, 1), drawn, draw })
-      : serveModels({ drawn, draw, asked, hurry: r.hurry });
+      : serveModels({ drawn, draw, asked, hurry: r.hurry, slow: r.slow });
   process.on('message', () => tell({ used: { drawnMs: drawn.total(), cpuMs: cpuMs(), detail: { ...asked } } }));
   if (r.role === 'desktops') server.listen(r.socket, 4096, () => tell({ ready: r.socket }));
   else

@@ -74,7 +74,7 @@ export async function runDaemon(
       limits: config.budget,
       clock: systemClock,
       elapsedMs: 0,
-      counts: () => ({ rollouts: data.stats().ledger.generated, updates: data.stats().batches }),
+      counts: () => ({ rollouts: data.counts().ledger.generated, updates: data.counts().batches }),
     }),
     monitor = new RunMonitor({ config, data, clock: systemClock, budget, state, log });
   const policy = createOpenAiPolicy({
@@ -116,6 +116,7 @@ export async function runDaemon(
     successes: await Successes.load(data, config.curation.pool.maxPerFamily),
     replicas: undefined,
     instructionOf: () => INSTRUCTION,
+    deterministic: false,
   });
   monitor.watch({ pool } as unknown as Engine, scheduler);
   let steps = 0,
@@ -203,7 +204,7 @@ function configOf(r: DaemonRequest): RunConfig {
   return parseRunFile({
     policy: { kind: 'openai', openai: { baseUrls: [...r.models], model: 'scale' } },
     desktops: { count: r.desktops, screen: r.screen },
-    rollout: { maxSteps: 30, taskTimeoutS: 900 },
+    rollout: { maxSteps: 30, taskTimeoutS: 7200 },
     warmStart: { demonstrations: 0, steps: 0 },
   });
 }

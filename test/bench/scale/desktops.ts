@@ -144,11 +144,11 @@ class SyntheticDesktop {
   }
 
   #sendBands(whole: boolean): void {
-    const { width, height, bands, raw } = this.#o.screens,
+    const { width, height, raw } = this.#o.screens,
       v = this.#screen();
     const rows = Array.from(v, (variant, b) => raw[variant]![b]!);
     if (whole) this.#send(FRAME, 0, u32(width, height, 1, 0, height, width * height * 4), ...rows);
-    else this.#send(FRAME, 0, u32(width, height, bands), ...rows.flatMap((r, b) => [this.#heads[b]!, r]));
+    else this.#send(FRAME, 0, u32(width, height, rows.length), ...rows.flatMap((r, b) => [this.#heads[b]!, r]));
   }
 
   #send(type: number, channel: number, ...parts: readonly Buffer[]): void {

@@ -21,11 +21,12 @@ export function serveModels(o: {
   readonly draw: () => number;
   readonly asked: Asked;
   readonly hurry: HarnessRequest['hurry'];
+  readonly slow: number;
 }): Server {
   let first: number | undefined;
   const answerMs = (): number => {
     first ??= performance.now();
-    return between(o.draw, ANSWER_MS) * (performance.now() - first < o.hurry.ms ? o.hurry.factor : 1);
+    return o.slow * between(o.draw, ANSWER_MS) * (performance.now() - first < o.hurry.ms ? o.hurry.factor : 1);
   };
   const answers = Array.from({ length: 64 }, () => answer(act(o.draw), o.draw)),
     ends = answer("Thought: The task is done.\nAction: finished(content='done')", o.draw);

@@ -11,10 +11,8 @@ const CHANGED_MS = 100;
 
 export function watchAsWindow(data: DataManager, desktops: DesktopRegistry): () => void {
   const stop = new AbortController();
-  let bytes = 0;
-  const send = (x: unknown): void => {
-    bytes += JSON.stringify(x).length;
-  };
+  // What a socket would be given.
+  const send = (x: unknown): Buffer => Buffer.from(JSON.stringify(x));
   const tell = coalesce<unknown>(CHANGED_MS, (desktop, row) =>
     send({ method: 'desktop/changed', params: { desktop, row } }),
   );

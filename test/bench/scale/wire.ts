@@ -14,6 +14,8 @@ export interface HarnessRequest {
   readonly seed: number;
   /** Answers come sooner by this factor for so long after the first request: episodes are under way when it is measured. */
   readonly hurry: { readonly factor: number; readonly ms: number };
+  /** All answers take so many times as long. */
+  readonly slow: number;
 }
 export interface DaemonRequest {
   readonly role: 'daemon';

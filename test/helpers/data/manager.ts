@@ -44,10 +44,12 @@ export const baseDataConfig: DataConfig = {
   planner: { seed: 0, planner: 'shuffle', uncertainty: 1, pilot: 0, retries: 2 },
 };
 
+type Sections = Omit<DataConfig, 'deterministic'>;
 type Deep<T> = { readonly [K in keyof T]?: Partial<T[K]> };
-export function dataConfig(o: Deep<DataConfig> = {}): DataConfig {
-  const keys = Object.keys(baseDataConfig) as (keyof DataConfig)[];
-  return Object.fromEntries(keys.map((k) => [k, { ...baseDataConfig[k], ...o[k] }])) as unknown as DataConfig;
+export function dataConfig(o: Deep<Sections> & Pick<DataConfig, 'deterministic'> = {}): DataConfig {
+  const keys = Object.keys(baseDataConfig) as (keyof Sections)[],
+    sections = Object.fromEntries(keys.map((k) => [k, { ...baseDataConfig[k], ...o[k] }])) as unknown as Sections;
+  return { ...sections, deterministic: o.deterministic ?? false };
 }
 
 export function managerOptions(

@@ -1,3 +1,4 @@
+import { crc32 } from '../../../runtime/data/store/crc32.js';
 import { FileValue, type Value } from '../../../runtime/tasks/values.js';
 
 /**
@@ -329,12 +330,22 @@ table('check_qt_max_volume', [
   ['other', vlcrc, { expected_qt_max_volume: 125 }, 0],
   ['no file', null, { expected_qt_max_volume: 125 }, 0],
 ]);
-table('check_qt_bgcone', [['set', vlcrc, { expected_qt_bgcone: '0' }, 1]]);
-table('check_qt_minimal_view', [['default', vlcrc, { expected_qt_minimal_view: 0 }, 1]]);
+table('check_qt_bgcone', [
+  ['set', vlcrc, { expected_qt_bgcone: '0' }, 1],
+  ['other', vlcrc, { expected_qt_bgcone: '1' }, 0],
+]);
+table('check_qt_minimal_view', [
+  ['default', vlcrc, { expected_qt_minimal_view: 0 }, 1],
+  ['other', file('qt-minimal-view=0'), { expected_qt_minimal_view: 1 }, 0],
+]);
 table('check_one_instance_when_started_from_file', [
   ['default', vlcrc, { expected_one_instance_when_started_from_file: 1 }, 1],
+  ['off', file('one-instance-when-started-from-file=0'), { expected_one_instance_when_started_from_file: 1 }, 0],
 ]);
-table('check_play_and_exit', [['default is off', vlcrc, { expected_play_and_exit: 1 }, 0]]);
+table('check_play_and_exit', [
+  ['default is off', vlcrc, { expected_play_and_exit: 1 }, 0],
+  ['on', file('play-and-exit=1'), { expected_play_and_exit: 1 }, 1],
+]);
 table('is_vlc_recordings_folder', [
   ['there', vlcrc, { recording_file_path: '/home/user/Desktop' }, 1],
   ['elsewhere', vlcrc, { recording_file_path: '/x' }, 0],
@@ -343,6 +354,7 @@ table('is_vlc_recordings_folder', [
 table('check_global_key_play_pause', [
   ['empty is off', vlcrc, { expected_global_key_play_pause: 0 }, 1],
   ['on', file('global-key-play-pause=Media Play'), { expected_global_key_play_pause: 1 }, 1],
+  ['off where on is asked', vlcrc, { expected_global_key_play_pause: 1 }, 0],
 ]);
 table('check_qt_slider_colours', [
   ['default is not dark', file(''), { type: 'blackish' }, 0],
@@ -387,13 +399,13 @@ table('check_thunderbird_folder', [
   ['one of several missing', [file(mail(1)), null], [file(mail(1)), file(mail(2))], 0],
 ]);
 const xcu = file(
-  '<?xml version="1.0"?>\n<oor:items>\n<item oor:path="/org.openoffice.Office.Writer/DefaultFont"><prop oor:name="Standard" oor:op="fuse"><value>Times New Roman</value></prop></item>\n' +
+  '<?xml version="1.0"?>\n<oor:items xmlns:oor="http://openoffice.org/2001/registry">\n<item oor:path="/org.openoffice.Office.Writer/DefaultFont"><prop oor:name="Standard" oor:op="fuse"><value>Times New Roman</value></prop></item>\n' +
     '<item oor:path="/org.openoffice.Office.Common/Save/Document"><prop oor:name="AutoSaveTimeIntervall" oor:op="fuse"><value>3</value></prop></item>\n<item oor:path="/org.openoffice.Office.Impress/Misc/Start"><prop oor:name="EnablePresenterScreen" oor:op="fuse"><value>false</value></prop></item></oor:items>',
 );
 table('find_default_font', [
   ['set', xcu, { font_name: 'Times New Roman' }, 1],
   ['another', xcu, { font_name: 'Arial' }, 0],
-  ['not set', file('<oor:items/>'), { font_name: 'Arial' }, 0],
+  ['not set', file('<oor:items xmlns:oor="http://openoffice.org/2001/registry"/>'), { font_name: 'Arial' }, 0],
   ['no file', null, { font_name: 'A' }, 0],
 ]);
 table('check_auto_saving_time', [
@@ -452,11 +464,28 @@ table('check_mp3_meta', [
   ['no tags', file('RIFF'), { title: { method: 'eq', ref: '' } }, 0],
   ['no file', null, {}, 0],
 ]);
-const png = Buffer.alloc(33);
-png.writeUInt32BE(0x89504e47, 0);
-png.writeUInt32BE(800, 16);
-png.writeUInt32BE(512, 20);
-const jpeg = Buffer.from([0xff, 0xd8, 0xff, 0xe0, 0, 4, 0, 0, 0xff, 0xc0, 0, 17, 8, 2, 0, 3, 32, 3, 0, 0, 0]);
+/** Pictures as far as their headers, which is all that tells their size. */
+const chunk = (type: string, body: Buffer): Buffer => {
+  const out = Buffer.alloc(12 + body.length);
+  out.writeUInt32BE(body.length, 0);
+  out.write(type, 4, 'latin1');
+  body.copy(out, 8);
+  out.writeUInt32BE(crc32(out.subarray(4, 8 + body.length)), 8 + body.length);
+  return out;
+};
+const header = Buffer.from([0, 0, 3, 32, 0, 0, 2, 0, 8, 2, 0, 0, 0]);
+const png = Buffer.concat([
+  Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]),
+  chunk('IHDR', header),
+  chunk('IDAT', Buffer.from([0x78, 0x9c, 3, 0, 0, 0, 0, 1])),
+  chunk('IEND', Buffer.alloc(0)),
+]);
+const jpeg = Buffer.from(
+  'ffd8ffe000104a46494600010100000100010000' +
+    'ffc00011080200032003011100021101031101' +
+    'ffda000c03010002000300003f00ffd9',
+  'hex',
+);
 table('check_image_size', [
   ['PNG height', file(png), { height: 512 }, 1],
   ['PNG width', file(png), { width: 801 }, 0],

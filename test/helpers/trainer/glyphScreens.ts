@@ -1,13 +1,18 @@
 import {
+  classOfCharacter,
+  EDGE,
   gridOf,
   headOffsets,
   id,
+  instructionLength,
+  spell,
   type EmbeddedPolicySpec,
   type EncodedState,
   type Random,
   type RolloutId,
   type EmbeddedSample,
 } from '../../../runtime/domain/index.js';
+import type { ReadingScreen } from '../../../runtime/trainer/types.js';
 
 /**
  * Synthetic screens for learning tests: buttons with words in a 5x7 font at random pixel positions; the task is "click
@@ -45,6 +50,9 @@ export const WORDS = [
   'ZOOM',
   'TOOLS',
 ];
+
+/** Class of a quoted word. */
+const QUOTED = 3;
 
 export interface Button {
   readonly x: number;
@@ -89,8 +97,7 @@ export function glyphTask(
       paper = dark ? rng.int(90) : 165 + rng.int(90),
       ink = dark ? 180 + rng.int(76) : rng.int(70);
     fill(x, y, w, h, paper);
-    const tx = x + Math.floor((w - word.length * 6 + 1) / 2),
-      ty = y + Math.floor((h - 7) / 2);
+    const [tx, ty] = cornerOf({ x, y, w, h, word });
     [...word].forEach((ch, k) => {
       const g = FONT[ch.charCodeAt(0) - 65]!;
       for (let c = 0; c < 5; c++)
@@ -99,9 +106,32 @@ export function glyphTask(
     buttons.push({ x, y, w, h, word });
   }
   const target = rng.pick(buttons),
-    instruction = new Int32Array(spec.instruction.maxTokens * 2);
-  instruction.set([bucketOf('click', spec.instruction.buckets), 1, bucketOf(target.word, spec.instruction.buckets), 1]);
+    { buckets, classes, maxTokens, spelling = 0 } = spec.instruction,
+    instruction = new Int32Array(instructionLength(spec));
+  instruction.set([bucketOf('click', buckets), 1, bucketOf(target.word, buckets), classes > QUOTED ? QUOTED : 1]);
+  instruction.set(spell('click', spelling), 2 * maxTokens);
+  instruction.set(spell(target.word, spelling), 2 * maxTokens + spelling);
   return { state: { obs, instruction, history: new Int32Array(spec.history.length * 4 + 1) }, buttons, target };
+}
+
+/** Where the text of a button begins. */
+const cornerOf = ({ x, y, w, h, word }: Button): [number, number] => [
+  x + Math.floor((w - word.length * 6 + 1) / 2),
+  y + Math.floor((h - 7) / 2),
+];
+
+/** The same screen as a lesson: where every character stands. */
+export function readingScreen(t: GlyphTask): ReadingScreen {
+  const marks = t.buttons.flatMap((b) => {
+    const [x, y] = cornerOf(b),
+      middle = y + 3.5;
+    return [
+      [EDGE, x - 3, middle],
+      ...[...b.word].map((c, k) => [classOfCharacter(c)!, x + k * 6 + 2.5, middle]),
+      [EDGE, x + b.word.length * 6 + 2, middle],
+    ].flat();
+  });
+  return { obs: t.state.obs, buckets: new Int32Array(), boxes: new Int32Array(), marks: Float32Array.from(marks) };
 }
 
 /** The demonstration: click the middle of the right button. */

@@ -1,9 +1,11 @@
 import * as ort from 'onnxruntime-node';
-import { headSizes, HEADS, random, type EmbeddedPolicySpec, type Random } from '../../../runtime/domain/index.js';
+import { headSizes, HEADS, random, SEEN, type EmbeddedPolicySpec, type Random } from '../../../runtime/domain/index.js';
 import type { Graph } from '../../../runtime/trainer/native/graph/graph.js';
 import type { GlyphSize } from '../../../runtime/trainer/native/model/glyph.js';
 import { initialTheta } from '../../../runtime/trainer/native/model/params.js';
 import { policyModel, type PolicyModel } from '../../../runtime/trainer/native/model/policyGraph.js';
+import type { ReaderSize } from '../../../runtime/trainer/native/model/reader.js';
+import { TOWER_SIZE } from '../../../runtime/trainer/native/model/tower.js';
 
 /** A policy small enough for exact checks: 4 x 2 cells, every head and every layer kind present. */
 export const TINY: EmbeddedPolicySpec = {
@@ -99,3 +101,25 @@ export async function slope(
   return ((await f(at(h))) - (await f(at(-h)))) / (2 * h);
 }
 export const relative = (a: number, b: number): number => Math.abs(a - b) / Math.max(1e-6, Math.abs(a), Math.abs(b));
+
+/** The same as a policy that spells: its own network, and two characters of each token. */
+export const TINY_READER: EmbeddedPolicySpec = {
+  ...TINY,
+  id: 'tiny-reader',
+  instruction: { ...TINY.instruction, spelling: 2 },
+  phrases: ['yes', SEEN],
+};
+export const TINY_READER_SIZE: ReaderSize = {
+  tower: TOWER_SIZE,
+  patch: 3,
+  cell: 5,
+  hidden: 4,
+  dilations: [1, 2],
+  width: 8,
+  bucket: 4,
+  layers: 1,
+  heads: 2,
+  looks: 1,
+  lookHeads: 2,
+};
+export const tinyReaderModel = (): PolicyModel => policyModel(TINY_READER, TINY_SIZE, TINY_READER_SIZE);

@@ -13,6 +13,8 @@ import {
 import { OWNER, ROLE, RUN } from '../../../runtime/cluster/providers/dockerContainer.js';
 import { ownerLabel, self } from '../../../runtime/cluster/providers/dockerHosts.js';
 import type { Desktop, DesktopEvent, DesktopSpec } from '../../../runtime/cluster/types.js';
+import { decodePng } from '../../../runtime/data/store/png.js';
+import { isEncoded, type EncodedFrame } from '../../../runtime/domain/index.js';
 import { engineHere } from '../../helpers/cluster/engine.js';
 
 const engine = await engineHere();
@@ -107,6 +109,14 @@ describe.skipIf(!engine)('Docker provider', () => {
     // A button's flash may outlast the settling on a busy machine; what one path draws wrongly stays wrong.
     await expect.poll(async () => (await b.observe()).data.equals((await a.observe()).data)).toBe(true);
     expect((await b.observe()).data.equals((await b.observe()).data)).toBe(true); // and again, when nothing changed
+    // Encoded inside, it is the same picture.
+    const shot = await b.screenshot!();
+    expect(isEncoded(shot)).toBe(true);
+    const { rgb } = await decodePng((shot as EncodedFrame).png),
+      { data } = await b.observe();
+    expect(rgb.equals(rgbOf(data))).toBe(true);
+    const pixels = await a.screenshot!(); // the fast path reads pixels in this process
+    expect(isEncoded(pixels)).toBe(false);
   });
 
   it('is closed: no network, read-only, limited in processes, disk and memory, no way to become root', async () => {
@@ -165,7 +175,9 @@ describe.skipIf(!engine)('Docker provider', () => {
     });
     expect(hog.code).not.toBe(0);
     expect(hog.timedOut).toBe(false);
+    expect(await d.blame!()).toBe('its programs used up the memory of the desktop');
     await p.reset(d);
+    expect(await d.blame!()).toBeUndefined();
     expect((await d.observe()).data.equals(first.data)).toBe(true);
   });
 
@@ -273,3 +285,13 @@ describe.skipIf(!engine)('Docker provider', () => {
     }
   });
 });
+
+const rgbOf = (bgrx: Buffer): Buffer => {
+  const out = Buffer.alloc((bgrx.length / 4) * 3);
+  for (let i = 0, o = 0; i < bgrx.length; i += 4) {
+    out[o++] = bgrx[i + 2]!;
+    out[o++] = bgrx[i + 1]!;
+    out[o++] = bgrx[i]!;
+  }
+  return out;
+};

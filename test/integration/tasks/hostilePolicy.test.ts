@@ -130,6 +130,12 @@ E`,
       );
     });
 
+    it('is seen to keep its desktop busy, and not to where nothing works', async () => {
+      expect(await d.blame!('late')).toBeUndefined();
+      await d.spawn(['sh', '-c', 'while :; do :; done']);
+      await expect.poll(() => d.blame!('late')).toBe('its programs keep the desktop busy');
+    });
+
     it('sees its programs go on after the verdict', async () => {
       await d.spawn(['sh', '-c', 'while :; do date +%N > ~/tick; done']);
       expect(await verify(prints('echo honest', 'honest\n'))).toMatchObject({ kind: 'success' });

@@ -49,6 +49,7 @@ const screens: ReadingScreen[] = Array.from({ length: 4 }, (_, i) => ({
   obs: randomStates(TINY, 1, random(`screen/${i}`)).obs.data as Uint8Array,
   buckets: Int32Array.of(1),
   boxes: Int32Array.of(2, 2, 20, 12),
+  marks: new Float32Array(),
 }));
 
 describe('a trainer that outlives its process', () => {

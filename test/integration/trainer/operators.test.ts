@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { random } from '../../../runtime/domain/index.js';
 import { gradients } from '../../../runtime/trainer/native/graph/autodiff.js';
-import { conv3, convPool } from '../../../runtime/trainer/native/graph/conv.js';
+import { conv3, convPool, convTaps, tapsOf } from '../../../runtime/trainer/native/graph/conv.js';
 import * as e from '../../../runtime/trainer/native/graph/elementwise.js';
 import { gatherConst, gatherElements, gatherRows } from '../../../runtime/trainer/native/graph/gather.js';
 import { Graph, type Tensor } from '../../../runtime/trainer/native/graph/graph.js';
@@ -66,6 +66,7 @@ const CASES: Case[] = [
   { name: 'log', inputs: [[5]], f: e.log, positive: true },
   { name: 'sqrt', inputs: [[5]], f: e.sqrt, positive: true },
   { name: 'relu', inputs: [[9]], f: e.relu },
+  { name: 'abs', inputs: [[9]], f: e.abs },
   { name: 'where', inputs: [[6], [6]], f: (x, y) => e.where(e.greater(x, 0), e.mul(x, 2), y) },
   { name: 'where, broadcast', inputs: [[2, 3], [3]], f: (x, y) => e.where(e.less(x, 0), x, y) },
   { name: 'maximum', inputs: [[8], [8]], f: e.maximum },
@@ -161,6 +162,30 @@ const CASES: Case[] = [
       [9, 2 * 3],
     ],
     f: (x, w) => convPool(x, w, 3, 2, 3),
+  },
+  {
+    name: 'convPool 3x3/4x2 of magnitudes',
+    inputs: [
+      [2, 8, 4, 1],
+      [9, 2],
+    ],
+    f: (x, w) => convPool(x, w, 3, 4, 2, { q: 2, before: e.abs }),
+  },
+  {
+    name: 'convTaps 4x5, stride 2',
+    inputs: [
+      [2 * 4 * 6, 2],
+      [20, 2, 3],
+    ],
+    f: (x, w) => convTaps(x, w, tapsOf({ batch: 2, rows: 4, cols: 6 }, 4, 5, 2, 2)),
+  },
+  {
+    name: 'convTaps 1x5',
+    inputs: [
+      [2 * 2 * 7, 3],
+      [5, 3, 2],
+    ],
+    f: (x, w) => convTaps(x, w, tapsOf({ batch: 2, rows: 2, cols: 7 }, 1, 5, 1, 1)),
   },
 ];
 

@@ -70,7 +70,12 @@ describe('reading lessons', () => {
         (cell % 4) * 8 + 8,
         Math.floor(cell / 4) * 8 + 8,
       ];
-      return { obs, buckets: Int32Array.of(1, 2), boxes: Int32Array.from([...box(a), ...box(b)]) };
+      return {
+        obs,
+        buckets: Int32Array.of(1, 2),
+        boxes: Int32Array.from([...box(a), ...box(b)]),
+        marks: new Float32Array(),
+      };
     });
     const report = await learner.read(screens, { steps: 150, lr: 5e-3, shift: 0 });
     await learner.release();

@@ -1,7 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Head } from '../../../runtime/domain/index.js';
-import { GLYPH_SPEC, HEADS, HEADS_OF_TYPE, choiceOf, headSizes, random } from '../../../runtime/domain/index.js';
+import {
+  GLYPH_SPEC,
+  HEADS,
+  HEADS_OF_TYPE,
+  READER_SPEC,
+  choiceOf,
+  headOffsets,
+  headSizes,
+  random,
+  seenText,
+} from '../../../runtime/domain/index.js';
 import type { Logits } from '../../../runtime/policy/embedded/sampling.js';
 import { makeSampler } from '../../../runtime/policy/embedded/sampling.js';
 
@@ -17,6 +27,24 @@ const noise = (seed: number, scale: number): Logits => {
 const o = { greedy: false, temperature: 1, seed: 1, copyable: 5, top: 3 };
 
 describe('sampling', () => {
+  it('chooses a place for a text that is read, and for no other text', () => {
+    const read = makeSampler(READER_SPEC),
+      off = headOffsets(READER_SPEC),
+      logits = noise(3, 1);
+    logits.type[READER_SPEC.types.indexOf('type')] = 30;
+    let asked = 0;
+    for (let seed = 0; seed < 200; seed++) {
+      const { choices, logprobs } = read(logits, { ...o, seed }),
+        seen = choices[1] === off.text + seenText(READER_SPEC);
+      expect(Array.from(choices.slice(1), (c) => choiceOf(READER_SPEC, c).head)).toEqual(
+        seen ? ['text', 'cell2'] : ['text'],
+      );
+      expect(logprobs).toHaveLength(choices.length);
+      asked += seen ? 1 : 0;
+    }
+    expect(asked).toBeGreaterThan(10);
+    expect(asked).toBeLessThan(190);
+  });
   it('is a decision of the spec with finite numbers that fit together, also for huge logits', () => {
     fc.assert(
       fc.property(

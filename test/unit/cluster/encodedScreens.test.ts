@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { PassThrough } from 'node:stream';
 import fc from 'fast-check';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { EncodedScreen, joinAdler } from '../../../runtime/cluster/drivers/bands.js';
 import { Relay } from '../../../runtime/cluster/drivers/portable.js';
 import { PngFrameStore } from '../../../runtime/data/store/frames.js';
@@ -146,6 +146,33 @@ describe('screens that a desktop encodes', () => {
       asked = r.frame();
     output.write(Buffer.concat([Buffer.from([6, 0]), u32(28), u32(96, 70, 70, 1, 0, 1, 0)]));
     await expect(asked).rejects.toMatchObject({ kind: 'desktop.lost' });
+  });
+
+  it('need no pixels kept: those that somebody asked for are forgotten after a while', async () => {
+    vi.useFakeTimers();
+    try {
+      const output = new PassThrough(),
+        flags: number[] = [],
+        r = new Relay(
+          { input: { write: (b) => (flags.push(b[6]!), true) }, output, close: () => undefined },
+          { deflate: false },
+        ),
+        answer = async (): Promise<void> => {
+          const asked = r.frame(),
+            words = Buffer.alloc(24);
+          [1, 1, 1, 0, 1, 4].forEach((v, i) => words.writeUInt32LE(v, i * 4));
+          output.write(Buffer.concat([Buffer.from([4, 0, 28, 0, 0, 0]), words, Buffer.alloc(4)]));
+          await vi.advanceTimersByTimeAsync(1);
+          await asked;
+        };
+      await answer();
+      await answer();
+      await vi.advanceTimersByTimeAsync(11_000);
+      await answer();
+      expect(flags.map((f) => f & 1)).toEqual([1, 0, 1]); // whole, changes, whole
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it('have the checksum of the whole, from those of the parts', () => {

@@ -79,6 +79,37 @@ describe('what options need of one another', () => {
     );
   });
 
+  it('makes a run deterministic whatever the preset says, and refuses what contradicts it in words', () => {
+    const run = { deterministic: true };
+    for (const preset of [undefined, 'quickstart', 'dart'] as const) {
+      const c = parseRunFile({ run, ...(preset ? { preset } : {}), budget: { updates: 3 } });
+      expect(c.desktops.count).toBe(1);
+      expect(c.policy.replicas).toBe(1);
+      expect(c.rollout.regime).toBe('batch');
+      expect(c.budget).toEqual({ updates: 3 });
+      expect(parseRunFile(c)).toEqual(c);
+    }
+    expect(parseRunFile({}).run.deterministic).toBe(false);
+    const e = problem({
+      run,
+      desktops: { count: 2 },
+      policy: { replicas: 2 },
+      rollout: { regime: 'rollout' },
+      trainer: { threads: 2 },
+      evaluation: { everyMinutes: 5 },
+      budget: { minutes: 3 },
+    });
+    expect(e.message.split('\n').map((l) => l.split(':')[0])).toEqual([
+      'desktops.count',
+      'policy.replicas',
+      'rollout.regime',
+      'trainer.threads',
+      'evaluation.everyMinutes',
+      'budget.minutes',
+    ]);
+    expect(e.remedy).toContain('leave run.deterministic out');
+  });
+
   it('names everything that is missing at once', () => {
     const e = problem({ policy: { kind: 'vlm' }, tasks: { suite: 'folder' } });
     expect(e.message.split('\n').map((l) => l.split(':')[0])).toEqual(['policy.vlm', 'trainer.remote', 'tasks.dir']);

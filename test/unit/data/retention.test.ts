@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { gc } from '../../../runtime/cli/gc.js';
 import { DataManager } from '../../../runtime/data/dataManager.js';
 import { retain, type KeepRules, type Removed } from '../../../runtime/data/store/retention.js';
-import { RunReader, RunStore } from '../../../runtime/data/store/runStore.js';
+import { RunReader, type RunStore } from '../../../runtime/data/store/runStore.js';
 import { id, type FrameRef, type Outcome, type RolloutId, type Trajectory } from '../../../runtime/domain/index.js';
 import { annotatedRollouts } from '../../../runtime/queries/annotated.js';
 import { parseRunFile } from '../../../runtime/config/index.js';

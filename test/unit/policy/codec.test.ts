@@ -1,7 +1,24 @@
 import { describe, expect, it } from 'vitest';
 import type { Action, Frame } from '../../../runtime/domain/index.js';
-import { GLYPH_SPEC, choiceOf, gridOf, headOffsets } from '../../../runtime/domain/index.js';
-import { decodeChoices, encodeAction, encodeActions, stateKey } from '../../../runtime/policy/embedded/codec.js';
+import {
+  GLYPH_SPEC,
+  READER_SPEC,
+  choiceOf,
+  gridOf,
+  headOffsets,
+  headSizes,
+  seenText,
+} from '../../../runtime/domain/index.js';
+import {
+  choiceLabel,
+  decodeChoices,
+  encodeAction,
+  encodeActions,
+  encodeHistory,
+  placeOfText,
+  stateKey,
+  textToFind,
+} from '../../../runtime/policy/embedded/codec.js';
 import { TOKEN_CLASS, encodeInstruction, tokenizeInstruction } from '../../../runtime/policy/embedded/instruction.js';
 import { cellAt, cellCentre, encodeObservation, viewOf } from '../../../runtime/policy/embedded/observation.js';
 import { frameOf } from '../../helpers/policy/frames.js';
@@ -304,5 +321,46 @@ describe('history', () => {
   });
   it('gives the first choice id of a state the meaning it has in the spec', () => {
     expect(choiceOf(spec, headOffsets(spec).key)).toEqual({ head: 'key', index: 0 });
+  });
+});
+
+describe('typing what is read', () => {
+  const tokens = tokenizeInstruction(READER_SPEC, 'Copy the number of "Lemon" into the last field and press OK.'),
+    view = viewOf(READER_SPEC, screen),
+    off = headOffsets(READER_SPEC),
+    seen = off.text + seenText(READER_SPEC),
+    typed = (type: 'type' | 'type_enter'): number => READER_SPEC.types.indexOf(type);
+
+  it('is two choices of an action alone, since it does not say where the text stood', () => {
+    for (const [text, type] of [
+      ['47', 'type'],
+      ['47\n', 'type_enter'],
+    ] as const) {
+      const ids = encodeActions(READER_SPEC, screen, 'Copy the number of "Lemon".', [{ type: 'type', text }])!;
+      expect([...ids]).toEqual([typed(type), seen]);
+      expect(textToFind(READER_SPEC, ids, [{ type: 'type', text }])).toBe('47');
+    }
+    const copied = encodeAction(READER_SPEC, view, tokens, { type: 'type', text: 'Lemon' })!;
+    expect(textToFind(READER_SPEC, copied, [{ type: 'type', text: 'Lemon' }])).toBeUndefined();
+    // The policy of version 0.1 has no way to say it.
+    expect(encodeAction(GLYPH_SPEC, viewOf(GLYPH_SPEC, screen), tokens, { type: 'type', text: '47' })).toBeNull();
+    expect(encodeAction(READER_SPEC, view, tokens, { type: 'type', text: '' })).toBeNull();
+  });
+  it('is three choices when decided, and what stands there; a wait where nothing does', () => {
+    const choices = [typed('type_enter'), seen, off.cell2 + 123];
+    expect(placeOfText(READER_SPEC, choices)).toBe(123);
+    expect(decodeChoices(READER_SPEC, view, tokens, choices, '47')).toEqual({ type: 'type', text: '47\n' });
+    expect(decodeChoices(READER_SPEC, view, tokens, choices)).toMatchObject({ type: 'wait' });
+    expect(() => decodeChoices(READER_SPEC, view, tokens, choices.slice(0, 2), '47')).toThrow(/further choices/);
+    expect(choiceLabel(READER_SPEC, view, tokens, seen)).toBe('what it reads');
+    expect(placeOfText(READER_SPEC, [typed('type'), off.text + 1])).toBeUndefined();
+  });
+  it('is the same in the history of the rollout and of the sample made from it', () => {
+    const rows = encodeHistory(READER_SPEC, view, tokens, [[{ type: 'type', text: '47' }]]);
+    expect([...rows.subarray(-5, -1)]).toEqual([typed('type') + 1, 0, 0, seenText(READER_SPEC) + 1]);
+  });
+  it('leaves every choice of version 0.1 its id', () => {
+    expect(headSizes(READER_SPEC)).toEqual(headSizes(GLYPH_SPEC));
+    expect(headOffsets(READER_SPEC)).toEqual(headOffsets(GLYPH_SPEC));
   });
 });

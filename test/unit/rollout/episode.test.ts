@@ -94,6 +94,36 @@ describe('episode', () => {
     expect(itself.t.outcome).toMatchObject({ kind: 'error', error: { kind: 'desktop.lost' } });
   });
 
+  it('a desktop that its programs keep busy until the time is up is the failure of the policy; a slow one is not', async () => {
+    const asked: unknown[] = [],
+      slow = (call: string, why: string | undefined) => (d: FakeDesktop) => {
+        d.hang = call;
+        Object.assign(d, {
+          blame: (how: unknown) => {
+            asked.push(how);
+            return Promise.resolve(why);
+          },
+        });
+      };
+    const limits = { timeoutMs: 4000, desktopTimeoutMs: 30_000 };
+    const busy = await play([[click]], { ...limits, desktop: slow('perform', 'kept it busy') });
+    expect(busy.t.outcome).toMatchObject({
+      kind: 'failure',
+      reward: 0,
+      report: { checks: [{ found: 'kept it busy' }] },
+    });
+    expect(busy.broken).toBe(true);
+    const machine = await play([[click]], { ...limits, desktop: slow('perform', undefined) });
+    expect(machine.t.outcome).toMatchObject({ kind: 'error', error: { kind: 'timeout' } });
+    // Before the policy acted nothing is its doing; the error says what it was all the same.
+    const before = await play([[click]], { ...limits, desktop: slow('observe', 'its programs kept it busy') });
+    expect(before.t.outcome).toMatchObject({
+      kind: 'error',
+      error: { kind: 'timeout', message: expect.stringContaining('its programs kept it busy') as string },
+    });
+    expect(asked).toEqual(['late', 'late', 'late']);
+  });
+
   it('acts until the policy says finished, then verifies with that action', async () => {
     const r = await play([[click], [click], [done]]);
     expect(r.t.outcome).toEqual({ kind: 'success', reward: 1, truncated: false });

@@ -156,3 +156,25 @@ describe('every regime', () => {
     );
   });
 });
+
+describe('regime batch, resumed in the middle of a batch,', () => {
+  const gate = (opened: number, open: readonly number[]): RegimeGate =>
+    regimeGate({ regime: 'batch', slots: 1, groups: 3 }, { opened, open: open.map(g) });
+
+  it('opens no more groups than the batch lacks, and trains when they have ended', () => {
+    const b = gate(5, [5]);
+    // Of the second batch, 4 has ended, 5 is open, and 6 is missing.
+    expect(b.training).toBe(false);
+    expect(b.admissible([order(5), order(6), order(7)])).toBe(2);
+    b.started(order(6));
+    expect(b.mayOpen([])).toBe(false);
+    expect(b.closed(g(5))).toBe(false);
+    expect(b.closed(g(6))).toBe(true);
+    expect(b.training).toBe(true);
+    b.synced();
+    expect(b.mayOpen([])).toBe(true);
+  });
+  it('trains first where all of its groups have ended', () => {
+    expect([6, 4, 0].map((opened) => gate(opened, []).training)).toEqual([true, false, false]);
+  });
+});

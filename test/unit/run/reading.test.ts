@@ -1,17 +1,25 @@
 import { describe, expect, it } from 'vitest';
-import { StudioError } from '../../../runtime/domain/index.js';
+import { classOfCharacter, EDGE, StudioError } from '../../../runtime/domain/index.js';
 import { parseScreens } from '../../../runtime/run/backends/reading.js';
 
-const words = [{ bucket: 7 }, { bucket: 9 }];
+const words = [
+  { text: 'ab', bucket: 7 },
+  { text: 'C\u00e9', bucket: 9 },
+];
 const screen = (pixels: number[], head: object): Buffer =>
   Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), Buffer.from(pixels)]);
 
 describe('reading screens from a desktop', () => {
   it('are told apart even when a pixel looks like a line end', () => {
     const b = Buffer.concat([
-      screen([10, 10, 3, 4], { words: [1], boxes: [[1, 2, 3, 4]] }),
+      screen([10, 10, 3, 4], { texts: [1], boxes: [[1, 2, 3, 4]], centres: [[1.5, 2.5]], middles: [3] }),
       screen([5, 6, 7, 10], {
-        words: [0, 1],
+        texts: [0, 1],
+        centres: [
+          [0.25, 0.75],
+          [2.25, 2.75],
+        ],
+        middles: [0.5, 2.5],
         boxes: [
           [0, 0, 1, 1],
           [2, 2, 3, 3],
@@ -19,11 +27,29 @@ describe('reading screens from a desktop', () => {
       }),
     ]);
     expect(parseScreens(b, 4, words)).toEqual([
-      { obs: Uint8Array.of(10, 10, 3, 4), buckets: Int32Array.of(9), boxes: Int32Array.of(1, 2, 3, 4) },
-      { obs: Uint8Array.of(5, 6, 7, 10), buckets: Int32Array.of(7, 9), boxes: Int32Array.of(0, 0, 1, 1, 2, 2, 3, 3) },
+      {
+        obs: Uint8Array.of(10, 10, 3, 4),
+        buckets: Int32Array.of(9),
+        boxes: Int32Array.of(1, 2, 3, 4),
+        // The edges stand beside the text; a character that the policy has no class for is not marked.
+        marks: Float32Array.of(EDGE, -2, 3, classOfCharacter('C')!, 1.5, 3, EDGE, 6, 3),
+      },
+      {
+        obs: Uint8Array.of(5, 6, 7, 10),
+        buckets: Int32Array.of(7, 9),
+        boxes: Int32Array.of(0, 0, 1, 1, 2, 2, 3, 3),
+        marks: Float32Array.from(
+          [
+            [EDGE, -3, 0.5, classOfCharacter('a')!, 0.25, 0.5, classOfCharacter('b')!, 0.75, 0.5, EDGE, 4, 0.5],
+            [EDGE, -1, 2.5, classOfCharacter('C')!, 2.25, 2.5, EDGE, 6, 2.5],
+          ].flat(),
+        ),
+      },
     ]);
   });
   it('that come back cut short are an error', () => {
-    expect(() => parseScreens(screen([1, 2, 3], { words: [], boxes: [] }), 4, words)).toThrow(StudioError);
+    expect(() => parseScreens(screen([1, 2, 3], { texts: [], boxes: [], centres: [], middles: [] }), 4, words)).toThrow(
+      StudioError,
+    );
   });
 });

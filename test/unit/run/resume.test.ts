@@ -6,6 +6,16 @@ import { earlierPart, startWeights } from '../../../runtime/run/startWeights.js'
 import { damageOf, writeCheckpoint } from '../../../runtime/trainer/checkpoint.js';
 import { dataConfig, openManager, withDir } from '../../helpers/data/manager.js';
 
+const made = async (dir: string, version: number): Promise<string> => {
+  const to = join(dir, 'checkpoints', `v${String(version).padStart(6, '0')}`);
+  await writeCheckpoint(
+    to,
+    { policy: 'p', layout: 'l', values: { version, rng: [1, 2, 3, 4] } },
+    { 'weights.f32': Buffer.alloc(3 << 20, version) },
+  );
+  return to;
+};
+
 describe('the checkpoint a resumed run goes on from', () => {
   it('is the newest the journal knows whose folder is there, wherever the run was moved', () =>
     withDir(async (dir) => {
@@ -21,6 +31,21 @@ describe('the checkpoint a resumed run goes on from', () => {
       expect(await lastCheckpoint(r.store, 3)).toBeUndefined();
       expect(r.stats().version).toBe(3);
       await r.close();
+    }));
+});
+
+describe('a journal of somebody else', () => {
+  it('leads to no folder but those of checkpoints beside it', () =>
+    withDir(async (dir) => {
+      const m = await openManager(dir, dataConfig());
+      await made(dir, 1);
+      await m.note({ type: 'checkpoint', version: 1, dir: 'v000001' });
+      for (const [i, to] of ['..', '/', '', 'a/..', 'v1/../../..', '.', 'journal'].entries())
+        await m.note({ type: 'checkpoint', version: 2 + i, dir: to });
+      const one = { version: 1, dir: join(dir, 'checkpoints', 'v000001') };
+      expect(await lastCheckpoint(m.store)).toEqual(one);
+      expect((await soundCheckpoint(m.store)).checkpoint).toEqual(one);
+      await m.close();
     }));
 });
 
@@ -44,15 +69,6 @@ describe('the policy a run starts from', () => {
 });
 
 describe('a run whose newest checkpoint is damaged', () => {
-  const made = async (dir: string, version: number): Promise<string> => {
-    const to = join(dir, 'checkpoints', `v${String(version).padStart(6, '0')}`);
-    await writeCheckpoint(
-      to,
-      { policy: 'p', layout: 'l', values: { version, rng: [1, 2, 3, 4] } },
-      { 'weights.f32': Buffer.alloc(3 << 20, version) },
-    );
-    return to;
-  };
   const flip = async (file: string, at: number): Promise<void> => {
     const b = await readFile(file);
     b[at]! ^= 4;

@@ -191,11 +191,12 @@ describe('a lesson', () => {
           obs: Uint8Array.from({ length: 70_000 }, (_, k) => (k * i) % 251),
           buckets: Int32Array.of(i, 10),
           boxes: Int32Array.of(1, 2, 3, 4, 5, 6, 7, i),
+          marks: Float32Array.of(i, 10.25, 0.5),
         }));
       expect(await file.load('a')).toBeUndefined();
       await file.save('a', screens);
       const bytes = (all: ReadingScreen[] | undefined): Buffer =>
-        Buffer.concat((all ?? []).flatMap((x) => [x.obs, Buffer.from(`${x.buckets} ${x.boxes}`)]));
+        Buffer.concat((all ?? []).flatMap((x) => [x.obs, Buffer.from(`${x.buckets} ${x.boxes} ${x.marks}`)]));
       expect(bytes(await file.load('a')).equals(bytes(screens))).toBe(true);
       expect(bytes(await file.load()).equals(bytes(screens))).toBe(true);
       expect(await file.load('b')).toBeUndefined();

@@ -7,7 +7,10 @@ import { id, type RunId } from '../../../runtime/domain/index.js';
 import * as m from '../../../runtime/protocol/methods.js';
 import type { RunSummary } from '../../../runtime/protocol/types.js';
 import { createStudioService, type StudioService } from '../../../runtime/service/index.js';
-import { planResume } from '../../../runtime/service/runSession.js';
+import { parseActiveRuns } from '../../../runtime/protocol/activeRuns.js';
+import { recoverRuns } from '../../../runtime/service/recovery.js';
+import { planResume, type SessionPlan } from '../../../runtime/service/runSession.js';
+import type { Studio } from '../../../runtime/service/studio.js';
 import { usedMs } from '../../../runtime/service/usedTime.js';
 import { bundle } from '../../helpers/data/manager.js';
 import { writeSyntheticRun } from '../../helpers/data/syntheticRun.js';
@@ -99,6 +102,33 @@ describe('more minutes', () => {
       whole = await planResume(run, 10);
     expect(more.config.budget.minutes! * 60_000).toBeCloseTo(1_201_000, 3);
     expect(more.config.budget.updates).toBeUndefined();
+    expect(more.alone).toBe(true);
+    // A daemon that goes on with it later keeps to the same.
+    const begun: SessionPlan[] = [],
+      kept = parseActiveRuns(
+        JSON.stringify({
+          runs: [
+            {
+              run,
+              id: 'r',
+              name: 'r',
+              since: 1,
+              minutes: more.config.budget.minutes,
+              alone: true,
+              deaths: 0,
+              idleDeaths: 0,
+            },
+          ],
+        }),
+      );
+    await recoverRuns(
+      {
+        activeRuns: { loaded: Promise.resolve(), runs: kept, died: () => Promise.resolve() },
+        begin: (plan: SessionPlan) => Promise.resolve(void begun.push(plan)),
+      } as unknown as Studio,
+      () => undefined,
+    );
+    expect(begun[0]!.config.budget).toEqual(more.config.budget);
     // What `minutes` alone means: the whole budget, which this run has used.
     expect(whole.config.budget).toMatchObject({ minutes: 10, updates: 5 });
   });

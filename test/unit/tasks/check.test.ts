@@ -169,10 +169,50 @@ describe('a folder', () => {
   });
   it('a row for each task file in path order; lists of ids are passed over', async () => {
     expect(await checkFolder(dir, { image: desk })).toEqual([
-      { id: 'c', status: 'unsupported', needs: ['app:gimp'] },
-      { id: 'a', status: 'unsupported', needs: ['asset:https://x/g'] },
-      { id: 'b', status: 'runnable', needs: [] },
+      {
+        id: 'c',
+        status: 'unsupported',
+        needs: ['app:gimp'],
+        runs: 'not',
+        with: [],
+        why: ['no image has the application gimp'],
+      },
+      {
+        id: 'a',
+        status: 'unsupported',
+        needs: ['asset:https://x/g'],
+        runs: 'with',
+        with: ['--assets DIR, made by `tasks fetch`'],
+        why: [],
+      },
+      { id: 'b', status: 'runnable', needs: [], runs: 'here', with: ['our own evaluator'], why: [] },
     ]);
+  });
+  it('says what would make a task run, and why one cannot', async () => {
+    const judged = (func: string, result: unknown = { type: 'vm_file', path: '/a', dest: 'a' }): object =>
+      task(func, { evaluator: { func, result, expected: { type: 'rule', rules: {} } } });
+    await put('z/1.json', judged('compare_docx_tables'));
+    await put('z/2.json', judged('compare_pdfs'));
+    await put('z/3.json', judged('compare_image_text'));
+    await put('z/4.json', judged('exact_match', { type: 'googledrive_file' }));
+    const office = { apps: ['gimp'], programs: [] },
+      rows = await checkFolder(dir, { image: desk, images: { office } }),
+      of = (id: string): unknown => {
+        const { runs, with: what, why } = rows.find((r) => r.id === id)!;
+        return [runs, ...what, ...why];
+      };
+    expect(of('c')).toEqual(['with', '--image office']);
+    expect(of('compare_docx_tables')).toEqual(['with', '`dart-studio osworld install`']);
+    expect(of('compare_pdfs')).toEqual(['with', '`dart-studio osworld install --full`']);
+    expect(of('compare_image_text')).toEqual(['not', expect.stringContaining('easyocr')]);
+    expect(of('exact_match')).toEqual([
+      'not',
+      'it needs a Google account',
+      'it visits the live web, and desktops have no network',
+    ]);
+    const evaluators = { getters: new Set<string>(), metrics: new Set(['compare_docx_tables']) },
+      installed = await checkFolder(dir, { image: desk, evaluators });
+    expect(installed.find((r) => r.id === 'compare_docx_tables')).toMatchObject({ runs: 'here' });
   });
   it('invalid files and double ids are rows with an error, not the end', async () => {
     await put('z/bad.json', '{');
@@ -187,10 +227,10 @@ describe('a folder', () => {
   it('as text: one line each, then totals by need', async () => {
     await put('z/bad.json', '{');
     const text = formatCheck(await checkFolder(dir, { image: desk }));
-    expect(text).toMatch(/^c +needs app:gimp$/m);
-    expect(text).toMatch(/^a +needs 1 asset$/m);
-    expect(text).toMatch(/^b +runnable$/m);
-    expect(text).toContain('4 tasks: 1 runnable, 2 unsupported, 1 invalid');
+    expect(text).toMatch(/^c +needs app:gimp: not, no image has the application gimp$/m);
+    expect(text).toMatch(/^a +needs 1 asset: runs with --assets DIR/m);
+    expect(text).toMatch(/^b +runnable, judged by our own evaluator$/m);
+    expect(text).toContain('4 tasks: 1 runnable, 1 runnable with what they name, 1 not, 1 invalid');
     expect(text).toMatch(/^ +1 +1 {2}app:gimp$/m);
   });
   it('a folder that is not there', async () => {

@@ -26,7 +26,12 @@ describe('a reading lesson', () => {
           const boxes = rects.map(([x, y, w, h]) => [x, y, Math.min(width, x + w), Math.min(height, y + h)]);
           const l = lesson(
             GLYPH_SPEC,
-            { obs, buckets: Int32Array.from(rects, (_, i) => i + 1), boxes: Int32Array.from(boxes.flat()) },
+            {
+              obs,
+              buckets: Int32Array.from(rects, (_, i) => i + 1),
+              boxes: Int32Array.from(boxes.flat()),
+              marks: new Float32Array(),
+            },
             shift,
             random(seed),
           );
@@ -47,7 +52,12 @@ describe('a reading lesson', () => {
   it('leaves out words too small for a cell centre, and those shifted off the screen', () => {
     const l = lesson(
       GLYPH_SPEC,
-      { obs, buckets: Int32Array.of(1, 2), boxes: Int32Array.of(5, 5, 7, 7, 16, 16, 40, 24) },
+      {
+        obs,
+        buckets: Int32Array.of(1, 2),
+        boxes: Int32Array.of(5, 5, 7, 7, 16, 16, 40, 24),
+        marks: new Float32Array(),
+      },
       0,
       random(1),
     );

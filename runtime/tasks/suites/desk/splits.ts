@@ -91,6 +91,18 @@ export function contentsOf(text: string): Contents {
   };
 }
 
+const HELD_OUT_WORDS = (['dev', 'test'] as const).flatMap((set) => wordsOf(HELD_OUT[set])).map((w) => w.toLowerCase());
+/** Whether a text has a word, a number or a pair that is held out, as part of another word too: no lesson may show it. */
+export function withheld(text: string): boolean {
+  const lower = text.toLowerCase(),
+    { pairs } = contentsOf(text);
+  return (
+    HELD_OUT_WORDS.some((w) => lower.includes(w)) ||
+    (text.match(/\d{2,}/g) ?? []).some((n) => numberSet(n) !== 'train') ||
+    pairs.some((p) => pairSet(...p) !== 'train')
+  );
+}
+
 /** Whether a split may have this instance. */
 export function belongs(s: Split | LegacySplit, made: Pick<Instance, 'instruction' | 'config'>): boolean {
   if (s.set === 'legacy') return (contentHash(made) % RESERVED === 0) === s.heldout;

@@ -87,6 +87,12 @@ export function sqrt(x: Tensor): Tensor {
   const y: Tensor = x.graph.node1('Sqrt', [x], x.shape, { vjp: (g) => [div(g, mul(y, 2))] });
   return y;
 }
+export function abs(x: Tensor): Tensor {
+  return x.graph.node1('Abs', [x], x.shape, {
+    // By the sign as a number: where() takes several times as long.
+    vjp: (g) => [mul(g, sub(mul(cast(greater(x, 0), x.graph.float), 2), 1))],
+  });
+}
 export function relu(x: Tensor): Tensor {
   const y: Tensor = x.graph.node1('Relu', [x], x.shape, { vjp: (g) => [where(greater(y, 0), g, 0)] });
   return y;

@@ -3,9 +3,10 @@ import { add, cast, equal, mul, relu, reshape, where } from '../graph/elementwis
 import { conv3, convPool, type Grid } from '../graph/conv.js';
 import { gatherRows } from '../graph/gather.js';
 import type { Tensor } from '../graph/graph.js';
-import { linear, matmul } from '../graph/linear.js';
-import { layerNorm, softmax } from '../graph/norm.js';
+import { matmul } from '../graph/linear.js';
+import { softmax } from '../graph/norm.js';
 import { concat, pad, slice, split, transpose } from '../graph/structure.js';
+import { HE, lin, norm, ParamList, transformerLayer, transformerParams, type Params } from './layers.js';
 import type { ParamDef } from './params.js';
 
 /**
@@ -60,9 +61,6 @@ export const inputShapes = (s: EmbeddedPolicySpec, b: number): Record<keyof Poli
   history: [b, s.history.length * 4 + 1],
 });
 
-/** Gain of weights before a ReLU (He initialisation). */
-const HE = Math.SQRT2;
-
 /** Every parameter in its order in `theta`: checkpoints depend on it. */
 export function glyphParams(s: EmbeddedPolicySpec, z: GlyphSize): ParamDef[] {
   const d = new ParamList();
@@ -70,28 +68,6 @@ export function glyphParams(s: EmbeddedPolicySpec, z: GlyphSize): ParamDef[] {
   tokenParams(d, s, z);
   headParams(d, s, z);
   return d.defs;
-}
-
-class ParamList {
-  readonly defs: ParamDef[] = [];
-
-  random(name: string, shape: readonly number[], std: number): void {
-    this.defs.push({ name, shape, init: { std } });
-  }
-
-  constant(name: string, shape: readonly number[], fill: number): void {
-    this.defs.push({ name, shape, init: { fill } });
-  }
-
-  linear(name: string, from: number, to: number, gain = 1): void {
-    this.random(`${name}.w`, [from, to], gain / Math.sqrt(from));
-    this.constant(`${name}.b`, [to], 0);
-  }
-
-  norm(name: string, n: number): void {
-    this.constant(`${name}.gain`, [n], 1);
-    this.constant(`${name}.offset`, [n], 0);
-  }
 }
 
 /** Pixels to one vector per cell. */
@@ -127,14 +103,7 @@ function tokenParams(d: ParamList, s: EmbeddedPolicySpec, z: GlyphSize): void {
   d.random('pos.past', [s.history.length, width], 0.2);
   d.random('step', [s.history.maxSteps + 1, width], 0.5);
   d.random('pos.summary', [1, width], 0.2);
-  for (let i = 0; i < z.layers; i++) {
-    d.norm(`layer${i}.norm1`, width);
-    d.linear(`layer${i}.qkv`, width, 3 * width);
-    d.linear(`layer${i}.out`, width, width, 0.7);
-    d.norm(`layer${i}.norm2`, width);
-    d.linear(`layer${i}.up`, width, 2 * width, HE);
-    d.linear(`layer${i}.down`, 2 * width, width, 0.7);
-  }
+  for (let i = 0; i < z.layers; i++) transformerParams(d, `layer${i}`, width);
   d.norm('tokens.norm', width);
 }
 
@@ -161,10 +130,6 @@ function headParams(d: ParamList, s: EmbeddedPolicySpec, z: GlyphSize): void {
   d.linear('type', width, n.type, 0.1);
   d.linear('key', width, n.key, 0.1);
 }
-
-type Params = (name: string) => Tensor;
-const lin = (p: Params, name: string, x: Tensor): Tensor => linear(x, p(`${name}.w`), p(`${name}.b`));
-const norm = (p: Params, name: string, x: Tensor): Tensor => layerNorm(x, p(`${name}.gain`), p(`${name}.offset`));
 
 /** Pixels -> one normalised vector per cell, [b*rows*cols, cell]. */
 function readScreen(p: Params, z: GlyphSize, s: EmbeddedPolicySpec, obs: Tensor): Tensor {
@@ -232,20 +197,7 @@ function readWords(
   const isPadding = reshape(equal(bucket, bucket.graph.constant(Int32Array.of(0), [], 'i32')), [b, m]);
   const padding = where(isPadding, MASKED, 0);
   const keyMask = reshape(pad(padding, [0, 1], [0, l]), [b, 1, 1, n]);
-  const h = z.heads,
-    dh = d / h;
-  for (let i = 0; i < z.layers; i++) {
-    const qkv = reshape(lin(p, `layer${i}.qkv`, norm(p, `layer${i}.norm1`, x)), [b, n, 3, h, dh]);
-    const [q, k, v] = split(transpose(qkv, [2, 0, 3, 1, 4]), [1, 1, 1], 0).map((t) => reshape(t, [b, h, n, dh])) as [
-      Tensor,
-      Tensor,
-      Tensor,
-    ];
-    const weights = softmax(add(mul(matmul(q, transpose(k, [0, 1, 3, 2])), 1 / Math.sqrt(dh)), keyMask));
-    const seen = reshape(transpose(matmul(weights, v), [0, 2, 1, 3]), [b * n, d]);
-    x = add(x, lin(p, `layer${i}.out`, seen));
-    x = add(x, lin(p, `layer${i}.down`, relu(lin(p, `layer${i}.up`, norm(p, `layer${i}.norm2`, x)))));
-  }
+  for (let i = 0; i < z.layers; i++) x = transformerLayer(p, `layer${i}`, x, keyMask, z.heads);
   return { tokens: reshape(norm(p, 'tokens.norm', x), [b, n, d]), padding, meanings };
 }
 

@@ -1,4 +1,4 @@
-import { HEADS, HEADS_OF_TYPE, recordOf, type EmbeddedPolicySpec, type Head } from '../../../domain/index.js';
+import { HEADS, HEADS_OF_TYPE, recordOf, seenText, type EmbeddedPolicySpec, type Head } from '../../../domain/index.js';
 import { gradients } from '../graph/autodiff.js';
 import {
   add,
@@ -25,11 +25,10 @@ import { gatherElements } from '../graph/gather.js';
 import { Graph, type Tensor } from '../graph/graph.js';
 import { matmul } from '../graph/linear.js';
 import { entropyOf, logSoftmax } from '../graph/norm.js';
-import { concat, scalarInputs } from '../graph/structure.js';
+import { concat, scalarInputs, slice } from '../graph/structure.js';
 import type { TrainerOptions } from '../options.js';
-import { glyphForward, inputShapes } from './glyph.js';
 import { unpack } from './params.js';
-import type { PolicyModel } from './policyGraph.js';
+import { policyLogits, type PolicyModel } from './policyGraph.js';
 
 /** Choices per action at most: type and two heads. */
 export const TOKENS = 3;
@@ -55,7 +54,7 @@ interface Scored {
 
 /**
  * log p of the chosen ids, [b, k, 3], and the entropy of the whole decision, [b]: H(type) + sum over types of p(type) x
- * H(heads that the type uses).
+ * H(heads that the type uses), and where a text is typed p(it is read) x H(from where).
  */
 function score(
   m: PolicyModel,
@@ -65,12 +64,7 @@ function score(
   k: number,
   temperature: Tensor,
 ): Scored {
-  const shape = inputShapes(m.spec, b);
-  const logits = glyphForward(params, m.spec, m.size, {
-    obs: g.input('obs', 'u8', shape.obs),
-    instruction: g.input('instruction', 'i32', shape.instruction),
-    history: g.input('history', 'i32', shape.history),
-  });
+  const logits = policyLogits(m, params, g, b);
   const logp = recordOf(HEADS, (h) => logSoftmax(div(logits[h], temperature)));
   const chosen = gatherElements(
     concat(
@@ -92,7 +86,18 @@ function decisionEntropy(spec: EmbeddedPolicySpec, logp: Record<Head, Tensor>): 
     1,
   );
   const weight = matmul(exp(logp.type), g.floats(asks, [spec.types.length, further.length]));
-  return add(entropyOf(logp.type), sum(mul(weight, each), [1]));
+  const all = add(entropyOf(logp.type), sum(mul(weight, each), [1])),
+    seen = seenText(spec);
+  if (seen < 0) return all;
+  const typed = matmul(
+      exp(logp.type),
+      g.floats(
+        spec.types.map((t) => (HEADS_OF_TYPE[t].includes('text') ? 1 : 0)),
+        [spec.types.length, 1],
+      ),
+    ),
+    read = mul(reshape(typed, [b]), reshape(exp(slice(logp.text, 1, seen, seen + 1)), [b]));
+  return add(all, mul(read, entropyOf(logp.cell2)));
 }
 
 /**

@@ -7,8 +7,8 @@ import { split } from '../graph/structure.js';
 export interface ParamDef {
   readonly name: string;
   readonly shape: readonly number[];
-  /** Initial values: all equal, or normal with this standard deviation. */
-  readonly init: { readonly fill: number } | { readonly std: number };
+  /** Initial values: all equal, each its own, or normal with this standard deviation. */
+  readonly init: { readonly fill: number } | { readonly values: readonly number[] } | { readonly std: number };
 }
 export interface ParamLayout {
   readonly defs: readonly ParamDef[];
@@ -27,6 +27,7 @@ export function initialTheta(layout: ParamLayout, seed: number): Float32Array {
   for (const d of layout.defs) {
     const n = sizeOf(d.shape);
     if ('fill' in d.init) theta.fill(d.init.fill, at, at + n);
+    else if ('values' in d.init) theta.set(d.init.values, at);
     else {
       const rng = random(`${seed}/${d.name}`);
       for (let i = 0; i < n; i++) theta[at + i] = d.init.std * rng.normal();

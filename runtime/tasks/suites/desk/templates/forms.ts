@@ -1,4 +1,5 @@
-import type { Template } from '../kit.js';
+import type { Size } from '../../../../domain/index.js';
+import type { Instance, Scene, Template } from '../kit.js';
 import { geometry, judgedBy, pickSome, place, setup } from '../kit.js';
 import type { Move, Where } from '../moves.js';
 import { boxOf, button, click, clickBox, drag, enterText, finish, type } from '../moves.js';
@@ -8,6 +9,43 @@ import { dialog, dialogGave, listArgs, row } from './dialogs.js';
 
 /** Row `k` of a form of text fields: they all have role `text` and lie one below the other. */
 const field = (k: number): Move => click({ role: 'text', nth: k });
+
+const TWO_FIGURES = Array.from({ length: 90 }, (_, n) => 10 + n);
+
+/**
+ * Fields that cannot be changed, and an empty one: what stands in the i-th goes into it. The instruction does not say
+ * the text, which has to be read.
+ */
+function copied(
+  r: Scene,
+  screen: Size,
+  instruction: string,
+  labels: readonly string[],
+  texts: readonly string[],
+  i: number,
+): Instance {
+  const args = [
+    '--title=Copy',
+    `--geometry=${geometry(place(r, screen, 300, 4 * 39 + 60))}`,
+    '--form',
+    '--separator=|',
+    '--borders=4',
+    ...labels.map((l) => `--field=${l}:RO`),
+    '--field=Same',
+    '--button=OK:0',
+    '--button=Cancel:1',
+    ...texts,
+  ];
+  const values = (copy: string): string => [...texts, copy].map((t) => `${t}|`).join(''),
+    fill = (text: string): Move[] => [field(labels.length), type(text), button('OK'), finish];
+  return {
+    instruction,
+    config: setup(r, { start: [{ command: dialog('a', args) }] }),
+    evaluator: judgedBy(dialogGave('a', values(texts[i]!), 0)),
+    solve: fill(texts[i]!),
+    miss: fill(texts[(i + 1) % texts.length]!),
+  };
+}
 
 export const formTemplates: readonly Template[] = [
   {
@@ -389,6 +427,42 @@ export const formTemplates: readonly Template[] = [
         solve: go([a, b, c]),
         miss: go([a, c, b]),
       };
+    },
+  },
+  {
+    name: 'form-copy-number',
+    apps: ['yad'],
+    steps: 3,
+    build(r, screen) {
+      const labels = pickSome(r, r.words.items, 3),
+        numbers = pickSome(r, TWO_FIGURES, 3).map(String),
+        i = r.int(3);
+      return copied(
+        r,
+        screen,
+        `Copy the number of "${labels[i]!}" into the last field and press OK.`,
+        labels,
+        numbers,
+        i,
+      );
+    },
+  },
+  {
+    name: 'form-copy-name',
+    apps: ['yad'],
+    steps: 3,
+    build(r, screen) {
+      const labels = r.shuffle(r.words.fields).slice(0, 3),
+        names = pickSome(r, r.words.texts, 3),
+        i = r.int(3);
+      return copied(
+        r,
+        screen,
+        `Copy what stands in the field "${labels[i]!}" into the last one and press OK.`,
+        labels,
+        names,
+        i,
+      );
     },
   },
 ];

@@ -76,6 +76,18 @@ ROOT = os.getuid() == 0
 sel = selectors.DefaultSelector()
 
 
+def read_settings():
+    """What an image says of its desktops: {"accessibility": true} always starts the session bus, {"env": {...}} is added for programs."""
+    try:
+        with open('/etc/dart/desktop.json') as f:
+            return json.load(f)
+    except OSError:
+        return {}
+
+
+SETTINGS = read_settings()
+
+
 def env_for(a11y):
     env = {'PATH': '/usr/local/bin:/usr/bin:/bin:/usr/games', 'HOME': HOME, 'USER': 'user', 'LOGNAME': 'user', 'SHELL': '/bin/bash',
            'DISPLAY': ':0', 'LANG': 'C.UTF-8', 'LC_ALL': 'C.UTF-8', 'TZ': 'UTC', 'XDG_RUNTIME_DIR': RUNTIME, 'XDG_CURRENT_DESKTOP': 'JWM',
@@ -85,6 +97,7 @@ def env_for(a11y):
     else:
         # Without a bus every application would start one by itself (dbus-launch), late and at its own pace.
         env.update(DBUS_SESSION_BUS_ADDRESS='disabled:', NO_AT_BRIDGE='1', GSETTINGS_BACKEND='memory')
+    env.update(SETTINGS.get('env', {}))
     return env
 
 
@@ -1099,7 +1112,8 @@ class DesktopAgent:
         fb = RUN + '/fb'
         make_dir(fb, 0o755, XUSER)
         wipe(fb)
-        self.env = env_for(m.get('a11y'))
+        a11y = m.get('a11y') or SETTINGS.get('accessibility')
+        self.env = env_for(a11y)
         w, h = m['screen']
         r, wfd = os.pipe()
         soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
@@ -1139,7 +1153,7 @@ class DesktopAgent:
             if not got.endswith(b'\n'):
                 return  # it writes number and newline apart, and dies if the pipe is closed in between
             sel.unregister(r)
-            self.start_bus(wm) if m.get('a11y') else wm()
+            self.start_bus(wm) if a11y else wm()
 
         sel.register(r, selectors.EVENT_READ, x_up)
 

@@ -1,0 +1,167 @@
+set -eu
+# What OSWorld's virtual machine is beside its packages: names, defaults, and a home in which every application has run once.
+echo user:password | chpasswd
+for name in google-chrome google-chrome-stable chromium-browser; do ln -sf /opt/osworld/google-chrome /usr/local/bin/$name; done
+ln -sf /opt/osworld/sudo /usr/local/bin/sudo
+
+# GNOME's defaults where they move, ask or differ from OSWorld's.
+cat > /usr/share/glib-2.0/schemas/90_osworld.gschema.override <<'X'
+[org.gnome.desktop.interface]
+cursor-blink=false
+enable-animations=false
+toolkit-accessibility=true
+[org.gnome.nautilus.preferences]
+show-create-link=true
+X
+glib-compile-schemas /usr/share/glib-2.0/schemas
+sed -i 's/^Logo=1/Logo=0/' /etc/libreoffice/sofficerc
+
+cat > /usr/share/applications/mimeapps.list <<'X'
+[Default Applications]
+inode/directory=org.gnome.Nautilus.desktop
+text/plain=org.gnome.gedit.desktop
+text/html=chromium.desktop
+x-scheme-handler/http=chromium.desktop
+x-scheme-handler/https=chromium.desktop
+application/pdf=org.gnome.Evince.desktop
+image/png=org.gnome.eog.desktop
+image/jpeg=org.gnome.eog.desktop
+video/mp4=vlc.desktop
+audio/mpeg=vlc.desktop
+application/vnd.openxmlformats-officedocument.spreadsheetml.sheet=libreoffice-calc.desktop
+application/vnd.openxmlformats-officedocument.wordprocessingml.document=libreoffice-writer.desktop
+application/vnd.openxmlformats-officedocument.presentationml.presentation=libreoffice-impress.desktop
+X
+
+home=/home/user
+mkdir -p $home/.config/libreoffice/4/user $home/.config/vlc $home/.config/gtk-3.0 $home/.config/GIMP/2.10 $home/.thunderbird/osworld.default \
+  $home/Desktop $home/Documents $home/Downloads $home/Music $home/Pictures $home/Public $home/Templates $home/Videos
+cp /dev/null $home/.config/user-dirs.dirs
+for dir in Desktop Documents Downloads Music Pictures Public Templates Videos; do
+  key=$(echo $dir | tr a-z A-Z); [ $key = DOWNLOADS ] && key=DOWNLOAD; [ $key = PUBLIC ] && key=PUBLICSHARE
+  echo "XDG_${key}_DIR=\"\$HOME/$dir\"" >> $home/.config/user-dirs.dirs
+done
+office() { echo "<item oor:path=\"/org.openoffice.$1\"><prop oor:name=\"$2\" oor:op=\"fuse\"><value>$3</value></prop></item>"; }
+{
+  echo '<?xml version="1.0" encoding="UTF-8"?>'
+  echo '<oor:items xmlns:oor="http://openoffice.org/2001/registry" xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">'
+  for key in FirstRun ShowTipOfTheDay CrashReport; do office Office.Common/Misc $key false; done
+  office Setup/Product ooSetupLastVersion 7.4
+  for key in LastTimeDonateShown LastTimeGetInvolvedShown; do office Setup/Product $key 4102444800; done
+  for key in ooSetupInstCompleted MigrationCompleted; do office Setup/Office $key true; done
+  office Setup/Office OfficeRestartInProgress false
+  office Setup/Office LastCompatibilityCheckID '40(Build:2)'
+  office Setup/L10N ooLocale en-US
+  office Office.Recovery/AutoSave Enabled false
+  office Office.Recovery/RecoveryInfo Enabled false
+  office Office.Common/Save/Document WarnAlienFormat false
+  office Office.Impress/Misc/Start EnableSdremote false
+  office "Setup/Office/Factories/org.openoffice.Setup:Factory['com.sun.star.text.TextDocument']" ooSetupFactoryDefaultFilter 'MS Word 2007 XML'
+  office "Setup/Office/Factories/org.openoffice.Setup:Factory['com.sun.star.sheet.SpreadsheetDocument']" ooSetupFactoryDefaultFilter 'Calc MS Excel 2007 XML'
+  office "Setup/Office/Factories/org.openoffice.Setup:Factory['com.sun.star.presentation.PresentationDocument']" ooSetupFactoryDefaultFilter 'Impress MS PowerPoint 2007 XML'
+  echo '</oor:items>'
+} > $home/.config/libreoffice/4/user/registrymodifications.xcu
+printf '%s\n' '(check-updates no)' '(save-session-info no)' '(save-device-status no)' '(save-tool-options no)' > $home/.config/GIMP/2.10/gimprc
+cat > $home/.config/vlc/vlcrc <<'X'
+[qt]
+qt-privacy-ask=0
+qt-updates-notif=0
+qt-icon-change=0
+qt-system-tray=0
+[lua]
+http-password=password
+[core]
+metadata-network-access=0
+extraintf=http
+http-host=127.0.0.1
+http-port=8080
+aout=adummy
+X
+printf '[Settings]\ngtk-cursor-blink=0\ngtk-enable-animations=0\n' > $home/.config/gtk-3.0/settings.ini
+echo 'gtk-cursor-blink = 0' > $home/.gtkrc-2.0
+printf '[General]\nStartWithLastProfile=1\nVersion=2\n\n[Profile0]\nName=default\nIsRelative=1\nPath=osworld.default\nDefault=1\n' > $home/.thunderbird/profiles.ini
+{
+  pref() { echo "user_pref(\"$1\", $2);"; }
+  for name in mail.provider.suppress_dialog_on_startup mail.spotlight.firstRunDone mail.warnOnSendAllKeys; do pref $name true; done
+  pref mail.rights.version 1
+  for name in mailnews.start_page.enabled datareporting.policy.dataSubmissionEnabled mail.shell.checkDefaultClient mail.server.default.check_new_mail \
+    mail.server.default.login_at_startup app.update.enabled; do pref $name false; done
+  pref ui.caretBlinkTime 0
+  pref ui.prefersReducedMotion 1
+} > $home/.thunderbird/osworld.default/user.js
+chown -R 1000:1000 $home
+
+# Each application runs once: what it makes for itself on a first start is most of what that start takes.
+cat > /tmp/first-run.sh <<'X'
+export HOME=/home/user USER=user DISPLAY=:97 LANG=C.UTF-8 XDG_RUNTIME_DIR=/tmp/first-run SAL_USE_VCLPLUGIN=gtk3 MOZ_LEGACY_PROFILES=1 NO_AT_BRIDGE=1
+mkdir -p -m 700 $XDG_RUNTIME_DIR
+cd $HOME
+Xvfb :97 -screen 0 1920x1080x24 -nolisten tcp -extension GLX > /dev/null 2>&1 &
+x=$!
+for n in $(seq 100); do [ -S /tmp/.X11-unix/X97 ] && break; sleep 0.1; done
+jwm > /dev/null 2>&1 &
+# A window with this in its title is closed as a person would, so that the application saves what it knows.
+once() {
+  title=$1; shift
+  "$@" > /dev/null 2>&1 &
+  app=$!
+  for n in $(seq 300); do wmctrl -l | grep -q "$title" && break; sleep 0.1; done
+  sleep 4
+  wmctrl -c "$title" || true
+  for n in $(seq 100); do kill -0 $app 2> /dev/null || break; sleep 0.1; done
+  kill -9 $app 2> /dev/null || true
+  echo "first run of $1: done"
+}
+once 'LibreOffice Writer' soffice --norestore --nologo --writer
+once 'LibreOffice Calc' soffice --norestore --nologo --calc
+once 'LibreOffice Impress' soffice --norestore --nologo --impress
+once 'GNU Image' gimp --no-splash
+once 'Chromium' /opt/osworld/google-chrome about:blank
+once 'Thunderbird' thunderbird
+once 'VLC' vlc
+kill $x
+X
+mkdir -p /opt/osworld
+cat > /opt/osworld/google-chrome <<'X'
+#!/bin/sh
+# Chromium under the name that OSWorld's tasks use, with the profile where their getters look. Its own sandbox needs namespaces, which
+# programs of a desktop without a network do not get.
+exec /usr/bin/chromium --user-data-dir="$HOME/.config/google-chrome" --no-sandbox --test-type --no-first-run --no-default-browser-check \
+  --password-store=basic --disable-component-update --disable-background-networking --disable-sync --disable-search-engine-choice-screen \
+  --hide-crash-restore-bubble --start-maximized --force-device-scale-factor=1 --disable-gpu "$@"
+X
+cat > /opt/osworld/sudo <<'X'
+#!/bin/sh
+# A desktop has no other rights than the user's. What task files ask of root: a folder, a package that the image has, a kernel module.
+while [ $# -gt 0 ]; do
+  case $1 in
+    -S) read -r password; [ "$password" = password ] || { echo 'Sorry, try again.' >&2; exit 1; }; shift ;;
+    -u) shift 2 ;;
+    -*) shift ;;
+    *) break ;;
+  esac
+done
+case $1 in
+  apt | apt-get)
+    shift
+    for word; do
+      case $word in -* | install) ;; update | upgrade) exit 0 ;; *) dpkg -s "$word" > /dev/null 2>&1 || { echo "E: Unable to locate package $word" >&2; exit 100; } ;; esac
+    done ;;
+  modprobe) ;;
+  '') exit 1 ;;
+  *) exec "$@" ;;
+esac
+X
+chmod 755 /opt/osworld/google-chrome /opt/osworld/sudo
+setpriv --reuid 1000 --regid 1000 --clear-groups sh /tmp/first-run.sh
+rm -rf /tmp/first-run /tmp/first-run.sh /tmp/.X97-lock /tmp/.X11-unix/X97 /tmp/OSL_* /tmp/gimp
+(cd $home && rm -rf .cache/thumbnails .cache/chromium .cache/google-chrome .cache/thunderbird .cache/mesa_shader_cache .local/share/recently-used.xbel \
+  .config/google-chrome/Singleton* .config/google-chrome/*.pma .config/google-chrome/*/Cache .config/google-chrome/*/'Code Cache' \
+  .config/google-chrome/*/GPUCache .config/google-chrome/GrShaderCache .config/google-chrome/ShaderCache .config/google-chrome/BrowserMetrics* \
+  .config/google-chrome/component_crx_cache .config/google-chrome/*/DawnGraphiteCache .config/google-chrome/*/DawnWebGPUCache \
+  .thunderbird/osworld.default/lock .thunderbird/osworld.default/.parentlock .thunderbird/osworld.default/startupCache .thunderbird/*/crashes .config/libreoffice/4/user/crash .config/libreoffice/4/.lock .dbus thunderbird .config/chromium)
+sed -i 's/OfficeRestartInProgress" oor:op="fuse"><value>true/OfficeRestartInProgress" oor:op="fuse"><value>false/' $home/.config/libreoffice/4/user/registrymodifications.xcu
+rm -rf /etc/skel
+cp -a $home /etc/skel
+chown -R root:root /etc/skel
+chmod -R a+rX /etc/skel

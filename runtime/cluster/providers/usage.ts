@@ -1,0 +1,58 @@
+import { readdir, readFile } from 'node:fs/promises';
+import type Docker from 'dockerode';
+import { orUndefined } from '../../domain/index.js';
+import type { Usage } from '../drivers/desktop.js';
+import { outOfMemory } from './cgroups.js';
+
+/** Clock ticks of /proc, per second: what Linux gives programs on every architecture. */
+const HZ = 100;
+const ASK_MS = 1500;
+
+/**
+ * Processor time, ms, of the programs in a desktop whose /proc is at `proc`, and of those of their children that have
+ * ended. PID 1 is the agent, which is no program.
+ */
+export async function processorMs(proc: string): Promise<number> {
+  const pids = (await readdir(proc)).filter((n) => /^\d+$/.test(n) && n !== '1'),
+    ticks = await Promise.all(
+      pids.map(async (pid) => {
+        const stat = await orUndefined(readFile(`${proc}/${pid}/stat`, 'utf8'), 'it has ended meanwhile');
+        if (stat === undefined) return 0;
+        const f = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+        return [11, 12, 13, 14].reduce((sum, i) => sum + Number(f[i]), 0);
+      }),
+    );
+  return (ticks.reduce((a, b) => a + b, 0) * 1000) / HZ;
+}
+
+/** Control groups of a process, of any controller, as this process sees them. */
+async function groupsOf(pid: number): Promise<string[]> {
+  const text = (await orUndefined(readFile(`/proc/${pid}/cgroup`, 'utf8'), 'its files cannot be read from here')) ?? '';
+  return text
+    .trim()
+    .split('\n')
+    .flatMap((line) => {
+      const [, controllers, path] = line.split(':');
+      if (path === undefined || controllers === undefined) return [];
+      return controllers === '' ? [`/sys/fs/cgroup${path}`] : [`/sys/fs/cgroup/${controllers}${path}`];
+    });
+}
+
+/**
+ * What a container's programs use. `pid`: PID 1 of a container whose files can be opened; without it the engine is asked,
+ * which only knows whether memory has ever run out.
+ */
+export function containerUsage(container: Docker.Container, pid: number | undefined): Usage {
+  const groups = pid === undefined ? Promise.resolve([]) : groupsOf(pid);
+  let known = 0;
+  return {
+    async outOfMemory() {
+      const counted = await outOfMemory(await groups);
+      if (counted !== undefined) return (known = counted);
+      const { State } = await container.inspect({ abortSignal: AbortSignal.timeout(ASK_MS) } as object);
+      // After one time that was survived nobody can tell what ended it.
+      return (known = known > 0 ? known : State.OOMKilled ? 1 : 0);
+    },
+    processorMs: async () => (pid === undefined ? undefined : processorMs(`/proc/${pid}/root/proc`)),
+  };
+}

@@ -1,0 +1,14 @@
+/** Who wants to hear of something. */
+export class Listeners<E> {
+  readonly #all = new Set<(e: E) => void>();
+  /** Returns a function that removes it. */
+  add(listener: (e: E) => void): () => void {
+    this.#all.add(listener);
+    return () => {
+      this.#all.delete(listener);
+    };
+  }
+  tell(e: E): void {
+    for (const l of this.#all) l(e);
+  }
+}

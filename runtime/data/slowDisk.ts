@@ -1,0 +1,30 @@
+import type { RunStore } from './store/runStore.js';
+
+/** A write of the journal takes milliseconds; one that takes longer than this is more than a full queue of the disk. */
+const SLOW_MS = 3000;
+
+/**
+ * Whether the disk is behind with the journal. No rollout starts then: those that run wait for their screens anyway, and
+ * whatever waits to be written is memory. Nothing else waits for it.
+ */
+export class SlowDisk {
+  readonly #store: Pick<RunStore, 'behindMs' | 'onDurable'> | undefined;
+  readonly #written: () => void;
+  #waiting: (() => void) | undefined;
+
+  /** `written`: called after the next write, when `slow` was true. */
+  constructor(store: Pick<RunStore, 'behindMs' | 'onDurable'> | undefined, written: () => void) {
+    this.#store = store;
+    this.#written = written;
+  }
+
+  get slow(): boolean {
+    if (!this.#store || this.#store.behindMs <= SLOW_MS) return false;
+    this.#waiting ??= this.#store.onDurable(() => {
+      this.#waiting?.();
+      this.#waiting = undefined;
+      this.#written();
+    });
+    return true;
+  }
+}

@@ -1,0 +1,27 @@
+import type { Step, Trajectory } from '../domain/index.js';
+
+/**
+ * The clock of a deterministic run: it counts an hour a rollout and a second a step, and work takes no time. What is
+ * trained and recorded then does not depend on how fast the machine is.
+ */
+const ROLLOUT_MS = 3_600_000,
+  STEP_MS = 1000;
+
+export const logicalStep = (s: Step): Step => ({
+  ...s,
+  timings: { observe: 0, decide: 0, queue: 0, perform: 0, settle: 0 },
+});
+
+/** The trajectory as this clock saw it; rollouts follow one another by their numbers, demonstrations come before them. */
+export function logicalTrajectory(t: Trajectory): Trajectory {
+  const number = t.provenance.kind === 'rollout' ? Number(/\d+$/.exec(t.id)?.[0] ?? 0) : 0,
+    startedAt = number * ROLLOUT_MS;
+  return {
+    ...t,
+    steps: t.steps.map(logicalStep),
+    startedAt,
+    endedAt: startedAt + t.steps.length * STEP_MS,
+    resetMs: 0,
+    verifyMs: 0,
+  };
+}

@@ -1,0 +1,40 @@
+import { dirname, join, resolve } from 'node:path';
+import type { RunConfig } from '../config/index.js';
+import type { DataManager } from '../data/dataManager.js';
+import { orUndefined, toRunError } from '../domain/index.js';
+import { EventFile, scalarsOf } from './tensorBoard.js';
+
+/**
+ * Writes what a run journals for TensorBoard, too, where its run file asks for it. Returns a function that ends it. A
+ * disk that refuses is said once, and costs the run nothing else.
+ */
+export function watchBoard(
+  data: Pick<DataManager, 'noted' | 'store'>,
+  o: {
+    readonly config: RunConfig;
+    readonly dir: string;
+    readonly run: string;
+    readonly reporter: { note(text: string): void };
+  },
+): () => Promise<void> {
+  const { tensorboard } = o.config.store;
+  if (!tensorboard.enabled) return () => Promise.resolve();
+  const file = new EventFile(
+    tensorboard.dir === undefined
+      ? join(o.dir, 'tensorboard')
+      : resolve(dirname(resolve(o.dir)), tensorboard.dir, o.run),
+  );
+  let said = false;
+  const off = data.noted.add((e) => {
+    const s = scalarsOf(e, Date.now(), data.store.meta.createdAt);
+    if (!s) return;
+    file.write(s).catch((x: unknown) => {
+      if (!said) o.reporter.note(`Event files for TensorBoard cannot be written: ${toRunError(x).message}`);
+      said = true;
+    });
+  });
+  return async () => {
+    off();
+    await orUndefined(file.close(), 'the run has ended without it');
+  };
+}

@@ -1,0 +1,44 @@
+import type { ImageContents } from '../domain/index.js';
+import { installFor } from './bridge/evaluators.js';
+
+/** What else a task could run in, for advice: other desktop images by name. */
+export type OtherImages = Readonly<Record<string, ImageContents>>;
+
+/** Needs that nothing here can meet, and why. */
+const HOPELESS: readonly (readonly [RegExp, string])[] = [
+  [/^(setup:(googledrive|login)|getter:googledrive_file)$/, 'it needs a Google account'],
+  [/^metric:compare_image_text$/, 'its metric reads text in pictures with easyocr, which is not installed by us'],
+  [/^setup:(tidy_desktop|act|replay)$/, 'OSWorld itself has no such step'],
+];
+
+export type Advice = { readonly kind: 'with'; readonly what: string } | { readonly kind: 'not'; readonly why: string };
+
+/** How a need (`needs.ts`) can be met, or why it cannot. */
+export function adviceFor(need: string, images: OtherImages): Advice {
+  const hopeless = HOPELESS.find(([r]) => r.test(need));
+  if (hopeless) return { kind: 'not', why: hopeless[1] };
+  const [kind = '', ...rest] = need.split(':'),
+    name = rest.join(':');
+  if (kind === 'asset')
+    return /^https?:\/\//.test(name)
+      ? { kind: 'with', what: '--assets DIR, made by `tasks fetch`' }
+      : { kind: 'not', why: `it downloads ${name}, which is no address` };
+  if (kind === 'metric' || kind === 'getter') {
+    const install = installFor(kind, name.replace(/\[.*/, ''));
+    return install === undefined
+      ? { kind: 'not', why: `no evaluator that we know has the ${kind} ${name}: a newer OSWorld checkout may` }
+      : { kind: 'with', what: `\`dart-studio ${install}\`` };
+  }
+  if (need === 'network') return { kind: 'not', why: 'it visits the live web, and desktops have no network' };
+  if (need === 'app:vscode') return { kind: 'not', why: 'it needs VS Code, which no image of ours has' };
+  const image = Object.entries(images).find(([, has]) => offers(has, kind, name))?.[0];
+  if (image !== undefined) return { kind: 'with', what: `--image ${image}` };
+  return { kind: 'not', why: `no image has the ${kind === 'app' ? 'application' : kind} ${name}` };
+}
+
+const offers = (has: ImageContents, kind: string, name: string): boolean =>
+  kind === 'app'
+    ? has.apps.includes(name)
+    : kind === 'program'
+      ? has.programs.includes(name)
+      : kind === 'shortcut' && (has.shortcuts ?? []).includes(name);

@@ -1,0 +1,248 @@
+import { describe, expect, it } from 'vitest';
+import { createHash } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  headOffsets,
+  id,
+  random,
+  SEEN,
+  seenText,
+  type BatchId,
+  type EmbeddedPolicySpec,
+  type EmbeddedSample,
+} from '../../../runtime/domain/index.js';
+import { openGraph } from '../../../runtime/policy/embedded/graphSession.js';
+import { CLASSES } from '../../../runtime/domain/alphabet.js';
+import { Learner } from '../../../runtime/trainer/native/learner.js';
+import { gradGraph, LOSS_PARAMS, TOKENS } from '../../../runtime/trainer/native/model/lossGraph.js';
+import { foundShapes, writePolicyGraph } from '../../../runtime/trainer/native/model/policyGraph.js';
+import { spellGraph } from '../../../runtime/trainer/native/model/spellGraph.js';
+import { towerGrid } from '../../../runtime/trainer/native/model/tower.js';
+import { baseTrainerOptions } from '../../helpers/trainer/options.js';
+import { demonstration, glyphTask, hits, readingScreen, type GlyphTask } from '../../helpers/trainer/glyphScreens.js';
+import {
+  f64,
+  ints,
+  randomStates,
+  relative,
+  roughTheta,
+  sessionOf,
+  slope,
+  TINY_READER,
+  tinyReaderModel,
+} from '../../helpers/trainer/tinyModel.js';
+
+const model = tinyReaderModel(),
+  P = model.layout.total,
+  READER = model.reader!.parameters,
+  B = 2;
+const normal = (n: number, rng: ReturnType<typeof random>): Float64Array =>
+  Float64Array.from({ length: n }, () => rng.normal());
+
+describe('the gradients of a policy that spells', () => {
+  it("are those of its reader's lesson", async () => {
+    const rng = random('spelling'),
+      { rows, cols } = towerGrid(TINY_READER),
+      n = B * rows * cols,
+      session = await sessionOf(spellGraph(model, B, 'f64'));
+    const feeds = {
+      obs: randomStates(TINY_READER, B, rng).obs,
+      targets: ints(
+        Array.from({ length: n }, () => rng.int(CLASSES)),
+        [n],
+      ),
+      weight: f64(
+        Array.from({ length: n }, (_, i) => (i % 4 === 3 ? 0 : rng.next())),
+        [n],
+      ),
+      accumulated: f64(new Float64Array(P), [P]),
+    };
+    const at = async (theta: Float64Array): Promise<{ loss: number; gradient: Float64Array }> => {
+      const out = await session.run({ ...feeds, theta: f64(theta, [P]) });
+      return { loss: (out.loss!.data as Float64Array)[0]!, gradient: out.gradient!.data as Float64Array };
+    };
+    const theta = roughTheta(model, 3),
+      { gradient } = await at(theta);
+    expect(gradient.subarray(READER).every((x) => x === 0)).toBe(true);
+    for (let k = 0; k < 4; k++) {
+      const direction = normal(P, rng),
+        along = gradient.reduce((s, g, i) => s + g * direction[i]!, 0);
+      expect(relative(along, await slope(async (x) => (await at(x)).loss, theta, direction, 1e-6))).toBeLessThan(1e-4);
+    }
+    await session.release();
+  });
+
+  it('are those of its decisions; none reaches the reader', async () => {
+    const rng = random('deciding'),
+      K = 3,
+      session = await sessionOf(
+        gradGraph(model, B, K, { algorithm: 'ppo', tis: true, fresh: false, reference: true }, 'f64'),
+      );
+    const shapes = foundShapes(model, B),
+      perToken = (f: () => number): ReturnType<typeof f64> =>
+        f64(Array.from({ length: B * K * TOKENS }, f), [B, K, TOKENS]);
+    const off = headOffsets(TINY_READER),
+      typed = TINY_READER.types.indexOf('type'),
+      // A click, a typed text that is read from a cell, a key.
+      choices = [
+        [0, off.cell + 3, 0],
+        [typed, off.text + seenText(TINY_READER), off.cell2 + 5],
+        [2, off.key + 1, 0],
+      ];
+    const feeds = {
+      ...randomStates(TINY_READER, B, rng),
+      ...Object.fromEntries(
+        Object.entries(shapes).map(([k, s]) => [
+          k,
+          f64(
+            Array.from({ length: s.reduce((a, b) => a * b, 1) }, () => (k === 'features' ? rng.normal() : rng.next())),
+            s,
+          ),
+        ]),
+      ),
+      choices: ints([...choices, ...choices].flat(), [B, K * TOKENS]),
+      mask: f64(Array.from({ length: B * K }, (_, i) => (i % K === 1 ? [1, 1, 1] : [1, 1, 0])).flat(), [B, K, TOKENS]),
+      policyWeight: perToken(() => 0.2 + rng.next()),
+      imitationWeight: perToken(() => rng.next()),
+      rollout: perToken(() => -1.5 - rng.next()),
+      corrected: perToken(() => 1),
+      old: perToken(() => -1.6 - rng.next()),
+      ref: perToken(() => -1.2 - rng.next()),
+      advantage: f64(normal(B * K, rng), [B, K]),
+      entropyWeight: f64([0.05, 0.1], [B]),
+      lossParams: f64(
+        LOSS_PARAMS.map(
+          (k) => ({ epsLow: 0.2, epsHigh: 0.28, dualClip: 9, tisCap: 0.9, klBeta: 0.3, temperature: 1.25 })[k],
+        ),
+        [LOSS_PARAMS.length],
+      ),
+      accumulated: f64(new Float64Array(P), [P]),
+    };
+    const at = async (theta: Float64Array): Promise<{ loss: number; gradient: Float64Array }> => {
+      const out = await session.run({ ...feeds, theta: f64(theta, [P]) });
+      return { loss: (out.parts!.data as Float64Array)[0]!, gradient: out.gradient!.data as Float64Array };
+    };
+    const theta = roughTheta(model, 5),
+      { gradient } = await at(theta);
+    expect(gradient.subarray(0, READER).every((x) => x === 0)).toBe(true);
+    expect(gradient.subarray(READER).filter((x) => x !== 0).length).toBeGreaterThan((P - READER) / 3);
+    for (let k = 0; k < 4; k++) {
+      const direction = normal(P, rng),
+        along = gradient.reduce((s, g, i) => s + g * direction[i]!, 0);
+      expect(relative(along, await slope(async (x) => (await at(x)).loss, theta, direction, 1e-6))).toBeLessThan(1e-4);
+    }
+    await session.release();
+  });
+});
+
+/** Small screens with words in one font (glyphScreens.ts). */
+const SMALL: EmbeddedPolicySpec = {
+  id: 'small-reader',
+  obs: { width: 96, height: 64, cell: 8 },
+  instruction: { maxTokens: 4, buckets: 64, classes: 4, spelling: 8 },
+  history: { length: 2, maxSteps: 4 },
+  types: ['click', 'type', 'wait', 'finished'],
+  keys: ['enter'],
+  phrases: ['yes', SEEN],
+};
+const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';
+const DEMONSTRATED = ['SAVE', 'OPEN', 'COPY', 'HELP'],
+  UNSEEN = ['EXIT', 'FIND', 'ZOOM', 'BOLD', 'VIEW', 'UNDO'];
+
+type Logits = Awaited<ReturnType<Awaited<ReturnType<typeof openGraph>>['run']>>;
+const best = (a: Float32Array): number => a.reduce((b, x, i) => (x > a[b]! ? i : b), 0);
+
+const most = (a: Float32Array): number => Math.max(...a);
+
+/** Uses the weights as a replica does: the graphs on disk, the reader first. */
+async function asReplica<T>(l: Learner, use: (g: Awaited<ReturnType<typeof openGraph>>) => Promise<T>): Promise<T> {
+  const dir = await mkdtemp(join(tmpdir(), 'speller-')),
+    graph = join(dir, 'policy.onnx'),
+    path = join(dir, 'weights.f32'),
+    bytes = new Uint8Array(l.theta.buffer, l.theta.byteOffset, l.theta.byteLength);
+  await writePolicyGraph(l.model.spec, graph);
+  await writeFile(path, bytes);
+  const g = await openGraph(l.model.spec, graph, { path, sha256: createHash('sha256').update(bytes).digest('hex') });
+  try {
+    return await use(g);
+  } finally {
+    await g.release();
+    await rm(dir, { recursive: true });
+  }
+}
+
+describe('a policy that spells', () => {
+  it('clicks and reads words that neither lessons nor demonstrations had; what it does leaves its reader as it was', async () => {
+    const rng = random('speller'),
+      l = await Learner.create(SMALL, { ...baseTrainerOptions, imitateStates: 8 }, 1),
+      string = (): string => Array.from({ length: 3 + rng.int(3) }, () => LETTERS[rng.int(LETTERS.length)]!).join(''),
+      lessons = Array.from({ length: 120 }, () => {
+        const strings = [string(), string(), string(), string()].filter((w) => !UNSEEN.includes(w));
+        return readingScreen(glyphTask(SMALL, rng, 4, strings));
+      });
+    const before = l.theta.slice();
+    await l.read(lessons, { steps: 350, lr: 6e-3, shift: 4 });
+    const reader = l.model.reader!.parameters,
+      read = l.theta.slice();
+    expect(read.subarray(reader)).toEqual(before.subarray(reader));
+    expect(read.subarray(0, reader)).not.toEqual(before.subarray(0, reader));
+
+    const tasks = (n: number, words: readonly string[]): GlyphTask[] =>
+        Array.from({ length: n }, () => glyphTask(SMALL, rng, 3, words)),
+      demos = tasks(100, DEMONSTRATED).map((t, i) => demonstration(SMALL, t, `d${i}`));
+    await l.imitate({ id: id<BatchId>('demos'), samples: demos, epochs: 1 }, { steps: 120, lr: 3e-3, shift: 4 });
+    expect(l.theta.subarray(0, reader)).toEqual(read.subarray(0, reader));
+    expect(l.theta.subarray(reader)).not.toEqual(read.subarray(reader));
+
+    await asReplica(l, async (g) => {
+      const probe = tasks(60, UNSEEN);
+      let hit = 0,
+        same = 0;
+      for (const t of probe) {
+        const logits: Logits = await g.run(t.state),
+          cell = best(logits.cell);
+        hit += hits(SMALL, t.target, cell) ? 1 : 0;
+        const middle =
+          Math.floor((t.target.y + t.target.h / 2) / 8) * 12 + Math.floor((t.target.x + t.target.w / 2) / 8);
+        same += g.textAt(middle) === t.target.word ? 1 : 0;
+      }
+      console.log(`unseen words: ${hit} of 60 clicked, ${same} of 60 read`);
+      expect(hit).toBeGreaterThanOrEqual(48);
+      expect(same).toBeGreaterThanOrEqual(18);
+    });
+
+    // A text that a demonstration read has its place looked for, and the trainer scores what the replica sampled.
+    const t = tasks(1, UNSEEN)[0]!,
+      off = headOffsets(SMALL),
+      typed = Int32Array.of(SMALL.types.indexOf('type'), off.text + seenText(SMALL)),
+      sample = (choices: Int32Array, more: Partial<EmbeddedSample>): EmbeddedSample => ({
+        ...demonstration(SMALL, t, 'read'),
+        choices,
+        ...more,
+      });
+    const found = await l.imitate(
+        { id: id<BatchId>('read'), samples: [sample(typed, { reads: t.target.word })], epochs: 1 },
+        { steps: 1, lr: 1e-9, shift: 0 },
+      ),
+      absent = await l.imitate(
+        { id: id<BatchId>('absent'), samples: [sample(typed, { reads: 'QQQQQQQ' })], epochs: 1 },
+        { steps: 1, lr: 1e-9, shift: 0 },
+      );
+    expect([found.states > 0, absent.states]).toEqual([true, 0]);
+    const logprobs = await asReplica(l, async (g) => {
+      const logits = await g.run(t.state),
+        log = (a: Float32Array, i: number): number =>
+          a[i]! - Math.log(a.reduce((s, x) => s + Math.exp(x - most(a)), 0)) - most(a);
+      return Float32Array.of(log(logits.type, 0), log(logits.cell, 17));
+    });
+    const report = await l.update({
+      id: id<BatchId>('update'),
+      samples: [sample(Int32Array.of(0, off.cell + 17), { kind: 'policy', advantage: 1, rolloutLogprobs: logprobs })],
+      epochs: 1,
+    });
+    expect(Math.abs(report.klK1)).toBeLessThan(1e-3);
+    await l.release();
+  }, 120_000);
+});

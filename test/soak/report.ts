@@ -1,0 +1,130 @@
+import { quantile, settled, slopeOf, type Point } from './fit.js';
+import type { Sample } from './sample.js';
+
+/** Share of the time that is not judged: memory is still filling up. */
+const WARM_UP = 1 / 3;
+/** A shorter run says nothing of a slope: it is reported and not judged. */
+const JUDGED_MINUTES = 10;
+const GOAL = {
+  /** Growth an hour, as a share of what a process has. */
+  memory: 0.1,
+  descriptors: 2,
+  delayMs: 20,
+  answerMs: 100,
+  /** Bytes at the end, against what a step cost before. */
+  growth: 1.25,
+};
+
+export interface Folder extends Point {
+  readonly steps: number;
+  readonly journal: number;
+  readonly index: number;
+  readonly frames: number;
+}
+export interface Soaked {
+  readonly minutes: number;
+  readonly samples: readonly Sample[];
+  readonly folder: readonly Folder[];
+  /** ms of the daemon's event loop: each second's worst hundredth, and its longest. */
+  readonly delayP99: readonly number[];
+  readonly delayMax: readonly number[];
+  /** ms until the window had an answer. */
+  readonly answers: readonly number[];
+}
+export interface Bar {
+  readonly name: string;
+  readonly value: number;
+  readonly goal: number;
+  /** False: too short to say. */
+  readonly judged: boolean;
+  readonly ok: boolean;
+}
+export interface SoakReport {
+  readonly minutes: number;
+  readonly steps: number;
+  readonly memory: Readonly<
+    Record<string, { readonly mean_mb: number; readonly mb_per_hour: number; readonly error: number }>
+  >;
+  readonly descriptors: Readonly<Record<string, { readonly first: number; readonly last: number }>>;
+  readonly bytes_per_step: { readonly journal: number; readonly frames: number; readonly index: number };
+  readonly event_loop_ms: { readonly p99: number; readonly max: number };
+  readonly answer_ms: { readonly p50: number; readonly p99: number };
+  readonly bars: readonly Bar[];
+}
+
+/** Pure. */
+export function soakReport(s: Soaked): SoakReport {
+  const long = s.minutes >= JUDGED_MINUTES,
+    roles = [...new Set(s.samples.map((x) => x.role))],
+    bars: Bar[] = [],
+    bar = (name: string, value: number, goal: number, judged = true): void => {
+      bars.push({ name, value: round(value), goal: round(goal), judged, ok: !judged || value <= goal });
+    };
+  // The index is held in memory as a whole, and grows with the run by design.
+  const indexMb = (at: number): number => (s.folder.findLast((f) => f.at <= at)?.index ?? 0) / 2 ** 20,
+    memory = Object.fromEntries(
+      roles.map((role) => {
+        const of = perMoment(s.samples.filter((x) => x.role === role)).map((p) => ({
+            at: p.at,
+            value: p.rssMb - (role === 'daemon' ? indexMb(p.at) : 0),
+          })),
+          { mean, perHour, error } = slopeOf(settled(of, WARM_UP));
+        bar(`memory of ${role}, MB an hour`, perHour - 2 * error, GOAL.memory * mean, long);
+        return [role, { mean_mb: round(mean), mb_per_hour: round(perHour), error: round(error) }];
+      }),
+    ),
+    descriptors = Object.fromEntries(
+      roles.map((role) => {
+        const of = settled(
+            perMoment(s.samples.filter((x) => x.role === role)).map((p) => ({ ...p, value: 0 })),
+            WARM_UP,
+          ),
+          half = Math.ceil(of.length / 2),
+          first = Math.max(...of.slice(0, half).map((p) => p.descriptors)),
+          last = Math.max(...of.slice(half).map((p) => p.descriptors));
+        bar(`descriptors of ${role}`, last - first, GOAL.descriptors);
+        return [role, { first, last }];
+      }),
+    ),
+    [journal, frames, index] = (['journal', 'frames', 'index'] as const).map((what) => growth(s.folder, what));
+  bar('journal bytes a step, end against middle', journal!.ratio, GOAL.growth);
+  bar('frame bytes a step, end against middle', frames!.ratio, GOAL.growth);
+  const p99 = quantile(s.delayP99, 0.99);
+  bar('event loop of the daemon, p99 ms', p99, GOAL.delayMs);
+  bar('answers to the window, p99 ms', quantile(s.answers, 0.99), GOAL.answerMs);
+  return {
+    minutes: round(s.minutes),
+    steps: s.folder.at(-1)?.steps ?? 0,
+    memory,
+    descriptors,
+    bytes_per_step: { journal: journal!.perStep, frames: frames!.perStep, index: index!.perStep },
+    event_loop_ms: { p99: round(p99), max: round(Math.max(...s.delayMax)) },
+    answer_ms: { p50: round(quantile(s.answers, 0.5)), p99: round(quantile(s.answers, 0.99)) },
+    bars,
+  };
+}
+
+/** All processes of a role together, at each moment. */
+function perMoment(of: readonly Sample[]): Sample[] {
+  const by = new Map<number, Sample>();
+  for (const s of of) {
+    const t = by.get(s.at);
+    by.set(s.at, t ? { ...t, rssMb: t.rssMb + s.rssMb, descriptors: t.descriptors + s.descriptors } : s);
+  }
+  return [...by.values()];
+}
+
+/** Bytes that a step costs in the second half, and against the first: a journal grows as it did, frames no faster. */
+function growth(
+  folder: readonly Folder[],
+  what: 'journal' | 'frames' | 'index',
+): { readonly perStep: number; readonly ratio: number } {
+  const of = settled(folder, WARM_UP),
+    middle = of[Math.floor(of.length / 2)],
+    cost = (a: Folder | undefined, b: Folder | undefined): number =>
+      a && b && b.steps > a.steps ? (b[what] - a[what]) / (b.steps - a.steps) : NaN,
+    perStep = cost(middle, of.at(-1)),
+    before = cost(of[0], middle);
+  return { perStep: round(perStep), ratio: before > 0 ? perStep / before : 0 };
+}
+const round = (x: number): number => Math.round(x * 100) / 100;

@@ -1,0 +1,98 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as after } from 'node:timers/promises';
+import { Daemon } from '../chaos/daemon.js';
+import { Tail } from '../chaos/tail.js';
+import * as methods from '../../runtime/protocol/methods.js';
+import type { ProbeLine } from './probe.js';
+import { soakReport, type Folder, type SoakReport } from './report.js';
+import { sampleFolder, sampleProcesses, type Sample } from './sample.js';
+
+const SAMPLE_MS = 2000;
+const BEGIN_MS = 300_000;
+
+/** An ordinary run: several desktops, evaluations, two replicas. */
+const RUN_FILE = {
+  name: 'soak',
+  seed: 5,
+  tasks: { families: ['press-button', 'term-touch', 'list-confirm'] },
+  desktops: { count: 3, provider: 'local' },
+  policy: { replicas: 2 },
+  rollout: { maxSteps: 6 },
+  trainer: { batchGroups: 2 },
+  warmStart: { demonstrations: 4, steps: 30 },
+  evaluation: { episodes: 8, everyMinutes: 5, untrained: false },
+  budget: { minutes: 6000 },
+};
+
+/** A run of a real daemon for so long, with a window that looks at it, and what its processes need meanwhile. */
+export async function soak(minutes: number, say: (text: string) => void): Promise<SoakReport> {
+  const base = mkdtempSync(join(tmpdir(), 'dart-soak-')),
+    problems: string[] = [];
+  let tail: Tail | undefined;
+  const daemon = new Daemon(base, problems, () => tail, 'dist/chaos/probe.mjs'),
+    { client } = daemon.window,
+    samples: Sample[] = [],
+    folder: Folder[] = [],
+    answers: number[] = [];
+  try {
+    await daemon.start();
+    const { run } = await client.request(methods.startRun, { text: JSON.stringify(RUN_FILE), base });
+    tail = new Tail(run);
+    daemon.window.follow(run);
+    await daemon.until(() => tail!.versions > 0, BEGIN_MS, 'the run had trained');
+    const began = Date.now();
+    for (const end = began + minutes * 60_000; Date.now() < end; await after(SAMPLE_MS)) {
+      const at = Date.now();
+      samples.push(...sampleProcesses(daemon.pid, at));
+      tail.poll();
+      folder.push({ at, value: 0, steps: tail.count('rollout.step'), ...sampleFolder(run) });
+      answers.push(...(await look(client, run)));
+      if (folder.length % 30 === 1)
+        say(`${Math.round((at - began) / 60_000)} min, ${tail.count('rollout.step')} steps, version ${tail.versions}`);
+    }
+    const lines = probed(base, daemon.pid, began);
+    await client.request(methods.stopRun, { run, now: true });
+    await client.shutdown();
+    if (problems.length > 0) throw new Error(problems.join('\n'));
+    return soakReport({
+      minutes: (Date.now() - began) / 60_000,
+      samples,
+      folder,
+      delayP99: lines.map((l) => l.delayP99),
+      delayMax: lines.map((l) => l.delayMax),
+      answers,
+    });
+  } finally {
+    daemon.window.close();
+    await daemon.kill();
+    rmSync(base, { recursive: true, force: true });
+  }
+}
+
+/** What an open dashboard asks; ms of each answer. */
+async function look(client: Daemon['window']['client'], run: string): Promise<number[]> {
+  const questions = [
+      () => client.request(methods.getRun, { run }),
+      () => client.request(methods.getCurves, { run }),
+      () => client.request(methods.listTrajectories, { run, limit: 50 }),
+      () => client.request(methods.listTasks, { run }),
+    ],
+    out: number[] = [];
+  for (const ask of questions) {
+    const asked = performance.now();
+    await ask();
+    out.push(performance.now() - asked);
+  }
+  return out;
+}
+function probed(base: string, pid: number, since: number): ProbeLine[] {
+  const file = join(base, `${pid}.jsonl`);
+  if (!existsSync(file)) throw new Error('The daemon did not say how late its event loop was.');
+  return readFileSync(file, 'utf8')
+    .trim()
+    .split('\n')
+    .map((l) => JSON.parse(l) as ProbeLine)
+    .filter((l) => l.at >= since);
+}

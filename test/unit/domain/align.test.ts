@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest';
+import {
+  Alignment,
+  BLANK,
+  CLASSES,
+  cellOfText,
+  certainty,
+  classOfCharacter,
+  EDGE,
+  findWords,
+  GLYPH_SPEC,
+  gridOf,
+  instructionLength,
+  LEAST,
+  otherCase,
+  READER_SPEC,
+  spell,
+  textAtCell,
+  type Sight,
+} from '../../../runtime/domain/index.js';
+
+const ROWS = 25,
+  COLS = 160;
+
+/** A screen on which the reader is sure: texts at (row, column), their characters three columns apart. */
+type Text = readonly [text: string, row: number, col: number];
+function screen(...texts: readonly Text[]): Sight {
+  const scores = new Float32Array(ROWS * COLS * CLASSES).fill(LEAST);
+  for (let c = 0; c < ROWS * COLS; c++) scores[c * CLASSES + BLANK] = 0;
+  const put = (row: number, col: number, k: number): void => {
+    const at = (row * COLS + col) * CLASSES;
+    scores[at + BLANK] = LEAST;
+    scores[at + k] = 0;
+  };
+  for (const [text, row, col] of texts) {
+    put(row, col, EDGE);
+    [...text].forEach((c, i) => put(row, col + 3 * (i + 1), classOfCharacter(c)!));
+    put(row, col + 3 * (text.length + 1), EDGE);
+  }
+  return { rows: ROWS, cols: COLS, classes: CLASSES, scores };
+}
+const alignment = (...texts: readonly Text[]): Alignment => new Alignment(screen(...texts));
+const best = (a: Alignment, text: string): number =>
+  Math.max(-Infinity, ...a.find(spell(text, 40)).map((h) => h.score));
+
+describe('finding a text in what the reader saw', () => {
+  it('finds it where it stands, in either case, and nowhere else', () => {
+    const a = alignment(['Lemon', 3, 10], ['Mango', 7, 90]),
+      [hit, ...more] = a.find(spell('lemon', 40)).filter((h) => h.score > -0.5);
+    expect(hit).toEqual({ score: 0, row: 3, from: 10, to: 28 });
+    expect(more).toEqual([]);
+    expect(best(a, 'Melon')).toBeLessThan(-1);
+    expect(best(a, '')).toBe(-Infinity);
+  });
+  it('tells a word from a longer one that begins, or ends, with it', () => {
+    const a = alignment(['Lemons', 3, 10], ['Unlemon', 9, 20]);
+    expect(best(a, 'Lemons')).toBe(0);
+    expect(best(a, 'Lemon')).toBeLessThan(-0.9);
+    expect(certainty(best(a, 'Lemon'))).toBeLessThan(0.6);
+    expect(certainty(best(a, 'Lemons'))).toBeGreaterThan(0.95);
+  });
+  it('forgives one character of a long word', () => {
+    expect(best(alignment(['Pantrv', 3, 10]), 'Pantry')).toBeGreaterThan(-1.1);
+    expect(best(alignment(['Pntry', 3, 10]), 'Pantry')).toBe(LEAST / 8);
+  });
+  it('does not jump over a gap, or to another row', () => {
+    expect(best(alignment(['Le', 3, 10], ['mon', 3, 40]), 'Lemon')).toBeLessThan(-2);
+    expect(best(alignment(['Le', 3, 10], ['mon', 4, 16]), 'Lemon')).toBeLessThan(-2);
+  });
+  it('reads a text without knowing it, from a place on it or in the row beside', () => {
+    const a = alignment(['Kenji Laura', 3, 10], ['42', 3, 60]);
+    expect(a.textAt(3, 20)).toBe('Kenji Laura');
+    expect(a.textAt(4, 63)).toBe('42');
+    expect(a.textAt(3, 120)).toBeUndefined();
+    expect(a.textAt(12, 20)).toBeUndefined();
+  });
+});
+
+describe('the words of an instruction on the screen', () => {
+  const { cols, rows } = gridOf(READER_SPEC),
+    { maxTokens, spelling } = READER_SPEC.instruction,
+    instruction = new Int32Array(instructionLength(READER_SPEC));
+  ['Click', 'Lemon', 'a', 'Lemon'].forEach((w, i) => {
+    instruction.set([7, 1], 2 * i);
+    instruction.set(spell(w, spelling!), 2 * maxTokens + i * spelling!);
+  });
+
+  it('are marked in the cell of their middle; how sure, how sure elsewhere, and where, is told beside', () => {
+    const into = {
+      found: new Float32Array(maxTokens * rows * cols).fill(9),
+      facts: new Float32Array(maxTokens * 4).fill(9),
+    };
+    const a = alignment(['Lemon', 3, 10], ['Lemon', 20, 100], ['Lamp', 8, 40]);
+    findWords(READER_SPEC, instruction, a, into);
+    const of = (t: number): Float32Array => into.found.subarray(t * rows * cols, (t + 1) * rows * cols),
+      // Columns 10 to 28 are pixels 20 to 58 of the observation.
+      first = 3 * cols + Math.floor(39 / 8),
+      second = 20 * cols + Math.floor(219 / 8);
+    expect([...of(1)].flatMap((x, c) => (x > 0.9 ? [c] : []))).toEqual([first, second]);
+    expect(of(3)).toEqual(of(1));
+    // "Click" is not there; one letter is never looked for.
+    expect(Math.max(...of(0))).toBeLessThan(0.2);
+    expect(Math.max(...of(2))).toBe(0);
+    expect(Math.max(...of(4))).toBe(0);
+    expect(into.facts[4]).toBeGreaterThan(0.95);
+    expect(into.facts[5]).toBeGreaterThan(0.95);
+    expect([...into.facts.subarray(6, 8)]).toEqual([4 / rows, 5 / cols].map(Math.fround));
+  });
+  it('texts to be read have their cell, and cells their text', () => {
+    const a = alignment(['Kenji', 3, 10]),
+      cell = cellOfText(READER_SPEC, a, 'Kenji')!;
+    expect(textAtCell(READER_SPEC, a, cell)).toBe('Kenji');
+    expect(cellOfText(READER_SPEC, a, 'Laura')).toBeUndefined();
+  });
+});
+
+describe('the alphabet', () => {
+  it('has a class for every character that tasks show, and the other case of letters alone', () => {
+    expect(CLASSES).toBe(83);
+    expect(spell('aé B', 9)).toEqual([...'a B'].map((c) => classOfCharacter(c)));
+    expect(otherCase(classOfCharacter('q')!)).toBe(classOfCharacter('Q'));
+    expect(otherCase(classOfCharacter('7')!)).toBe(classOfCharacter('7'));
+  });
+  it('does not change what instructions of version 0.1 are encoded as', () => {
+    expect(instructionLength(GLYPH_SPEC)).toBe(48);
+  });
+});

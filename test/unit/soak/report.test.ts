@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest';
+import { quantile, settled, slopeOf } from '../../soak/fit.js';
+import { soakReport, type Soaked } from '../../soak/report.js';
+
+const MINUTE = 60_000;
+/** Half an hour of a run whose daemon grows by so many MB an hour. */
+function run(mbPerHour: number, o: { readonly leak?: number; readonly slow?: number } = {}): Soaked {
+  const at = Array.from({ length: 180 }, (_, i) => i * 10_000);
+  return {
+    minutes: 30,
+    samples: at.map((t, i) => ({
+      at: t,
+      role: 'daemon',
+      pid: 1,
+      rssMb: 200 + (mbPerHour * t) / (60 * MINUTE) + (i % 3),
+      descriptors: 40 + Math.floor((o.leak ?? 0) * i),
+      threads: 12,
+    })),
+    folder: at.map((t, i) => ({
+      at: t,
+      value: 0,
+      steps: i * 10,
+      journal: i * 5000,
+      index: 0,
+      frames: 1000 * Math.sqrt(i),
+    })),
+    delayP99: at.map((_, i) => (i % 50 === 0 ? (o.slow ?? 2) : 2)),
+    delayMax: at.map(() => 30),
+    answers: at.map(() => 3),
+  };
+}
+const failed = (s: Soaked): string[] =>
+  soakReport(s)
+    .bars.filter((b) => !b.ok)
+    .map((b) => b.name);
+
+describe('a soak', () => {
+  it('finds memory that grows, descriptors that are not closed, and an event loop that is late', () => {
+    expect(failed(run(0))).toEqual([]);
+    expect(failed(run(80))).toEqual(['memory of daemon, MB an hour']);
+    expect(failed(run(0, { leak: 0.1 }))).toEqual(['descriptors of daemon']);
+    expect(failed(run(0, { slow: 45 }))).toEqual(['event loop of the daemon, p99 ms']);
+    expect(failed({ ...run(0), answers: [500] })).toEqual(['answers to the window, p99 ms']);
+  });
+  it('reports the slope of a short run and does not judge it', () => {
+    const short = soakReport({ ...run(80), minutes: 2 });
+    expect(short.bars.every((b) => b.ok)).toBe(true);
+    expect(short.memory['daemon']!.mb_per_hour).toBeCloseTo(80, 0);
+  });
+  it('finds a journal whose steps cost more and more', () => {
+    const s = run(0);
+    expect(failed({ ...s, folder: s.folder.map((f, i) => ({ ...f, journal: i * i * 100 })) })).toEqual([
+      'journal bytes a step, end against middle',
+    ]);
+  });
+});
+
+describe('figures over time', () => {
+  it('have a slope by least squares, with its error', () => {
+    const line = Array.from({ length: 60 }, (_, i) => ({ at: i * MINUTE, value: 5 + 2 * i }));
+    expect(slopeOf(line)).toMatchObject({ perHour: 120, mean: 64 });
+    expect(slopeOf(line).error).toBeCloseTo(0, 6);
+    expect(slopeOf([]).perHour).toBeNaN();
+  });
+  it('have quantiles, and a first part that does not count', () => {
+    expect([0.5, 0.99, 1].map((q) => quantile([4, 1, 3, 2], q))).toEqual([2, 4, 4]);
+    expect(
+      settled(
+        [0, 10, 20, 30].map((at) => ({ at, value: 0 })),
+        1 / 3,
+      ).map((p) => p.at),
+    ).toEqual([10, 20, 30]);
+  });
+});

@@ -1,0 +1,98 @@
+import { createServer, type Server } from 'node:http';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openAssets, uuid5 } from '../../../runtime/tasks/index.js';
+import { downloadsOf, fetchAssets } from '../../../runtime/tasks/fetch.js';
+import { never, taskOf } from '../../helpers/tasks/fakeDesktop.js';
+
+/** A file host with faults: answers by path, and what was asked of it. */
+let dir: string, server: Server, base: string;
+const files = new Map<string, string | number>(),
+  asked: string[] = [];
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'fetch-'));
+  files.clear();
+  asked.length = 0;
+  server = createServer((q, r) => {
+    const range = q.headers.range,
+      at = Number(/^bytes=(\d+)-$/.exec(range ?? '')?.[1] ?? 0),
+      found = files.get(q.url!);
+    asked.push(`${q.url!}${range === undefined ? '' : ` from ${at}`}`);
+    if (typeof found !== 'string') return void r.writeHead(found ?? 404).end();
+    r.writeHead(range === undefined ? 200 : 206).end(found.slice(at));
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterEach(async () => {
+  server.close();
+  await rm(dir, { recursive: true });
+});
+const fetched = (urls: string[], mirror?: string) => fetchAssets(urls, { into: dir, mirror, signal: never });
+
+describe('tasks fetch', () => {
+  it('mirrors files that runs then find, each once', async () => {
+    files.set('/x/a.txt', 'alpha');
+    const url = `${base}/x/a.txt`;
+    expect(await fetched([url])).toMatchObject({ fetched: 1, there: 0, failed: 0, bytes: 5 });
+    expect((await (await openAssets(dir)).read(url, { name: 'whatever.txt' })).toString()).toBe('alpha');
+    expect(await fetched([url])).toMatchObject({ fetched: 0, there: 1 });
+    expect(asked).toEqual(['/x/a.txt']);
+  });
+  it('goes on where it was cut off', async () => {
+    files.set('/long', 'abcdefgh');
+    await writeFile(join(dir, `${uuid5(`${base}/long`)}.part`), 'abc');
+    await fetched([`${base}/long`]);
+    expect(asked).toEqual(['/long from 3']);
+    expect((await (await openAssets(dir)).read(`${base}/long`)).toString()).toBe('abcdefgh');
+  });
+  it('takes another host for the one in the address', async () => {
+    files.set('/copy/datasets/q/a.xlsx?download=true', 'sheet');
+    const url = 'https://huggingface.co/datasets/q/a.xlsx?download=true';
+    expect((await fetched([url], `${base}/copy/`)).fetched).toBe(1);
+    expect((await openAssets(dir)).has(url)).toBe(true);
+    await expect(fetched([url], 'ftp://x')).rejects.toMatchObject({ kind: 'config.invalid' });
+  });
+  it('a file that cannot be had is told, and the others go on', async () => {
+    files.set('/good', 'x');
+    const r = await fetched([`${base}/gone`, `${base}/good`]);
+    expect(r).toMatchObject({ fetched: 1, failed: 1 });
+    expect(r.files.find((f) => f.state === 'failed')).toMatchObject({
+      url: `${base}/gone`,
+      error: expect.stringContaining('404') as string,
+    });
+  });
+  it('a file that is not what the manifest says is not used', async () => {
+    files.set('/a', 'right');
+    const url = `${base}/a`;
+    await fetched([url]);
+    const [name] = Object.values(
+      (JSON.parse(await readFile(join(dir, 'manifest.json'), 'utf8')) as { files: Record<string, { file: string }> })
+        .files,
+    ).map((f) => f.file);
+    await writeFile(join(dir, name!), 'wrong');
+    await expect((await openAssets(dir)).read(url)).rejects.toMatchObject({ kind: 'task.unsupported' });
+  });
+  it('knows downloads, gold files and the empty history', () => {
+    const task = taskOf(
+      {
+        func: 'compare_csv',
+        result: { type: 'vm_file', path: '/a', dest: 'a' },
+        expected: { type: 'cloud_file', multi: true, path: ['https://h/1', 'https://h/2'], dest: ['1', '2'] },
+      },
+      [
+        { type: 'download', parameters: { files: [{ url: 'https://h/0', path: '/home/user/0' }] } },
+        { type: 'update_browse_history', parameters: { history: [] } },
+      ],
+    );
+    expect(downloadsOf([{ row: undefined as never, file: 't.json', task }])).toEqual([
+      'https://h/0',
+      'https://h/1',
+      'https://h/2',
+      expect.stringContaining('history_empty.sqlite') as string,
+    ]);
+  });
+});

@@ -13,6 +13,7 @@ import { recordCommands } from './record.js';
 import { runCommands } from './runs.js';
 import { tableCommands } from './table.js';
 import { runLabelCommands } from './runLabels.js';
+import { queueCommands } from './queue.js';
 import { runtimeCommands } from './runtime.js';
 import { startCommands } from './startTraining.js';
 import { trainingCommands } from './training.js';
@@ -28,6 +29,7 @@ export const actionsOf = (s: StudioContext): Actions => ({
   ...runCommands(s),
   ...trajectoryCommands(s),
   ...tableCommands(s),
+  ...queueCommands(s),
   ...runLabelCommands(s),
   ...desktopCommands(s),
   ...recordCommands(s),

@@ -108,7 +108,7 @@ async function chooseWhat(s: StudioContext): Promise<What | undefined> {
   return uri && { kind: 'file', uri };
 }
 
-async function paramsOf(s: StudioContext, what: What): Promise<StartParams> {
+export async function paramsOf(s: StudioContext, what: What): Promise<StartParams> {
   const { provider, desktopCount } = settings;
   const common = {
     provider: provider === 'auto' ? undefined : provider,

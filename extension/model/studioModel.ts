@@ -2,10 +2,12 @@
  * What the views show, updated by the runtime's events: the runs, the selected run's tasks, the desktops. No polling. A
  * burst of events is one refresh; everything is reloaded when the runtime is back.
  */
+import { ignoreFailure } from '../../runtime/protocol/failures.js';
 import * as methods from '../../runtime/protocol/methods.js';
 import type {
   DesktopRow,
   Ledger,
+  QueueView,
   RunDetail,
   RunEvent,
   RunPath,
@@ -58,6 +60,7 @@ export class StudioModel implements Ends {
   readonly #ended = new Emitter<RunSummary>();
   #runs: readonly ListedRun[] = [];
   #archived = false;
+  #queue: QueueView | undefined;
   /** The list is that of the folders: no runtime was asked. */
   #fromFolders = false;
   #tasks: readonly TaskRow[] = [];
@@ -124,6 +127,12 @@ export class StudioModel implements Ends {
       }),
     );
     this.#own.defer(
+      runtime.on(methods.queueChanged, (q) => {
+        this.#queue = q;
+        this.#changed.fire('runs');
+      }),
+    );
+    this.#own.defer(
       runtime.on(methods.desktopChanged, (d) => {
         this.#keep(d.desktop, d.row);
         this.#changed.fire('desktops');
@@ -135,6 +144,10 @@ export class StudioModel implements Ends {
   /** A run that was active is over. */
   readonly onEnded = (l: (r: RunSummary) => void): (() => void) => this.#ended.on(l);
 
+  /** Runs that wait for others; unknown without a runtime. */
+  get queue(): QueueView | undefined {
+    return this.#queue;
+  }
   /** Whether archived runs are listed. */
   get archived(): boolean {
     return this.#archived;
@@ -247,10 +260,11 @@ export class StudioModel implements Ends {
       for (const r of this.#o.runtime.hello?.activeRuns ?? []) this.#heard.add(r);
       void this.reload();
       void this.#loadDesktops();
+      ignoreFailure(this.#loadQueue(), 'the next change of the queue tells it');
     } else if (state === 'stopped' || state === 'failed' || state === 'incompatible') {
       this.#runs = [];
       this.#tasks = [];
-      this.#detail = this.#ledger = this.#problem = undefined;
+      this.#detail = this.#ledger = this.#problem = this.#queue = undefined;
       this.#loaded = false;
       this.#heard.clear();
       this.#desktops.clear();
@@ -261,6 +275,10 @@ export class StudioModel implements Ends {
     this.#changed.fire('desktops');
     this.#changed.fire('tasks');
     this.#changed.fire('trajectories');
+  }
+  async #loadQueue(): Promise<void> {
+    this.#queue = await this.#o.runtime.request(methods.listQueue, {});
+    this.#changed.fire('runs');
   }
   /** A desktop that was stopped for good is not listed. */
   #keep(desktop: string, row: DesktopRow | undefined): void {

@@ -5,6 +5,8 @@ import type {
   PoolEntryRow,
   PoolFamily,
   PoolView,
+  QueueItem,
+  QueueView,
   RunPath,
   TaskRow,
   TrajectoryRow,
@@ -13,6 +15,8 @@ import type { ListedRun } from '../model/savedRuns.js';
 
 export type Node =
   | { readonly kind: 'run'; readonly run: RunPath; readonly summary: ListedRun }
+  | { readonly kind: 'queue'; readonly view: QueueView }
+  | { readonly kind: 'queued'; readonly item: QueueItem }
   | { readonly kind: 'runGroup'; readonly group: string; readonly runs: readonly ListedRun[] }
   | { readonly kind: 'eval'; readonly run: RunPath; readonly point: EvalPoint; readonly index: number }
   | { readonly kind: 'checkpoint'; readonly run: RunPath; readonly version: number; readonly path: string }

@@ -1,5 +1,6 @@
 /** The trees of the activity bar container and what makes each of them redraw. */
 import type { Command } from 'vscode';
+import type { QueueItem } from '../../runtime/protocol/types.js';
 import { Disposables, type Ends } from '../dispose.js';
 import { commands, views } from '../ids.js';
 import { filterWords, isEmpty, sortWord } from '../model/filter.js';
@@ -12,6 +13,7 @@ import type { TrajectoryList } from '../model/trajectoryList.js';
 import { t } from '../words.js';
 import type { Node } from './nodes.js';
 import { desktopRow, moreRow, taskRow, trajectoryRow, type Row } from './rows.js';
+import { queuedRow, queueRow } from './queueRows.js';
 import { checkpointRow, evalRow, runGroupRow, runRow } from './runRows.js';
 import { poolDescription } from './poolRows.js';
 import { poolRow, poolSource } from './poolTree.js';
@@ -111,6 +113,10 @@ const rowOf = (node: Node): Row => {
       return trajectoryRow(node.run, node.row);
     case 'run':
       return runRow(node.summary, { selected: false, now: 0 });
+    case 'queue':
+      return queueRow(node.view.items.filter(queuedStill).length, node.view.paused);
+    case 'queued':
+      return queuedRow(node.item);
     case 'runGroup':
       return runGroupRow(node.group, node.runs.length);
     case 'more':
@@ -123,14 +129,25 @@ const rowOf = (node: Node): Row => {
   }
 };
 
+/** The run that is under way stands among the runs. */
+const queuedStill = (i: QueueItem): boolean => i.state === 'waiting' || i.state === 'failed';
+function queueOf(model: StudioModel): Node[] {
+  const { queue } = model;
+  return queue?.items.some(queuedStill) ? [{ kind: 'queue', view: queue }] : [];
+}
 function runsSource(model: StudioModel, now: () => number): TreeSource {
   return {
     children(parent) {
       const nodeOfRun = (s: ListedRun): Node => ({ kind: 'run', run: s.run, summary: s });
       if (!parent)
-        return arranged(model.runs, model.archived).map((x): Node =>
-          isGroup(x) ? { kind: 'runGroup', group: x.group, runs: x.runs } : nodeOfRun(x),
-        );
+        return [
+          ...queueOf(model),
+          ...arranged(model.runs, model.archived).map((x): Node =>
+            isGroup(x) ? { kind: 'runGroup', group: x.group, runs: x.runs } : nodeOfRun(x),
+          ),
+        ];
+      if (parent.kind === 'queue')
+        return parent.view.items.filter(queuedStill).map((item): Node => ({ kind: 'queued', item }));
       if (parent.kind === 'runGroup') return parent.runs.map(nodeOfRun);
       const d = model.detail;
       if (parent.kind !== 'run' || d?.summary.run !== parent.run) return [];
@@ -150,7 +167,8 @@ function runsSource(model: StudioModel, now: () => number): TreeSource {
           })
         : rowOf(n),
     // Evaluations and checkpoints are read for the selected run alone.
-    foldable: (n) => (n.kind === 'runGroup' ? 'open' : n.kind === 'run' && n.run === model.selected),
+    foldable: (n) =>
+      n.kind === 'runGroup' || n.kind === 'queue' ? 'open' : n.kind === 'run' && n.run === model.selected,
     command: (n): Command | undefined =>
       n.kind !== 'run'
         ? undefined

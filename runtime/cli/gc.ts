@@ -51,6 +51,6 @@ async function collect(run: string, o: Options, say: (text: string) => void): Pr
   }
   for (const r of removed) say(removedText(r, dry));
   if (removed.length === 0) say('nothing to remove');
-  const sum = (f: (r: (typeof removed)[number]) => number): number => removed.reduce((n, r) => n + f(r), 0);
+  const sum = (f: (r: NonNullable<typeof removed>[number]) => number): number => removed.reduce((n, r) => n + f(r), 0);
   return { run, frames: sum((r) => r.frames), bytes: sum((r) => r.bytes), rollouts: sum((r) => r.rollouts.length) };
 }

@@ -80,6 +80,10 @@ export class RunQueue {
     );
     void this.#next();
   }
+  async list(): Promise<QueueView> {
+    await this.#loaded;
+    return this.view;
+  }
   async change(how: (q: QueueState) => QueueState): Promise<QueueView> {
     await this.#loaded;
     await this.#put(how(this.#q));
@@ -173,7 +177,7 @@ function parsed(text: string): unknown {
 
 export function queueHandlers(h: Handlers, queue: RunQueue): void {
   const id = z.strictObject({ id: fields.text });
-  h.on(m.listQueue, schemas.empty, () => queue.change((q) => q));
+  h.on(m.listQueue, schemas.empty, () => queue.list());
   h.on(m.addToQueue, z.strictObject({ runs: z.array(queued).min(1).max(100) }), (p) => queue.add(p.runs));
   h.on(m.removeFromQueue, id, (p) => queue.change((q) => removed(q, p.id)));
   h.on(m.moveInQueue, id.extend({ by: z.int().min(-1000).max(1000) }), (p) =>

@@ -7,6 +7,7 @@ import { commands, contextKeys, panels, trajectoryEditor, views, walkthrough } f
 import { panelKinds } from '../../../extension/panels/panelKinds.js';
 import { coverageRow, entryRow, familyRow, uncoveredRow } from '../../../extension/views/poolRows.js';
 import { desktopRow, moreRow, taskRow, trajectoryRow, type Row } from '../../../extension/views/rows.js';
+import { queuedRow, queueRow } from '../../../extension/views/queueRows.js';
 import { checkpointRow, evalRow, runRow } from '../../../extension/views/runRows.js';
 import { PROVIDER_CHOICES } from '../../../runtime/domain/index.js';
 import type { OutcomeKind, RunState } from '../../../runtime/protocol/types.js';
@@ -192,6 +193,11 @@ function contexts(): { view: string; item: string; icon: string }[] {
       checkpointRow('/r', 3, '/r/c'),
     ].map(of(views.runs)),
     ...[taskRow(task()), taskRow(task({ rate: 0.9 }))].map(of(views.tasks)),
+    ...[
+      queueRow(1, false),
+      queueRow(1, true),
+      ...(['waiting', 'failed'] as const).map((state) => queuedRow({ id: 'q', name: 'q', state })),
+    ].map(of(views.runs)),
     ...[desktopRow(desktop(), control()), desktopRow(desktop({ rollout: 'r1' }), control({ purpose: 'takeOver' }))].map(
       of(views.desktops),
     ),

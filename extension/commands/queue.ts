@@ -1,0 +1,97 @@
+/** The queue of runs: several run files and seeds, one after another. */
+import { basename } from 'node:path';
+import { window, workspace, type Uri } from 'vscode';
+import * as methods from '../../runtime/protocol/methods.js';
+import type { QueuedRun } from '../../runtime/protocol/types.js';
+import { commands } from '../ids.js';
+import { parseSeeds } from '../model/seeds.js';
+import type { StudioContext } from '../studioContext.js';
+import { nodeOf } from '../views/nodes.js';
+import { t } from '../words.js';
+import type { Actions } from './action.js';
+import { choose, chooseMany } from './ask.js';
+import { paramsOf, runFilePattern } from './startTraining.js';
+
+type Ids =
+  | typeof commands.addToQueue
+  | typeof commands.removeFromQueue
+  | typeof commands.moveUpInQueue
+  | typeof commands.moveDownInQueue
+  | typeof commands.pauseQueue;
+
+export const queueCommands = (s: StudioContext): Actions<Ids> => ({
+  [commands.addToQueue]: { doing: t('add to the queue'), run: () => add(s) },
+  [commands.removeFromQueue]: {
+    doing: t('remove from the queue'),
+    run: (arg) => change(s, arg, (id) => s.client.request(methods.removeFromQueue, { id })),
+  },
+  [commands.moveUpInQueue]: {
+    doing: t('reorder the queue'),
+    run: (arg) => change(s, arg, (id) => s.client.request(methods.moveInQueue, { id, by: -1 })),
+  },
+  [commands.moveDownInQueue]: {
+    doing: t('reorder the queue'),
+    run: (arg) => change(s, arg, (id) => s.client.request(methods.moveInQueue, { id, by: 1 })),
+  },
+  [commands.pauseQueue]: {
+    doing: t('pause the queue'),
+    run: async () => {
+      await s.ensureRuntime();
+      await s.client.request(methods.pauseQueue, { paused: !(s.model.queue?.paused ?? false) });
+    },
+  },
+});
+
+async function add(s: StudioContext): Promise<void> {
+  s.requireTraining();
+  const files = await workspace.findFiles(runFilePattern, '**/{node_modules,runs}/**', 50),
+    title = t('Add to Queue');
+  if (files.length === 0) {
+    void window.showInformationMessage(t('There is no run file in this workspace. Choose New Run File to make one.'));
+    return;
+  }
+  const picked = await chooseMany<Uri>(
+    title,
+    files.map((uri) => ({
+      label: basename(uri.path),
+      description: workspace.asRelativePath(uri),
+      picked: false,
+      value: uri,
+    })),
+  );
+  if (!picked || picked.length === 0) return;
+  const seeds = await window.showInputBox({
+    ignoreFocusOut: true,
+    title,
+    prompt: t('Seeds, such as 1, 2, 5-8: one run for each. Empty: the seed of the run file'),
+    validateInput: (v) => (parseSeeds(v) ? undefined : t('Write whole numbers or ranges such as 5-8, at most 100.')),
+  });
+  const wanted = seeds === undefined ? undefined : parseSeeds(seeds);
+  if (!wanted) return;
+  const runs: QueuedRun[] = [];
+  for (const uri of picked) {
+    const { preset: _preset, text, ...params } = await paramsOf(s, { kind: 'file', uri });
+    if (text === undefined) continue;
+    if (wanted.length === 0) runs.push({ ...params, text });
+    for (const seed of wanted) runs.push({ ...params, text, seed });
+  }
+  await s.ensureRuntime();
+  await s.client.request(methods.addToQueue, { runs });
+  window.setStatusBarMessage(
+    runs.length === 1 ? t('1 run was added to the queue') : t('{0} runs were added to the queue', runs.length),
+    4000,
+  );
+}
+async function change(s: StudioContext, arg: unknown, act: (id: string) => Promise<unknown>): Promise<void> {
+  s.requireTraining();
+  await s.ensureRuntime();
+  const id =
+    nodeOf(arg, 'queued')?.item.id ??
+    (await choose(
+      t('Queue'),
+      (s.model.queue?.items ?? [])
+        .filter((i) => i.state !== 'running')
+        .map((i) => ({ label: i.name, description: i.seed === undefined ? '' : t('seed {0}', i.seed), value: i.id })),
+    ));
+  if (id !== undefined) await act(id);
+}

@@ -287,7 +287,7 @@ function runCommands(program: Command, act: Act): void {
     .argument('<run>', 'run id or folder')
     .argument('<file>', 'file: .csv or .json; with --what tensorboard a folder')
     .description("Export a run's metrics or rollouts, or its metrics for TensorBoard.")
-    .option('--what <metrics|rollouts|tensorboard>', 'what to export', 'metrics')
+    .option('--what <kind>', 'metrics, rollouts or tensorboard', 'metrics')
     .action(
       act(async (run: string, file: string, o: Options) =>
         (await import('./runs.js')).exportRun(dirOf(), run, file, String(o['what'])),

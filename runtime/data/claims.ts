@@ -12,6 +12,7 @@ import type {
 import type { Ages } from './ages.js';
 import { rewardOf } from '../domain/index.js';
 import { overridden } from './curation/curateGroup.js';
+import type { JournalEvent } from './events.js';
 import type { DataState, FormedGroup } from './state.js';
 
 export interface ClaimOptions {
@@ -119,6 +120,28 @@ export function batchOf(
     version,
     groups,
     steps: groups.reduce((n, g) => n + g.members.reduce((k, m) => k + m.keep.filter(Boolean).length, 0), 0),
+  };
+}
+
+/** What the journal says of a batch that is claimed. Pure. */
+export function claimedEvent(
+  batch: ClaimedBatch,
+  { ledger }: DataState,
+  ages: Ages,
+  trajectoryOf: (rollout: RolloutId) => Trajectory,
+): Extract<JournalEvent, { type: 'batch.claimed' }> {
+  const { id: name, version, steps } = batch,
+    groups = batch.groups.map((g) => ({ group: g.id, rollouts: ledger.inGroup(g.id) })),
+    lags = groups.flatMap((g) => g.rollouts.map((r) => ages.lag(trajectoryOf(r), version))),
+    poolLags = poolLagsOf(batch, ages);
+  return {
+    type: 'batch.claimed',
+    batch: name,
+    groups,
+    version,
+    lags,
+    ...(poolLags.length > 0 ? { poolLags } : {}),
+    steps,
   };
 }
 

@@ -13,24 +13,17 @@ import type {
 import { Ages } from './ages.js';
 import type { DataConfig } from './config.js';
 import { rolloutCapacity, type CapacityInfo } from './capacity.js';
-import { batchOf, blockingHeld, planClaim, poolLagsOf, type ClaimedBatch, type ClaimOptions } from './claims.js';
+import { batchOf, blockingHeld, claimedEvent, planClaim, type ClaimedBatch, type ClaimOptions } from './claims.js';
 import { corrupted, measured } from './corrupted.js';
 import { Commits, type EventSink } from './commits.js';
 import { GroupCurator } from './groupCurator.js';
 import { PoolKeeper } from './poolKeeper.js';
 import { dataStats, stateCounts, type DataStats, type StateCounts } from './dataStats.js';
-import {
-  headOf,
-  inLedger,
-  isError,
-  type JournalEvent,
-  type NoteEvent,
-  type StepExtra,
-  type TrainedSteps,
-} from './events.js';
+import { inLedger, isError, type NoteEvent, type StepExtra, type TrainedSteps } from './events.js';
 import { openReplayed, recover, releaseOf, type Recovered, type RecoveryReport } from './recover.js';
 import { DataState, type FormedGroup, type OpenBatch } from './state.js';
 import type { PlannerFamily } from './planner.js';
+import { recordedEvents, RunningRollouts } from './running.js';
 import { SlowDisk } from './slowDisk.js';
 import { TrajectoryCache } from './trajectoryCache.js';
 import type { DiskRoom } from './store/room.js';
@@ -62,14 +55,9 @@ export class DataManager {
   readonly #config: DataConfig;
   readonly #state: DataState;
   readonly #trajectories: TrajectoryCache;
-  /** Steps already journalled, per running rollout. */
-  readonly #written = new Map<RolloutId, Set<number>>();
-  /** Oldest version that may act in a running rollout. */
-  readonly #began = new Map<RolloutId, PolicyVersion>();
+  readonly #running = new RunningRollouts();
   readonly #ages: Ages;
   readonly #disk: SlowDisk;
-  /** Rollouts that a person holds; true means for so long that training no longer waits for them. */
-  readonly #held = new Map<RolloutId, boolean>();
   /** Orders that begin again, and batches claimed before a crash, of a deterministic run. */
   readonly #again: RolloutOrder[];
   readonly #reclaim: BatchId[];
@@ -97,7 +85,7 @@ export class DataManager {
       staleness: config.staleness,
       minSize: config.groupFilter.minSize,
       trajectories: r.trajectories,
-      began: this.#began,
+      began: this.#running.began,
     });
   }
 
@@ -200,8 +188,7 @@ export class DataManager {
   async restart(rollout: RolloutId): Promise<void> {
     const order = this.#state.orders.get(rollout);
     if (!order) throw internalError(`Rollout ${rollout} is not running and cannot begin again.`);
-    this.#written.delete(rollout);
-    this.#began.delete(rollout);
+    this.#running.restart(rollout);
     this.#again.push(order);
     await this.#commits.commit([{ type: 'rollout.restarted', rollout, group: order.group }]);
   }
@@ -212,14 +199,13 @@ export class DataManager {
 
   /** `version`: the oldest that may act in it, i.e. that a replica still answers with now. */
   async started(rollout: RolloutId, version: PolicyVersion, desktop?: string, instruction?: string): Promise<void> {
-    this.#began.set(rollout, version);
+    this.#running.began.set(rollout, version);
     await this.#commits.commit([{ type: 'rollout.started', rollout, version, desktop, instruction }]);
   }
 
   /** Journals a step as it happens; its frame must already be stored. Awaiting is optional: `record` waits for all. */
   async recordStep(rollout: RolloutId, step: Step, extra?: StepExtra): Promise<void> {
-    const written = this.#written.get(rollout) ?? new Set<number>();
-    this.#written.set(rollout, written.add(step.index));
+    this.#running.wrote(rollout, step.index);
     await this.#commits.commit([{ type: 'rollout.step', rollout, step, extra }]);
   }
 
@@ -232,24 +218,12 @@ export class DataManager {
     t: Trajectory,
     wish: PoolWish = 'auto',
   ): Promise<{ readonly group?: GroupId; readonly pool: PoolAnswer }> {
-    const written = this.#written.get(t.id);
-    this.#written.delete(t.id);
-    this.#began.delete(t.id);
+    const written = this.#running.end(t.id);
     if (!isError(t.outcome)) this.#recorded++;
     const order = inLedger(t.provenance) ? this.#state.orders.get(t.id) : undefined;
-    const steps = t.steps
-      .filter((s) => !written?.has(s.index))
-      .map((step): JournalEvent => ({ type: 'rollout.step', rollout: t.id, step }));
     // Its group has continued without it.
     const late = order && this.#state.released.has(t.id) && !isError(t.outcome);
-    this.#held.delete(t.id);
-    const saved = this.#commits.commit([
-      ...steps,
-      { type: 'trajectory.recorded', head: headOf(t) },
-      ...(late
-        ? [{ type: 'rollout.retired' as const, rollout: t.id, group: order.group, reason: 'stale' as const }]
-        : []),
-    ]);
+    const saved = this.#commits.commit(recordedEvents(t, written, late ? order.group : undefined));
     if (order && !late && !isError(t.outcome)) this.#trajectories.set(t);
     const [pool, pooled] = this.#pool.add(t, wish, wish === 'auto' ? undefined : 'person');
     const settled = order ? this.#settle(order.group) : Promise.resolve(undefined);
@@ -289,8 +263,7 @@ export class DataManager {
    * for ever.
    */
   hold(rollout: RolloutId, how: 'held' | 'long' | 'free'): void {
-    if (how === 'free') this.#held.delete(rollout);
-    else this.#held.set(rollout, how === 'long');
+    this.#running.hold(rollout, how);
     this.#commits.changes.tell();
   }
 
@@ -301,9 +274,7 @@ export class DataManager {
   async retire(rollout: RolloutId, reason: Extract<RetireReason, 'stopped' | 'lost' | 'error'>): Promise<void> {
     const order = this.#state.orders.get(rollout);
     if (!order) throw internalError(`Rollout ${rollout} is not running and cannot be retired.`);
-    this.#written.delete(rollout);
-    this.#began.delete(rollout);
-    this.#held.delete(rollout);
+    this.#running.end(rollout);
     await Promise.all([
       this.#commits.commit([{ type: 'rollout.retired', rollout, group: order.group, reason }]),
       this.#settle(order.group),
@@ -321,7 +292,7 @@ export class DataManager {
     if (open) return { ...this.#batchOf(open.groups, open.version), id: open.batch };
     const retired = this.#retireExpired(o.version),
       plan = planClaim(this.#state, this.#ages, o),
-      blocking = blockingHeld(this.#state, this.#ages, this.#held, plan, o);
+      blocking = blockingHeld(this.#state, this.#ages, this.#running.held, plan, o);
     if (blocking.length > 0) {
       await Promise.all([retired, ...blocking.map((r) => this.#goOnWithout(r))]);
       return this.claimBatch(o);
@@ -337,24 +308,8 @@ export class DataManager {
     }
     this.#starved = false;
     const batch = this.#batchOf(plan.taken, o.version),
-      { ledger } = this.#state,
-      groups = plan.taken.map((g) => ({ group: g.group, rollouts: ledger.inGroup(g.group) })),
-      lags = groups.flatMap((g) => g.rollouts.map((r) => this.#ages.lag(this.#trajectories.get(r), o.version))),
-      poolLags = poolLagsOf(batch, this.#ages);
-    await Promise.all([
-      retired,
-      this.#commits.commit([
-        {
-          type: 'batch.claimed',
-          batch: batch.id,
-          groups,
-          version: o.version,
-          lags,
-          ...(poolLags.length > 0 ? { poolLags } : {}),
-          steps: batch.steps,
-        },
-      ]),
-    ]);
+      claimed = claimedEvent(batch, this.#state, this.#ages, (r) => this.#trajectories.get(r));
+    await Promise.all([retired, this.#commits.commit([claimed])]);
     return batch;
   }
 

@@ -69,9 +69,7 @@ const GRACE_MS = { ended: 10_000, stopped: 3_000 };
 const CLOSE_MS = 20_000;
 
 /** One training run from start (or resume) to a clean end. */
-export async function trainRun(o: TrainRunOptions): Promise<TrainResult> {
-  return (await openRun(o)).run();
-}
+export const trainRun = async (o: TrainRunOptions): Promise<TrainResult> => (await openRun(o)).run();
 
 /** Opens the run's folder for writing. Nothing has started yet; `run` must be called to release the folder. */
 export async function openRun(o: TrainRunOptions): Promise<TrainingRun> {

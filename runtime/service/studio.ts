@@ -53,9 +53,7 @@ export class Studio {
   /** Desktops of people and of replays. */
   readonly own = new PersonalDesktops();
   /** The annotations of every run. */
-  readonly annotations = new Annotations((text) => {
-    this.log('warn', text);
-  });
+  readonly annotations = new Annotations((text) => void this.log('warn', text));
   session: RunSession | undefined;
   /** What a daemon that starts after us goes on with. */
   readonly activeRuns: ActiveRuns;

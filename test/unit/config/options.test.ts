@@ -6,6 +6,7 @@ import { POLICY_KINDS, type EmbeddedBatch, type PolicyKind, type Size } from '..
 import type { DataConfig } from '../../../runtime/data/config.js';
 import { mechanisms } from '../../../runtime/data/curation/registry.js';
 import { dataConfig } from '../../../runtime/data/fromConfig.js';
+import type { KeepRules } from '../../../runtime/data/store/retention.js';
 import { gateOptions } from '../../../runtime/rollout/regime.js';
 import { trainerOptions, type RunFileOptions } from '../../../runtime/trainer/native/options.js';
 
@@ -25,9 +26,12 @@ const options = leaves(jsonSchema());
 /** For editors and people, not for a run. */
 const notForRuns = ['$schema'];
 /** Sections that go to their consumer as they are: it knows the options by the same names. */
-const passedWhole = (c: RunConfig): { 'desktops.screen': Size; 'trainer.reuse': EmbeddedBatch['reuse'] } => ({
+const passedWhole = (
+  c: RunConfig,
+): { 'desktops.screen': Size; 'trainer.reuse': EmbeddedBatch['reuse']; 'store.keep': Required<KeepRules> } => ({
   'desktops.screen': c.desktops.screen,
   'trainer.reuse': c.trainer.reuse,
+  'store.keep': c.store.keep as Required<RunConfig['store']['keep']>,
 });
 
 /** Options that some file of the runtime reads, the schema's own aside. */

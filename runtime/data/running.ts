@@ -1,0 +1,44 @@
+import type { GroupId, PolicyVersion, RolloutId, Trajectory } from '../domain/index.js';
+import { headOf, type JournalEvent } from './events.js';
+
+/** What is known of rollouts that have not ended. */
+export class RunningRollouts {
+  /** Oldest version that may act in each. */
+  readonly began = new Map<RolloutId, PolicyVersion>();
+  /** Those that a person holds; true means for so long that training no longer waits for them. */
+  readonly held = new Map<RolloutId, boolean>();
+  readonly #written = new Map<RolloutId, Set<number>>();
+
+  /** A step is in the journal. */
+  wrote(rollout: RolloutId, index: number): void {
+    const written = this.#written.get(rollout) ?? new Set<number>();
+    this.#written.set(rollout, written.add(index));
+  }
+  /** Forgets what it did so far; a person may go on holding it. Returns its steps that are in the journal. */
+  restart(rollout: RolloutId): ReadonlySet<number> {
+    const written = this.#written.get(rollout) ?? new Set<number>();
+    this.#written.delete(rollout);
+    this.began.delete(rollout);
+    return written;
+  }
+  /** The same for good. */
+  end(rollout: RolloutId): ReadonlySet<number> {
+    this.held.delete(rollout);
+    return this.restart(rollout);
+  }
+  hold(rollout: RolloutId, how: 'held' | 'long' | 'free'): void {
+    if (how === 'free') this.held.delete(rollout);
+    else this.held.set(rollout, how === 'long');
+  }
+}
+
+/** What the journal says of one that has ended: its steps but those `written`. `late`: its group, which goes on without it. */
+export const recordedEvents = (t: Trajectory, written: ReadonlySet<number>, late?: GroupId): JournalEvent[] => [
+  ...t.steps
+    .filter((s) => !written.has(s.index))
+    .map((step): JournalEvent => ({ type: 'rollout.step', rollout: t.id, step })),
+  { type: 'trajectory.recorded', head: headOf(t) },
+  ...(late === undefined
+    ? []
+    : [{ type: 'rollout.retired' as const, rollout: t.id, group: late, reason: 'stale' as const }]),
+];

@@ -20,6 +20,8 @@ export const desktopUse = (phase: string): { readonly leased: boolean; readonly 
 /** Rates and utilisation of a run, fed by events; times are ms of one clock. */
 export class Meters {
   readonly #startedAt: number;
+  /** What the replicas had worked until then, in evaluations and lessons. */
+  readonly #busyBefore: number;
   readonly #leased = new BusyShare();
   readonly #working = new BusyShare();
   readonly #trainer = new BusyShare();
@@ -41,8 +43,9 @@ export class Meters {
   #rolloutSteps = 0;
   #decideMs = 0;
   #decides = 0;
-  constructor(startedAt: number) {
+  constructor(startedAt: number, replicas?: ModelPoolStatus) {
     this.#startedAt = startedAt;
+    this.#busyBefore = busyMs(replicas);
   }
 
   onScheduler(e: SchedulerEvent): void {
@@ -157,7 +160,8 @@ export class Meters {
     return {
       desktops: this.#leased.share(this.#startedAt, now, desktops),
       desktopsStrict: this.#working.share(this.#startedAt, now, desktops),
-      replicas: replicas.replicas.reduce((a, r) => a + r.busyMs, 0) / (span * Math.max(1, replicas.replicas.length)),
+      // A replica that was replaced begins at 0.
+      replicas: Math.max(0, busyMs(replicas) - this.#busyBefore) / (span * Math.max(1, replicas.replicas.length)),
       trainer: this.#trainer.share(this.#startedAt, now, 1),
     };
   }
@@ -165,6 +169,8 @@ export class Meters {
     return Math.max(1e-9, (now - this.#startedAt) / 6e4);
   }
 }
+
+const busyMs = (s: ModelPoolStatus | undefined): number => s?.replicas.reduce((sum, r) => sum + r.busyMs, 0) ?? 0;
 
 /** The cost of a sync, as metrics. */
 export function syncMetrics(e: Extract<ModelPoolEvent, { type: 'published' }>): Record<string, number> {

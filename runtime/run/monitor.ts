@@ -47,7 +47,7 @@ export class RunMonitor {
   }
   /** Rates and shares start again from here. */
   restart(): void {
-    this.#meters = new Meters(this.#d.clock.now());
+    this.#meters = new Meters(this.#d.clock.now(), this.#engine?.replicas?.status());
   }
 
   watch(engine: Engine, scheduler: Scheduler): void {

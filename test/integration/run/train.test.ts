@@ -611,13 +611,13 @@ describe('what is wrong is said', () => {
     await writeFile(join(folder, 'b.json'), task('b', ['chrome']));
     await writeFile(join(folder, 'test_all.json'), JSON.stringify({ os: ['a'] }));
     expect(await cliJson('tasks', 'check', folder, '--json')).toEqual([
-      { id: 'b', status: 'unsupported', needs: ['app:chrome'] },
-      { id: 'a', status: 'runnable', needs: [] },
+      { id: 'b', status: 'unsupported', needs: ['app:chrome'], runs: 'with', with: ['--image osworld'], why: [] },
+      { id: 'a', status: 'runnable', needs: [], runs: 'here', with: ['our own evaluator'], why: [] },
     ]);
     await writeFile(join(folder, 'c.json'), JSON.stringify({ id: 'c' }));
     const r = await cli('tasks', 'check', folder);
     expect(r.code).toBe(1);
-    expect(r.stdout).toContain('3 tasks: 1 runnable, 1 unsupported, 1 invalid');
+    expect(r.stdout).toContain('3 tasks: 1 runnable, 1 runnable with what they name, 0 not, 1 invalid');
     expect(r.stdout).toMatch(/c\.json +invalid: .*instruction/);
     expect((await cli('tasks', 'check', join(dir, 'nowhere'))).code).toBe(1);
   });

@@ -84,7 +84,9 @@ describe.skipIf('why' in found)('translated pages', () => {
       await t.page.locator('vscode-button', { hasText: 'Open newest failures' }).click();
       await t.until("document.querySelectorAll('dialog[open] .failure').length === 12");
       await expect
-        .poll(() => bare(t, [run.detail, run.status, run.tasks, run.failures(12)], ['quickstart', 'training']))
+        .poll(() =>
+          bare(t, [run.detail, run.status, run.tasks, run.failures(12)], ['quickstart', 'training', 'desk', '812 MB']),
+        )
         .toEqual([]);
     });
   });

@@ -101,6 +101,7 @@ describe.skipIf(missing !== undefined)(`VS Code, current, commands on ${provider
     expect(await quickInput().locator('input').getAttribute('placeholder')).toContain('Training can run here');
     await c.picture('machine');
     await c.ui.pick('Build Desktop Image');
+    await c.ui.pick('Desk');
     await c.ui.told('The desktop image is ready', 240_000);
   });
 

@@ -463,15 +463,14 @@ describe.skipIf('why' in found)('annotate mode', () => {
     it('a page that goes keeps what was typed in every state it leaves behind: any may be its last', async () => {
       const t = await show(),
         p = await ready(t);
-      // What it saved when it was shown is no part of this.
-      await expect.poll(() => JSON.stringify(t.kept.at(-1) ?? null)).toContain('"step":0');
-      const before = t.kept.length;
       await p.getByRole('textbox', { name: 'Note' }).fill('Half a sent');
+      // What it saved before there was a text is no part of this: a timer of the page's beginning may still do so.
+      const before = t.kept.length;
       await t.page.evaluate("dispatchEvent(new PageTransitionEvent('pagehide'))");
       await saved(t, 1);
       const kept = t.kept.slice(before).map((x) => JSON.stringify(x)),
         last = kept.findLastIndex((x) => x.includes('Half a sent'));
-      expect(last).toBeGreaterThan(0);
+      expect(last).toBeGreaterThanOrEqual(0);
       expect(kept.slice(0, last).filter((x) => !x.includes('Half a sent'))).toEqual([]);
     });
 

@@ -6,7 +6,8 @@ import type { Tensor } from '../graph/graph.js';
 import { matmul } from '../graph/linear.js';
 import { softmax } from '../graph/norm.js';
 import { concat, pad, slice, split, transpose } from '../graph/structure.js';
-import { HE, lin, norm, ParamList, transformerLayer, transformerParams, type Params } from './layers.js';
+import { contextParams, lookParams } from './decider.js';
+import { HE, lin, norm, ParamList, transformerLayer, type Params } from './layers.js';
 import type { ParamDef } from './params.js';
 
 /**
@@ -90,39 +91,17 @@ function screenParams(d: ParamList, s: EmbeddedPolicySpec, z: GlyphSize): void {
 
 /** Instruction and history, and the layers over them. */
 function tokenParams(d: ParamList, s: EmbeddedPolicySpec, z: GlyphSize): void {
-  const { cols, rows } = gridOf(s),
-    n = headSizes(s),
-    { width } = z;
+  const { width } = z;
   d.random('token.bucket', [s.instruction.buckets, width], 0.5);
   d.random('token.class', [s.instruction.classes, width], 0.5);
-  d.random('pos.token', [s.instruction.maxTokens, width], 0.2);
-  d.random('past.type', [s.types.length + 1, width], 0.5);
-  d.random('past.row', [rows + 1, width], 0.2);
-  d.random('past.col', [cols + 1, width], 0.2);
-  d.random('past.argument', [Math.max(n.text, n.key) + 1, width], 0.5);
-  d.random('pos.past', [s.history.length, width], 0.2);
-  d.random('step', [s.history.maxSteps + 1, width], 0.5);
-  d.random('pos.summary', [1, width], 0.2);
-  for (let i = 0; i < z.layers; i++) transformerParams(d, `layer${i}`, width);
-  d.norm('tokens.norm', width);
+  contextParams(d, s, z);
 }
 
 /** The looks at the screen, and the heads. */
 function headParams(d: ParamList, s: EmbeddedPolicySpec, z: GlyphSize): void {
-  const { cols, rows } = gridOf(s),
-    n = headSizes(s),
+  const n = headSizes(s),
     { width } = z;
-  for (let i = 0; i < z.looks; i++) {
-    d.linear(`look${i}.query`, width, z.lookHeads * z.cell);
-    d.linear(`look${i}.up`, width + z.lookHeads * z.cell, 2 * width, HE);
-    d.linear(`look${i}.down`, 2 * width, width, 0.7);
-    d.norm(`look${i}.norm`, width);
-  }
-  for (const head of ['cell', 'cell2']) {
-    d.linear(head, width, z.cell, 0.3);
-    d.linear(`${head}.row`, width, rows, 0.1);
-    d.linear(`${head}.col`, width, cols, 0.1);
-  }
+  lookParams(d, s, z);
   d.linear('seek', width, 2 * width, 0.3);
   d.linear('find', width, z.cell, 0.5);
   d.linear('pointer', width, width, 0.3);

@@ -263,7 +263,9 @@ const built = await Promise.all([
   buildExtension(),
   buildPages(),
 ]);
-await Promise.all(['dist/images', 'dist/engine', 'dist/evaluators'].map((d) => rm(d, { recursive: true, force: true })));
+await Promise.all(
+  ['dist/images', 'dist/engine', 'dist/evaluators'].map((d) => rm(d, { recursive: true, force: true })),
+);
 await Promise.all([
   cp('runtime/cluster/images', 'dist/images', { recursive: true }),
   cp('runtime/trainer/engine/requirements.txt', 'dist/engine/requirements.txt'),

@@ -28,7 +28,9 @@ function memoryFrames(): FrameStore & { readonly hashes: Set<string> } {
   return {
     hashes,
     async put(f) {
-      const hash = createHash('sha256').update(isEncoded(f) ? f.png : f.data).digest('hex');
+      const hash = createHash('sha256')
+        .update(isEncoded(f) ? f.png : f.data)
+        .digest('hex');
       hashes.add(hash);
       return { width: f.width, height: f.height, hash };
     },

@@ -48,7 +48,9 @@ it('translations are data in the page, before its script; none in English', () =
     fc.property(fc.dictionary(fc.string(), fc.string(), { minKeys: 1 }), (words) => {
       const html = page('A', words),
         [, json = ''] =
-          /<script type="application\/json" id="ds-words">([^<]*)<\/script>\n<script type="module" nonce="N0" src/.exec(html) ?? [];
+          /<script type="application\/json" id="ds-words">([^<]*)<\/script>\n<script type="module" nonce="N0" src/.exec(
+            html,
+          ) ?? [];
       expect([...readWords(json)]).toEqual(Object.entries(words));
       expect(html.match(/<script/g)).toHaveLength(2);
     }),

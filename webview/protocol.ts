@@ -18,8 +18,6 @@ import type {
 } from '../runtime/protocol/types.js';
 import type { Method, Params, Result } from '../runtime/protocol/requests.js';
 
-export type PageKind = 'dashboard' | 'compareRuns' | 'inspector' | 'compare' | 'live' | 'table';
-
 /** Views of the table page. */
 export const tableViews = ['list', 'failures', 'changes'] as const;
 export type TableView = (typeof tableViews)[number];
@@ -68,6 +66,10 @@ export type PageInput =
       /** A person is, or was, in control (`control/attach`). */
       readonly session?: string;
     };
+
+/** A page is the folder of that name. */
+export type PageKind = PageInput['kind'];
+export type InputOf<K extends PageKind> = Extract<PageInput, { readonly kind: K }>;
 
 /**
  * Daemon requests a page may make through the host, by their wire name (runtime/protocol/requests.ts). Nothing else is

@@ -67,13 +67,9 @@ export type PageInput =
       readonly session?: string;
     };
 
-/** A page is the folder of that name. */
-export type PageKind = PageInput['kind'];
-export type InputOf<K extends PageKind> = Extract<PageInput, { readonly kind: K }>;
-
 /**
- * Daemon requests a page may make through the host, by their wire name (runtime/protocol/requests.ts). Nothing else is
- * passed on.
+ * Every page, as its folder is called, with the daemon requests that it may make through the host, by their wire name
+ * (runtime/protocol/requests.ts). Nothing else is passed on.
  */
 export const pageMethods = {
   dashboard: [
@@ -122,7 +118,9 @@ export const pageMethods = {
     'control/keep',
     'control/discard',
   ],
-} as const satisfies Record<PageKind, readonly Method[]>;
+} as const satisfies Readonly<Record<string, readonly Method[]>>;
+export type PageKind = keyof typeof pageMethods;
+export type InputOf<K extends PageKind> = Extract<PageInput, { readonly kind: K }>;
 export type PageMethod<K extends PageKind = PageKind> = (typeof pageMethods)[K][number];
 /** Who can ask the daemon for some of its methods: the host of a page, or a part of a page that is given no more. */
 export interface Requester<Asked extends PageMethod> {

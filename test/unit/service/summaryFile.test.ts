@@ -6,7 +6,7 @@ import { id, type RunId } from '../../../runtime/domain/index.js';
 import { summaryName } from '../../../runtime/protocol/version.js';
 import type { RunStatus, RunSummary } from '../../../runtime/protocol/types.js';
 import type { SessionPlan } from '../../../runtime/service/runSession.js';
-import { leaveRunning, leaveSummary } from '../../../runtime/service/summaryFile.js';
+import { keepSummary, leaveRunning, leaveSummary } from '../../../runtime/service/summaryFile.js';
 import { withDir } from '../../helpers/data/manager.js';
 
 const said = (dir: string, rollouts: number): Omit<RunSummary, 'status'> => ({
@@ -35,5 +35,14 @@ describe('what a run leaves for windows without a runtime', () => {
         expect(summary).toEqual(said(dir, 20));
         expect(await readdir(dir)).toEqual([summaryName]);
       }
+    }));
+
+  it('is kept for lists too, and no writer of the same loses its file to another', () =>
+    withDir(async (dir) => {
+      const file = join(dir, 'summaries', 'a.json'),
+        texts = Array.from({ length: 20 }, (_, i) => 'x'.repeat(30_000 + i));
+      await Promise.all(texts.map((t) => keepSummary(file, t)));
+      expect(texts).toContain(JSON.parse(await readFile(file, 'utf8')));
+      expect(await readdir(join(dir, 'summaries'))).toEqual(['a.json']);
     }));
 });

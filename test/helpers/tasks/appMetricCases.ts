@@ -1,5 +1,5 @@
 import { crc32 } from '../../../runtime/files/crc32.js';
-import { FileValue } from '../../../runtime/tasks/values.js';
+import type { FileValue } from '../../../runtime/tasks/values.js';
 import { caseTables, file } from './metricCase.js';
 
 /** Settings of applications, and media. */

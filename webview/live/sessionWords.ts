@@ -4,6 +4,7 @@ import type { DaemonState } from '../protocol.js';
 import { t } from '../ui/words.js';
 import type { PageKnowledge } from './session.js';
 import type { Words } from './state.js';
+import { trialWords } from './trialWords.js';
 
 type Verdict = NonNullable<ControlState['verdict']>;
 type ErrorInfo = NonNullable<ControlState['error']>;
@@ -22,6 +23,7 @@ const words = (
 
 /** Which state it is in, and what happens next. */
 export function sessionWords(c: ControlState, s: PageKnowledge): SessionWords {
+  if (c.purpose === 'try') return trialWords(c, s);
   const record = c.purpose === 'record',
     ended = c.mode === 'ended';
   if (s.forgotten) return forgottenWords(record);

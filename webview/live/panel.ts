@@ -203,7 +203,9 @@ export class Panel {
     const { c, s } = v,
       w = sessionWords(c, s);
     text(this.#instruction, c.instruction);
-    text(this.#task, [c.task, t('seed {0}', c.seed), ...(c.left === undefined ? [] : [leftWords(c.left)])].join(' · '));
+    // What somebody asked for in their own words is no task of a suite.
+    const task = c.purpose === 'try' && c.family.startsWith('try/') ? [] : [c.task, t('seed {0}', c.seed)];
+    text(this.#task, [...task, ...(c.left === undefined ? [] : [leftWords(c.left)])].join(' · '));
     const word = `${w.icon} ${w.word}`;
     if (word !== this.#word1) {
       this.#word1 = word;

@@ -2,15 +2,7 @@
 import type { ControlState } from '../../runtime/protocol/types.js';
 import { t } from '../ui/words.js';
 import type { PageKnowledge } from './session.js';
-import type { SessionWords } from './sessionWords.js';
-
-const words = (
-  icon: string,
-  word: string,
-  says: string,
-  tone: SessionWords['tone'] = 'plain',
-  still = false,
-): SessionWords => ({ icon, word, says, tone, still });
+import { words, type SessionWords } from './saying.js';
 
 export function trialWords(c: ControlState, s: PageKnowledge): SessionWords {
   if (s.discarded) return words('trash', t('Discarded'), t('Nothing was kept.'), 'plain', true);

@@ -62,7 +62,11 @@ export class App {
       changed: () => this.#ask(),
     });
     this.#frames = new Frames(host);
-    this.#stage = new Stage(this.#frames, { shot: () => undefined, heat: () => undefined, context: () => '{}' }, true);
+    this.#stage = new Stage(
+      this.#frames,
+      { shot: (shot) => this.#dispatch({ type: 'shot', shot }), heat: () => undefined, context: () => '{}' },
+      true,
+    );
     this.#panel = this.#makePanel();
     this.#form = new TryForm(this.#s.form, {
       change: (form) => this.#change(form),
@@ -257,7 +261,7 @@ export class App {
         this.#picture.patch(m, (e) => {
           throw e;
         });
-        this.#ask();
+        this.#dispatch({ type: 'pictured' });
         break;
       case 'control':
         // Another session on a desktop of the same name is somebody else's.

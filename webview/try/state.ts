@@ -59,7 +59,10 @@ export interface State {
   readonly proposal?: TrySteps['proposal'];
   /** The step that is looked at; absent: the desktop as it is. */
   readonly selected?: number;
+  readonly shot: 'before' | 'after';
   readonly heat: boolean;
+  /** The desktop of the session has sent a picture. */
+  readonly pictured: boolean;
 }
 export type Message =
   | { readonly type: 'daemon'; readonly state: DaemonState }
@@ -72,7 +75,9 @@ export type Message =
   | { readonly type: 'session'; readonly session: string }
   | { readonly type: 'steps'; readonly session: string; readonly from: number; readonly answer: TrySteps }
   | { readonly type: 'select'; readonly step?: number | undefined }
-  | { readonly type: 'heat'; readonly on: boolean };
+  | { readonly type: 'shot'; readonly shot: State['shot'] }
+  | { readonly type: 'heat'; readonly on: boolean }
+  | { readonly type: 'pictured' };
 
 export const begin = (input: InputOf<'try'>, daemon: DaemonState, form: Form): State => ({
   input,
@@ -81,7 +86,9 @@ export const begin = (input: InputOf<'try'>, daemon: DaemonState, form: Form): S
   images: [],
   starting: false,
   steps: [],
+  shot: 'before',
   heat: true,
+  pictured: false,
 });
 /** The policy that somebody asked the page to try. */
 const chosen = (form: Form, { run, version }: InputOf<'try'>): Form =>
@@ -117,13 +124,25 @@ export function reduce(s: State, m: Message): State {
     case 'session':
       return m.session === s.session
         ? { ...s, starting: false }
-        : { ...s, starting: false, session: m.session, steps: [], proposal: undefined, selected: undefined };
+        : {
+            ...s,
+            starting: false,
+            session: m.session,
+            steps: [],
+            proposal: undefined,
+            selected: undefined,
+            pictured: false,
+          };
     case 'steps': {
       if (m.session !== s.session) return s;
       return { ...s, steps: [...s.steps.slice(0, m.from), ...m.answer.steps], proposal: m.answer.proposal };
     }
     case 'select':
       return { ...s, selected: m.step };
+    case 'shot':
+      return { ...s, shot: m.shot };
+    case 'pictured':
+      return s.pictured ? s : { ...s, pictured: true };
     case 'heat':
       return { ...s, heat: m.on };
   }

@@ -97,7 +97,7 @@ export class TryView {
       c = k.state,
       session = k.session !== undefined && c !== undefined,
       gone = k.knowledge.forgotten === true || k.knowledge.discarded === true,
-      seen = session && picture.has,
+      seen = session && s.pictured,
       looking = session && s.selected !== undefined ? s.steps[s.selected] : undefined;
     form.render(s, missing, session && !over(c) && !gone);
     this.#side.hidden = panel.element.hidden = !session;
@@ -112,7 +112,7 @@ export class TryView {
     picture.show(marked, this.#pictureWords(marked), still);
     picture.hold(k.mayAct);
     surface.enable(k.mayAct && picture.worksOn && seen && looking === undefined);
-    if (looking) stage.update({ step: looking, shot: 'before', heat: s.heat });
+    if (looking) stage.update({ step: looking, shot: s.shot, heat: s.heat });
     this.#showEmpty(s, session, seen || looking !== undefined);
     this.#showStrip(seen && looking === undefined);
     this.#showTrial();

@@ -114,6 +114,7 @@ export async function checkpoints(run: RunReader): Promise<{ version: number; pa
 /** How a run that nobody writes any more ended. */
 export async function endOf(run: RunReader): Promise<{
   readonly state: Extract<RunState, 'finished' | 'stopped' | 'failed' | 'interrupted'>;
+  readonly endedAt?: number;
   readonly error?: RunError;
 }> {
   const [row] = await run.index.query(
@@ -122,8 +123,9 @@ export async function endOf(run: RunReader): Promise<{
   );
   const e = row?.['type'] === 'run.closed' ? await run.at(Number(row['position'])) : undefined;
   if (e?.type !== 'run.closed') return { state: 'interrupted' };
-  if (e.reason === 'stopped') return { state: 'stopped' };
-  if (e.reason !== 'failed') return { state: 'finished' };
+  const { at: endedAt } = e;
+  if (e.reason === 'stopped') return { state: 'stopped', endedAt };
+  if (e.reason !== 'failed') return { state: 'finished', endedAt };
   for (const r of await run.index.query(
     "SELECT position FROM events WHERE type = 'log' ORDER BY seq DESC LIMIT 20",
     [],
@@ -132,6 +134,7 @@ export async function endOf(run: RunReader): Promise<{
     if (log?.type === 'log' && log.level === 'error')
       return {
         state: 'failed',
+        endedAt,
         error: {
           kind: 'internal',
           remedy: 'See the log of the runtime.',
@@ -140,7 +143,7 @@ export async function endOf(run: RunReader): Promise<{
         },
       };
   }
-  return { state: 'failed' };
+  return { state: 'failed', endedAt };
 }
 
 /** A run in one line, but for who is writing it. */

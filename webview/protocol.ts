@@ -18,8 +18,6 @@ import type {
 } from '../runtime/protocol/types.js';
 import type { Method, Params, Result } from '../runtime/protocol/requests.js';
 
-export type PageKind = 'dashboard' | 'compareRuns' | 'inspector' | 'compare' | 'live' | 'table';
-
 /** Views of the table page. */
 export const tableViews = ['list', 'failures', 'changes'] as const;
 export type TableView = (typeof tableViews)[number];
@@ -70,8 +68,8 @@ export type PageInput =
     };
 
 /**
- * Daemon requests a page may make through the host, by their wire name (runtime/protocol/requests.ts). Nothing else is
- * passed on.
+ * Every page, as its folder is called, with the daemon requests that it may make through the host, by their wire name
+ * (runtime/protocol/requests.ts). Nothing else is passed on.
  */
 export const pageMethods = {
   dashboard: [
@@ -120,7 +118,9 @@ export const pageMethods = {
     'control/keep',
     'control/discard',
   ],
-} as const satisfies Record<PageKind, readonly Method[]>;
+} as const satisfies Readonly<Record<string, readonly Method[]>>;
+export type PageKind = keyof typeof pageMethods;
+export type InputOf<K extends PageKind> = Extract<PageInput, { readonly kind: K }>;
 export type PageMethod<K extends PageKind = PageKind> = (typeof pageMethods)[K][number];
 /** Who can ask the daemon for some of its methods: the host of a page, or a part of a page that is given no more. */
 export interface Requester<Asked extends PageMethod> {

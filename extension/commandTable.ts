@@ -193,6 +193,7 @@ export const commandTable = {
     icon: 'record',
     palette: onDisk,
   },
+  tryPolicy: { id: 'dartStudio.tryPolicy', title: 'Try Policy…', icon: 'hubot', palette: onDisk },
   showSession: {
     id: 'dartStudio.showSession',
     title: 'Show Controlled Desktop',

@@ -44,6 +44,8 @@ export interface RunSummary {
   readonly id: string;
   readonly name: string;
   readonly createdAt: number;
+  /** When it was closed last, ms since the epoch; absent while it is active and where it was interrupted. */
+  readonly endedAt?: number;
   readonly state: RunState;
   readonly rollouts: number;
   readonly version: PolicyVersion;

@@ -117,6 +117,7 @@ export async function checkpoints(run: RunReader): Promise<{ version: number; pa
 /** How a run that nobody writes any more ended. */
 export async function endOf(run: RunReader): Promise<{
   readonly state: Extract<RunState, 'finished' | 'stopped' | 'failed' | 'interrupted'>;
+  readonly endedAt?: number;
   readonly error?: RunError;
 }> {
   const [row] = await run.index.query(
@@ -125,8 +126,9 @@ export async function endOf(run: RunReader): Promise<{
   );
   const e = row?.['type'] === 'run.closed' ? await run.at(Number(row['position'])) : undefined;
   if (e?.type !== 'run.closed') return { state: 'interrupted' };
-  if (e.reason === 'stopped') return { state: 'stopped' };
-  if (e.reason !== 'failed') return { state: 'finished' };
+  const { at: endedAt } = e;
+  if (e.reason === 'stopped') return { state: 'stopped', endedAt };
+  if (e.reason !== 'failed') return { state: 'finished', endedAt };
   for (const r of await run.index.query(
     "SELECT position FROM events WHERE type = 'log' ORDER BY seq DESC LIMIT 20",
     [],
@@ -135,6 +137,7 @@ export async function endOf(run: RunReader): Promise<{
     if (log?.type === 'log' && log.level === 'error')
       return {
         state: 'failed',
+        endedAt,
         error: {
           kind: 'internal',
           remedy: 'See the log of the runtime.',
@@ -143,7 +146,7 @@ export async function endOf(run: RunReader): Promise<{
         },
       };
   }
-  return { state: 'failed' };
+  return { state: 'failed', endedAt };
 }
 
 /** A run in one line, but for who is writing it. */

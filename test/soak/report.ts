@@ -11,6 +11,7 @@ const GOAL = {
   descriptors: 2,
   delayMs: 20,
   answerMs: 100,
+  drawnMs: 100,
   /** Bytes at the end, against what a step cost before. */
   growth: 1.25,
 };
@@ -30,6 +31,8 @@ export interface Soaked {
   readonly delayMax: readonly number[];
   /** ms until the window had an answer. */
   readonly answers: readonly number[];
+  /** ms until a page that is shown drew its next picture; none without a window. */
+  readonly drawn: readonly number[];
 }
 export interface Bar {
   readonly name: string;
@@ -49,6 +52,8 @@ export interface SoakReport {
   readonly bytes_per_step: { readonly journal: number; readonly frames: number; readonly index: number };
   readonly event_loop_ms: { readonly p99: number; readonly max: number };
   readonly answer_ms: { readonly p50: number; readonly p99: number };
+  /** Of pages in a window; absent without one. */
+  readonly drawn_ms?: { readonly p50: number; readonly p99: number };
   readonly bars: readonly Bar[];
 }
 
@@ -92,6 +97,8 @@ export function soakReport(s: Soaked): SoakReport {
   const p99 = quantile(s.delayP99, 0.99);
   bar('event loop of the daemon, p99 ms', p99, GOAL.delayMs);
   bar('answers to the window, p99 ms', quantile(s.answers, 0.99), GOAL.answerMs);
+  const drawn = s.drawn.length > 0 ? { p50: quantile(s.drawn, 0.5), p99: quantile(s.drawn, 0.99) } : undefined;
+  if (drawn) bar('pictures of the pages, p99 ms', drawn.p99, GOAL.drawnMs);
   return {
     minutes: round(s.minutes),
     steps: s.folder.at(-1)?.steps ?? 0,
@@ -100,6 +107,7 @@ export function soakReport(s: Soaked): SoakReport {
     bytes_per_step: { journal: journal!.perStep, frames: frames!.perStep, index: index!.perStep },
     event_loop_ms: { p99: round(p99), max: round(Math.max(...s.delayMax)) },
     answer_ms: { p50: round(quantile(s.answers, 0.5)), p99: round(quantile(s.answers, 0.99)) },
+    ...(drawn ? { drawn_ms: { p50: round(drawn.p50), p99: round(drawn.p99) } } : {}),
     bars,
   };
 }

@@ -5,6 +5,8 @@ import type { Sample } from './sample.js';
 const WARM_UP = 1 / 3;
 /** A shorter run says nothing of a slope: it is reported and not judged. */
 const JUDGED_MINUTES = 10;
+/** Where others use more of the processors, how late something is is theirs to say: it is reported and not judged. */
+const BUSY = 0.25;
 const GOAL = {
   /** Growth an hour, as a share of what a process has. */
   memory: 0.1,
@@ -24,6 +26,8 @@ export interface Folder extends Point {
 }
 export interface Soaked {
   readonly minutes: number;
+  /** Share of the processors that others used meanwhile. */
+  readonly others: number;
   readonly samples: readonly Sample[];
   readonly folder: readonly Folder[];
   /** ms of the daemon's event loop: each second's worst hundredth, and its longest. */
@@ -38,12 +42,14 @@ export interface Bar {
   readonly name: string;
   readonly value: number;
   readonly goal: number;
-  /** False: too short to say. */
+  /** False: too short, or on a machine too busy, to say. */
   readonly judged: boolean;
   readonly ok: boolean;
 }
 export interface SoakReport {
   readonly minutes: number;
+  /** Share of the processors that others used meanwhile. */
+  readonly others: number;
   readonly steps: number;
   readonly memory: Readonly<
     Record<string, { readonly mean_mb: number; readonly mb_per_hour: number; readonly error: number }>
@@ -60,6 +66,7 @@ export interface SoakReport {
 /** Pure. */
 export function soakReport(s: Soaked): SoakReport {
   const long = s.minutes >= JUDGED_MINUTES,
+    quiet = s.others <= BUSY,
     roles = [...new Set(s.samples.map((x) => x.role))],
     bars: Bar[] = [],
     bar = (name: string, value: number, goal: number, judged = true): void => {
@@ -95,12 +102,13 @@ export function soakReport(s: Soaked): SoakReport {
   bar('journal bytes a step, end against middle', journal!.ratio, GOAL.growth);
   bar('frame bytes a step, end against middle', frames!.ratio, GOAL.growth);
   const p99 = quantile(s.delayP99, 0.99);
-  bar('event loop of the daemon, p99 ms', p99, GOAL.delayMs);
-  bar('answers to the window, p99 ms', quantile(s.answers, 0.99), GOAL.answerMs);
+  bar('event loop of the daemon, p99 ms', p99, GOAL.delayMs, quiet);
+  bar('answers to the window, p99 ms', quantile(s.answers, 0.99), GOAL.answerMs, quiet);
   const drawn = s.drawn.length > 0 ? { p50: quantile(s.drawn, 0.5), p99: quantile(s.drawn, 0.99) } : undefined;
-  if (drawn) bar('pictures of the pages, p99 ms', drawn.p99, GOAL.drawnMs);
+  if (drawn) bar('pictures of the pages, p99 ms', drawn.p99, GOAL.drawnMs, quiet);
   return {
     minutes: round(s.minutes),
+    others: round(s.others),
     steps: s.folder.at(-1)?.steps ?? 0,
     memory,
     descriptors,

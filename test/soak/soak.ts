@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { Daemon } from '../chaos/daemon.js';
 import { belongs } from '../chaos/orphans.js';
+import { Others } from '../chaos/others.js';
 import { processes } from '../chaos/processes.js';
 import { Tail } from '../chaos/tail.js';
 import * as methods from '../../runtime/protocol/methods.js';
@@ -58,6 +59,8 @@ export async function soak({ minutes, window: wanted, say }: SoakOptions): Promi
     await daemon.until(() => tail!.versions > 0, BEGIN_MS, 'the run had trained');
     await window?.show(run);
     say('it trains, and is looked at');
+    const others = new Others(base);
+    others.begin();
     const began = Date.now();
     for (const end = began + minutes * 60_000; Date.now() < end; await after(SAMPLE_MS)) {
       const at = Date.now();
@@ -69,12 +72,14 @@ export async function soak({ minutes, window: wanted, say }: SoakOptions): Promi
       if (folder.length % 30 === 1)
         say(`${Math.round((at - began) / 60_000)} min, ${tail.count('rollout.step')} steps, version ${tail.versions}`);
     }
-    const lines = probed(base, daemon.pid, began);
+    const share = others.share(),
+      lines = probed(base, daemon.pid, began);
     await client.request(methods.stopRun, { run, now: true });
     await client.shutdown();
     if (problems.length > 0) throw new Error(problems.join('\n'));
     return soakReport({
       minutes: (Date.now() - began) / 60_000,
+      others: share,
       samples,
       folder,
       delayP99: lines.map((l) => l.delayP99),

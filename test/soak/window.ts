@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { processes } from '../chaos/processes.js';
+import { descendants } from '../chaos/processes.js';
 import { Cockpit } from '../helpers/workbench/cockpit.js';
 import type { Frame } from '../helpers/workbench/playwright.js';
 import { whyNoWorkbench } from '../helpers/workbench/rig.js';
@@ -46,19 +46,10 @@ export class SoakWindow {
   /** The extension host, and the browser's processes: the workbench and the pages in it. */
   sample(at: number): Sample[] {
     const host = this.#cockpit.w.host.record?.pid,
-      all = processes(),
-      mine = new Set([process.pid]);
-    for (let grew = true; grew;) {
-      grew = false;
-      for (const p of all)
-        if (!mine.has(p.pid) && mine.has(p.parent)) {
-          mine.add(p.pid);
-          grew = true;
-        }
-    }
+      mine = descendants(process.pid);
     return [
       ...(host === undefined ? [] : sampleOf(host, 'extension host', at)),
-      ...all.flatMap((p) => (mine.has(p.pid) && isRenderer(p.pid) ? sampleOf(p.pid, 'pages', at) : [])),
+      ...[...mine].flatMap((pid) => (isRenderer(pid) ? sampleOf(pid, 'pages', at) : [])),
     ];
   }
   /** ms until each page that is shown draws its next picture. */

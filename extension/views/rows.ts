@@ -131,7 +131,9 @@ export const heldWord = (s: ControlState): string =>
         : s.mode === 'step'
           ? t('step by step')
           : s.mode === 'policy'
-            ? t('handed back')
+            ? s.purpose === 'try'
+              ? t('trying a policy')
+              : t('handed back')
             : t('under your control');
 /** `held`: a person has it. */
 export function desktopRow(d: DesktopRow, held?: ControlState): Row {

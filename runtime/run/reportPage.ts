@@ -91,6 +91,7 @@ const NAMES: Readonly<Record<FiguresRow['split'], string>> = {
   words: 'unseen words and numbers',
   pairs: 'unseen pairs of words',
   looks: 'other looks',
+  near: 'unseen words among near-duplicates',
   templates: 'templates never trained on',
 };
 export const rowName = (r: Pick<FiguresRow, 'split' | 'sampled' | 'blind'>): string =>

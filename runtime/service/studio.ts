@@ -308,7 +308,7 @@ export class Studio {
     return facts;
   }
 
-  async stateOf(r: OpenRun): Promise<{ state: RunState; error?: RunSummary['error'] }> {
+  async stateOf(r: OpenRun): Promise<Pick<RunSummary, 'state' | 'endedAt' | 'error'>> {
     if (r.session) return { state: r.session.status().state };
     return r.alive ? { state: 'elsewhere' } : endOf(r.reader);
   }
@@ -405,4 +405,4 @@ export class Studio {
 }
 
 /** Raise when a summary holds something new. */
-const SUMMARY_VERSION = 2;
+const SUMMARY_VERSION = 3;

@@ -18,12 +18,13 @@ export function leaveSummary(dir: string, summary: Omit<RunSummary, 'status'>): 
 export function leaveRunning(plan: SessionPlan, s: RunStatus): Promise<void> {
   return inTurn(plan.dir, async () => {
     const before = await orUndefined(
-      readForeignText(join(plan.dir, summaryName), 1 << 20).then(parsed),
-      'a new run has none',
-    );
+        readForeignText(join(plan.dir, summaryName), 1 << 20).then(parsed),
+        'a new run has none',
+      ),
+      { endedAt: _ended, ...known } = before ?? {};
     await write(plan.dir, {
       evals: [],
-      ...before,
+      ...known,
       run: plan.dir,
       id: plan.run,
       name: plan.config.name,

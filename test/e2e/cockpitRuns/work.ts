@@ -177,7 +177,7 @@ export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
     await files.waitFor();
     await files.click();
     await c.w.page.locator('.quick-input-widget .quick-input-action a', { hasText: 'OK' }).first().click();
-    await on.answer('Add to Queue', '7, 8');
+    await on.answer('Seeds, such as', '7, 8');
     const queued = async (): Promise<readonly string[]> => (await on.rows()).filter((r) => /^first ?seed/.test(r));
     await until(async () => (await queued()).length === 2, 'both wait');
     expect(await queued()).toEqual([expect.stringContaining('seed 7'), expect.stringContaining('seed 8')]);

@@ -19,6 +19,7 @@ import { evalPoints } from '../queries/overview.js';
 import { taskRows } from '../queries/tasks.js';
 import { timelineOf } from '../queries/timeline.js';
 import type { RunFigures } from '../run/figures.js';
+import { plottedMetrics } from '../share/metricPlots.js';
 import type { RunPageData } from '../share/runPage.js';
 import type { ShareJob } from '../share/write.js';
 import { runInterchangeJob } from './interchangeJob.js';
@@ -92,26 +93,8 @@ export async function fileJob(file: string, to: string): Promise<ShareJob> {
 /** Points of a curve, and rollouts of its window. */
 const POINTS = 300,
   WINDOW = 64;
-/** Metrics that have a chart, and how many of each outcome are shown as examples. */
-const MOST_CHARTS = 36,
-  EXAMPLES = 3;
-/** What an engineer looks at first. */
-const FIRST = [
-  'update.loss',
-  'update.policyLoss',
-  'update.imitationLoss',
-  'update.entropy',
-  'update.klK3',
-  'update.refKl',
-  'update.tisMean',
-  'update.ess',
-  'update.clipHigh',
-  'update.clipLow',
-  'update.gradNorm',
-  'update.lr',
-  'run.rolloutsPerHour',
-  'run.trainedActionsPerMinute',
-];
+/** How many of each outcome are shown. */
+const EXAMPLES = 3;
 
 /** What a page shows of a run. Also of one that is being written: what it knows so far. */
 export async function runPageData(
@@ -124,25 +107,20 @@ export async function runPageData(
     readonly figures?: RunFigures;
   },
 ): Promise<RunPageData> {
-  const [evals, tasks, timeline, all, [names = []], success, failure] = await Promise.all([
+  const [evals, tasks, timeline, all, metrics, success, failure] = await Promise.all([
       evalPoints(run),
       taskRows(run, facts),
       timelineOf(run),
       outcomes(run),
-      run.index.columns('SELECT name, COUNT(*) AS n FROM metrics GROUP BY name HAVING n > 1 ORDER BY name'),
+      series(run, plottedMetrics, POINTS),
       examples(run, 'success'),
       examples(run, 'failure'),
     ]),
-    known = names.map(String),
-    wanted = [...FIRST.filter((n) => known.includes(n)), ...known.filter((n) => !FIRST.includes(n))].slice(
-      0,
-      MOST_CHARTS,
-    ),
     infeasible = (f: string): boolean => facts.families.get(f)?.infeasible ?? false;
   return {
     detail: { summary: o.summary, ledger: o.ledger, evals, tasks, timeline },
     curves: successCurves(all, { window: WINDOW, maxPoints: POINTS, infeasible }).filter((c) => c.family === undefined),
-    series: await series(run, wanted, POINTS),
+    series: metrics,
     // It may name folders of whoever ran it.
     runFile: redact(runFileText(run.meta.config ?? {})),
     ...(o.footprint ? { footprint: o.footprint } : {}),

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { id, type ProcessEntry, type RolloutId } from '../domain/index.js';
+import { ServiceError, StudioError, id, type ProcessEntry, type RolloutId } from '../domain/index.js';
 import { runPaths, RunReader } from '../data/store/runStore.js';
 import { labelled } from '../protocol/runLabel.js';
 import type { RunSummary } from '../protocol/types.js';
@@ -21,7 +21,15 @@ export async function writeTrajectoryPage(dir: string, rollout: string, to: stri
     const job: ShareJob = {
       to,
       framesDir: runPaths(dir).frames,
-      trajectory: await recordedView(run, id<RolloutId>(rollout)),
+      trajectory: await recordedView(run, id<RolloutId>(rollout)).catch((e: unknown) => {
+        throw e instanceof ServiceError
+          ? new StudioError(
+              'config.invalid',
+              e.message,
+              '`dart-studio runs export RUN all.csv --what rollouts` lists what the run holds.',
+            )
+          : e;
+      }),
       runName: run.meta.name ?? run.meta.id,
     };
     return await writeShared(job);

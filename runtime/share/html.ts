@@ -14,7 +14,6 @@ export interface Page {
 }
 
 /** Characters that reorder or hide text around them, and those no page can have. */
-// eslint-disable-next-line no-control-regex -- these are the characters that are left out
 const INVISIBLE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\u202a-\u202e\u2066-\u2069]/g;
 const ENTITIES: Readonly<Record<string, string>> = {
   '&': '&amp;',

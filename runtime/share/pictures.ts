@@ -53,6 +53,8 @@ const SCALES = [1, 2, 4, 8] as const;
 const MOST_OVER = 10;
 /** Rows without a change that two pieces are apart. */
 const APART = 12;
+/** Around a change: the edge of a piece looks like what is below it, also where a browser draws it smaller. */
+const EDGE = 2;
 /** Where more than this changed the whole screen is as small. */
 const WHOLE = 0.6;
 /** Of screens that are left out: one is still tried while this is free. */
@@ -87,7 +89,7 @@ async function drawn(
       gone++;
       continue;
     }
-    if (room < LEAST) {
+    if (o.last && room < LEAST) {
       left++;
       continue;
     }
@@ -162,7 +164,16 @@ function changed(a: Pixels, b: Pixels): Rect[] | undefined {
     from = width,
     to = -1;
   const end = (): void => {
-    if (top >= 0) rects.push({ x: from, y: top, width: to - from + 1, height: last - top + 1 });
+    if (top >= 0) {
+      const x = Math.max(0, from - EDGE),
+        y = Math.max(0, top - EDGE);
+      rects.push({
+        x,
+        y,
+        width: Math.min(width, to + 1 + EDGE) - x,
+        height: Math.min(height, last + 1 + EDGE) - y,
+      });
+    }
     top = -1;
     from = width;
     to = -1;

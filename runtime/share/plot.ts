@@ -14,6 +14,7 @@ export interface Plot {
   readonly title: string;
   readonly says?: string;
   readonly series: readonly PlotSeries[];
+  /** ms. */
   readonly x: { readonly label: string; readonly format: (v: number) => string };
   readonly y: { readonly format: (v: number) => string; readonly range?: readonly [number, number] };
   readonly wide?: boolean;
@@ -42,6 +43,23 @@ export function ticks(low: number, high: number): number[] {
   return out;
 }
 
+const SECOND = 1000,
+  MINUTE = 60 * SECOND,
+  HOUR = 60 * MINUTE,
+  TIMES = [
+    ...[1, 2, 5, 10, 15, 30].map((n) => n * SECOND),
+    ...[1, 2, 5, 10, 15, 30].map((n) => n * MINUTE),
+    ...[1, 2, 3, 6, 12, 24, 48, 120].map((n) => n * HOUR),
+  ];
+/** Round times, at most eight of them. */
+export function timeTicks(low: number, high: number): number[] {
+  const by = TIMES.find((t) => (high - low) / t <= 7) ?? (high - low) / 4;
+  return Array.from(
+    { length: Math.floor(high / by) - Math.ceil(low / by) + 1 },
+    (_, i) => (Math.ceil(low / by) + i) * by,
+  );
+}
+
 function extent(values: readonly number[]): [number, number] {
   let low = Infinity,
     high = -Infinity;
@@ -67,7 +85,7 @@ export function plot(p: Plot): string {
       (v) =>
         `<path class="grid" d="M${LEFT} ${py(v)}H${width - RIGHT}"/><text x="${LEFT - 6}" y="${py(v)}" dy="4" text-anchor="end">${text(p.y.format(v))}</text>`,
     ),
-    columns = ticks(x0, x1).map(
+    columns = timeTicks(x0, x1).map(
       (v) => `<text x="${px(v)}" y="${HEIGHT - BOTTOM + 14}" text-anchor="middle">${text(p.x.format(v))}</text>`,
     ),
     drawn = series.map((s, i) => ink(s, i, px, py)),

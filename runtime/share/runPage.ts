@@ -6,6 +6,8 @@ import type { RunFigures } from '../run/figures.js';
 import { figuresSection } from './figures.js';
 import { facts, figure, pageText, table, text } from './html.js';
 import { albumOf, definitions, shown, type Album, type ReadFrame } from './pictures.js';
+import { markOf } from './marks.js';
+import { metricPlots } from './metricPlots.js';
 import { plot, type PlotSeries } from './plot.js';
 import { STYLE } from './style.js';
 import { actionsWords, megabytes, moment, originWords } from './words.js';
@@ -53,7 +55,7 @@ const screensOf = (t: TrajectoryView): FrameLink[] => t.steps.slice(0, SCREENS).
 function body(d: RunPageData, album: Album): string {
   return `${definitions(album)}<header>${heading(d)}</header>
 <main>${d.figures ? figuresSection(d.figures) : ''}
-<h2>Curves</h2><div class="charts">${successPlot(d)}${metricPlots(d)}</div>
+<h2>Curves</h2><div class="charts">${successPlot(d)}${metricPlots(d.series, d.detail.summary.createdAt)}</div>
 ${evaluations(d.detail.evals)}
 ${tasks(d.detail.tasks)}
 ${ledger(d)}
@@ -90,6 +92,12 @@ function heading({ detail, footprint, curves, figures, madeAt }: RunPageData): s
   ])}${s.error ? `<p class="error">${text(s.error.message)}</p>` : ''}`;
 }
 
+/** Without its first few rollouts, whose mean jumps from 0 to 1 and says nothing. */
+function settled(c: SuccessCurve): SuccessCurve {
+  const i = c.rollout.length > 40 ? c.rollout.findIndex((r) => r >= 8) : 0,
+    from = (xs: readonly number[]): readonly number[] => xs.slice(Math.max(0, i));
+  return { ...c, at: from(c.at), rollout: from(c.rollout), mean: from(c.mean), low: from(c.low), high: from(c.high) };
+}
 const share = (v: number): string => percent(v);
 function successPlot({ detail, curves }: RunPageData): string {
   const origin = detail.summary.createdAt,
@@ -105,7 +113,7 @@ function successPlot({ detail, curves }: RunPageData): string {
       low: evals.map((e) => e.low),
       high: evals.map((e) => e.high),
     });
-  for (const c of training)
+  for (const c of training.map(settled))
     series.push({
       label: `training rollouts${c.infeasible ? ', infeasible tasks' : ''}, ${c.balanced && c.balanced.families > 1 ? `mean of ${c.balanced.families} tasks, newest ${c.balanced.each} each` : `newest ${c.window}`}`,
       x: c.at.map((t) => t - origin),
@@ -121,23 +129,6 @@ function successPlot({ detail, curves }: RunPageData): string {
     y: { format: share, range: [0, 1] },
     wide: true,
   });
-}
-
-/** Metrics that are told in shares; all others in plain numbers. */
-const SHARES = /Utilisation$|^update\.(clip|dualClip|ess)/;
-function metricPlots({ detail, series }: RunPageData): string {
-  const origin = detail.summary.createdAt;
-  return series
-    .filter((s) => s.value.length > 1)
-    .map((s) =>
-      plot({
-        title: s.name,
-        series: [{ label: s.name, x: s.at.map((t) => t - origin), y: s.value }],
-        x: { label: 'time since the run began', format: duration },
-        y: { format: SHARES.test(s.name) ? share : (v) => figure(v) },
-      }),
-    )
-    .join('');
 }
 
 const evaluations = (evals: readonly EvalPoint[]): string =>
@@ -173,14 +164,17 @@ function tasks(rows: readonly TaskRow[]): string {
   }`;
 }
 
-function ledger({ detail: { ledger: l } }: RunPageData): string {
+function ledger({ detail: { ledger: l, summary } }: RunPageData): string {
   return `<h2>Ledger</h2>${table(
     'Where every rollout went',
     ['Rollouts', 'Number'],
     [
       ['generated', String(l.generated)],
       ['trained', String(l.trained)],
-      ['in flight', String(l.inFlight)],
+      [
+        summary.state === 'running' || summary.state === 'elsewhere' ? 'in flight' : 'not trained when the run ended',
+        String(l.inFlight),
+      ],
       ...Object.entries(l.retired).map(([reason, n]) => [
         `retired: ${text(RETIRE_WORDS[reason] ?? reason)}`,
         String(n),
@@ -197,7 +191,7 @@ function stories(of: readonly TrajectoryView[], album: Album): string {
         more = t.steps.length - steps.length,
         cells = steps.map(
           (s, i) =>
-            `<figure>${shown(album.of.get(s.frame.hash), text(`Step ${i + 1} screenshot`))}<figcaption>${i + 1}. ${text(actionsWords(s.actions).slice(0, 300))}</figcaption></figure>`,
+            `<figure>${shown(album.of.get(s.frame.hash), text(`Step ${i + 1} screenshot`), s.actions.map(markOf).join(''))}<figcaption>${i + 1}. ${text(actionsWords(s.actions).slice(0, 300))}</figcaption></figure>`,
         );
       return `<h3>${text(t.row.instruction.slice(0, 1000))}</h3><p class="dim">${text(t.row.task)}, ${text(originWords[t.row.provenance] ?? '')} <code>${text(t.row.rollout)}</code>, ${t.steps.length} steps${more > 0 ? `, the first ${steps.length} shown` : ''}</p><div class="strip" tabindex="0" role="group" aria-label="${text(t.row.instruction.slice(0, 200))}">${cells.join('')}</div>`;
     })

@@ -60,7 +60,7 @@ function body(t: TrajectoryView, steps: readonly StepView[], album: Album, runNa
     return step(s, i, { high: high.has(i), picture: shown(album.of.get(s.frame.hash), alt(s, i), marks(s)), said });
   });
   return `${definitions(album)}<header>${heading(t, runName)}</header>
-<main>${verdict(t)}
+<main>
 <h2>Steps</h2>
 <div class="bar"><button id="previous" type="button" title="Left arrow">Previous</button><button id="next" type="button" title="Right arrow">Next</button><button id="marks" type="button" aria-pressed="true" title="m">Marks</button><span id="where" role="status" aria-live="polite"></span></div>
 <div class="viewer"><div>${sections.join('\n') || '<p>It has no steps.</p>'}</div>
@@ -70,7 +70,8 @@ function body(t: TrajectoryView, steps: readonly StepView[], album: Album, runNa
         `<li><a href="#s${i + 1}">${i + 1}. ${text(clip(actionsWords(s.actions), 120))}${high.has(i) ? ' <b title="high entropy">◆</b>' : ''}</a></li>`,
     )
     .join('')}</ol></nav></div>
-${last ? `<details><summary>Last screen</summary>${shown(album.of.get(last.hash), 'Screen after the last step')}</details>` : ''}</main>
+${last ? `<details><summary>Last screen</summary>${shown(album.of.get(last.hash), 'Screen after the last step')}</details>` : ''}
+${verdict(t)}</main>
 <footer>${notes(t, steps, album)}<p>Keys: ← → or j k step, Home End, n p next and previous high-entropy step (◆), m marks. Made by DART Studio; this file needs no network.</p></footer>`;
 }
 

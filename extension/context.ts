@@ -105,6 +105,15 @@ export function createStudioContext(extension: ExtensionContext): StudioContext 
   };
 
   own.add(registerActions(Object.values(commands), async () => (await onDemand()).actionsOf(context), report));
+  own.add(
+    window.registerUriHandler({
+      handleUri: (uri) =>
+        report.background(
+          onDemand().then((c) => c.openLink(context, uri)),
+          t('open the link'),
+        ),
+    }),
+  );
   own.add(showStatus(client, model, sessions));
 
   own.add(followEvents({ studio: context, review, machine: () => machine, keys }));

@@ -44,6 +44,8 @@ export const commands = {
   openAsTrajectory: 'dartStudio.openAsTrajectory',
   openAsText: 'dartStudio.openAsText',
   exportTrajectory: 'dartStudio.exportTrajectory',
+  exportPage: 'dartStudio.exportPage',
+  copyLink: 'dartStudio.copyLink',
   addToQueue: 'dartStudio.addToQueue',
   removeFromQueue: 'dartStudio.removeFromQueue',
   moveUpInQueue: 'dartStudio.moveUpInQueue',

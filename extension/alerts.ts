@@ -12,7 +12,8 @@ import { settings } from './settings.js';
 import type { StudioContext } from './studioContext.js';
 import { t } from './words.js';
 
-export type RunAlert = Notifications['run/alert'];
+/** `at` undefined: the end of a run that was interrupted, which nobody noted. */
+export type RunAlert = Omit<Notifications['run/alert'], 'at'> & { readonly at: number | undefined };
 /** A program or a server that does not answer holds nothing up for longer. */
 const mostMs = 30_000;
 
@@ -30,7 +31,7 @@ export function sayAlert(s: StudioContext, a: RunAlert): void {
 
 /** What leaves this window: run, kind and words; no path, no configuration. */
 export const alertBody = ({ id, name, kind, message, at }: RunAlert): string =>
-  JSON.stringify({ run: id, name, kind, message, at: new Date(at).toISOString() });
+  JSON.stringify({ run: id, name, kind, message, at: new Date(at ?? Date.now()).toISOString() });
 
 async function passOn(s: StudioContext, a: RunAlert): Promise<void> {
   const { alertCommand: command, alertWebhook: webhook } = settings;
@@ -42,7 +43,10 @@ async function passOn(s: StudioContext, a: RunAlert): Promise<void> {
 /** The first window that leaves a mark; the others find it. */
 async function isOurs(storage: string, a: RunAlert): Promise<boolean> {
   const dir = join(storage, 'cache', 'alerts'),
-    mark = createHash('sha256').update(`${a.run} ${a.kind} ${a.at} ${a.message}`).digest('hex').slice(0, 32);
+    mark = createHash('sha256')
+      .update(`${a.run} ${a.kind} ${a.at ?? ''} ${a.message}`)
+      .digest('hex')
+      .slice(0, 32);
   await mkdir(dir, { recursive: true });
   return writeFile(join(dir, mark), '', { flag: 'wx' }).then(
     () => true,

@@ -251,7 +251,7 @@ function createPages(
   };
   /** A page in which somebody acted was closed: its session is kept for a minute, which is then said (onAbandoned). */
   const detach = (input: PageInput): void => {
-    if (input.kind !== 'live' || input.session === undefined || client.state !== 'ready') return;
+    if (!('session' in input) || input.session === undefined || client.state !== 'ready') return;
     client
       .request(methods.detachControl, { session: input.session })
       .catch((e: unknown) => log.debug(`detach from ${input.desktop}: ${String(e)}`));
@@ -304,9 +304,12 @@ async function attach(client: DaemonClient, storage: string, log: LogOutputChann
     .catch((e: unknown) => log.debug(`no runtime to attach to: ${String(e)}`));
 }
 
-const foldersOf = (f: RunFolders): Pick<StudioContext, 'folders' | 'home' | 'base' | 'addRoot' | 'dropRoot'> => ({
+const foldersOf = (
+  f: RunFolders,
+): Pick<StudioContext, 'folders' | 'home' | 'roots' | 'base' | 'addRoot' | 'dropRoot'> => ({
   folders: () => f.workspaceFolders(),
   home: (folder) => f.home(folder),
+  roots: () => f.roots([]),
   base: () => f.base(),
   addRoot: (path) => f.addRoot(path),
   dropRoot: (path) => f.dropRoot(path),

@@ -1,86 +1,12 @@
 /** Every id that the manifest and the code share. test/unit/manifest checks both ways. */
+import type { PageKind } from '../webview/protocol.js';
+import { commandTable } from './commandTable.js';
 
+type CommandTable = typeof commandTable;
 /** Commands of the palette and of menus. */
-export const commands = {
-  startTraining: 'dartStudio.startTraining',
-  startTrainingWithFile: 'dartStudio.startTrainingWithFile',
-  stopTraining: 'dartStudio.stopTraining',
-  pause: 'dartStudio.pause',
-  resume: 'dartStudio.resume',
-  resumeRun: 'dartStudio.resumeRun',
-  newRunFile: 'dartStudio.newRunFile',
-  evaluate: 'dartStudio.evaluateCheckpoint',
-  openDashboard: 'dartStudio.openDashboard',
-  compareRuns: 'dartStudio.compareRuns',
-  openRunFile: 'dartStudio.openRunFile',
-  duplicateRun: 'dartStudio.duplicateRun',
-  openTrajectory: 'dartStudio.openTrajectory',
-  openTrajectoryBeside: 'dartStudio.openTrajectoryBeside',
-  compare: 'dartStudio.compareTrajectories',
-  openTable: 'dartStudio.openTrajectoryTable',
-  watchDesktop: 'dartStudio.watchDesktop',
-  restartDesktop: 'dartStudio.restartDesktop',
-  openRunFolder: 'dartStudio.openRunFolder',
-  forgetRunFolder: 'dartStudio.forgetRunFolder',
-  startRuntime: 'dartStudio.startRuntime',
-  stopRuntime: 'dartStudio.stopRuntime',
-  restartRuntime: 'dartStudio.restartRuntime',
-  buildDesktop: 'dartStudio.buildDesktopImage',
-  checkMachine: 'dartStudio.checkMachine',
-  showLog: 'dartStudio.showLog',
-  showRuntimeLog: 'dartStudio.showRuntimeLog',
-  collectDiagnostics: 'dartStudio.collectDiagnostics',
-  openWalkthrough: 'dartStudio.openWalkthrough',
-  openSample: 'dartStudio.openSampleRun',
-  openSettings: 'dartStudio.openSettings',
-  deleteAllData: 'dartStudio.deleteAllData',
-  refresh: 'dartStudio.refresh',
-  selectRun: 'dartStudio.selectRun',
-  filterTrajectories: 'dartStudio.filterTrajectories',
-  clearTrajectoryFilter: 'dartStudio.clearTrajectoryFilter',
-  showTaskTrajectories: 'dartStudio.showTaskTrajectories',
-  sortTrajectories: 'dartStudio.sortTrajectories',
-  loadMore: 'dartStudio.loadMoreTrajectories',
-  openAsTrajectory: 'dartStudio.openAsTrajectory',
-  openAsText: 'dartStudio.openAsText',
-  exportTrajectory: 'dartStudio.exportTrajectory',
-  exportPage: 'dartStudio.exportPage',
-  copyLink: 'dartStudio.copyLink',
-  addToQueue: 'dartStudio.addToQueue',
-  removeFromQueue: 'dartStudio.removeFromQueue',
-  moveUpInQueue: 'dartStudio.moveUpInQueue',
-  moveDownInQueue: 'dartStudio.moveDownInQueue',
-  pauseQueue: 'dartStudio.pauseQueue',
-  renameRun: 'dartStudio.renameRun',
-  editRunNotes: 'dartStudio.editRunNotes',
-  tagRun: 'dartStudio.tagRun',
-  groupRun: 'dartStudio.groupRun',
-  pinRun: 'dartStudio.pinRun',
-  archiveRun: 'dartStudio.archiveRun',
-  deleteRun: 'dartStudio.deleteRun',
-  findRun: 'dartStudio.findRun',
-  showArchived: 'dartStudio.showArchivedRuns',
-  copyRunPath: 'dartStudio.copyRunPath',
-  revealRun: 'dartStudio.revealRunFolder',
-  copyStep: 'dartStudio.copyStep',
-  saveScreenshot: 'dartStudio.saveScreenshot',
-  nextEntropyStep: 'dartStudio.nextHighEntropyStep',
-  previousEntropyStep: 'dartStudio.previousHighEntropyStep',
-  recordDemonstration: 'dartStudio.recordDemonstration',
-  showSession: 'dartStudio.showSession',
-  takeOver: 'dartStudio.takeOver',
-  stepThrough: 'dartStudio.stepThroughRollout',
-  annotate: 'dartStudio.annotateTrajectory',
-  replay: 'dartStudio.replayAndVerify',
-  reviewQueue: 'dartStudio.reviewTrajectories',
-  importTrajectories: 'dartStudio.importTrajectories',
-  exportTrajectories: 'dartStudio.exportTrajectories',
-  openPool: 'dartStudio.openPool',
-  addToPool: 'dartStudio.addToPool',
-  removeFromPool: 'dartStudio.removeFromPool',
-  enableInPool: 'dartStudio.enableInPool',
-  disableInPool: 'dartStudio.disableInPool',
-} as const;
+export const commands = Object.fromEntries(Object.entries(commandTable).map(([key, { id }]) => [key, id])) as {
+  readonly [K in keyof CommandTable]: CommandTable[K]['id'];
+};
 export type CommandId = (typeof commands)[keyof typeof commands];
 
 export const views = {
@@ -92,15 +18,8 @@ export const views = {
   pool: 'dartStudio.pool',
 } as const;
 
-/** Webview panel types; `activeWebviewPanelId` and `webviewId` in `when` clauses. */
-export const panels = {
-  dashboard: 'dartStudio.dashboard',
-  compareRuns: 'dartStudio.compareRuns',
-  inspector: 'dartStudio.inspector',
-  compare: 'dartStudio.compare',
-  live: 'dartStudio.live',
-  table: 'dartStudio.table',
-} as const;
+/** Webview panel type of a page; `activeWebviewPanelId` and `webviewId` in `when` clauses. */
+export const panelType = (kind: PageKind): string => `dartStudio.${kind}`;
 export const trajectoryEditor = 'dartStudio.trajectory';
 export const walkthrough = 'start';
 

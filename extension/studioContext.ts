@@ -57,6 +57,8 @@ export interface StudioContext {
   home(folder?: WorkspaceFolder): string;
   /** Where relative paths of a run without a file are resolved. */
   base(): string;
+  /** Every folder that runs are looked for in. */
+  roots(): readonly string[];
   addRoot(path: string): Promise<void>;
   dropRoot(path: string): Promise<void>;
   setMachine(m: Machine): void;

@@ -1,37 +1,15 @@
 // `node scripts/readme.mjs`: writes what pages say about options, commands and benchmarks from the run file's schema,
 // the command line's program and the recorded reports. With --check: fails when a page is not current.
-import { build } from 'esbuild';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { load } from './lib/load.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const cell = (text) => String(text).replaceAll('|', '\\|').replaceAll('\n', ' ');
 const table = (head, rows) =>
   [head, head.map(() => '---'), ...rows].map((r) => `| ${r.map(cell).join(' | ')} |`).join('\n');
 const code = (text) => `\`${text}\``;
-
-/** A module of the runtime from its sources: the bundle in dist/ may be older. Packages are loaded as they are. */
-async function load(file) {
-  const dir = join(root, '.cache/generate'),
-    out = join(dir, `${file.replace(/\W/g, '-')}.${process.pid}.mjs`);
-  await mkdir(dir, { recursive: true });
-  await build({
-    entryPoints: [join(root, file)],
-    outfile: out,
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    target: 'node20',
-    packages: 'external',
-    logLevel: 'error',
-  });
-  try {
-    return await import(pathToFileURL(out).href);
-  } finally {
-    await rm(out, { force: true });
-  }
-}
 
 /** Every key of the run file, a table for each section. */
 export function runFileReference(schema) {

@@ -12,13 +12,12 @@ import type {
   RunStatus,
   Ledger,
   DesktopRow,
+  ProviderChoice,
   SavedTableFilter,
   TableFilter,
   TrajectoryView,
 } from '../runtime/protocol/types.js';
 import type { Method, Params, Result } from '../runtime/protocol/requests.js';
-
-export type PageKind = 'dashboard' | 'compareRuns' | 'inspector' | 'compare' | 'live' | 'table';
 
 /** Views of the table page. */
 export const tableViews = ['list', 'failures', 'changes'] as const;
@@ -63,6 +62,22 @@ export type PageInput =
       readonly saved?: readonly SavedTableFilter[];
     }
   | {
+      readonly kind: 'try';
+      /** Folders of runs, and run files: what can be tried. */
+      readonly roots: readonly string[];
+      readonly files: readonly string[];
+      /** Folder of run folders, beside which what is kept is kept. */
+      readonly base: string;
+      /** The policy that is chosen first. */
+      readonly run?: string;
+      /** One of its versions. */
+      readonly version?: number;
+      readonly provider?: ProviderChoice;
+      /** The session that the page shows, and its desktop. */
+      readonly desktop?: string;
+      readonly session?: string;
+    }
+  | {
       readonly kind: 'live';
       readonly desktop: string;
       /** A person is, or was, in control (`control/attach`). */
@@ -70,8 +85,8 @@ export type PageInput =
     };
 
 /**
- * Daemon requests a page may make through the host, by their wire name (runtime/protocol/requests.ts). Nothing else is
- * passed on.
+ * Every page, as its folder is called, with the daemon requests that it may make through the host, by their wire name
+ * (runtime/protocol/requests.ts). Nothing else is passed on.
  */
 export const pageMethods = {
   dashboard: [
@@ -120,7 +135,31 @@ export const pageMethods = {
     'control/keep',
     'control/discard',
   ],
-} as const satisfies Record<PageKind, readonly Method[]>;
+  try: [
+    'try/policies',
+    'try/start',
+    'try/steps',
+    'try/stop',
+    'run/get',
+    'task/list',
+    'desktop/images',
+    'desktop/list',
+    'frame/thumbnails',
+    'control/takeOver',
+    'control/attach',
+    'control/detach',
+    'control/input',
+    'control/act',
+    'control/dropStep',
+    'control/mode',
+    'control/accept',
+    'control/finish',
+    'control/keep',
+    'control/discard',
+  ],
+} as const satisfies Readonly<Record<string, readonly Method[]>>;
+export type PageKind = keyof typeof pageMethods;
+export type InputOf<K extends PageKind> = Extract<PageInput, { readonly kind: K }>;
 export type PageMethod<K extends PageKind = PageKind> = (typeof pageMethods)[K][number];
 /** Who can ask the daemon for some of its methods: the host of a page, or a part of a page that is given no more. */
 export interface Requester<Asked extends PageMethod> {
@@ -145,6 +184,8 @@ export const pageCommands = [
   'recordDemonstration',
   'reviewQueue',
   'openPool',
+  'buildDesktop',
+  'tryPolicy',
 ] as const;
 export type PageCommand = (typeof pageCommands)[number];
 

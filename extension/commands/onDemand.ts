@@ -19,6 +19,7 @@ import { runtimeCommands } from './runtime.js';
 import { startCommands } from './startTraining.js';
 import { trainingCommands } from './training.js';
 import { trajectoryCommands } from './trajectories.js';
+import { tryCommands } from './tryPolicy.js';
 
 export { carryOut } from '../panels/pageActions.js';
 export { setPool } from './pool.js';
@@ -35,6 +36,7 @@ export const actionsOf = (s: StudioContext): Actions => ({
   ...runLabelCommands(s),
   ...desktopCommands(s),
   ...recordCommands(s),
+  ...tryCommands(s),
   ...annotateCommands(s),
   ...poolCommands(s),
   ...interchangeCommands(s),

@@ -34,7 +34,7 @@ export const queueCommands = (s: StudioContext): Actions<Ids> => ({
     run: (arg) => change(s, arg, (id) => s.client.request(methods.moveInQueue, { id, by: 1 })),
   },
   [commands.pauseQueue]: {
-    doing: t('pause the queue'),
+    doing: t('hold the queue'),
     run: async () => {
       await s.ensureRuntime();
       await s.client.request(methods.pauseQueue, { paused: !(s.model.queue?.paused ?? false) });

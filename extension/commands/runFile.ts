@@ -14,6 +14,12 @@ export async function newRunFile(s: StudioContext): Promise<void> {
       value: 'quickstart' as const,
     },
     {
+      label: t('Desk'),
+      description: 'desk',
+      detail: t('The small policy on every template of the desk suite, for an hour'),
+      value: 'desk' as const,
+    },
+    {
       label: t('UI-TARS-1.5-7B'),
       description: 'ui-tars-7b',
       detail: t('A vision-language model made for desktops, on one GPU of 80 GB'),

@@ -168,6 +168,11 @@ async function evaluate(s: StudioContext, arg: unknown): Promise<void> {
       value: 'looks' as const,
     },
     {
+      label: t('Near-duplicates'),
+      detail: t('Unseen words among others that differ from them by a letter'),
+      value: 'near' as const,
+    },
+    {
       label: t('Held-out templates'),
       detail: t('Task templates that were never trained'),
       value: 'templates' as const,

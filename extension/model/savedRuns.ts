@@ -6,6 +6,7 @@ import { basename, join } from 'node:path';
 import { labelled, labelName, runLabelOf, type RunLabel } from '../../runtime/protocol/runLabel.js';
 import { summaryName } from '../../runtime/protocol/version.js';
 import type { EvalPoint, RunState, RunSummary } from '../../runtime/protocol/types.js';
+import { t } from '../words.js';
 
 /** A run that no runtime has read: `unread` where its folder does not say what it came to. */
 export type ListedRun = RunSummary & { readonly unread?: boolean };
@@ -15,6 +16,7 @@ export interface RunFiles {
   /** Text of a small file; undefined where it is not there or larger than any of ours. */
   read(file: string): Promise<string | undefined>;
 }
+const metaName = 'run.json';
 /** Folders under one root that are looked into. */
 const most = 2000;
 
@@ -35,8 +37,10 @@ export async function savedRuns(roots: readonly string[], files: RunFiles): Prom
 }
 
 async function savedRun(dir: string, files: RunFiles): Promise<ListedRun | undefined> {
-  const meta = objectOf(await files.read(join(dir, 'run.json')));
-  if (!meta || typeof meta['id'] !== 'string') return undefined;
+  const json = await files.read(join(dir, metaName)),
+    meta = objectOf(json);
+  if (!meta || typeof meta['id'] !== 'string')
+    return json !== undefined || (await files.list(dir)).includes(metaName) ? damagedRun(dir) : undefined;
   const s = objectOf(await files.read(join(dir, summaryName))),
     config = isObject(meta['config']) ? meta['config'] : {},
     base = {
@@ -62,6 +66,23 @@ async function savedRun(dir: string, files: RunFiles): Promise<ListedRun | undef
   };
   return labelled(run, label);
 }
+
+/** A folder that claims to be a run and cannot say which: left out, it would look as if it were gone. */
+const damagedRun = (dir: string): ListedRun => ({
+  run: dir,
+  id: basename(dir),
+  name: basename(dir),
+  createdAt: 0,
+  state: 'interrupted',
+  rollouts: 0,
+  version: 0,
+  evals: [],
+  damaged: {
+    kind: 'store.damaged',
+    message: t('Its run.json cannot be understood.'),
+    remedy: t('Restore it from a copy, or open the run with the version that made it.'),
+  },
+});
 
 /** What people said of a run, from the text of its file. */
 export const parsedLabel = (json: string | undefined): RunLabel => runLabelOf(objectOf(json));

@@ -6,22 +6,17 @@
 import {
   pageCommands,
   pageMethods,
-  tableViews,
   type HostAction,
   type PageCommand,
-  type PageInput,
   type PageKind,
   type PageMethod,
-  type TableView,
   type ToHost,
 } from '../../webview/protocol.js';
 import { savedTableFiltersOf, tableFilterOf } from '../../runtime/protocol/shared.js';
 import type { RunEventType } from '../../runtime/protocol/types.js';
+import { isObject, maxPath, maxRuns, optional, text, viewOf, whole, type Raw } from './checks.js';
 
-type Raw = Readonly<Record<string, unknown>>;
-const isObject = (x: unknown): x is Raw => typeof x === 'object' && x !== null && !Array.isArray(x);
-const maxPath = 4096,
-  maxText = 8 << 20;
+const maxText = 8 << 20;
 /**
  * Characters of JSON in a request's parameters: names, filters and numbers. An edit carries thoughts and typed texts, a
  * batch of input what was pasted.
@@ -34,13 +29,8 @@ const maxParams = 64 << 10,
   };
 const maxEvents = 2000,
   maxInputText = 10_000,
-  maxScreen = 16_384,
-  maxRuns = 64;
-const text = (x: unknown, max = maxPath): x is string => typeof x === 'string' && x.length > 0 && x.length <= max;
-const optional = (x: unknown, max = maxPath): x is string | undefined =>
-  x === undefined || (typeof x === 'string' && x.length <= max);
+  maxScreen = 16_384;
 const base64 = /^[A-Za-z0-9+/]+={0,2}$/;
-const whole = (x: unknown): x is number => Number.isSafeInteger(x) && (x as number) >= 0;
 const eventTypes: Readonly<Record<RunEventType, true>> = {
   started: true,
   step: true,
@@ -166,45 +156,6 @@ export function parseAction(a: unknown): HostAction | undefined {
     default:
       return undefined;
   }
-}
-
-const viewOf = (x: unknown): { readonly view?: TableView } => {
-  const view = tableViews.find((v) => v === x);
-  return view ? { view } : {};
-};
-
-type InputOf<K extends PageKind> = Extract<PageInput, { kind: K }>;
-/** What is left of a stored input once it is checked, kind by kind. */
-const inputs: { readonly [K in PageKind]: (i: Raw) => InputOf<K> | undefined } = {
-  dashboard: ({ run }) => (text(run) ? { kind: 'dashboard', run } : undefined),
-  compareRuns: ({ runs }) =>
-    Array.isArray(runs) && runs.length > 0 && runs.length <= maxRuns && runs.every((r) => text(r))
-      ? { kind: 'compareRuns', runs: runs as string[] }
-      : undefined,
-  inspector: ({ run, rollout, step, annotate, queue }) =>
-    text(run) && text(rollout, 200)
-      ? {
-          kind: 'inspector',
-          run,
-          rollout,
-          step: whole(step) ? step : undefined,
-          annotate: annotate === true || undefined,
-          queue: queue === true || undefined,
-        }
-      : undefined,
-  compare: ({ run, left, right }) =>
-    text(run) && text(left, 200) && text(right, 200) ? { kind: 'compare', run, left, right } : undefined,
-  table: ({ run, view, filter, saved }) =>
-    text(run)
-      ? { kind: 'table', run, ...viewOf(view), filter: tableFilterOf(filter), saved: savedTableFiltersOf(saved) }
-      : undefined,
-  live: ({ desktop, session }) =>
-    text(desktop, 200) ? { kind: 'live', desktop, session: text(session, 200) ? session : undefined } : undefined,
-};
-/** The input of a restored page: its own state, stored by VS Code and as untrusted as a message. */
-export function parseInput(state: unknown, kind: PageKind): PageInput | undefined {
-  const i = isObject(state) ? state['input'] : undefined;
-  return isObject(i) && i['kind'] === kind ? inputs[kind](i) : undefined;
 }
 
 /** Cheap bound on what a request may carry. */

@@ -26,6 +26,8 @@ const commandOf: Readonly<Record<PageCommand, CommandId>> = {
   recordDemonstration: commands.recordDemonstration,
   reviewQueue: commands.reviewQueue,
   openPool: commands.openPool,
+  buildDesktop: commands.buildDesktop,
+  tryPolicy: commands.tryPolicy,
 };
 
 export async function carryOut(s: StudioContext, a: HostAction, from: WebviewHost): Promise<void> {

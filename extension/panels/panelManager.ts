@@ -5,8 +5,8 @@
 import { TabInputWebview, Uri, ViewColumn, window, type WebviewPanel } from 'vscode';
 import type { PageInput, PageKind } from '../../webview/protocol.js';
 import { Disposables, type Ends } from '../dispose.js';
-import { parseInput } from './messages.js';
-import { panelFolders, panelKey, panelKinds, panelTitle } from './panelKinds.js';
+import { panelType } from '../ids.js';
+import { panelFolders, panelKey, panelKinds, panelTitle, restoredInput } from './panelKinds.js';
 import { WebviewHost, type HostDeps } from './webviewHost.js';
 
 interface Open {
@@ -38,9 +38,9 @@ export class PanelManager implements Ends {
     this.#on = on;
     for (const kind of kinds) {
       this.#own.add(
-        window.registerWebviewPanelSerializer(panelKinds[kind].viewType, {
+        window.registerWebviewPanelSerializer(panelType(kind), {
           deserializeWebviewPanel: (panel: WebviewPanel, state: unknown) => {
-            const input = parseInput(state, kind);
+            const input = restoredInput(state, kind);
             if (input) this.#adopt(panel, input);
             else panel.dispose();
             return Promise.resolve();
@@ -75,12 +75,13 @@ export class PanelManager implements Ends {
       return;
     }
     if (!o.beside) this.#closeUnrestored(input);
-    const { viewType, find } = panelKinds[input.kind];
+    const type = panelType(input.kind),
+      { find } = panelKinds[input.kind];
     const column = {
       viewColumn: o.beside ? ViewColumn.Beside : ViewColumn.Active,
       preserveFocus: o.preserveFocus ?? false,
     };
-    this.#adopt(window.createWebviewPanel(viewType, this.#titleOf(input), column, { enableFindWidget: find }), input);
+    this.#adopt(window.createWebviewPanel(type, this.#titleOf(input), column, { enableFindWidget: find }), input);
   }
   dispose(): void {
     this.#own.dispose();
@@ -139,7 +140,7 @@ export class PanelManager implements Ends {
     const titles = this.#on.titles?.get() ?? {},
       title = titles[panelKey(input)];
     if (title === undefined || Object.values(titles).filter((x) => x === title).length > 1) return;
-    const { viewType } = panelKinds[input.kind],
+    const viewType = panelType(input.kind),
       ours = [...this.#open].map((o) => o.panel.title);
     const tabs = window.tabGroups.all
       .flatMap((g) => g.tabs)

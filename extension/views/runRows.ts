@@ -95,7 +95,7 @@ export function runRow(
       o.selected && t('selected'),
       o.namesake && startedWords(r),
       successWords(r),
-      r.unread ? t('not read') : r.collection ? t('collection') : live,
+      r.damaged ? t('cannot be read') : r.unread ? t('not read') : r.collection ? t('collection') : live,
       r.damage && t('journal damaged'),
       r.label?.tags?.map((x) => `#${x}`).join(' '),
       spark(r.evals),
@@ -105,13 +105,13 @@ export function runRow(
       r.label?.notes && plain(r.label.notes),
       r.unread
         ? t('Its folder does not say what it came to. Open its dashboard to read it.')
-        : `${runStateWord(r.state)}${s?.detail ? `: ${plain(s.detail)}` : ''}`,
+        : !r.damaged && `${runStateWord(r.state)}${s?.detail ? `: ${plain(s.detail)}` : ''}`,
       r.lastEval === undefined && success !== undefined && t('Success of the last 64 rollouts {0}', percent(success)),
       r.collection && t('Imported or recorded trajectories; nothing was trained in it.'),
       r.lastEval && evalLine(r.lastEval),
-      !r.unread && t('{0}, policy version {1}', done, r.version),
+      !r.unread && !r.damaged && t('{0}, policy version {1}', done, r.version),
       r.damage && t('$(warning) {0} bytes of its journal are damaged; what they held is missing.', r.damage.bytes),
-      t('Started {0}, {1} ago', startedWords(r), span(o.now - r.createdAt)),
+      r.createdAt > 0 && t('Started {0}, {1} ago', startedWords(r), span(o.now - r.createdAt)),
       r.damaged && `$(warning) ${plain(r.damaged.message)} ${plain(r.damaged.remedy)}`,
       r.error && `$(warning) ${plain(r.error.message)} ${plain(r.error.remedy)}`,
       s?.error && `$(error) ${plain(s.error.message)} ${plain(s.error.remedy)}`,
@@ -121,9 +121,9 @@ export function runRow(
     spoken: [
       r.name,
       o.namesake ? startedWords(r) : '',
-      r.unread ? t('not read') : runStateWord(r.state),
+      r.damaged ? t('cannot be read') : r.unread ? t('not read') : runStateWord(r.state),
       successWords(r),
-      r.unread ? '' : done,
+      r.unread || r.damaged ? '' : done,
     ]
       .filter((x) => x !== '')
       .join(', '),

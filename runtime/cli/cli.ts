@@ -76,6 +76,28 @@ function trainingCommands(program: Command, act: Act): void {
     .option('--provider <name>', providerWords)
     .action(act(async (run: string, o: Options) => (await import('./evaluate.js')).evaluate(run, o)));
   collectCommand(program, act);
+  tryCommand(program, act);
+}
+
+function tryCommand(program: Command, act: Act): void {
+  program
+    .command('try')
+    .description('Let a policy do one thing on a fresh desktop; its steps are printed as JSON, one a line.')
+    .requiredOption(
+      '--policy <policy>',
+      'who acts: run folder, checkpoint, run file, or address of a model server (…/v1)',
+    )
+    .option('--instruction <text>', 'what it shall do; default: what the task asks')
+    .option('--task <family>', 'task family that sets the desktop up; default: an empty desktop')
+    .option('--seed <n>', 'seed of the task; default: one of the training seeds')
+    .option('--checkpoint <version>', 'of a run folder: policy version; default: the newest')
+    .option('--sampled', 'sample choices as in training; default: the most probable ones', false)
+    .option('--max-steps <n>', 'step cap')
+    .option('--image <name>', 'desktop image; default: that of the policy')
+    .option('--model <name>', 'of a model server: the model; default: the first it names')
+    .option('--coordinates <name>', 'of a model server: qwen25, relative1000, relative999 or relative1')
+    .option('--provider <name>', providerWords)
+    .action(act(async (o: Options) => (await import('./try.js')).tryPolicy(o)));
 }
 
 function collectCommand(program: Command, act: Act): void {

@@ -345,6 +345,14 @@ export const RunFileSchema = z.strictObject({
       steps: whole(0, 'Optimizer steps of imitation on the pool before reinforcement learning.'),
       lr: positive(1e-3, 'Learning rate of the imitation steps.'),
       shift: whole(12, 'Random shift of screenshots during imitation, in observation pixels.'),
+      tones: z
+        .number()
+        .min(0)
+        .max(1)
+        .default(0)
+        .describe(
+          'Share of screens that reading lessons and imitation show in other tones: light on dark, less contrast, darker or brighter.',
+        ),
     },
     'Imitation warm start.',
   ),

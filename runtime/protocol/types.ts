@@ -37,12 +37,15 @@ export type * from './runLabel.js';
 export type * from './queue.js';
 export type * from './table.js';
 export type * from './divergence.js';
+export type * from './try.js';
 
 export interface RunSummary {
   readonly run: RunPath;
   readonly id: string;
   readonly name: string;
   readonly createdAt: number;
+  /** When it was closed last, ms since the epoch; absent while it is active and where it was interrupted. */
+  readonly endedAt?: number;
   readonly state: RunState;
   readonly rollouts: number;
   readonly version: PolicyVersion;

@@ -14,9 +14,12 @@ const sum = (o: Readonly<Record<string, number | undefined>>): number =>
 const BEGUN =
   "SELECT COUNT(*) AS c, MAX(version_max) AS v FROM rollouts WHERE provenance = 'rollout' AND (started_at IS NOT NULL OR outcome IS NOT NULL)";
 
-/** Whether all there is was imported or made by a person: nothing was planned, learned or evaluated. */
+/**
+ * Whether all there is was imported, made by a person or kept from trying a policy: nothing was planned, learned or
+ * evaluated.
+ */
 const COLLECTION =
-  "SELECT EXISTS(SELECT 1 FROM rollouts WHERE provenance IN ('imported', 'human')) AND NOT EXISTS(SELECT 1 FROM rollouts WHERE provenance NOT IN ('imported', 'human')) AND NOT EXISTS(SELECT 1 FROM events WHERE type IN ('group.opened', 'checkpoint', 'batch.trained', 'eval')) AS c";
+  "SELECT EXISTS(SELECT 1 FROM rollouts WHERE provenance IN ('imported', 'human') OR id LIKE 'probe/try/%') AND NOT EXISTS(SELECT 1 FROM rollouts WHERE provenance NOT IN ('imported', 'human') AND id NOT LIKE 'probe/try/%') AND NOT EXISTS(SELECT 1 FROM events WHERE type IN ('group.opened', 'checkpoint', 'batch.trained', 'eval')) AS c";
 
 /** generated = trained + in flight + retired. */
 export function ledgerOf(c: LedgerCounts, steps: Pick<StepCounts, 'human' | 'assisted'>): Ledger {
@@ -114,6 +117,7 @@ export async function checkpoints(run: RunReader): Promise<{ version: number; pa
 /** How a run that nobody writes any more ended. */
 export async function endOf(run: RunReader): Promise<{
   readonly state: Extract<RunState, 'finished' | 'stopped' | 'failed' | 'interrupted'>;
+  readonly endedAt?: number;
   readonly error?: RunError;
 }> {
   const [row] = await run.index.query(
@@ -122,8 +126,9 @@ export async function endOf(run: RunReader): Promise<{
   );
   const e = row?.['type'] === 'run.closed' ? await run.at(Number(row['position'])) : undefined;
   if (e?.type !== 'run.closed') return { state: 'interrupted' };
-  if (e.reason === 'stopped') return { state: 'stopped' };
-  if (e.reason !== 'failed') return { state: 'finished' };
+  const { at: endedAt } = e;
+  if (e.reason === 'stopped') return { state: 'stopped', endedAt };
+  if (e.reason !== 'failed') return { state: 'finished', endedAt };
   for (const r of await run.index.query(
     "SELECT position FROM events WHERE type = 'log' ORDER BY seq DESC LIMIT 20",
     [],
@@ -132,6 +137,7 @@ export async function endOf(run: RunReader): Promise<{
     if (log?.type === 'log' && log.level === 'error')
       return {
         state: 'failed',
+        endedAt,
         error: {
           kind: 'internal',
           remedy: 'See the log of the runtime.',
@@ -140,7 +146,7 @@ export async function endOf(run: RunReader): Promise<{
         },
       };
   }
-  return { state: 'failed' };
+  return { state: 'failed', endedAt };
 }
 
 /** A run in one line, but for who is writing it. */

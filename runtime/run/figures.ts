@@ -13,6 +13,7 @@ const ASKED: readonly Asked[] = [
   { split: 'words', blind: true },
   { split: 'pairs' },
   { split: 'looks' },
+  { split: 'near' },
   { split: 'templates' },
   { split: 'templates', blind: true },
 ];
@@ -40,6 +41,9 @@ export interface RunFigures {
   };
   /** Success on instructions whose words or numbers are in no training task. */
   readonly unseen_words_success: number | null;
+  /** The same where other words on the screen differ from the right one by a letter. */
+  readonly near_duplicates_success: number | null;
+  readonly heldout_looks_success: number | null;
   /** Share of the failures after imitation that are gone after reinforcement learning, on the run's own probes. */
   readonly failures_removed_by_rl: number | null;
   readonly failures_removed_by_rl_interval: BootstrapInterval | null;
@@ -102,6 +106,8 @@ export function figuresOf(
       loadavg: loadavg().map((x) => Math.round(100 * x) / 100),
     },
     unseen_words_success: rate('words'),
+    near_duplicates_success: rate('near'),
+    heldout_looks_success: rate('looks'),
     failures_removed_by_rl: removed?.mean ?? null,
     failures_removed_by_rl_interval: removed ?? null,
     blind_success: rate('heldout', true),

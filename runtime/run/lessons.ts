@@ -52,7 +52,7 @@ export async function readingLessons(r: RunParts): Promise<void> {
   const lessonsBegan = r.clock.now(),
     left = readingLeft(w.steps, r.progress.untaught ? 0 : r.state.version, r.progress.readingSteps);
   const report = await interruptible(r, learner, () =>
-    reading.read(screens, { steps: left, lr: w.lr, shift: READING_SHIFT }),
+    reading.read(screens, { steps: left, lr: w.lr, shift: READING_SHIFT, tones: r.config.warmStart.tones }),
   );
   if (report.steps === 0) return;
   r.monitor.spans.trainer('imitate', lessonsBegan, r.clock.now(), report.version);
@@ -151,7 +151,7 @@ export async function warmStart(r: RunParts): Promise<void> {
   r.state.phase = 'warm start';
   const began = r.clock.now(),
     imitated = await imitateReadable(r, learner, (steps) =>
-      imitate({ id: id('warm-start'), steps, epochs: 1 }, { steps: left, lr: w.lr, shift: w.shift }),
+      imitate({ id: id('warm-start'), steps, epochs: 1 }, { steps: left, lr: w.lr, shift: w.shift, tones: w.tones }),
     );
   if (!imitated) return;
   const { report, steps } = imitated;

@@ -1,47 +1,42 @@
 import type { RolloutOrder } from '../data/types.js';
-import { gateOptions, regimeGate } from '../rollout/regime.js';
+import { gateOptions, regimeGate, type RegimeGate } from '../rollout/regime.js';
 import type { Evaluations } from './evaluations.js';
 import { OrderQueue } from './orders.js';
 import type { RunParts } from './parts.js';
 import { trainLoop } from './trainLoop.js';
+
+/** Which rollouts come next, and what holds them back. */
+interface Begun {
+  readonly orders: OrderQueue;
+  readonly gate: RegimeGate;
+}
 
 /**
  * The reinforcement learning phase. The scheduler asks it for rollouts from the start of the run; it has none before
  * `run` begins and none after it ends.
  */
 export class Reinforcement {
-  #orders: OrderQueue | undefined;
+  #begun: Begun | undefined;
   #running = false;
 
   /** Rollouts that may start now. */
   get ready(): number {
-    return this.#running ? (this.#orders?.ready ?? 0) : 0;
+    return this.#running ? (this.#begun?.orders.ready ?? 0) : 0;
   }
   take(): RolloutOrder | undefined {
-    return this.#orders?.take();
+    return this.#begun?.orders.take();
   }
 
-  /** Runs rollouts, updates and evaluations concurrently until the run ends. */
+  /**
+   * Runs rollouts, updates and evaluations concurrently until the run ends. When it rejects it may be run again: orders
+   * and running rollouts stay what they are, and none begins in between.
+   */
   async run(r: RunParts, evaluations: Evaluations): Promise<void> {
-    const { learner, replicas } = r.engine,
-      { deterministic } = r.config.run,
-      gate = regimeGate(gateOptions(r.config), deterministic ? r.data.groups() : undefined);
+    const { learner, replicas } = r.engine;
     r.state.phase = 'training';
-    r.monitor.restart();
-    const orders = new OrderQueue(r.data, {
-      // Two more than desktops, so that a freed desktop finds its next order waiting; one after another where what is
-      // next must not depend on when that was asked.
-      limit: deterministic ? 1 : r.config.desktops.count + 2,
-      version: () => r.state.version,
-      behavior: () => replicas?.oldest ?? r.state.version,
-      gate,
-      onReady: () => r.scheduler.wake(),
-      onFault: (e) => r.log.fault(e),
-    });
-    this.#orders = orders;
+    const { orders, gate } = (this.#begun ??= this.#begin(r));
     this.#running = true;
-    orders.fill();
-    r.scheduler.wake();
+    orders.wake();
     evaluations.repeat();
     try {
       // A policy without a learner rolls out until the run ends.
@@ -58,7 +53,25 @@ export class Reinforcement {
 
   /** Orders that were never started are retired. */
   async close(): Promise<void> {
-    await this.#orders?.close();
+    await this.#begun?.orders.close();
+  }
+
+  #begin(r: RunParts): Begun {
+    const { replicas } = r.engine,
+      { deterministic } = r.config.run,
+      gate = regimeGate(gateOptions(r.config), deterministic ? r.data.groups() : undefined);
+    r.monitor.restart();
+    const orders = new OrderQueue(r.data, {
+      // Two more than desktops, so that a freed desktop finds its next order waiting; one after another where what is
+      // next must not depend on when that was asked.
+      limit: deterministic ? 1 : r.config.desktops.count + 2,
+      version: () => r.state.version,
+      behavior: () => replicas?.oldest ?? r.state.version,
+      gate,
+      onReady: () => r.scheduler.wake(),
+      onFault: (e) => r.log.fault(e),
+    });
+    return { orders, gate };
   }
 }
 

@@ -1,5 +1,6 @@
 import type { DataManager } from '../data/dataManager.js';
 import type { Learner } from './backends/index.js';
+import type { RunParts } from './parts.js';
 import {
   progressOf,
   soundCheckpoint,
@@ -10,6 +11,7 @@ import {
   type SoundCheckpoint,
 } from './resume.js';
 import type { RunLog } from './runLog.js';
+import type { RunState } from './runState.js';
 
 /** Which weights a run, new or resumed, starts from, and as which version. */
 export interface StartWeights {
@@ -37,6 +39,16 @@ export async function startWeights(own: SoundCheckpoint, from: string | undefine
   return { base, version, own };
 }
 
+/** How far a run has got that starts from these weights. */
+export function startState(state: RunState, { version, own }: StartWeights, progress: Progress): void {
+  const { warmStartVersion } = progress,
+    whole = own.checkpoint;
+  state.version = version;
+  // A journalled warm start without a checkpoint is lost and repeated.
+  state.warmStartVersion =
+    whole && warmStartVersion !== undefined && whole.version >= warmStartVersion ? warmStartVersion : undefined;
+}
+
 /** From here on the run folder depends neither on another one nor on what is damaged. */
 export async function saveStart(
   { base, own: { checkpoint: own, damaged } }: StartWeights,
@@ -54,4 +66,23 @@ export async function saveStart(
     ? `The run goes on with the weights of version ${own.version}, as version ${version}; what was learned between them is lost.`
     : `None before it is whole: the run learns again from ${base ? 'the policy it started from' : 'the beginning'}, as version ${version}.`;
   log.note(`${damaged.why} ${goesOn}`);
+}
+
+/**
+ * What a run goes on with whose trainer was lost and whose last checkpoint is damaged: what it would be resumed from.
+ * Replicas act with it when this resolves; rejects with `error` where that is not what happened, or has no way out.
+ */
+export async function withoutDamage(r: RunParts, error: unknown): Promise<RunParts> {
+  const { data, log, state, config } = r,
+    { learner } = r.engine;
+  if (!learner?.startOver || learner.lostCheckpoint?.(error) === undefined) throw error;
+  const { progress, own } = await earlierPart(data);
+  if (!own.damaged) throw error;
+  const start = await startWeights(own, config.warmStart.from),
+    { base, version } = start;
+  await learner.startOver(version, base && { ...base, version });
+  await saveStart(start, { data, learner, log });
+  startState(state, start, progress);
+  await (await learner.snapshot()).publish();
+  return { ...r, progress };
 }

@@ -20,7 +20,7 @@ import { Evaluations } from './evaluations.js';
 import { EvaluationSchedule } from './evaluationSchedule.js';
 import { heldRollout } from './heldRollout.js';
 import type { HeldRollout } from './runAccess.js';
-import { demonstrations, readingLessons, warmStart } from './lessons.js';
+import { learnPhases } from './learnPhases.js';
 import type { Reporter } from './reporter.js';
 import { dataConfig } from '../data/fromConfig.js';
 import { imageContents } from '../cluster/images.js';
@@ -33,7 +33,7 @@ import { RolloutRecorder } from './recorder.js';
 import { Reinforcement } from './reinforcement.js';
 import type { Progress, SoundCheckpoint } from './resume.js';
 import { Retention } from './retention.js';
-import { earlierPart, saveStart, startWeights, type StartWeights } from './startWeights.js';
+import { earlierPart, saveStart, startState, startWeights, type StartWeights } from './startWeights.js';
 import { RunLog } from './runLog.js';
 import { RunState } from './runState.js';
 import { endsWithin, unlessOverdue } from './stopping.js';
@@ -154,7 +154,7 @@ export class TrainingRun {
     });
   }
 
-  /** Reads top to bottom: reading lessons, demonstrations, warm start, reinforcement learning, last evaluation. */
+  /** First evaluation, reading lessons, demonstrations, warm start, reinforcement learning, last evaluation. */
   async run(): Promise<TrainResult> {
     let failure: unknown;
     const stopWatching = this.#watchEnd(),
@@ -176,11 +176,12 @@ export class TrainingRun {
       const parts = await unlessOverdue('the start', this.#open(), this.#o),
         evaluations = (this.#evaluations = new Evaluations(parts, this.#schedule));
       await this.#phase('the first evaluation', () => evaluations.untrained());
-      await this.#phase('reading lessons', () => readingLessons(parts));
-      await this.#phase('demonstrations', () => demonstrations(parts));
-      await this.#phase('the warm start', () => warmStart(parts));
-      await this.#phase('the evaluation of the warm start', () => evaluations.warmStart());
-      await this.#phase('reinforcement learning', () => this.#reinforcement.run(parts, evaluations));
+      await learnPhases(parts, {
+        phase: (name, work) => this.#phase(name, work),
+        evaluations,
+        reinforcement: this.#reinforcement,
+        stop: this.#o,
+      });
       this.#log.throwFault();
       await this.#monitor.noteProgress(this.#state.version);
       if (!this.#o.signal.aborted)
@@ -276,17 +277,12 @@ export class TrainingRun {
   /** Starts the parts, from the run's own last checkpoint or from `warmStart.from`. */
   async #open(): Promise<RunParts> {
     const start = await startWeights(this.#own, this.#config.warmStart.from),
-      { warmStartVersion } = this.#progress,
-      own = this.#own.checkpoint;
-    const engine = await this.#startEngine(start);
+      engine = await this.#startEngine(start);
     engine.pool.onEvent((e) => {
       if (e.type === 'quarantined') this.#log.note(quarantineNote(e));
     });
     this.#engine = engine;
-    this.#state.version = start.version;
-    // A journalled warm start without a checkpoint is lost and repeated.
-    if (own && warmStartVersion !== undefined && own.version >= warmStartVersion)
-      this.#state.warmStartVersion = warmStartVersion;
+    startState(this.#state, start, this.#progress);
     await saveStart(start, { data: this.data, learner: engine.learner, log: this.#log });
     const successes = await Successes.load(this.data, this.#config.curation.pool.maxPerFamily);
     return {

@@ -1,4 +1,4 @@
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { createHash } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { orUndefined, toRunError, type ProcessEntry, ServiceError, settled } from '../domain/index.js';
@@ -15,7 +15,7 @@ import { alertOf, RunSession, type SessionPlan } from './runSession.js';
 import { RunWriters } from '../human/runWriter.js';
 import { labelled } from '../protocol/runLabel.js';
 import { labelOf } from './runLabels.js';
-import { leaveRunning, leaveSummary } from './summaryFile.js';
+import { keepSummary, leaveRunning, leaveSummary } from './summaryFile.js';
 import { JournalDamages } from './journalDamage.js';
 import { cancelled, unlessAborted } from './unlessAborted.js';
 import { Readers, markOf } from './readers.js';
@@ -308,7 +308,7 @@ export class Studio {
     return facts;
   }
 
-  async stateOf(r: OpenRun): Promise<{ state: RunState; error?: RunSummary['error'] }> {
+  async stateOf(r: OpenRun): Promise<Pick<RunSummary, 'state' | 'endedAt' | 'error'>> {
     if (r.session) return { state: r.session.status().state };
     return r.alive ? { state: 'elsewhere' } : endOf(r.reader);
   }
@@ -346,7 +346,7 @@ export class Studio {
           status: r.session.status(),
         };
       if (!r.alive) {
-        await keep(file, { mark, version: SUMMARY_VERSION, summary }).catch((e: unknown) => {
+        await keepSummary(file, { mark, version: SUMMARY_VERSION, summary }).catch((e: unknown) => {
           this.log('warn', `A run's summary could not be kept: ${toRunError(e).message}`);
         });
         await leaveSummary(dir, summary);
@@ -405,10 +405,4 @@ export class Studio {
 }
 
 /** Raise when a summary holds something new. */
-const SUMMARY_VERSION = 2;
-async function keep(file: string, what: unknown): Promise<void> {
-  await mkdir(join(file, '..'), { recursive: true });
-  const tmp = `${file}.${process.pid}.tmp`;
-  await writeFile(tmp, JSON.stringify(what));
-  await rename(tmp, file);
-}
+const SUMMARY_VERSION = 3;

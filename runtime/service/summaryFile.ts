@@ -1,5 +1,6 @@
-import { rename, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { unfinishedName } from '../data/store/unfinished.js';
 import { orUndefined } from '../domain/index.js';
 import { readForeignText } from '../files/foreignFile.js';
 import { summaryName } from '../protocol/version.js';
@@ -10,31 +11,60 @@ import type { SessionPlan } from './runSession.js';
  * A run in one line, in its own folder: what a window lists while no runtime is there to read the journal. It may be
  * deleted at any time; a folder that cannot be written goes without it.
  */
-export async function leaveSummary(dir: string, summary: Omit<RunSummary, 'status'>): Promise<void> {
-  const file = join(dir, summaryName),
-    tmp = `${file}.${process.pid}.tmp`;
+export function leaveSummary(dir: string, summary: Omit<RunSummary, 'status'>): Promise<void> {
+  return inTurn(dir, () => write(dir, summary));
+}
+/** While a run is under way: should its process die, the file says that it was. What was known before stays. */
+export function leaveRunning(plan: SessionPlan, s: RunStatus): Promise<void> {
+  return inTurn(plan.dir, async () => {
+    const before = await orUndefined(
+        readForeignText(join(plan.dir, summaryName), 1 << 20).then(parsed),
+        'a new run has none',
+      ),
+      { endedAt: _ended, ...known } = before ?? {};
+    await write(plan.dir, {
+      evals: [],
+      ...known,
+      run: plan.dir,
+      id: plan.run,
+      name: plan.config.name,
+      createdAt: before?.createdAt ?? Date.now(),
+      state: 'running',
+      rollouts: s.rollouts,
+      version: s.version,
+      seed: plan.config.seed,
+    });
+  });
+}
+
+async function write(dir: string, summary: Omit<RunSummary, 'status'>): Promise<void> {
   await orUndefined(
-    writeFile(tmp, `${JSON.stringify(summary)}\n`).then(() => rename(tmp, file)),
+    replaceFile(join(dir, summaryName), `${JSON.stringify(summary)}\n`),
     'runs are also listed without it, when the runtime is there',
   );
 }
-/** While a run is under way: should its process die, the file says that it was. What was known before stays. */
-export async function leaveRunning(plan: SessionPlan, s: RunStatus): Promise<void> {
-  const before = await orUndefined(
-    readForeignText(join(plan.dir, summaryName), 1 << 20).then(parsed),
-    'a new run has none',
-  );
-  await leaveSummary(plan.dir, {
-    evals: [],
-    ...before,
-    run: plan.dir,
-    id: plan.run,
-    name: plan.config.name,
-    createdAt: before?.createdAt ?? Date.now(),
-    state: 'running',
-    rollouts: s.rollouts,
-    version: s.version,
-    seed: plan.config.seed,
+/** What a list of runs is made of later without a look into the journal. */
+export async function keepSummary(file: string, what: unknown): Promise<void> {
+  await mkdir(dirname(file), { recursive: true });
+  await replaceFile(file, JSON.stringify(what));
+}
+async function replaceFile(file: string, text: string): Promise<void> {
+  const tmp = unfinishedName(file);
+  try {
+    await writeFile(tmp, text);
+    await rename(tmp, file);
+  } catch (e) {
+    await rm(tmp, { force: true });
+    throw e;
+  }
+}
+/** What is said of a run last is what its file says: writers of one folder do not overtake each other. */
+const turns = new Map<string, Promise<void>>();
+function inTurn(dir: string, work: () => Promise<void>): Promise<void> {
+  const turn: Promise<void> = (turns.get(dir) ?? Promise.resolve()).then(work).finally(() => {
+    if (turns.get(dir) === turn) turns.delete(dir);
   });
+  turns.set(dir, turn);
+  return turn;
 }
 const parsed = (text: string): Partial<RunSummary> => JSON.parse(text) as Partial<RunSummary>;

@@ -9,14 +9,14 @@ export function templateOf(preset: PresetName): string {
 }
 
 function oftenChanged(preset: PresetName): RunFile {
-  const { tasks, policy, trainer, desktops, budget } = PRESETS[preset],
+  const { tasks, policy, trainer, desktops, evaluation, budget } = PRESETS[preset],
     vlm = policy?.vlm,
     remote = trainer?.remote;
   if (!vlm)
     return {
       desktops: { provider: 'auto', count: 6 },
-      evaluation: { episodes: 64, everyMinutes: 4 },
-      budget: { minutes: 20 },
+      ...(evaluation ? { evaluation } : {}),
+      ...(budget ? { budget } : {}),
     };
   return {
     tasks: tasks ?? { suite: 'desk' },

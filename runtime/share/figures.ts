@@ -6,6 +6,7 @@ const NAMES: Readonly<Record<FiguresRow['split'], string>> = {
   train: 'training tasks',
   heldout: 'other arrangements of the words of training',
   words: 'unseen words and numbers',
+  near: 'unseen words among near-duplicates',
   pairs: 'unseen pairs of words',
   looks: 'other looks',
   templates: 'templates never trained on',

@@ -31,10 +31,10 @@ export interface Probe {
 }
 /**
  * Which tasks an evaluation has: training tasks; other arrangements of their words (`heldout`), unseen words and numbers,
- * unseen pairs, other looks, each on the templates of training; templates never trained on
+ * unseen pairs, other looks, unseen words among near-duplicates, each on the templates of training; templates never trained on
  * (runtime/tasks/README.md#splits).
  */
-export const EVALUATION_SPLITS = ['train', 'heldout', 'words', 'pairs', 'looks', 'templates'] as const;
+export const EVALUATION_SPLITS = ['train', 'heldout', 'words', 'pairs', 'looks', 'near', 'templates'] as const;
 export type EvaluationSplit = (typeof EVALUATION_SPLITS)[number];
 
 export interface Tasks {
@@ -113,6 +113,7 @@ const HOLDOUT_OF: Readonly<Partial<Record<EvaluationSplit, Holdout>>> = {
   words: 'words',
   pairs: 'pairs',
   looks: 'looks',
+  near: 'near',
 };
 function deskProbes(source: DeskSuite, trained: readonly FamilyId[], split: EvaluationSplit, n: number): Probe[] {
   if (split === 'train') return inTurn(trained, n, trainSeed);

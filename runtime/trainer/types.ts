@@ -42,10 +42,16 @@ export interface ReadingScreen {
   readonly boxes: Int32Array;
   readonly marks: Float32Array;
 }
-export interface ReadOptions {
+/** What lessons change at random about a screen, so that no place and no colour is learned by heart. */
+export interface Augmentation {
+  /** At most so far each way, in observation pixels. */
+  readonly shift: number;
+  /** Share of screens shown in other tones (light on dark, less contrast, darker or brighter); absent: none. */
+  readonly tones?: number;
+}
+export interface ReadOptions extends Augmentation {
   readonly steps: number;
   readonly lr: number;
-  readonly shift: number;
   /** Ends after so many of the steps, with the learning rates of all of them. */
   readonly until?: number;
 }
@@ -58,11 +64,9 @@ export interface ReadReport {
   readonly steps: number;
 }
 
-export interface ImitateOptions {
+export interface ImitateOptions extends Augmentation {
   readonly steps: number;
   readonly lr: number;
-  /** Random shifts of the screenshot, in observation pixels, as augmentation. */
-  readonly shift: number;
   /** Ends after so many of the steps, with the learning rates of all of them. */
   readonly until?: number;
 }

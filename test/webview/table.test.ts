@@ -87,6 +87,23 @@ describe.skipIf('why' in found)('trajectory table', () => {
     expect((await column(t, 'advantage')).at(-1)).toBe('');
   });
 
+  it('every sign of the head is whole, whatever the list is sorted by', async () => {
+    const t = await show();
+    await counted(t, '1,200 trajectories');
+    const heads = await t.page.locator('.tb-head .tb-cell.number .tb-sort').all(),
+      cut = (): Promise<string[]> =>
+        t.page.evaluate<string[]>(
+          "[...document.querySelectorAll('.tb-head .tb-cell')].flatMap((c) => [...c.querySelectorAll('button, .codicon')].filter((e) => e.clientWidth > 0 && e.getBoundingClientRect().left < c.getBoundingClientRect().left + 1).map(() => c.textContent))",
+        );
+    expect(heads).toHaveLength(6);
+    expect(await cut()).toEqual([]);
+    for (const h of heads) {
+      await h.click();
+      await t.page.mouse.move(600, 700);
+      expect(await cut()).toEqual([]);
+    }
+  });
+
   it('filters by what is ticked, by a range and by the ledger; each filter can be taken back', async () => {
     const t = await show();
     await counted(t, '1,200 trajectories');

@@ -1,11 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { goTo, openDashboard } from '../helpers/pages/dashboard/open.js';
+import { makeComparison } from '../helpers/pages/dashboard/comparison.js';
 import { makeRun } from '../helpers/pages/dashboard/run.js';
 import { FakeAnnotations } from '../helpers/pages/annotations.js';
 import { openBrowser, type RealBrowser } from '../helpers/pages/browser.js';
-import { bundle, type Answer, type Bundle, type OpenOptions, type TestPage } from '../helpers/pages/page.js';
+import { failuresOn, stripOn } from '../helpers/pages/failureData.js';
+import { bundle, TestPage, type Answer, type Bundle, type OpenOptions } from '../helpers/pages/page.js';
 import { bare, pseudo } from '../helpers/pages/pseudo.js';
 import { PageSession } from '../helpers/pages/session.js';
+import { TableData } from '../helpers/pages/tableData.js';
 import { richPlans, view, type Plan } from '../helpers/pages/trajectories.js';
 import { Desk } from '../helpers/pages/live/desk.js';
 import { controlState, report } from '../helpers/pages/live/samples.js';
@@ -14,7 +17,13 @@ const found = await openBrowser();
 /** A session closes its browser: each part has its own. */
 const another = async (): Promise<RealBrowser> =>
   'why' in found ? (found as never) : ((await openBrowser()) as RealBrowser);
-const browsers = { inspector: await another(), compare: await another(), live: await another() };
+const browsers = {
+  inspector: await another(),
+  compare: await another(),
+  runs: await another(),
+  table: await another(),
+  live: await another(),
+};
 if ('why' in found) console.warn(`tests of translated pages skipped: ${found.why}`);
 
 describe.skipIf('why' in found)('translated pages', () => {
@@ -188,6 +197,120 @@ describe.skipIf('why' in found)('translated pages', () => {
         await p.keyboard.press(key);
         await expect.poll(() => bare(t, [left, right])).toEqual([]);
       }
+    });
+  });
+
+  describe('comparison of runs', () => {
+    const made = makeComparison(),
+      { browser } = browsers.runs;
+    let open: TestPage | undefined;
+    afterAll(async () => {
+      const faults = open?.faults ?? [];
+      await open?.close();
+      await browser.close();
+      expect(faults).toEqual([]);
+    });
+    it('leaves no word out: tables, charts and what they are as tables', async () => {
+      const t = (open = await TestPage.open(browser, await bundle('compareRuns'), {
+        words: pseudo,
+        input: { kind: 'compareRuns', runs: made.runs.map((r) => r.run) },
+        folders: [],
+        answer: () => ({
+          ...made,
+          missing: [{ run: '/work/runs/gone', error: { kind: 'not.found', message: 'Gone.', remedy: 'List again.' } }],
+        }),
+      }));
+      await t.until("document.querySelectorAll('#success .uplot canvas').length === 2");
+      await t.page.evaluate("document.querySelectorAll('details').forEach((x) => { x.open = true; })");
+      const chart = (i: number): string => `document.querySelectorAll('.chart')[${i}]`,
+        charts = await t.page.evaluate<number>("document.querySelectorAll('.chart').length");
+      expect(charts).toBeGreaterThan(10);
+      for (let i = 0; i < charts; i++) {
+        await t.page.evaluate(`${chart(i)}.scrollIntoView({ block: 'center' })`);
+        await t.until(`${chart(i)}.querySelector('.uplot canvas')`);
+        await t.page.evaluate(`${chart(i)}.querySelector('vscode-button[aria-label*="show as table"]')?.click()`);
+        await t.until(`${chart(i)}.querySelector('.chart-table table')`);
+      }
+      for (const grouped of [true, false]) {
+        if (!grouped) await t.page.locator('.runs-check input').first().click();
+        await expect
+          .poll(() => bare(t, made, ['/work/runs/gone: Gone. List again', 'quickstart', 'lr 0.0003', 'lr 0.001']), {
+            message: `${grouped}`,
+          })
+          .toEqual([]);
+      }
+    });
+  });
+
+  describe('trajectory table', () => {
+    let plans: Plan[], data: TableData;
+    const answer: Answer = (method, p) => {
+      switch (method) {
+        case 'trajectory/columns':
+          return data.part(p as { limit: number });
+        case 'trajectory/frames':
+          return { frames: Object.fromEntries((p['rollouts'] as string[]).map((r) => [r, plans[0]!.frame.hash])) };
+        case 'frame/thumbnails':
+          return { paths: Object.fromEntries((p['hashes'] as string[]).map((x) => [x, session.frames.thumb(x)])) };
+        case 'run/failures':
+          return failuresOn(plans, p['family'] as string | undefined);
+        default:
+          return { strips: (p['rollouts'] as string[]).map((r, i) => stripOn(r, plans, i + 2)) };
+      }
+    };
+    const session = new PageSession(
+      browsers.table,
+      'table',
+      () => ({
+        words: pseudo,
+        input: {
+          kind: 'table',
+          run: '/runs/demo',
+          saved: [{ name: 'Long ones', filter: { steps: { min: 20 }, outcome: ['failure'] } }],
+        },
+        answer,
+      }),
+      async (s) => {
+        plans = await richPlans(s.frames);
+        data = new TableData(300);
+      },
+    );
+    const known = (): unknown => [data.part({ limit: 300 }), failuresOn(plans), plans, 'Long ones'];
+    it('leaves no word out: rows, the menu of every column, filters in effect and saved ones', async () => {
+      const t = await session.show(),
+        p = t.page;
+      await t.until("document.querySelectorAll('img.tb-picture[src]').length > 10");
+      const filters = await p.locator('.tb-filter').all();
+      expect(filters.length).toBeGreaterThan(8);
+      for (const f of filters) {
+        await f.click();
+        await p.locator('.tb-popover').waitFor();
+        await expect.poll(() => bare(t, known())).toEqual([]);
+        await p.keyboard.press('Escape');
+      }
+      await p.locator('.tb-place').first().click();
+      await p.locator('.tb-chip').first().waitFor();
+      await p.locator('.tb-bar vscode-button').last().click();
+      await p.locator('.tb-saved').first().waitFor();
+      await expect.poll(() => bare(t, known())).toEqual([]);
+      await p.keyboard.press('Escape');
+      await p.keyboard.press('?');
+      await p.locator('dialog[open]').waitFor();
+      await expect.poll(() => bare(t, known())).toEqual([]);
+    });
+    it('leaves no word out: failures in clusters, of one task with its clicks, and what changed', async () => {
+      const t = await session.show(),
+        p = t.page;
+      await p.locator('#tb-tab-failures').click();
+      await t.until("document.querySelectorAll('.tb-cluster').length === 3");
+      await expect.poll(() => bare(t, known())).toEqual([]);
+      await p.locator('vscode-dropdown').click();
+      await p.locator('vscode-option', { hasText: 'form-one' }).last().click();
+      await t.until("document.querySelector('.tb-scatter .tb-mark')");
+      await expect.poll(() => bare(t, known())).toEqual([]);
+      await p.locator('#tb-tab-changes').click();
+      await t.until("document.querySelectorAll('.tb-strip').length >= 2");
+      await expect.poll(() => bare(t, known())).toEqual([]);
     });
   });
 

@@ -3,7 +3,7 @@
  * stays with the page.
  */
 import type { AnnotationOp, TrajectoryRow, TrajectoryView } from '../../runtime/protocol/types.js';
-import type { HostAction, HostError, PageInput, PageMethod, Requester } from '../protocol.js';
+import type { HostAction, HostError, InputOf, PageMethod, Requester } from '../protocol.js';
 import type { Action } from '../ui/actions.js';
 import type { Command } from '../ui/commands.js';
 import type { Pushed } from '../ui/host.js';
@@ -35,7 +35,7 @@ export interface AnnotatorIo extends Requester<PageMethod<'inspector'>> {
   keep(): void;
   focusSteps(): void;
   /** Shows another trajectory in this page. */
-  go(input: Extract<PageInput, { kind: 'inspector' }>, known: TrajectoryView | undefined): void;
+  go(input: InputOf<'inspector'>, known: TrajectoryView | undefined): void;
 }
 
 export class Annotator {

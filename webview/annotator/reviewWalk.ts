@@ -1,6 +1,6 @@
 /** The walk through a run's review queue: where it is, going on, and reading the next trajectory ahead. */
 import type { AnnotationOp, TrajectoryRow, TrajectoryView } from '../../runtime/protocol/types.js';
-import type { HostAction, HostError, PageInput, Requester } from '../protocol.js';
+import type { HostAction, HostError, InputOf, Requester } from '../protocol.js';
 import type { State } from '../inspector/state.js';
 import { t } from '../ui/words.js';
 import type { Saver } from './saver.js';
@@ -13,7 +13,7 @@ export interface ReviewWalkIo extends Requester<'review/queue' | 'trajectory/get
   act(a: HostAction): void;
   announce(words: string): void;
   /** Shows another trajectory in this page. */
-  go(input: Extract<PageInput, { kind: 'inspector' }>, known: TrajectoryView | undefined): void;
+  go(input: InputOf<'inspector'>, known: TrajectoryView | undefined): void;
   /** What is being typed becomes an edit. */
   flush(): void;
   /** Whether this trajectory can be marked as reviewed. */

@@ -1,10 +1,10 @@
 /** Two trajectories, one position in both; pure. */
 import type { RunEvent, TrajectoryView } from '../../runtime/protocol/types.js';
 import { applyEvents } from '../inspector/state.js';
-import type { DaemonState, HostError, PageInput } from '../protocol.js';
+import type { DaemonState, HostError, InputOf } from '../protocol.js';
 import { diverge } from './diverge.js';
 
-export type CompareInput = Extract<PageInput, { kind: 'compare' }>;
+export type CompareInput = InputOf<'compare'>;
 export type SideName = 'left' | 'right';
 export interface Side {
   readonly rollout: string;

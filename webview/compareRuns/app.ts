@@ -1,6 +1,6 @@
 /** The comparison of any number of runs: what it asks for, what it shows, the choices that are kept. */
 import type { ComparedRun, Comparison } from '../../runtime/protocol/types.js';
-import type { DaemonState, HostError, PageInput } from '../protocol.js';
+import type { DaemonState, HostError, InputOf } from '../protocol.js';
 import { section, titledChart } from '../dashboard/parts.js';
 import { bannerView, emptyState } from '../ui/banner.js';
 import type { Chart } from '../ui/chart.js';
@@ -24,7 +24,7 @@ import {
 } from './specs.js';
 import { configTable, runsTable, taskTable } from './tables.js';
 
-type Input = Extract<PageInput, { kind: 'compareRuns' }>;
+type Input = InputOf<'compareRuns'>;
 interface Choices {
   readonly axis: CompareAxis;
   readonly grouped: boolean;

@@ -1,10 +1,10 @@
 /** What the inspector shows and how events change it; pure, no DOM. */
 import type { AnnotationView, RunEvent, StepView, TrajectoryView } from '../../runtime/protocol/types.js';
 import { revised } from '../annotator/apply.js';
-import type { DaemonState, HostError, PageInput } from '../protocol.js';
+import type { DaemonState, HostError, InputOf } from '../protocol.js';
 import { t } from '../ui/words.js';
 
-export type InspectorInput = Extract<PageInput, { kind: 'inspector' }>;
+export type InspectorInput = InputOf<'inspector'>;
 export type Shot = 'before' | 'after';
 /** What the colour of an answer's tokens says. */
 export type Colouring = 'entropy' | 'weight';

@@ -1,7 +1,7 @@
 /** The table of a run's trajectories, its failures in clusters, and what changed from version to version. */
 import type { SavedTableFilter, TableFilter } from '../../runtime/protocol/types.js';
 import { tableFilterOf } from '../../runtime/protocol/shared.js';
-import { tableViews, type PageInput, type TableView } from '../protocol.js';
+import { tableViews, type InputOf, type TableView } from '../protocol.js';
 import { bannerView, emptyState } from '../ui/banner.js';
 import { Announcer, Commands } from '../ui/commands.js';
 import { focusFirst, h, replace, set, text } from '../ui/dom.js';
@@ -23,7 +23,7 @@ import { closePopover } from './popover.js';
 import { isEmptyFilter, Listing, newest, type SortColumn, type TableSort } from './query.js';
 import { Ribbon } from './ribbon.js';
 
-type Input = Extract<PageInput, { readonly kind: 'table' }>;
+type Input = InputOf<'table'>;
 interface Saved {
   readonly input: Input;
   readonly sort?: TableSort;

@@ -97,6 +97,10 @@ export function textField(
   placeholder = label,
 ): HTMLElement {
   const e = h('vscode-text-field', { 'aria-label': label, placeholder }) as HTMLElement & { value: string };
+  // Whenever it is inserted, the toolkit names a field without a text of its own "Text field".
+  new MutationObserver(() => {
+    if (e.getAttribute('aria-label') !== label) e.setAttribute('aria-label', label);
+  }).observe(e, { attributeFilter: ['aria-label'] });
   void customElements.whenDefined('vscode-text-field').then(() => {
     e.value = value;
     e.addEventListener('input', () => changed(e.value));

@@ -250,7 +250,7 @@ export class RunStore extends RunReader {
         await mkdir(d, { recursive: true }).catch((e: unknown) => {
           throw io(e, d);
         });
-      for (const d of [unfinishedDir(p.frames), p.checkpoints]) await removeUnfinished(d);
+      for (const d of [dir, unfinishedDir(p.frames), p.checkpoints]) await removeUnfinished(d);
       await restoreReplaced(p.checkpoints);
       const meta = await readMeta(dir).catch(async (e: unknown) => {
         if (!o.create || !(e instanceof StudioError) || e.error.details?.['code'] !== 'ENOENT') throw e;

@@ -9,7 +9,7 @@ import { systemClock } from '../../rollout/clock.js';
 import { ModelPool } from '../../rollout/modelPool.js';
 import { policyOfCheckpoint } from '../../trainer/checkpoint.js';
 import { createTrainer } from '../../trainer/native/engine.js';
-import { lastingTrainer } from '../../trainer/native/lasting.js';
+import { lastingTrainer, lostCheckpoint } from '../../trainer/native/lasting.js';
 import { writePolicyGraph } from '../../trainer/native/model/policyGraph.js';
 import { trainerOptions } from '../../trainer/native/options.js';
 import { blinded } from '../blindPolicy.js';
@@ -40,7 +40,8 @@ export async function startEmbedded(r: BackendRequest, parts: StartedParts): Pro
   const kept = new ScreenFile(join(r.dir, 'reading.screens')),
     checkpoints = join(r.dir, 'checkpoints');
   const trainer = await lastingTrainer({
-    start: async () => {
+    version: r.version,
+    start: async (version) => {
       // What a process that was killed was writing.
       for (const dir of [checkpoints, weightsDir]) await removeUnfinished(dir);
       return createTrainer({
@@ -48,7 +49,7 @@ export async function startEmbedded(r: BackendRequest, parts: StartedParts): Pro
         spec,
         dir: checkpoints,
         seed: config.seed,
-        version: r.version,
+        version,
         options: trainerOptions(config, weightsDir),
         workOf: processWork,
         onProgress: (p) => {
@@ -80,11 +81,15 @@ export async function startEmbedded(r: BackendRequest, parts: StartedParts): Pro
     policy: config.policy.blind ? blinded(sighted) : sighted,
     frames: observations,
     replicas: models,
-    learner: learnerOf({
-      trainer,
-      source: new EmbeddedSamples(spec, observations),
-      publish: (w: WeightsRef) => models.publish(w),
-    }),
+    learner: {
+      ...learnerOf({
+        trainer,
+        source: new EmbeddedSamples(spec, observations),
+        publish: (w: WeightsRef) => models.publish(w),
+      }),
+      startOver: (version, from) => trainer.startOver(version, from),
+      lostCheckpoint,
+    },
     reading: {
       words: (tasks) => vocabulary(spec, tasks),
       screens: async (o) => {

@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createDeflateRaw, createInflateRaw } from 'node:zlib';
 import { ignoreFailure, orUndefined } from '../../domain/index.js';
+import { unfinishedName } from '../../data/store/unfinished.js';
 import { openForeign } from '../../files/foreignFile.js';
 import type { ReadingScreen } from '../../trainer/types.js';
 
@@ -39,7 +40,7 @@ export class ScreenFile {
   }
 
   async save(key: string, screens: readonly ReadingScreen[]): Promise<void> {
-    const tmp = `${this.#path}.${process.pid}.tmp`;
+    const tmp = unfinishedName(this.#path);
     try {
       await pipeline(Readable.from(parts(key, screens)), createDeflateRaw({ level: LEVEL }), createWriteStream(tmp));
       await rename(tmp, this.#path);

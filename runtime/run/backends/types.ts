@@ -52,6 +52,13 @@ export interface Learner {
   checkpoint(): Promise<CheckpointRef>;
   /** Ends a lesson under way after its present step; what was learned so far stays. */
   interrupt(): void;
+  /**
+   * Forgets everything and goes on from a checkpoint, whose weights count as `version`, or untaught. Absent where the
+   * engine keeps its weights elsewhere.
+   */
+  readonly startOver?: (version: PolicyVersion, from?: CheckpointRef) => Promise<void>;
+  /** The version whose checkpoint the engine could not be started again from, where that is why a call failed. */
+  readonly lostCheckpoint?: (e: unknown) => PolicyVersion | undefined;
 }
 
 /** Weights of one version on their way to the replicas. */

@@ -7,6 +7,7 @@ import {
   type EncodedState,
   type Random,
 } from '../../domain/index.js';
+import type { Augmentation } from '../types.js';
 
 /** A demonstration moved across the screen: the picture and the click cells shifted by dx and dy observation pixels. */
 export interface Shifted {
@@ -92,18 +93,41 @@ export function shiftSample(
   };
 }
 
-/** A random shift of at most `reach` pixels each way; the sample as it is when its target would leave the screen. */
+/** The least contrast that other tones leave, and how far the middle grey moves (exponent of 2). */
+const LEAST_CONTRAST = 0.5,
+  GAMMA_REACH = 1;
+
+/**
+ * Luminance through a random curve, now rising and now falling: a light theme looks like a dark one, a strong one like
+ * a faint one. With probability 1 - `share` the screen stays as it is.
+ */
+export function retone(obs: Uint8Array, share: number, rng: Random): Uint8Array {
+  if (share <= 0 || rng.next() >= share) return obs;
+  const contrast = LEAST_CONTRAST + (1 - LEAST_CONTRAST) * rng.next(),
+    darkest = (1 - contrast) * rng.next(),
+    gamma = 2 ** (GAMMA_REACH * (2 * rng.next() - 1)),
+    falling = rng.next() < 0.5;
+  const curve = Uint8Array.from({ length: 256 }, (_, i) => {
+    const v = (i / 255) ** gamma;
+    return Math.round(255 * (darkest + contrast * (falling ? 1 - v : v)));
+  });
+  return obs.map((x) => curve[x]!);
+}
+
+/** Moved and in other tones at random; where it is when its target would leave the screen. */
 export function augment(
   spec: EmbeddedPolicySpec,
   state: EncodedState,
   choices: Int32Array,
-  reach: number,
+  how: Augmentation,
   rng: Random,
 ): Shifted {
-  if (reach <= 0) return { state, choices };
-  const dx = rng.int(2 * reach + 1) - reach,
-    dy = rng.int(2 * reach + 1) - reach;
-  return (dx === 0 && dy === 0 ? undefined : shiftSample(spec, state, choices, dx, dy)) ?? { state, choices };
+  const { shift } = how,
+    dx = shift > 0 ? rng.int(2 * shift + 1) - shift : 0,
+    dy = shift > 0 ? rng.int(2 * shift + 1) - shift : 0,
+    moved = (dx === 0 && dy === 0 ? undefined : shiftSample(spec, state, choices, dx, dy)) ?? { state, choices };
+  const obs = retone(moved.state.obs, how.tones ?? 0, rng);
+  return obs === moved.state.obs ? moved : { ...moved, state: { ...moved.state, obs } };
 }
 
 /** Cells above, below, left and right of a chosen cell, as choice ids of the same head. */

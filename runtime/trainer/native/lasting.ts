@@ -14,16 +14,26 @@ import type {
 const TRIES = 3;
 
 export interface LastingOptions {
-  /** Starts a process. Rejects with `trainer.lost` when it dies meanwhile. */
-  readonly start: () => Promise<EmbeddedTrainer>;
+  /** Starts a process, whose untaught weights count as `version`. Rejects with `trainer.lost` when it dies meanwhile. */
+  readonly start: (version: PolicyVersion) => Promise<EmbeddedTrainer>;
+  /** Of the untaught weights; default 0. */
+  readonly version?: PolicyVersion | undefined;
   /** The screens of the reading lessons, for a new process; undefined when there are none any more. */
   readonly screens?: () => Promise<readonly ReadingScreen[] | undefined>;
   /** Tells people of a process that was lost and started again. */
   readonly note?: (text: string) => void;
 }
 
+export interface OutlivingTrainer extends EmbeddedTrainer {
+  /**
+   * Forgets everything and goes on from a checkpoint, or as untaught weights of `version`: the way out of a call that
+   * rejected because the last checkpoint is damaged (`lostCheckpoint`).
+   */
+  startOver(version: PolicyVersion, from?: CheckpointRef): Promise<void>;
+}
+
 /** Starts the first process; rejects when it cannot start. */
-export async function lastingTrainer(o: LastingOptions): Promise<EmbeddedTrainer> {
+export async function lastingTrainer(o: LastingOptions): Promise<OutlivingTrainer> {
   const trainer = new LastingTrainer(o);
   await trainer.begin();
   return trainer;
@@ -35,12 +45,15 @@ type Lesson = (t: EmbeddedTrainer) => Promise<PolicyVersion>;
 /**
  * A trainer that outlives its process. When the process dies or hangs another is started from the last checkpoint; what
  * was learned since is learned again, from the same random state and so to the same bit, and the call under way is
- * made again: callers see a slow call. The same call lost three times in a row rejects with `trainer.lost`.
+ * made again: callers see a slow call. The same call lost three times in a row rejects with `trainer.lost`; one that
+ * finds the last checkpoint damaged rejects with an error that `lostCheckpoint` knows.
  */
-class LastingTrainer implements EmbeddedTrainer {
+class LastingTrainer implements OutlivingTrainer {
   readonly #o: LastingOptions;
   #process: EmbeddedTrainer | undefined;
   #saved: CheckpointRef | undefined;
+  /** What weights count as that no checkpoint is of. */
+  #untaught: PolicyVersion;
   #since: Lesson[] = [];
   /** The screens that are mixed into later steps: which lesson brought them. */
   #mixed: ReadOptions | undefined;
@@ -50,6 +63,7 @@ class LastingTrainer implements EmbeddedTrainer {
 
   constructor(o: LastingOptions) {
     this.#o = o;
+    this.#untaught = o.version ?? 0;
   }
   begin(): Promise<void> {
     return this.#do('starting', () => Promise.resolve());
@@ -101,6 +115,18 @@ class LastingTrainer implements EmbeddedTrainer {
       this.#since = [];
     });
   }
+  startOver(version: PolicyVersion, from?: CheckpointRef): Promise<void> {
+    return this.#serial(async () => {
+      const old = this.#process;
+      this.#process = undefined;
+      this.#saved = from;
+      this.#untaught = version;
+      this.#since = [];
+      this.#mixed = undefined;
+      if (old) await orUndefined(old.close(), 'what it knew is given up');
+      await this.#lasting('starting over', () => Promise.resolve());
+    });
+  }
   exportWeights(): Promise<WeightsFile> {
     return this.#do('its weights', (t) => t.exportWeights());
   }
@@ -111,28 +137,36 @@ class LastingTrainer implements EmbeddedTrainer {
 
   /** One call at a time, each until a process has answered it. */
   #do<T>(what: string, work: (t: EmbeddedTrainer) => Promise<T>): Promise<T> {
-    const run = this.#queue.then(async () => {
-      for (let lost = 1; ; lost++) {
-        try {
-          return await work((this.#process ??= await this.#again()));
-        } catch (e) {
-          if (toRunError(e).kind !== 'trainer.lost' || this.#closing) throw e;
-          this.#process = undefined;
-          if (lost >= TRIES) throw gaveUp(what, e);
-          this.#o.note?.(`${toRunError(e).message} It is started again${this.#from()}.`);
-        }
-      }
-    });
+    return this.#serial(() => this.#lasting(what, work));
+  }
+  #serial<T>(f: () => Promise<T>): Promise<T> {
+    const run = this.#queue.then(f);
     this.#queue = orUndefined(run, 'its caller hears of it; the next call has its turn all the same');
     return run;
+  }
+  async #lasting<T>(what: string, work: (t: EmbeddedTrainer) => Promise<T>): Promise<T> {
+    for (let lost = 1; ; lost++) {
+      try {
+        return await work((this.#process ??= await this.#again()));
+      } catch (e) {
+        if (toRunError(e).kind !== 'trainer.lost' || this.#closing) throw e;
+        this.#process = undefined;
+        if (lost >= TRIES) throw gaveUp(what, e);
+        this.#o.note?.(`${toRunError(e).message} It is started again${this.#from()}.`);
+      }
+    }
   }
 
   /** A process that knows what the last one knew. */
   async #again(): Promise<EmbeddedTrainer> {
-    const t = await this.#o.start();
+    const t = await this.#o.start(this.#untaught),
+      saved = this.#saved;
     try {
       if (this.#closing) throw closed();
-      if (this.#saved) await t.restore(this.#saved);
+      if (saved)
+        await t.restore(saved).catch((e: unknown) => {
+          throw damaged(saved, e);
+        });
       if (this.#mixed) await t.read(await this.#screens(), this.#mixed);
       for (const lesson of this.#since) await lesson(t);
       return t;
@@ -156,6 +190,19 @@ class LastingTrainer implements EmbeddedTrainer {
 
 const closed = (): StudioError =>
   new StudioError('trainer.lost', 'The trainer is closed.', 'Resume the run to train on.');
+
+/** The version whose checkpoint a trainer that was lost could not be started again from; undefined for other errors. */
+export function lostCheckpoint(e: unknown): PolicyVersion | undefined {
+  const { kind, details } = toRunError(e),
+    version = details?.['checkpoint'];
+  return kind === 'trainer.invalid' && typeof version === 'number' ? version : undefined;
+}
+function damaged({ version }: CheckpointRef, e: unknown): unknown {
+  const { kind, message, remedy, details } = toRunError(e);
+  return kind === 'trainer.invalid'
+    ? new StudioError(kind, message, remedy, { cause: e, details: { ...details, checkpoint: version } })
+    : e;
+}
 
 const gaveUp = (what: string, e: unknown): StudioError => {
   const { message, details } = toRunError(e);

@@ -7,7 +7,7 @@ import {
   type EmbeddedSample,
   type EmbeddedBatch,
 } from '../../domain/index.js';
-import type { ImitateOptions, ReadingScreen, ReadOptions, ReadReport, UpdateReport } from '../types.js';
+import type { Augmentation, ImitateOptions, ReadingScreen, ReadOptions, ReadReport, UpdateReport } from '../types.js';
 import { augment, forgetful, neighbourChoices } from './augment.js';
 import { correctionMetrics, sequenceRatio } from '../objective/corrections.js';
 import { equalParts, imitationRate, reportedSteps } from '../schedule.js';
@@ -176,7 +176,7 @@ export class Learner {
     for (let step = 0; step < (i.until ?? i.steps) && next && !this.#interrupted; step++) {
       const picked = Array.from({ length: this.options.imitateStates }, next),
         norm = picked.reduce((n, s) => n + s.weight, 0),
-        packed = picked.map((s) => this.#imitationState(s, s.weight / norm, i.shift)),
+        packed = picked.map((s) => this.#imitationState(s, s.weight / norm, i)),
         lr = imitationRate(i.lr, step, i.steps);
       const done = await this.#optimizer.step(packed, IMITATION.variant, lr, this.#rng, IMITATION.temperature);
       states += packed.length;
@@ -217,11 +217,11 @@ export class Learner {
     this.#interrupted = false;
     for (let step = 0; step < (r.until ?? r.steps) && next && !this.#interrupted; step++) {
       const lr = imitationRate(r.lr, step, r.steps),
-        loss = await this.#optimizer.readingStep(Array.from({ length: size }, next), r.shift, this.#rng, lr);
+        loss = await this.#optimizer.readingStep(Array.from({ length: size }, next), r, this.#rng, lr);
       losses.push(loss);
       onProgress?.({ kind: 'read', step: step + 1, steps: r.steps, loss, lr, ms: this.#now() - start });
     }
-    this.#optimizer.keepScreens(screens, r.shift);
+    this.#optimizer.keepScreens(screens, r);
     if (losses.length > 0) this.#version++;
     const last = losses.slice(-reportedSteps(losses.length));
     return {
@@ -265,14 +265,14 @@ export class Learner {
     };
   }
 
-  /** A demonstrated step, randomly shifted; part of a cell's weight goes to its neighbours (`cellSmoothing`). */
-  #imitationState(s: EmbeddedSample, weight: number, shift: number): PackedState {
+  /** A demonstrated step, randomly moved and toned; part of a cell's weight goes to its neighbours (`cellSmoothing`). */
+  #imitationState(s: EmbeddedSample, weight: number, vary: Augmentation): PackedState {
     const { cellSmoothing } = this.options,
       { state, choices } = augment(
         this.model.spec,
         forgetful(this.model.spec, s.state, this.#rng),
         s.choices,
-        shift,
+        vary,
         this.#rng,
       );
     const own: number[] = [],

@@ -1,6 +1,7 @@
 import { type Random } from '../../domain/index.js';
 import type * as Ort from 'onnxruntime-node';
-import type { ReadingScreen } from '../types.js';
+import type { Augmentation, ReadingScreen } from '../types.js';
+import { retone } from './augment.js';
 import { ADAM_PARAMS } from './model/adamGraph.js';
 import { TOKENS, type GradVariant, type LOSS_PARAMS } from './model/lossGraph.js';
 import { decayMask, initialTheta } from './model/params.js';
@@ -39,7 +40,7 @@ export class Optimizer {
   #v: Float32Array;
   /** Screens of past reading lessons, for those mixed into later steps. */
   #screens: readonly ReadingScreen[] = [];
-  #shift = 0;
+  #lessonsVary: Augmentation = { shift: 0 };
   /** Of a policy that spells. */
   readonly perception: Perception | undefined;
 
@@ -77,9 +78,9 @@ export class Optimizer {
   }
 
   /** From now on every step mixes in lessons on these screens, by `readingCoef`. */
-  keepScreens(screens: readonly ReadingScreen[], shift: number): void {
+  keepScreens(screens: readonly ReadingScreen[], vary: Augmentation): void {
     this.#screens = screens;
-    this.#shift = shift;
+    this.#lessonsVary = vary;
   }
 
   /** Log-probs of all slots under given weights, into `old` or `ref`. */
@@ -120,7 +121,7 @@ export class Optimizer {
     const mixed = this.#screens.length > 0 && this.#options.readingCoef > 0;
     if (mixed) {
       const picked = Array.from({ length: many.batch }, () => rng.pick(this.#screens));
-      ({ gradient } = await this.#lesson(picked, this.#shift, rng, this.#options.readingCoef, gradient));
+      ({ gradient } = await this.#lesson(picked, this.#lessonsVary, rng, this.#options.readingCoef, gradient));
     }
     return { parts, ...(await this.#adamW(gradient, lr, mixed ? 'all' : 'decision')) };
   }
@@ -142,10 +143,10 @@ export class Optimizer {
     return this.#model.reader ? batch : Math.ceil(wanted / batch) * batch;
   }
   /** One optimizer step on reading lessons alone; returns the mean loss of a target. A reader alone learns. */
-  async readingStep(screens: readonly ReadingScreen[], shift: number, rng: Random, lr: number): Promise<number> {
+  async readingStep(screens: readonly ReadingScreen[], vary: Augmentation, rng: Random, lr: number): Promise<number> {
     const { many } = this.#sessions,
       start: Ort.Tensor = many.floats(new Float32Array(this.#theta.length)),
-      out = await this.#lesson(screens, shift, rng, 1, start);
+      out = await this.#lesson(screens, vary, rng, 1, start);
     await this.#adamW(out.gradient, lr, this.#model.reader ? 'reader' : 'all');
     return out.loss;
   }
@@ -153,15 +154,19 @@ export class Optimizer {
   /** Adds the gradient of a lesson on these screens, times `coefficient`. */
   #lesson(
     screens: readonly ReadingScreen[],
-    shift: number,
+    vary: Augmentation,
     rng: Random,
     coefficient: number,
     accumulated: Ort.Tensor,
   ): Promise<{ readonly gradient: Ort.Tensor; readonly loss: number }> {
     const { spec, reader } = this.#model,
-      { many } = this.#sessions;
+      { many } = this.#sessions,
+      varied = <L extends { readonly obs: Uint8Array }>(l: L): L => ({
+        ...l,
+        obs: retone(l.obs, vary.tones ?? 0, rng),
+      });
     if (reader) {
-      const lessons = screens.map((s) => spellingLesson(spec, s, shift, rng)),
+      const lessons = screens.map((s) => varied(spellingLesson(spec, s, vary.shift, rng))),
         scale =
           coefficient /
           Math.max(
@@ -172,7 +177,7 @@ export class Optimizer {
         many.spell({ ...many.packSpelling(part, scale), ...more }),
       );
     }
-    const lessons = screens.map((s) => lesson(spec, s, shift, rng)),
+    const lessons = screens.map((s) => varied(lesson(spec, s, vary.shift, rng))),
       scale = coefficient / targetCells(lessons);
     return this.#inParts(lessons, accumulated, (part: readonly Lesson[], more) =>
       many.read({ ...many.packLessons(part, scale), ...more }),

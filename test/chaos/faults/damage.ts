@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readRecords, segmentsOf, type Found } from '../journal.js';
-import { restart, type Fault, type Faults, type Patient } from '../patient.js';
+import { DETECTED_MS, restart, signal, soon, type Fault, type Faults, type Patient } from '../patient.js';
 
 /** What is damaged while nobody writes; the records hit are known to the audit. False: there is nothing to damage. */
 const damage = (how: (c: Patient) => boolean | void): Fault => ({
@@ -41,7 +41,31 @@ function newestCheckpoint(c: Patient): string | undefined {
   return there.length < 2 ? undefined : join(dir, there.at(-1)!);
 }
 
+/** Weights are lost on disk and in the trainer at once, while the daemon lives: it goes on from older ones. */
+const loseWeights: Fault = {
+  phase: 'live',
+  make: async (c) => {
+    const pid = await soon(() => c.children('__trainer')[0]);
+    // Stopped, it makes no other one meanwhile.
+    if (pid === undefined || !signal(pid, 'SIGSTOP')) return false;
+    const dir = newestCheckpoint(c);
+    if (dir === undefined) {
+      signal(pid, 'SIGCONT');
+      return false;
+    }
+    const file = join(dir, 'weights.f32');
+    flip(file, Math.floor(c.random() * statSync(file).size), Math.floor(c.random() * 8));
+    c.checkpoints++;
+    signal(pid, 'SIGKILL');
+    c.mark();
+    const { versions } = c.tail;
+    await c.until(() => c.tail.versions > versions, DETECTED_MS, 'a run that lost its weights had others');
+    return true;
+  },
+};
+
 export const damageFaults: Faults = {
+  'lose-weights': loseWeights,
   'cut-journal-tail': damage((c) => {
     const last = readRecords(join(c.folder, 'journal')).records.at(-1)!;
     c.damaged.add(last.seq);

@@ -20,6 +20,8 @@ const strings = (x: unknown): string[] =>
     : typeof x === 'object' && x !== null
       ? Object.values(x).flatMap(strings)
       : [];
+/** "Nov 22, 06:42 AM": as the browser's language has it. */
+const moment = /^[A-Z][a-z]{2} \d+, \d\d:\d\d [AP]M$/;
 /**
  * Words that the page shows or says and that are no message, once each; not those of `code` and `kbd`, which are the
  * wire's and the keyboard's, and not those of `data`, as they are. A single small word of the data may be one of the
@@ -54,6 +56,7 @@ export async function bare(t: TestPage, data: unknown, also: readonly string[] =
       left.filter(
         (x) =>
           !known.has(core(x)) &&
+          !moment.test(core(x)) &&
           x
             .split(/ · |, |: /)
             .map(core)

@@ -52,6 +52,8 @@ export interface WorkbenchOptions {
   /** Files of the workspace folder by relative path. */
   readonly files?: Readonly<Record<string, string | Uint8Array>>;
   readonly env?: Readonly<Record<string, string>>;
+  /** Puts more than texts into the workspace folder, before the window opens. */
+  readonly prepare?: (folder: string) => Promise<void>;
 }
 
 /**
@@ -94,6 +96,7 @@ export class Workbench {
       mkdirSync(dirname(join(dir, 'ws', f)), { recursive: true });
       writeFileSync(join(dir, 'ws', f), content);
     }
+    await o.prepare?.(join(dir, 'ws'));
     const node = join(install, 'node_modules/node/bin');
     const inherited = Object.fromEntries(
       Object.entries(process.env).filter(([k]) => !/^(npm_|VITEST|NODE_|VSCODE_|INIT_CWD)/.test(k)),

@@ -1,9 +1,9 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { wasInterrupted } from '../../../extension/daemon/interrupted.js';
-import type { RunFile } from '../../../runtime/config/index.js';
+import { parseRunText, type RunFile } from '../../../runtime/config/index.js';
 import {
   activeRunsFile,
   parseActiveRuns,
@@ -14,6 +14,7 @@ import * as methods from '../../../runtime/protocol/methods.js';
 import type { Notifications } from '../../../runtime/protocol/notifications.js';
 import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 import { cleanUp, folder, record, removeFolders, testClient, type TestClient } from '../../helpers/daemon/harness.js';
+import { processTree } from '../../helpers/machine/processes.js';
 import { ensureBundle, replay } from '../../helpers/run/cli.js';
 
 /** The daemon as users have it, killed in the middle of a run, started again as a window would. */
@@ -75,6 +76,19 @@ async function kill(storage: string, w: Window): Promise<void> {
   w.client.dispose();
   process.kill(pid, 'SIGKILL');
 }
+/** The newest checkpoint is damaged on disk, and the trainer dies before there is another. */
+async function loseWeights(run: string, daemon: number): Promise<void> {
+  const trainer = processTree(daemon).find((p) => p.what.includes('__trainer'))!;
+  // Stopped, it makes no other one meanwhile.
+  process.kill(trainer.pid, 'SIGSTOP');
+  const dir = join(run, 'checkpoints'),
+    names = (await readdir(dir)).filter((n) => /^v\d+$/.test(n)).sort(),
+    file = join(dir, names.at(-1)!, 'weights.f32'),
+    bytes = await readFile(file);
+  bytes[1000]! ^= 1;
+  await writeFile(file, bytes);
+  process.kill(trainer.pid, 'SIGKILL');
+}
 const active = async (storage: string): Promise<ActiveRun[]> =>
   parseActiveRuns(await readFile(join(storage, activeRunsFile), 'utf8'));
 
@@ -100,6 +114,16 @@ describe.skipIf(noLocal !== undefined)('a daemon that is killed in the middle of
     const first = (await replay(run)).of('run.time');
     expect(first.length).toBeGreaterThan(1);
     expect(after.status.elapsedMs).toBeGreaterThan(before.status.elapsedMs - 3000);
+
+    // A trainer that dies when its last checkpoint is damaged costs what was learned since the one before, and no person.
+    await loseWeights(run, record(storage)!.pid);
+    await w.status((s) => s.status.phase === 'training' && s.status.version > after.status.version + 3);
+    const recorded = await replay(run),
+      [standIn] = recorded.of('checkpoint').flatMap((e) => (e.learned?.source === 'stand-in' ? [e] : []));
+    expect(standIn!.version).toBe(standIn!.learned!.values['of']! + 1);
+    for (const c of recorded.of('batch.claimed'))
+      for (const lag of c.lags)
+        expect(lag).toBeLessThanOrEqual(parseRunText(runFile('killed'), '').curation.staleness.eta);
     // It has made something new, so its deaths are forgotten.
     await w.client.request(methods.pauseRun, { run });
     expect(await active(storage)).toMatchObject([{ deaths: 0, paused: true }]);

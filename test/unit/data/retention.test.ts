@@ -8,11 +8,13 @@ import { id, type FrameRef, type Outcome, type RolloutId, type Trajectory } from
 import { annotatedRollouts } from '../../../runtime/queries/annotated.js';
 import { parseRunFile } from '../../../runtime/config/index.js';
 import {
+  broken,
   dataConfig,
   failure,
   familyIds,
   makeTrajectory,
   managerOptions,
+  openManager,
   success,
   taskOf,
   withDir,
@@ -131,15 +133,50 @@ describe('which screens of a run are kept', () => {
         newest = await run.add({ outcome: success, endedAt: now + 9 }),
         lost = await run.add({ outcome: failure, endedAt: now + 1 }),
         later = await run.add({ outcome: failure, endedAt: now + 2 }),
+        fault = await run.add({ outcome: broken, endedAt: now + 3 }),
         total = await run.store.frames.totalBytes(),
         one = (await run.store.frames.bytesOf(lost.frames[0]!.hash))!;
+      // The one that counts for nothing goes before older ones that were judged.
       await keep(run.store, { gigabytes: (total - one) / 1e9 });
+      expect(there(run.store, [...fault.frames, ...lost.frames])).toEqual([false, false, true, true]);
+      await keep(run.store, { gigabytes: (total - 3 * one) / 1e9 });
       expect(there(run.store, lost.frames)).toEqual([false, false]);
       expect(there(run.store, later.frames)).toEqual([true, true]);
       await keep(run.store, { gigabytes: 1e-9 });
       expect(there(run.store, [...later.frames, ...won.frames])).toEqual([false, false, false, false]);
       expect(there(run.store, newest.frames)).toEqual([true, true]);
       await run.close();
+    }));
+
+  it('what was trained, retired and dropped is counted as before, also by the next opening', () =>
+    withDir(async (dir) => {
+      const m = await openManager(dir, dataConfig({ dynamicRollouts: { max: 2 }, pool: { enabled: false } })),
+        ended = Date.now();
+      for (let i = 0; i < 8; i++) {
+        const o = (await m.nextOrder({ maxConcurrent: 99, version: 0 }))!;
+        await m.started(o.rollout, 0);
+        const t = makeTrajectory(o, i === 7 ? broken : i % 2 ? failure : success, { endedAt: ended }),
+          frames = await Promise.all(t.steps.map(() => m.frames.put(screen())));
+        await m.record({ ...t, steps: t.steps.map((x, k) => ({ ...x, frame: frames[k]! })) });
+      }
+      const b = (await m.claimBatch({ version: 0, minGroups: 2 }))!;
+      await m.trained(b.id, 1);
+      const before = JSON.stringify(m.stats()),
+        rows = 'SELECT id, state, outcome, steps, reward FROM rollouts ORDER BY id';
+      const index = JSON.stringify(await m.store.index.query(rows, []));
+      const removed = await keep(m.store, { retiredHours: 1, failureHours: 1, successHours: 1 }, { successes: 0 });
+      // Retired ones are of the first part, whatever else is as old.
+      const [first] = removed.flatMap((r) => r.rollouts);
+      expect(removed.reduce((n, r) => n + r.frames, 0)).toBeGreaterThan(6);
+      expect(await m.store.index.query('SELECT state FROM rollouts WHERE id = ?', [first!])).toEqual([
+        { state: 'retired' },
+      ]);
+      expect(JSON.stringify(m.stats())).toBe(before);
+      await m.close();
+      const again = await openManager(dir, dataConfig({ dynamicRollouts: { max: 2 }, pool: { enabled: false } }));
+      expect(JSON.stringify(again.stats())).toBe(before);
+      expect(JSON.stringify(await again.store.index.query(rows, []))).toBe(index);
+      await again.close();
     }));
 
   it('a screen that comes again meanwhile, or came just now, stays', () =>

@@ -85,7 +85,11 @@ describe('run store', () => {
         checkpoints = join(dir, 'checkpoints');
       await (await open(dir)).close();
       await mkdir(making);
-      const left = [join(making, `${'a'.repeat(64)}.${dead}-7.tmp`), join(checkpoints, `v000002.${dead}.tmp`)];
+      const left = [
+        join(making, `${'a'.repeat(64)}.${dead}-7.tmp`),
+        join(checkpoints, `v000002.${dead}.tmp`),
+        join(dir, `summary.json.${dead}-1.tmp`),
+      ];
       const kept = [
         join(making, `${'b'.repeat(64)}.${process.pid}-7.tmp`),
         join(checkpoints, `v000003.${process.pid}.tmp`),

@@ -40,6 +40,17 @@ function pairsIn(t: Task): string[] {
 }
 const looksIn = (t: Task): string[] =>
   [...textOf(t).matchAll(/gtk-theme-name=[^']*?(?=\\n')|font-family: [^;]*|xterm (-bg \S+ -fg \S+)/g)].map((m) => m[0]);
+/** Letters to insert, delete or replace. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (const [i, x] of [...a].entries()) {
+    const next = [i + 1];
+    for (const [j, y] of [...b].entries())
+      next.push(Math.min(row[j]! + (x === y ? 0 : 1), row[j + 1]! + 1, next[j]! + 1));
+    row = next;
+  }
+  return row[b.length]!;
+}
 const corners = (t: Task): string[] =>
   [...textOf(t).matchAll(/--geometry=\d+x\d+\+(\d+)\+(\d+)/g)].map((m) => `${m[1]} ${m[2]}`);
 
@@ -135,6 +146,23 @@ describe('splits by content', () => {
     }
     const [a, b] = SETS.map((set) => new Set(of(set, 'looks').flatMap((t) => [looksIn(t).join('|')])));
     expect([...a!].filter((l) => b!.has(l) && !l.startsWith('gtk-theme')).length).toBe(0);
+  });
+
+  it('near-duplicates: one word of the instruction is no word of training, and the others on the screen nearly are it', () => {
+    const seen = tokens(trained().map(textOf).join(' '));
+    for (const set of SETS) {
+      const tasks = of(set, 'near');
+      expect(tasks.length).toBeGreaterThan(100);
+      let among = 0;
+      for (const t of tasks) {
+        const shown = [...tokens(JSON.stringify(t.config))],
+          asked = [...tokens(t.instruction)].filter((w) => !seen.has(w));
+        expect(asked.length, t.instruction).toBeGreaterThan(0);
+        if (asked.some((w) => shown.some((x) => x !== w && x[0] === w[0] && distance(x, w) <= 4))) among++;
+      }
+      // A template that shows the asked word alone has no other to take it for.
+      expect(among / tasks.length).toBeGreaterThan(0.6);
+    }
   });
 
   it('arrangements, and every other split: no task is one of training, and none of tuning one of reporting', () => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseAction, parseInput, parseToHost } from '../../../extension/panels/messages.js';
+import { parseAction, parseToHost } from '../../../extension/panels/messages.js';
+import { restoredInput } from '../../../extension/panels/panelKinds.js';
 import { pageMethods, type PageKind } from '../../../webview/protocol.js';
 
 const kinds = Object.keys(pageMethods) as PageKind[],
@@ -194,29 +195,32 @@ describe('what a page says', () => {
 describe('what a restored page says it showed', () => {
   it('is taken when it fits its panel', () => {
     expect(
-      parseInput({ input: { kind: 'inspector', run: '/r', rollout: 'x', step: 4 }, scroll: 3 }, 'inspector'),
+      restoredInput({ input: { kind: 'inspector', run: '/r', rollout: 'x', step: 4 }, scroll: 3 }, 'inspector'),
     ).toEqual({ kind: 'inspector', run: '/r', rollout: 'x', step: 4 });
-    expect(parseInput({ input: { kind: 'live', desktop: 'd' } }, 'live')).toEqual({ kind: 'live', desktop: 'd' });
-    expect(parseInput({ input: { kind: 'live', desktop: 'd', session: 's' } }, 'live')).toEqual({
+    expect(restoredInput({ input: { kind: 'live', desktop: 'd' } }, 'live')).toEqual({ kind: 'live', desktop: 'd' });
+    expect(restoredInput({ input: { kind: 'live', desktop: 'd', session: 's' } }, 'live')).toEqual({
       kind: 'live',
       desktop: 'd',
       session: 's',
     });
     expect(
-      parseInput({ input: { kind: 'inspector', run: '/r', rollout: 'x', annotate: true, queue: true } }, 'inspector'),
+      restoredInput(
+        { input: { kind: 'inspector', run: '/r', rollout: 'x', annotate: true, queue: true } },
+        'inspector',
+      ),
     ).toMatchObject({ annotate: true, queue: true });
   });
   it('is refused when it does not', () => {
     expect(
       [undefined, null, {}, { input: { kind: 'dashboard' } }, { input: { kind: 'live', desktop: 'd' } }].map((s) =>
-        parseInput(s, 'dashboard'),
+        restoredInput(s, 'dashboard'),
       ),
     ).toEqual(Array(5).fill(undefined));
-    expect(parseInput({ input: { kind: 'inspector', rollout: 'x' } }, 'inspector')).toBeUndefined();
+    expect(restoredInput({ input: { kind: 'inspector', rollout: 'x' } }, 'inspector')).toBeUndefined();
   });
   it('carries no document: that is read anew', () => {
     expect(
-      parseInput({ input: { kind: 'inspector', run: '/r', rollout: 'x', document: { steps: [] } } }, 'inspector'),
+      restoredInput({ input: { kind: 'inspector', run: '/r', rollout: 'x', document: { steps: [] } } }, 'inspector'),
     ).not.toHaveProperty('document');
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { savedRuns, type RunFiles } from '../../../extension/model/savedRuns.js';
+import { runRow } from '../../../extension/views/runRows.js';
 
 const filesOf = (files: Readonly<Record<string, string>>): RunFiles => ({
   list: (dir) =>
@@ -47,8 +48,6 @@ describe('runs without a runtime', () => {
     const runs = await savedRuns(
       ['/r'],
       filesOf({
-        '/r/a/run.json': '{',
-        '/r/b/run.json': JSON.stringify({ id: 5 }),
         '/r/c/run.json': JSON.stringify({ id: 'c', name: { x: 1 }, createdAt: 'now', config: [] }),
         '/r/c/summary.json': JSON.stringify({ state: 'owned', rollouts: 'many', evals: [1, 'x', null], lastEval: 7 }),
         '/r/d/run.json': JSON.stringify({ id: 'd' }),
@@ -69,5 +68,25 @@ describe('runs without a runtime', () => {
       },
       { run: '/r/c', id: 'c', name: 'c', createdAt: 0, state: 'interrupted', rollouts: 0, version: 0, evals: [1] },
     ]);
+  });
+  it('are listed with why where run.json cannot be understood, and a folder without one is no run', async () => {
+    const files = filesOf({
+        '/r/a/run.json': '{ "id": ',
+        '/r/b/run.json': JSON.stringify({ id: 5 }),
+        '/r/notes/readme.txt': 'no run',
+      }),
+      runs = await savedRuns(['/r', '/r/b'], {
+        ...files,
+        // Too large, or not a file.
+        read: (f) => (f === '/r/b/run.json' ? Promise.resolve(undefined) : files.read(f)),
+      });
+    expect(runs.map((r) => [r.run, r.damaged?.kind])).toEqual([
+      ['/r/b', 'store.damaged'],
+      ['/r/a', 'store.damaged'],
+    ]);
+    const row = runRow(runs[1]!, { selected: false, now: 5 });
+    expect(row).toMatchObject({ context: 'run.damaged', description: 'cannot be read', spoken: 'a, cannot be read' });
+    expect(row.tooltip).toContain('cannot be understood');
+    expect(row.tooltip).not.toContain('Started');
   });
 });

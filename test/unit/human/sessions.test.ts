@@ -235,20 +235,22 @@ describe('a recording', () => {
           return Promise.resolve();
         },
       },
-      keep: (t, pool) => {
-        kept.push(
-          `${t.outcome.kind} ${typeof pool === 'string' ? pool : pool.override} ${t.steps.map((x) => `${x.index}${x.origin[0]}`).join(' ')}`,
-        );
-        return Promise.resolve({ pooled: pool !== 'never' });
-      },
-      pool: () => Promise.resolve({ pooled: true }),
-      unpool: (r, why) => {
-        kept.push(`out: ${why}`);
-        return Promise.resolve();
-      },
-      annotate: (_, a) => {
-        kept.push(`tags ${a.tags?.join(' ')}`);
-        return Promise.resolve();
+      keeping: {
+        keep: (t, pool) => {
+          kept.push(
+            `${t.outcome.kind} ${typeof pool === 'string' ? pool : pool.override} ${t.steps.map((x) => `${x.index}${x.origin[0]}`).join(' ')}`,
+          );
+          return Promise.resolve({ pooled: pool !== 'never' });
+        },
+        pool: () => Promise.resolve({ pooled: true }),
+        unpool: (r, why) => {
+          kept.push(`out: ${why}`);
+          return Promise.resolve();
+        },
+        annotate: (_, a) => {
+          kept.push(`tags ${a.tags?.join(' ')}`);
+          return Promise.resolve();
+        },
       },
     });
     s.touch();

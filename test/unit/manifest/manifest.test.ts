@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { decode } from 'fast-png';
 import { describe, expect, it } from 'vitest';
-import { commands, contextKeys, panels, trajectoryEditor, views, walkthrough } from '../../../extension/ids.js';
+import { commands, contextKeys, panelType, trajectoryEditor, views, walkthrough } from '../../../extension/ids.js';
 import { panelKinds } from '../../../extension/panels/panelKinds.js';
 import { coverageRow, entryRow, familyRow, uncoveredRow } from '../../../extension/views/poolRows.js';
 import { desktopRow, moreRow, taskRow, trajectoryRow, type Row } from '../../../extension/views/rows.js';
@@ -11,6 +11,7 @@ import { queuedRow, queueRow } from '../../../extension/views/queueRows.js';
 import { checkpointRow, evalRow, runRow } from '../../../extension/views/runRows.js';
 import { PROVIDER_CHOICES } from '../../../runtime/domain/index.js';
 import type { OutcomeKind, RunState } from '../../../runtime/protocol/types.js';
+import type { PageKind } from '../../../webview/protocol.js';
 import {
   control,
   desktop,
@@ -23,6 +24,7 @@ import {
   trajectory,
 } from '../../helpers/extension/rows.js';
 
+const panels = (Object.keys(panelKinds) as PageKind[]).map(panelType);
 const treeViews = [views.runs, views.tasks, views.desktops, views.trajectories, views.pool];
 
 /** The manifest and the code say the same: every id, key, setting and word, both ways. */
@@ -131,6 +133,9 @@ describe('commands', () => {
     ])
       expect(titles, t).toContain(t);
   });
+  it('are in the manifest as the table of commands and the list of pages have them', () => {
+    execFileSync(process.execPath, [join(root, 'scripts/manifest.mjs'), '--check'], { cwd: root });
+  });
   it('in menus exist, and have an icon where only an icon is shown', () => {
     const known = new Map(c.commands.map((x) => [x.command, x]));
     for (const m of menus) {
@@ -229,12 +234,7 @@ function fits(when: string, view: string, item: string): boolean {
 
 describe('conditions', () => {
   it('use context keys that the code sets, and every key that it sets', () => {
-    const named = new Set<string>([
-      ...Object.values(commands),
-      ...Object.values(panels),
-      ...Object.values(views),
-      trajectoryEditor,
-    ]);
+    const named = new Set<string>([...Object.values(commands), ...panels, ...Object.values(views), trajectoryEditor]);
     const used = new Set(
       whens
         .flatMap((w) =>
@@ -348,7 +348,7 @@ describe('settings', () => {
 describe('the rest', () => {
   it('activates only for panels that are restored, and for the schema that a run file names', () => {
     expect(manifest.activationEvents.sort()).toEqual(
-      [...Object.values(panels).map((p) => `onWebviewPanel:${p}`), 'onFileSystem:dart-studio'].sort(),
+      [...panels.map((p) => `onWebviewPanel:${p}`), 'onFileSystem:dart-studio'].sort(),
     );
   });
   it('runs where the workspace is, and says what it can do without trust or disk', () => {

@@ -1,8 +1,13 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { parseRunFile } from '../../../runtime/config/index.js';
+import { StudioError } from '../../../runtime/domain/index.js';
 import { lastCheckpoint, progressOf, soundCheckpoint, startingPoint } from '../../../runtime/run/resume.js';
-import { earlierPart, startWeights } from '../../../runtime/run/startWeights.js';
+import type { RunParts } from '../../../runtime/run/parts.js';
+import { RunState } from '../../../runtime/run/runState.js';
+import { earlierPart, startWeights, withoutDamage } from '../../../runtime/run/startWeights.js';
+import { lostCheckpoint } from '../../../runtime/trainer/native/lasting.js';
 import { damageOf, writeCheckpoint } from '../../../runtime/trainer/checkpoint.js';
 import { dataConfig, openManager, withDir } from '../../helpers/data/manager.js';
 
@@ -121,6 +126,62 @@ describe('a run whose newest checkpoint is damaged', () => {
       expect(await progressOf(m.store)).toMatchObject({ untaught: false, warmStartVersion: undefined });
       await m.note(trained(5, 'warm-start'));
       expect(await progressOf(m.store)).toMatchObject({ untaught: false, warmStartVersion: 5 });
+      await m.close();
+    }));
+
+  it('goes on in the middle of its work when its trainer is lost too, as a resume would', () =>
+    withDir(async (dir) => {
+      const m = await openManager(dir, dataConfig());
+      await m.note(trained(1, 'reading'));
+      await m.note(trained(2, 'warm-start'));
+      for (const order of ['a', 'b'] as const)
+        expect(await m.nextOrder({ maxConcurrent: 9, version: 2 }), order).toBeDefined();
+      for (const v of [1, 2]) await made(dir, v);
+      const said: string[] = [],
+        ledger = m.stats().ledger,
+        lost = new StudioError('trainer.invalid', 'It is damaged.', 'Resume.', { details: { checkpoint: 2 } });
+      let weights = 2;
+      const learner = {
+        lostCheckpoint,
+        startOver: (version: number, from?: { version: number; dir: string }) => {
+          weights = version;
+          said.push(`starts over as ${version} from ${from?.dir.slice(-3)}, which counts as ${from?.version}`);
+          return Promise.resolve();
+        },
+        checkpoint: async () => ({ version: weights, dir: await made(dir, weights) }),
+        snapshot: () =>
+          Promise.resolve({ version: weights, publish: () => Promise.resolve(said.push(`publishes ${weights}`)) }),
+      };
+      const r = {
+        data: m,
+        state: Object.assign(new RunState(), { version: 2, warmStartVersion: 2 }),
+        config: parseRunFile({}),
+        log: { note: (text: string) => said.push(text) },
+        engine: { learner },
+      } as unknown as RunParts;
+      // A checkpoint that is whole after all, and errors of another kind, are nobody's to mend here.
+      await expect(withoutDamage(r, lost)).rejects.toBe(lost);
+      const other = new Error('x');
+      await expect(withoutDamage(r, other)).rejects.toBe(other);
+      expect(said).toEqual([]);
+
+      await flip(join(dir, 'checkpoints', 'v000002', 'weights.f32'), 99);
+      const on = await withoutDamage(r, lost);
+      expect(said).toEqual([
+        'starts over as 3 from 001, which counts as 3',
+        expect.stringMatching(/weights.f32 does not match.*goes on with the weights of version 1, as version 3/),
+        'publishes 3',
+      ]);
+      // The warm start was lost with the weights, so it is made again; the reading lessons are not.
+      expect([on.progress.warmStartVersion, on.progress.untaught, r.state.version, r.state.warmStartVersion]).toEqual([
+        undefined,
+        false,
+        3,
+        undefined,
+      ]);
+      expect(m.stats().version).toBe(3);
+      expect(m.stats().ledger).toEqual(ledger);
+      expect((await soundCheckpoint(m.store)).checkpoint?.version).toBe(3);
       await m.close();
     }));
 

@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { GLYPH_SPEC as spec, headOffsets, random } from '../../../runtime/domain/index.js';
-import { augment, neighbourChoices, shiftPixels, shiftSample } from '../../../runtime/trainer/native/augment.js';
+import {
+  augment,
+  neighbourChoices,
+  retone,
+  shiftPixels,
+  shiftSample,
+} from '../../../runtime/trainer/native/augment.js';
 
 const off = headOffsets(spec),
   at = (row: number, col: number): number => off.cell + row * 40 + col;
@@ -42,11 +48,48 @@ describe('shifting a demonstration', () => {
   it('does not move a sample whose target would leave the screen', () => {
     expect(shiftSample(spec, state(), Int32Array.of(0, at(0, 0)), -8, 0)).toBeUndefined();
     const s = state(),
-      kept = augment(spec, s, Int32Array.of(3, at(0, 0), off.cell2 + 999), 8, { ...random(1), int: () => 0 });
+      kept = augment(
+        spec,
+        s,
+        Int32Array.of(3, at(0, 0), off.cell2 + 999),
+        { shift: 8 },
+        { ...random(1), int: () => 0 },
+      );
     expect(kept.state).toBe(s);
   });
   it('shifts key presses freely and keeps their choice', () => {
     expect([...shiftSample(spec, state(), Int32Array.of(6, off.key + 3), 24, 24)!.choices]).toEqual([6, off.key + 3]);
+  });
+});
+
+describe('other tones', () => {
+  const grey = Uint8Array.from({ length: 256 }, (_, i) => i);
+  it('are a curve over the whole screen that rises or falls and keeps at least half the contrast', () => {
+    const kinds = new Set<string>();
+    for (let seed = 0; seed < 200; seed++) {
+      const curve = retone(grey, 1, random(seed)),
+        ends = curve[255]! - curve[0]!,
+        sign = Math.sign(ends);
+      expect(Math.abs(ends)).toBeGreaterThanOrEqual(127);
+      for (let i = 1; i < 256; i++) expect(sign * (curve[i]! - curve[i - 1]!)).toBeGreaterThanOrEqual(0);
+      kinds.add(sign > 0 ? 'rising' : 'falling');
+    }
+    expect([...kinds].sort()).toEqual(['falling', 'rising']);
+  });
+  it('come to the share of screens that was asked for, without a draw when that is none', () => {
+    const rng = random('share'),
+      toned = Array.from({ length: 1000 }, () => retone(grey, 0.3, rng)).filter((x) => x !== grey).length;
+    expect(toned).toBeGreaterThan(250);
+    expect(toned).toBeLessThan(350);
+    expect(retone(grey, 0, { ...random(1), next: () => expect.unreachable('drew') })).toBe(grey);
+  });
+  it('change what a demonstration shows and nothing that was chosen', () => {
+    const s = state(),
+      choices = Int32Array.of(3, at(4, 5)),
+      toned = augment(spec, s, choices, { shift: 0, tones: 1 }, random('tones'));
+    expect(toned.choices).toBe(choices);
+    expect(toned.state.history).toBe(s.history);
+    expect(toned.state.obs).not.toEqual(s.obs);
   });
 });
 

@@ -1,3 +1,5 @@
+import type { Random } from '../../../domain/index.js';
+
 /**
  * The words of the suite. Few, short and unlike each other, and the same ones in every template: a small policy must
  * learn to read each from pixels, and what it learns in one template should help in all. Capitalised everywhere, so a
@@ -118,3 +120,51 @@ export const wordsOf = (l: Lexicon): readonly string[] => [
   ...l.texts,
   ...l.titles,
 ];
+
+/** Words that differ by a letter: as many of each kind as a template shows at once. */
+const NEAR = { items: 14, actions: 8, fields: 4, titles: 3 } as const;
+
+/**
+ * One word of each kind and others that are nearly it (a letter more, less, other, or two changed over), none of which
+ * is a word of any lexicon: whoever does not read every letter presses the wrong one. Texts to be typed stay as they
+ * are.
+ */
+export function nearLexicon(of: Lexicon, r: Random): Lexicon {
+  const taken = new Set([TRAINED, HELD_OUT.dev, HELD_OUT.test].flatMap(wordsOf).map((w) => w.toLowerCase()));
+  const near = (words: readonly string[], count: number): string[] => {
+    const root = r.pick(words),
+      out = [root];
+    while (out.length < count) {
+      const w = almost(root, r);
+      if (w.length < 3 || taken.has(w.toLowerCase())) continue;
+      taken.add(w.toLowerCase());
+      out.push(w);
+    }
+    return out;
+  };
+  return {
+    items: near(of.items, NEAR.items),
+    actions: near(of.actions, NEAR.actions),
+    fields: near(of.fields, NEAR.fields),
+    texts: of.texts,
+    titles: near(of.titles, NEAR.titles),
+  };
+}
+
+const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
+/** The first letter stays, so that the word stays capitalised. */
+function almost(word: string, r: Random): string {
+  const at = 1 + r.int(word.length - 1),
+    letter = LETTERS[r.int(LETTERS.length)]!,
+    [before, after] = [word.slice(0, at), word.slice(at)];
+  switch (r.int(4)) {
+    case 0:
+      return before + letter + after;
+    case 1:
+      return before + after.slice(1);
+    case 2:
+      return before + letter + after.slice(1);
+    default:
+      return before + after.slice(1, 2) + after.slice(0, 1) + after.slice(2);
+  }
+}

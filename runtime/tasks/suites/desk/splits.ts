@@ -1,14 +1,15 @@
-import { hash32 } from '../../../domain/index.js';
+import { hash32, random } from '../../../domain/index.js';
 import type { Instance } from './kit.js';
-import { HELD_OUT, TRAINED, wordsOf, type Lexicon } from './lexicon.js';
+import { HELD_OUT, nearLexicon, TRAINED, wordsOf, type Lexicon } from './lexicon.js';
 import { DRESSES, type Dress } from './scene.js';
 
 /**
  * What is held out, each by itself (runtime/tasks/README.md#splits): other arrangements of the very words of training,
- * words and numbers never seen, pairs of seen words that never stand together, other looks. `dev` is for tuning, `test`
+ * words and numbers never seen, pairs of seen words that never stand together, other looks, words never seen among
+ * others that differ from them by a letter. `dev` is for tuning, `test`
  * for reporting; the two share nothing that is held out. Held-out templates are a list of their own (`Template.heldout`).
  */
-export const HOLDOUTS = ['arrangements', 'words', 'pairs', 'looks'] as const;
+export const HOLDOUTS = ['arrangements', 'words', 'pairs', 'looks', 'near'] as const;
 export type Holdout = (typeof HOLDOUTS)[number];
 export type ProbeSet = 'dev' | 'test';
 
@@ -26,7 +27,12 @@ const SPAN = 1_000_000;
 const LEGACY = 2 * SPAN;
 const SPLITS: readonly Split[] = [
   { set: 'train' },
-  ...(['dev', 'test'] as const).flatMap((set) => HOLDOUTS.map((holdout): Split => ({ set, holdout }))),
+  ...(['dev', 'test'] as const).flatMap((set) =>
+    HOLDOUTS.filter((h) => h !== 'near').map((holdout): Split => ({ set, holdout })),
+  ),
+  // Last, so that the others keep their seeds.
+  { set: 'dev', holdout: 'near' },
+  { set: 'test', holdout: 'near' },
 ];
 const firstSeed = (s: Split): number =>
   LEGACY + SPAN * SPLITS.findIndex((x) => x.set === s.set && x.holdout === s.holdout);
@@ -45,13 +51,18 @@ export function splitOf(seed: number): Split | LegacySplit | undefined {
   return seed < LEGACY ? { set: 'legacy', heldout: seed >= SPAN } : SPLITS[Math.floor((seed - LEGACY) / SPAN)];
 }
 
-/** The words and the dress that a split draws from. */
-export function drawsFrom(s: Split | LegacySplit): { readonly words: Lexicon; readonly dress: Dress } {
+/** The words and the dress that a seed of a split draws from. */
+export function drawsFrom(s: Split | LegacySplit, seed: number): { readonly words: Lexicon; readonly dress: Dress } {
   if (s.set === 'legacy') return { words: TRAINED, dress: DRESSES.legacy };
   return {
-    words: s.set !== 'train' && s.holdout === 'words' ? HELD_OUT[s.set] : TRAINED,
+    words: s.set === 'train' ? TRAINED : wordsFor(s.set, s.holdout, seed),
     dress: DRESSES[s.set !== 'train' && s.holdout === 'looks' ? s.set : 'train'],
   };
+}
+
+function wordsFor(set: ProbeSet, holdout: Holdout | undefined, seed: number): Lexicon {
+  if (holdout === 'near') return nearLexicon(HELD_OUT[set], random(`near/${seed}`));
+  return holdout === 'words' ? HELD_OUT[set] : TRAINED;
 }
 
 /** One content in so many is reserved for arrangements of version 0.1, and two in eight for those of today. */
@@ -103,9 +114,18 @@ export function withheld(text: string): boolean {
   );
 }
 
-/** Whether a split may have this instance. */
-export function belongs(s: Split | LegacySplit, made: Pick<Instance, 'instruction' | 'config'>): boolean {
+/** Whether an instruction asks for one of several words that are nearly the same. */
+export const asksForNear = ({ items, actions, fields, titles }: Lexicon, instruction: string): boolean =>
+  [...items, ...actions, ...fields, ...titles].some((w) => new RegExp(`\\b${w}\\b`).test(instruction));
+
+/** Whether a split may have this instance, drawn from these words. */
+export function belongs(
+  s: Split | LegacySplit,
+  made: Pick<Instance, 'instruction' | 'config'>,
+  drawn: Lexicon,
+): boolean {
   if (s.set === 'legacy') return (contentHash(made) % RESERVED === 0) === s.heldout;
+  if (s.holdout === 'near') return asksForNear(drawn, made.instruction);
   const { words, numbers, pairs } = contentsOf(made.instruction),
     own = s.set === 'train' ? undefined : s.set;
   if (s.holdout === 'words') {

@@ -5,7 +5,18 @@ import type { Instance, Template } from './kit.js';
 import type { Move } from './moves.js';
 import { Sight } from './moves.js';
 import { scene } from './scene.js';
-import { belongs, contentsOf, drawsFrom, HOLDOUTS, probeSeed, splitOf, type Holdout, type ProbeSet } from './splits.js';
+import type { Lexicon } from './lexicon.js';
+import {
+  asksForNear,
+  belongs,
+  contentsOf,
+  drawsFrom,
+  HOLDOUTS,
+  probeSeed,
+  splitOf,
+  type Holdout,
+  type ProbeSet,
+} from './splits.js';
 import { templates } from './templates/index.js';
 
 /** The built-in suite "desk": real applications of our image, each task drawn from a template by a seed. */
@@ -107,7 +118,7 @@ export function deskSuite(o: { readonly screen?: Size } = {}): DeskSuite {
 function draw(t: Template, seed: number, screen: Size): Instance {
   const split = splitOf(seed);
   if (!split)
-    throw new StudioError('task.invalid', `${seed} is not a seed.`, 'Seeds are whole numbers from 0 to 10999999.');
+    throw new StudioError('task.invalid', `${seed} is not a seed.`, 'Seeds are whole numbers from 0 to 12999999.');
   return (
     drawn(t, seed, split, screen) ??
     (() => {
@@ -125,18 +136,19 @@ function drawn(
   split: ReturnType<typeof splitOf> & object,
   screen: Size,
 ): Instance | undefined {
-  const { words, dress } = drawsFrom(split);
+  const { words, dress } = drawsFrom(split, seed);
   for (let k = 0; k < DRAWS; k++) {
     const made = t.build(scene(`desk/${t.name}/${seed}/${k}`, words, dress), screen);
-    if (belongs(split, made)) return made;
+    if (belongs(split, made, words)) return made;
     // A template whose instruction names nothing that the split holds out never will.
-    if (k === HOPELESS && split.set !== 'legacy' && split.holdout && !promising(split.holdout, made.instruction))
+    if (k === HOPELESS && split.set !== 'legacy' && split.holdout && !promising(split.holdout, made.instruction, words))
       return undefined;
   }
   return undefined;
 }
 const HOPELESS = 60;
-function promising(holdout: Holdout, instruction: string): boolean {
+function promising(holdout: Holdout, instruction: string, drawn: Lexicon): boolean {
+  if (holdout === 'near') return asksForNear(drawn, instruction);
   const { words, numbers, pairs } = contentsOf(instruction);
   if (holdout === 'words') return words.length + numbers.length > 0;
   return holdout !== 'pairs' || pairs.length > 0;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { chartCsv } from '../../../webview/ui/chartCopy.js';
+import { chartCsv } from '../../../webview/ui/chartCsv.js';
 import type { ChartSeries, ChartSpec } from '../../../webview/ui/chartSpec.js';
 
 const line = (label: string, more: Partial<ChartSeries> = {}): ChartSeries =>

@@ -1,0 +1,214 @@
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
+import type { RunFile } from '../../runtime/config/index.js';
+import { whyNoLocalDesktops } from '../helpers/cluster/desktops.js';
+import { Cockpit, tinyRun } from '../helpers/workbench/cockpit.js';
+import { flowIn, Given } from '../helpers/workbench/given.js';
+import type { Frame } from '../helpers/workbench/playwright.js';
+import { whyNoWorkbench } from '../helpers/workbench/rig.js';
+import { until } from '../helpers/workbench/workbench.js';
+
+/**
+ * One short run from its first lesson to its end and beyond: what it tells meanwhile, to whom, and what is left of it
+ * when its runtime is killed. Each flow goes on where the one before it left the run.
+ */
+const missing = whyNoWorkbench('latest') ?? (await whyNoLocalDesktops());
+if (missing) console.warn(`skipped: a live run in VS Code (${missing})`);
+
+const budget = { minutes: 20, rollouts: 12 };
+/** As `tinyRun`, with a few reading lessons; it ends by its rollouts, and whatever an evaluation says is its target. */
+const liveRun = JSON.stringify({
+  ...(JSON.parse(tinyRun('local')) as RunFile),
+  name: 'live',
+  budget,
+  warmStart: { demonstrations: 2, steps: 10, reading: { screens: 12, steps: 6 } },
+  watch: { target: 0 },
+} satisfies RunFile);
+
+interface Heard {
+  readonly name: string;
+  readonly kind: string;
+  readonly message: string;
+}
+
+describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
+  let c: Cockpit, given: Given, outside: string, hooks: Server, metricsPort: number;
+  const posted: { readonly path: string; readonly alert: Heard }[] = [];
+  /** What the command that the machine's settings name has read. */
+  const told = (): readonly Heard[] =>
+    existsSync(join(outside, 'machine'))
+      ? readFileSync(join(outside, 'machine'), 'utf8')
+          .split('\n')
+          .filter((l) => l !== '')
+          .map((l) => JSON.parse(l) as Heard)
+      : [];
+  beforeAll(async () => {
+    outside = mkdtempSync(join(tmpdir(), 'dart-alerts-'));
+    for (const who of ['machine', 'workspace']) {
+      const program = join(outside, `${who}.sh`);
+      writeFileSync(program, `#!/bin/sh\ncat >> '${join(outside, who)}'\necho >> '${join(outside, who)}'\n`);
+      chmodSync(program, 0o755);
+    }
+    hooks = createServer((req, res) => {
+      let text = '';
+      req.on('data', (d: Buffer) => (text += d.toString()));
+      req.on('end', () => {
+        posted.push({ path: req.url ?? '', alert: JSON.parse(text) as Heard });
+        res.end();
+      });
+    });
+    const port = await listen(hooks),
+      free = createServer();
+    metricsPort = await listen(free);
+    await new Promise((done) => free.close(done));
+    c = await Cockpit.start({
+      which: 'latest',
+      settings: {
+        'dartStudio.alerts.command': join(outside, 'machine.sh'),
+        'dartStudio.alerts.webhook': `http://127.0.0.1:${port}/machine`,
+        'dartStudio.metrics.port': metricsPort,
+      },
+      files: {
+        'live.dart-run.json': liveRun,
+        '.vscode/settings.json': JSON.stringify({
+          'dartStudio.alerts.command': join(outside, 'workspace.sh'),
+          'dartStudio.alerts.webhook': `http://127.0.0.1:${port}/workspace`,
+        }),
+      },
+    });
+    given = new Given(c, 'live');
+  });
+  afterAll(async () => {
+    await c?.stop();
+    await new Promise((done) => (hooks ? hooks.close(done) : done(undefined)));
+    if (outside) rmSync(outside, { recursive: true, force: true });
+  });
+  const flow = flowIn(
+    () => given,
+    (name) => c.picture(name),
+  );
+  const textOf = (f: Frame, selector: string): Promise<string> =>
+    f.evaluate<string>(`document.querySelector(${JSON.stringify(selector)})?.textContent ?? ''`);
+  /** Worked and allowed time of the header, in seconds. */
+  const times = async (page: Frame): Promise<readonly [number, number]> => {
+    const m = /(\d+):(\d\d) of (\d+):(\d\d)/.exec(await textOf(page, '.top-facts')) ?? [];
+    return [60 * Number(m[1]) + Number(m[2]), 60 * Number(m[3]) + Number(m[4])];
+  };
+  const step = (page: Frame): Promise<string> => textOf(page, '.run-step[aria-current=step]');
+  const ended = async (): Promise<number> =>
+    (await c.ui.rows('Trajectories')).filter((r) => /(success|failure), \d+ steps?, v\d/.test(r)).length;
+  const metrics = (token: string): Promise<Response> =>
+    fetch(`http://127.0.0.1:${metricsPort}/metrics`, { headers: { authorization: `Bearer ${token}` } });
+
+  flow('it is never taken for one that was only evaluated, and says where it is from the first lesson on', async () => {
+    await c.ui.palette('DART Studio: Start Training');
+    await c.ui.pick('live.dart-run.json');
+    const page = await c.ui.webview('dashboard', { timeoutMs: 60_000 });
+    await page.locator('.state', { hasText: 'Running' }).waitFor({ timeout: 60_000 });
+    const seen = new Set<string>();
+    await until(
+      async () => {
+        const now = (await step(page)).split(',')[0]!.trim();
+        seen.add(now);
+        expect(await textOf(page, '.banners')).toBe('');
+        expect(await page.locator('#throughput').isVisible(), now).toBe(true);
+        return now === 'RL';
+      },
+      'it comes to reinforcement learning',
+      120_000,
+    );
+    expect([...seen].filter((x) => ['Reading', 'Demonstrations', 'Warm start'].includes(x)).length).toBeGreaterThan(0);
+    await c.ui.told(/live: An evaluation reached \d+ %; the target is 0 %/);
+    await c.picture('target');
+    await until(() => told().some((a) => a.kind === 'target'), 'the command of the machine was called');
+    await until(() => posted.some((p) => p.alert.kind === 'target'), 'and its webhook');
+  });
+
+  flow('Prometheus reads its figures with the token, and nobody without', async () => {
+    await given.training();
+    const token = readFileSync(join(c.storage, 'metrics-token'), 'utf8').trim();
+    expect((await metrics('0'.repeat(64))).status).toBe(401);
+    const text = await (await metrics(token)).text();
+    expect(text).toMatch(/^dart_run_state\{.*state="running".*\} 1$/m);
+    expect(text).toMatch(/^dart_run_elapsed_seconds\{.*\} [\d.]+$/m);
+    expect(text.trimEnd().endsWith('# EOF')).toBe(true);
+  });
+
+  flow(
+    'its runtime is killed: time used stays used, every view follows, and no reading screen is drawn again',
+    async () => {
+      await given.training();
+      await given.sideBar('Trajectories', 'Tasks');
+      const page = await given.dashboard(),
+        { pid } = c.daemon!,
+        screens = join(given.runFolder!, 'reading.screens'),
+        drawn = statSync(screens).mtimeMs;
+      await page.locator('.state', { hasText: 'Running' }).waitFor();
+      const [before] = await times(page);
+      expect(before).toBeGreaterThan(3);
+      process.kill(pid, 'SIGKILL');
+      await c.ui.told(/Training run live: It was interrupted/, 60_000);
+      await until(
+        async () => (await c.ui.rows('Runs')).some((r) => r.startsWith('live, running')),
+        'its row says that it goes on',
+        60_000,
+      );
+      await page.locator('.state', { hasText: 'Running' }).waitFor({ timeout: 60_000 });
+      const count = await ended(),
+        tasks = (await c.ui.rows('Tasks')).join();
+      const [after, whole] = await times(page);
+      expect(after).toBeGreaterThanOrEqual(before - 3);
+      expect(whole).toBe(60 * budget.minutes);
+      await until(async () => (await ended()) > count, 'rollouts of the resumed run are listed', 120_000);
+      await until(async () => (await c.ui.rows('Tasks')).join() !== tasks, 'and the tasks change with them', 120_000);
+      expect(statSync(screens).mtimeMs).toBe(drawn);
+    },
+  );
+
+  flow(
+    'it ends by its budget: a notification, the command and the webhook of the machine, none of the workspace',
+    async () => {
+      await given.runtime();
+      await c.ui.told(/Training run live is finished: \d+ rollouts/, 240_000);
+      await c.picture('finished-run');
+      await until(() => told().some((a) => a.kind === 'finished'), 'the command was called');
+      await until(() => posted.some((p) => p.alert.kind === 'finished'), 'the webhook was called');
+      expect(told().filter((a) => a.kind === 'finished')).toEqual([
+        expect.objectContaining({ name: 'live', message: expect.stringMatching(/^finished, \d+ rollouts/) as string }),
+      ]);
+      expect(new Set(posted.map((p) => p.path))).toEqual(new Set(['/machine']));
+      expect(existsSync(join(outside, 'workspace'))).toBe(false);
+    },
+  );
+
+  flow('ten more minutes are ten more, of a run that was finished, and every view follows', async () => {
+    await given.runtime();
+    await given.sideBar('Trajectories');
+    const page = await given.dashboard();
+    await page.locator('.state', { hasText: 'Finished' }).waitFor({ timeout: 60_000 });
+    const worked = /ran (\d+):(\d\d)/.exec(await textOf(page, '.top-facts'))!,
+      used = 60 * Number(worked[1]) + Number(worked[2]),
+      evaluation = await page.locator('.tile').first().getAttribute('aria-label'),
+      count = await ended();
+    await page.getByRole('button', { name: 'Resume Run…' }).click();
+    await c.ui.pick('10 more minutes');
+    await page.locator('.state', { hasText: 'Running' }).waitFor({ timeout: 60_000 });
+    await until(async () => Number.isFinite((await times(page))[0]), 'the header tells its time');
+    const [, whole] = await times(page);
+    expect(Math.abs(whole - used - 600)).toBeLessThanOrEqual(2);
+    await until(async () => (await ended()) > count, 'new rollouts are listed', 120_000);
+    // What it had come to is not overwritten.
+    expect(await page.locator('.tile').first().getAttribute('aria-label')).toBe(evaluation);
+    await c.ui.palette('DART Studio: Stop Training');
+    await page.locator('.state', { hasText: 'Stopped' }).waitFor({ timeout: 60_000 });
+  });
+});
+
+const listen = (server: Server): Promise<number> =>
+  new Promise((done) => {
+    server.listen(0, '127.0.0.1', () => done((server.address() as AddressInfo).port));
+  });

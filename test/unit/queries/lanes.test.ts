@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest';
+import type { EventOf } from '../../../runtime/data/events.js';
+import { id, type DesktopId, type ReplicaId, type RolloutId } from '../../../runtime/domain/index.js';
+import { SpanRecorder } from '../../../runtime/run/spanRecorder.js';
+import { mergeSpans, placesOf } from '../../../runtime/queries/lanes.js';
+
+const rollout = (s: string): RolloutId => id<RolloutId>(s);
+
+describe('lanes', () => {
+  const span = (what: 'act' | 'decide', start: number, ms: number, of = 'r1') => ({
+    what,
+    start,
+    ms,
+    rollout: of,
+    version: -1,
+  });
+  it('merges what is thinner than a pixel into what took most of it, and nothing else', () => {
+    expect(
+      mergeSpans(
+        [span('act', 0, 1), span('decide', 1, 3), span('act', 4, 1), span('act', 30, 20), span('decide', 60, 2)],
+        10,
+      ),
+    ).toEqual([span('decide', 0, 5), span('act', 30, 20), span('decide', 60, 2)]);
+    // What was idle between them is not counted as busy.
+    expect(mergeSpans([span('act', 0, 1, 'a'), span('act', 2, 1, 'b')], 10)).toEqual([span('act', 0, 2, '')]);
+  });
+  it('a replica that answers now and then is as busy at any width', () => {
+    const spans = Array.from({ length: 2000 }, (_, i) => span('decide', i * 100, 16)),
+      busy = (xs: readonly { readonly ms: number }[]): number => xs.reduce((a, x) => a + x.ms, 0);
+    for (const pixel of [1, 20, 150, 999, 5000]) expect(busy(mergeSpans(spans, pixel))).toBeCloseTo(busy(spans), 6);
+  });
+  it('desktops that replace one another share a place', () => {
+    const lives = Array.from({ length: 36 }, (_, i) => ({
+      id: `local-${i}`,
+      from: Math.floor(i / 6) * 1000 + (i % 6),
+      to: Math.floor(i / 6) * 1000 + 990,
+    }));
+    const places = placesOf([...lives].reverse());
+    expect(new Set(places.values())).toEqual(new Set([0, 1, 2, 3, 4, 5]));
+    for (const [place] of new Set([...places.values()]).entries()) {
+      const mine = lives.filter((l) => places.get(l.id) === place).sort((a, b) => a.from - b.from);
+      for (let i = 1; i < mine.length; i++) expect(mine[i]!.from).toBeGreaterThanOrEqual(mine[i - 1]!.to);
+    }
+  });
+
+  it('records what desktops do a few seconds at once, and decisions and syncs of a replica by version', () => {
+    const out: EventOf<'spans'>[] = [],
+      r = new SpanRecorder((e) => out.push(e)),
+      desktop = id<DesktopId>('d1'),
+      replica = id<ReplicaId>('replica-1');
+    const lane = (phase: 'setup' | 'observe' | 'perform' | 'released', at: number) => {
+      r.onScheduler({ type: 'lane', desktop, phase, ...(phase === 'released' ? {} : { rollout: rollout('r1') }), at });
+    };
+    r.onPool({ type: 'state', desktop, state: 'resetting', at: 900 });
+    r.onPool({ type: 'state', desktop, state: 'ready', at: 950 });
+    lane('setup', 1000);
+    lane('observe', 1100);
+    lane('perform', 1103);
+    lane('released', 1110);
+    r.onPool({ type: 'state', desktop, state: 'resetting', at: 1110 });
+    r.onPool({ type: 'state', desktop, state: 'ready', at: 1200 });
+    r.flush(1500);
+    expect(out).toEqual([]);
+    r.flush(4000);
+    expect(out).toHaveLength(1);
+    expect({
+      ...out[0],
+      what: [...out[0]!.what],
+      start: [...out[0]!.start],
+      ms: [...out[0]!.ms],
+      of: [...out[0]!.of],
+    }).toEqual({
+      type: 'spans',
+      lane: 'd1',
+      kind: 'desktop',
+      t0: 900,
+      rollouts: ['r1'],
+      what: [0, 1, 2, 4, 0],
+      start: [0, 100, 200, 203, 210],
+      ms: [50, 100, 3, 7, 90],
+      of: [255, 0, 0, 0, 255],
+    });
+    r.onModels({ type: 'decided', replica, session: 'r1', version: 1, start: 2000, ms: 5 });
+    r.onModels({ type: 'phase', replica, phase: 'draining', version: 1, at: 2010 });
+    r.onModels({ type: 'phase', replica, phase: 'swapping', version: 1, at: 2015 });
+    r.onModels({ type: 'phase', replica, phase: 'admitting', version: 2, at: 2030 });
+    r.flush(2040);
+    expect(out).toHaveLength(2);
+    r.flush(9000);
+    expect(out.slice(1).map((e) => [e.lane, e.version, [...e.what], [...e.ms]])).toEqual([
+      ['replica-1', 1, [3], [5]],
+      ['replica-1', 2, [9], [20]],
+    ]);
+    r.trainer('update', 3000, 3500, 3);
+    expect(out.at(-1)).toMatchObject({ lane: 'trainer', kind: 'trainer', version: 3 });
+  });
+});

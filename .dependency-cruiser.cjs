@@ -187,6 +187,7 @@ module.exports = {
     pkg('dockerode', '^runtime/cluster/providers/'),
     pkg('@kubernetes/client-node', '^runtime/cluster/providers/kubernetes/'),
     pkg('jpeg-js', '^runtime/interchange/'),
+    pkg('hyparquet(-writer)?', '^runtime/interchange/parquet/'),
     pkg('protobufjs', '^runtime/trainer/remote/wire/'),
     pkg('sql\\.js', '^runtime/data/store/'),
     pkg('ws', '^(runtime/(server|cluster/providers/kubernetes)|extension/daemon)/'),

@@ -308,7 +308,7 @@ function runCommands(program: Command, act: Act): void {
   runs
     .command('export')
     .argument('<run>', 'run id or folder')
-    .argument('<file>', 'file: .csv or .json; with --what tensorboard a folder')
+    .argument('<file>', 'file: .csv, .json or .parquet; with --what tensorboard a folder')
     .description("Export a run's metrics or rollouts, or its metrics for TensorBoard.")
     .option('--what <kind>', 'metrics, rollouts or tensorboard', 'metrics')
     .action(

@@ -5,6 +5,7 @@
 import uPlot from 'uplot';
 import { axesOf } from './chartAxes.js';
 import { ChartCopy, type ReadDrawn } from './chartCopy.js';
+import { chartFigure } from './chartFigure.js';
 import { chartLegend, plotHint, swatch, type Legend } from './chartLegend.js';
 import { drawGround, drawMarks, drawPoints } from './chartInk.js';
 import { ZoomGroup } from './chartZoom.js';

@@ -365,6 +365,11 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
         'it is said that it joined the pool',
       );
       await c.picture('try-kept');
+      await until(
+        async () => (await c.ui.section('Runs').locator('.monaco-list-row', { hasText: 'tries' }).count()) === 1,
+        'its collection is listed',
+        30_000,
+      );
       await page.getByRole('button', { name: /^Open Trajectory/ }).click();
       const inspector = await c.ui.webview('inspector');
       await inspector.locator('.ds-shot').nth(2).waitFor();

@@ -95,14 +95,17 @@ describe.skipIf('why' in found)('try policy page', () => {
           await shot(d, name);
           expect(await d.page.axe(axe)).toEqual([]);
         };
-      const idle = await show({ theme });
-      await idle.page.until("document.querySelector('.try-field select').options.length === 2");
-      await idle.page.until("document.querySelectorAll('.try-field select')[1].options.length === 5");
-      await check(idle, 'idle');
-      await idle.page.close();
+      // Its fields are there in the other states, too.
+      if (theme === 'dark' || shots) {
+        const idle = await show({ theme });
+        await idle.page.until("document.querySelector('.try-field select').options.length === 2");
+        await idle.page.until("document.querySelectorAll('.try-field select')[1].options.length === 5");
+        await check(idle, 'idle');
+        await idle.page.close();
+      }
       steps = [0, 1, 2].map((i) => tryStep(i, hash));
       const d = await acting({}, { theme });
-      await shot(d, 'acting');
+      if (shots) await shot(d, 'acting');
       proposal = { id: 5, step: tryStep(3, '') };
       await d.push(
         state({

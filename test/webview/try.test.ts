@@ -115,7 +115,8 @@ describe.skipIf('why' in found)('try policy page', () => {
         }),
       );
       await word(d, 'The policy asks');
-      await check(d, 'asking');
+      if (theme === 'dark' || theme === 'light') await check(d, 'asking');
+      else if (shots) await shot(d, 'asking');
       proposal = undefined;
       await d.push(
         state(
@@ -318,12 +319,12 @@ describe.skipIf('why' in found)('try policy page', () => {
         { action: 'openTrajectory', run: '/work/runs/tries', rollout: 'try/x/1', beside: true },
         { action: 'annotate', run: '/work/runs/tries', rollout: 'try/x/1' },
       ]);
-    await d.page.close();
-    const e = await acting({ mode: 'ended' });
-    await e.page.page.getByLabel('Instruction').fill('Again');
-    await press(e, 'Try');
-    await expect.poll(() => e.asked('control/discard')).toEqual([{ session: 'a1b2c3d4e5f6' }]);
-    await expect.poll(() => e.asked('try/start').length).toBe(1);
+    // The same, but kept by nobody.
+    await d.push(state({ mode: 'ended', verdict: undefined, kept: undefined }));
+    await page.getByLabel('Instruction').fill('Again');
+    await press(d, 'Try');
+    await expect.poll(() => d.asked('control/discard')).toEqual([{ session: 'a1b2c3d4e5f6' }]);
+    await expect.poll(() => d.asked('try/start').length).toBe(1);
   });
 
   it('says what there is to do where there is nothing to try, and is narrow beside another editor', async () => {

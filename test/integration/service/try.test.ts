@@ -174,6 +174,14 @@ describe.skipIf(noLocal)('trying a policy', () => {
     const kept = await s.call<ControlState>(m.keepDemonstration, { session, pool: 'auto', verdict: 'failure' });
     expect(kept).toMatchObject({ verdict: { outcome: 'failure' }, kept: { pooled: false } });
 
+    // Two at a time: each has a desktop of its own.
+    const many = await Promise.allSettled(
+      [1, 2, 3].map(() => s.call<ControlState>(m.tryStart, { ...ask, mode: 'step', instruction: 'Press OK' })),
+    );
+    expect(many.map((x) => x.status).sort()).toEqual(['fulfilled', 'fulfilled', 'rejected']);
+    expect(many.find((x) => x.status === 'rejected')?.reason).toMatchObject({ kind: 'busy' });
+    for (const x of many) if (x.status === 'fulfilled') await s.call(m.discardControl, { session: x.value.session });
+
     const fails = async (p: object): Promise<unknown> =>
       s.call(m.tryStart, { ...ask, ...p }).then(
         () => 'began',

@@ -84,6 +84,8 @@ describe.skipIf(noLocal)('trying a policy', () => {
   afterAll(() => rm(dir, { recursive: true, force: true }));
 
   it('asks before each step with what it considered; a person takes over and solves it; it is kept, pooled and found', async () => {
+    // What a daemon that was killed left behind.
+    await mkdir(join(dir, 'cache', 'try', 'left'), { recursive: true });
     const s = studio();
     await writeFile(
       join(dir, 'model.dart-run.json'),

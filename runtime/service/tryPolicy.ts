@@ -103,7 +103,7 @@ export async function prepareTry(host: TryHost, p: TryRequest): Promise<Trying> 
     });
   const [acting, desktop] = await Promise.allSettled(starts);
   if (acting.status === 'rejected' || desktop.status === 'rejected') {
-    await Promise.all([acting, desktop].map((s) => (s.status === 'fulfilled' ? s.value.close() : undefined)));
+    await Promise.all([acting, desktop].flatMap((s) => (s.status === 'fulfilled' ? [s.value.close()] : [])));
     throw firstCause([acting, desktop]);
   }
   const own = desktop.value,

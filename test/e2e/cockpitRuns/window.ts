@@ -47,6 +47,21 @@ export class RunsWindow {
   menuItem(title: string): Locator {
     return this.c.w.page.locator('.monaco-menu [role=menuitem]', { hasText: title }).first();
   }
+  /** From the context menu of a row. VS Code takes no press for one while the menu is opening. */
+  async act(row: Locator, title: string): Promise<void> {
+    const { page } = this.c.w,
+      menu = page.locator('.monaco-menu').first();
+    await until(async () => {
+      if (!(await menu.isVisible())) await row.click({ button: 'right', timeout: 5000 }).catch(() => undefined);
+      await this.menuItem(title)
+        .click({ timeout: 5000 })
+        .catch(() => undefined);
+      return menu.waitFor({ state: 'hidden', timeout: 1000 }).then(
+        () => true,
+        () => false,
+      );
+    }, `${title} is chosen`);
+  }
   get input(): Locator {
     return this.c.w.page.locator('.quick-input-widget .quick-input-box input');
   }

@@ -46,7 +46,6 @@ export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
     await c.w.host.command('dartStudio.selectRun', on.run('trained-3'));
   });
 
-
   flow('of only successes and only failures one can be ticked', async () => {
     const on = w(),
       { c } = on;
@@ -68,7 +67,6 @@ export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
     await c.picture('either');
     await c.w.page.keyboard.press('Escape');
   });
-
 
   flow('errors of a run file: each is a problem at its place, and the file is a click away', async () => {
     const on = w(),
@@ -105,7 +103,6 @@ export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
     );
   });
 
-
   flow('the run file of a run is opened, and duplicated with changes', async () => {
     const on = w(),
       { c } = on;
@@ -132,24 +129,19 @@ export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
     expect(text).toMatchObject({ name: 'trained', seed: 3, trainer: { lr: 7e-4 } });
   });
 
-
   flow('a run is renamed, tagged, pinned, archived, found again and deleted', async () => {
     const on = w(),
       { c } = on;
     await on.listed();
-    const act = async (target: Locator, title: string): Promise<void> => {
-      await target.click({ button: 'right' });
-      await on.menuItem(title).click();
-    };
-    await act(on.row(3), 'Rename Run…');
+    await on.act(on.row(3), 'Rename Run…');
     await on.answer('Rename Run', 'best so far');
     await c.ui.row('Runs', 'best so far').waitFor();
-    await act(c.ui.row('Runs', 'best so far'), 'Edit Tags of Run…');
+    await on.act(c.ui.row('Runs', 'best so far'), 'Edit Tags of Run…');
     await on.answer('Edit Tags of Run', 'keep, paper');
     await c.ui.row('Runs', '#keep #paper').waitFor();
-    await act(c.ui.row('Runs', 'best so far'), 'Pin or Unpin Run');
+    await on.act(c.ui.row('Runs', 'best so far'), 'Pin or Unpin Run');
     await until(async () => /^best so far.*pinned/.test((await on.rows())[0] ?? ''), 'it stands first');
-    await act(c.ui.row('Runs', 'spoiled'), 'Archive or Restore Run');
+    await on.act(c.ui.row('Runs', 'spoiled'), 'Archive or Restore Run');
     await until(async () => !(await on.rows()).some((r) => r.startsWith('spoiled')), 'it is put away');
     await c.picture('managed');
     await c.ui.palette('DART Studio: Find Run');
@@ -160,7 +152,7 @@ export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
     await c.ui.pick('spoiled');
     await c.ui.webview('dashboard', { timeoutMs: 60_000, text: /spoiled/ });
     await until(async () => (await on.rows()).some((r) => r.startsWith('spoiled')), 'archived runs are listed now');
-    await act(c.ui.row('Runs', 'broken'), 'Delete Run…');
+    await on.act(c.ui.row('Runs', 'broken'), 'Delete Run…');
     await c.ui
       .dialog()
       .filter({ hasText: 'Delete the run broken?' })
@@ -175,7 +167,6 @@ export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
     await until(async () => !(await on.rows()).some((r) => r.startsWith('broken')), 'and its row');
   });
 
-
   flow('a queue is held, filled with seeds, reordered and emptied', async () => {
     const on = w(),
       { c } = on;
@@ -186,7 +177,7 @@ export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
     await files.waitFor();
     await files.click();
     await c.w.page.locator('.quick-input-widget .quick-input-action a', { hasText: 'OK' }).first().click();
-    await on.answer('Add to Queue', '7, 8');
+    await on.answer('Seeds, such as', '7, 8');
     const queued = async (): Promise<readonly string[]> => (await on.rows()).filter((r) => /^first ?seed/.test(r));
     await until(async () => (await queued()).length === 2, 'both wait');
     expect(await queued()).toEqual([expect.stringContaining('seed 7'), expect.stringContaining('seed 8')]);
@@ -205,5 +196,4 @@ export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
     await c.w.host.command('dartStudio.pauseQueue');
     expect(c.runs.some((r) => r.includes('first'))).toBe(false);
   });
-
 }

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { StudioError } from '../../../runtime/domain/index.js';
-import type { ControlState, InputEvent } from '../../../runtime/protocol/types.js';
+import type { InputEvent } from '../../../runtime/protocol/types.js';
 import type { HeldRollout } from '../../../runtime/run/runAccess.js';
 import { HumanInputRecorder } from '../../../runtime/human/humanInputRecorder.js';
 import { RecordSession, type RecordDeps } from '../../../runtime/human/record.js';
-import { ABANDON_MS, type SessionHost } from '../../../runtime/human/controlSession.js';
+import { ABANDON_MS } from '../../../runtime/human/controlSession.js';
 import { TakeOverSession } from '../../../runtime/human/takeOver.js';
 import { Steering, type HumanStep } from '../../../runtime/rollout/steering.js';
 import type { SchedulerEvent } from '../../../runtime/rollout/types.js';

@@ -142,6 +142,8 @@ export const commandTable = {
     icon: 'export',
     palette: withRun,
   },
+  exportPage: { id: 'dartStudio.exportPage', title: 'Export as HTML…', icon: 'share', palette: trusted },
+  copyLink: { id: 'dartStudio.copyLink', title: 'Copy Link', icon: 'link', palette: 'dartStudio.hasRuns' },
   addToQueue: { id: 'dartStudio.addToQueue', title: 'Add to Queue…', icon: 'add', palette: onDisk },
   removeFromQueue: { id: 'dartStudio.removeFromQueue', title: 'Remove from Queue', icon: 'close', palette: onDisk },
   moveUpInQueue: { id: 'dartStudio.moveUpInQueue', title: 'Move Up in Queue', icon: 'arrow-up', palette: onDisk },
@@ -193,6 +195,7 @@ export const commandTable = {
     icon: 'record',
     palette: onDisk,
   },
+  tryPolicy: { id: 'dartStudio.tryPolicy', title: 'Try Policy…', icon: 'hubot', palette: onDisk },
   showSession: {
     id: 'dartStudio.showSession',
     title: 'Show Controlled Desktop',

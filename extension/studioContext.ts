@@ -28,6 +28,8 @@ export interface StudioContext {
   readonly pool: PoolModel;
   readonly sessions: ControlSessions;
   readonly trees: Trees;
+  /** In Restricted Mode: starts the runtime that reads the sample run, and knows no other. */
+  readSample(): Promise<void>;
   readonly panels: PanelManager;
   readonly editors: TrajectoryEditors;
   readonly reports: Reports;
@@ -57,6 +59,8 @@ export interface StudioContext {
   home(folder?: WorkspaceFolder): string;
   /** Where relative paths of a run without a file are resolved. */
   base(): string;
+  /** Every folder that runs are looked for in. */
+  roots(): readonly string[];
   addRoot(path: string): Promise<void>;
   dropRoot(path: string): Promise<void>;
   setMachine(m: Machine): void;

@@ -98,10 +98,7 @@ function followSessions(own: Disposables, w: Wiring): void {
       const timer = setTimeout(() => {
           own.drop(waiting);
           const now = sessions.get(s.session);
-          if (
-            now?.abandonedAt !== undefined &&
-            !panels.inputs.some((i) => i.kind === 'live' && i.session === now.session)
-          )
+          if (now?.abandonedAt !== undefined && !panels.inputs.some((i) => 'session' in i && i.session === now.session))
             report.background(
               onDemand().then((c) => c.sayAbandoned(studio, now)),
               t('report a session without a page'),

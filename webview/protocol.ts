@@ -12,6 +12,7 @@ import type {
   RunStatus,
   Ledger,
   DesktopRow,
+  ProviderChoice,
   SavedTableFilter,
   TableFilter,
   TrajectoryView,
@@ -59,6 +60,22 @@ export type PageInput =
       readonly filter?: TableFilter;
       /** Of this workspace. */
       readonly saved?: readonly SavedTableFilter[];
+    }
+  | {
+      readonly kind: 'try';
+      /** Folders of runs, and run files: what can be tried. */
+      readonly roots: readonly string[];
+      readonly files: readonly string[];
+      /** Folder of run folders, beside which what is kept is kept. */
+      readonly base: string;
+      /** The policy that is chosen first. */
+      readonly run?: string;
+      /** One of its versions. */
+      readonly version?: number;
+      readonly provider?: ProviderChoice;
+      /** The session that the page shows, and its desktop. */
+      readonly desktop?: string;
+      readonly session?: string;
     }
   | {
       readonly kind: 'live';
@@ -118,6 +135,28 @@ export const pageMethods = {
     'control/keep',
     'control/discard',
   ],
+  try: [
+    'try/policies',
+    'try/start',
+    'try/steps',
+    'try/stop',
+    'run/get',
+    'task/list',
+    'desktop/images',
+    'desktop/list',
+    'frame/thumbnails',
+    'control/takeOver',
+    'control/attach',
+    'control/detach',
+    'control/input',
+    'control/act',
+    'control/dropStep',
+    'control/mode',
+    'control/accept',
+    'control/finish',
+    'control/keep',
+    'control/discard',
+  ],
 } as const satisfies Readonly<Record<string, readonly Method[]>>;
 export type PageKind = keyof typeof pageMethods;
 export type InputOf<K extends PageKind> = Extract<PageInput, { readonly kind: K }>;
@@ -145,6 +184,8 @@ export const pageCommands = [
   'recordDemonstration',
   'reviewQueue',
   'openPool',
+  'buildDesktop',
+  'tryPolicy',
 ] as const;
 export type PageCommand = (typeof pageCommands)[number];
 
@@ -164,6 +205,12 @@ export type HostAction =
   | { readonly action: 'keepFilters'; readonly filters: readonly SavedTableFilter[] }
   | { readonly action: 'openText'; readonly run?: string; readonly rollout: string }
   | { readonly action: 'copy'; readonly text: string }
+  /** A link to what the page shows; `step` is its index. */
+  | { readonly action: 'copyLink'; readonly run: string; readonly rollout?: string; readonly step?: number }
+  /** A run, a trajectory of it, or the document of the page as one HTML file. */
+  | { readonly action: 'exportPage'; readonly run?: string; readonly rollout?: string }
+  /** A chart that could not be put into the clipboard: a PNG in base64, for a file that the user names. */
+  | { readonly action: 'saveChart'; readonly name: string; readonly png: string }
   /** A screenshot: the host asks where to and copies the file. */
   | { readonly action: 'saveImage'; readonly path: string; readonly name: string }
   | {

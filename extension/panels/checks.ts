@@ -7,6 +7,8 @@ export const maxPath = 4096,
 export const isObject = (x: unknown): x is Raw => typeof x === 'object' && x !== null && !Array.isArray(x);
 export const text = (x: unknown, max = maxPath): x is string =>
   typeof x === 'string' && x.length > 0 && x.length <= max;
+/** Paths, as many as a workspace has. */
+export const texts = (x: unknown): x is string[] => Array.isArray(x) && x.length <= 256 && x.every((e) => text(e));
 export const optional = (x: unknown, max = maxPath): x is string | undefined =>
   x === undefined || (typeof x === 'string' && x.length <= max);
 export const whole = (x: unknown): x is number => Number.isSafeInteger(x) && (x as number) >= 0;

@@ -70,15 +70,14 @@ export class PageSession implements Ends {
       }),
     );
     this.#listen();
-    if (kind === 'dashboard' || kind === 'live')
+    if (kind === 'dashboard' || kind === 'live' || kind === 'try')
       this.#own.defer(
         runtime.on(methods.desktopChanged, (d) => {
           this.#post({ type: 'desktop', desktop: d.desktop, row: d.row });
           // A desktop that was replaced under its name has a new screen to watch.
           if (
             d.row &&
-            'desktop' in this.#input &&
-            d.desktop === this.#input.desktop &&
+            d.desktop === desktopOf(this.#input)?.desktop &&
             d.row.state !== 'broken' &&
             d.row.state !== 'stopped'
           )
@@ -92,10 +91,11 @@ export class PageSession implements Ends {
   /** What concerns a person at a desktop, or what people said of a trajectory. */
   #listen(): void {
     const { runtime, kind } = this.#o;
-    if (kind === 'live')
+    if (kind === 'live' || kind === 'try')
       this.#own.defer(
         runtime.on(methods.controlChanged, (s) => {
-          if (this.#input.kind === 'live' && (s.session === this.#input.session || s.desktop === this.#input.desktop))
+          const shown = desktopOf(this.#input);
+          if (shown && (s.session === shown.session || s.desktop === shown.desktop))
             this.#post({ type: 'control', state: s });
         }),
       );
@@ -121,8 +121,13 @@ export class PageSession implements Ends {
     );
   }
   show(input: PageInput): void {
-    this.#input = input;
-    this.#post({ type: 'show', input, roots: this.#o.roots() });
+    const { kind, ...old } = this.#input;
+    // What is being tried goes on; another policy is only chosen.
+    this.#input =
+      input.kind === 'try' && kind === 'try' && 'session' in old
+        ? { desktop: old.desktop, session: old.session, ...input }
+        : input;
+    this.#post({ type: 'show', input: this.#input, roots: this.#o.roots() });
   }
   /** The page has moved to another trajectory by itself, so it is not told. */
   moved(rollout: string): void {
@@ -238,7 +243,7 @@ export class PageSession implements Ends {
   }
   /** A page that took a desktop over, or attached to a session, shows that session from now on: closing it lets go. */
   #controlled(method: 'control/takeOver' | 'control/attach', state: ControlState): void {
-    if (this.#input.kind !== 'live') return;
+    if (this.#input.kind !== 'live' && this.#input.kind !== 'try') return;
     if (method === 'control/attach') {
       // The runtime counts the windows that show a session; a rebuilt page still counts once.
       if (this.#attached === state.session)
@@ -248,7 +253,17 @@ export class PageSession implements Ends {
         );
       this.#attached = state.session;
     }
-    if (state.session !== this.#input.session) this.#input = { ...this.#input, session: state.session };
+    const { session, desktop } = state;
+    if (session !== this.#input.session) {
+      // A page that tries a policy has another desktop each time.
+      if (desktop !== this.#input.desktop && this.#input.kind === 'try') this.#input = { ...this.#input, desktop };
+      this.#input = { ...this.#input, session };
+      if (this.#input.kind === 'try') {
+        this.#own.drop(this.#watch);
+        this.#watch = undefined;
+      }
+      this.#startWatch();
+    }
     this.#o.adopt(state);
   }
   /** The runtime's client keeps it alive over reconnects; one per page. */
@@ -280,9 +295,9 @@ export class PageSession implements Ends {
    * reconnect.
    */
   #startWatch(): void {
-    const input = this.#input,
+    const input = desktopOf(this.#input),
       { runtime } = this.#o;
-    if (input.kind !== 'live' || this.#watch || runtime.state !== 'ready' || this.#boot === undefined) return;
+    if (!input || this.#watch || runtime.state !== 'ready' || this.#boot === undefined) return;
     let screen = { width: 0, height: 0 },
       ended = false;
     // A person who acts on the desktop must see the effect at once.
@@ -339,5 +354,10 @@ export class PageSession implements Ends {
     }, lost);
   }
 }
+/** The desktop of which a page shows live pictures. */
+const desktopOf = (i: PageInput): { readonly desktop: string; readonly session?: string | undefined } | undefined =>
+  (i.kind === 'live' || i.kind === 'try') && i.desktop !== undefined
+    ? { desktop: i.desktop, session: i.session }
+    : undefined;
 const replayKey = (p: { readonly run?: unknown; readonly rollout?: unknown }): string =>
   `${String(p.run)} ${String(p.rollout)}`;

@@ -3,11 +3,11 @@
  * taken of the input of a restored page.
  */
 import { basename } from 'node:path';
-import { savedTableFiltersOf, tableFilterOf } from '../../runtime/protocol/shared.js';
+import { isProviderChoice, savedTableFiltersOf, tableFilterOf } from '../../runtime/protocol/shared.js';
 import type { ControlState } from '../../runtime/protocol/types.js';
 import type { InputOf, PageInput, PageKind } from '../../webview/protocol.js';
 import { t } from '../words.js';
-import { isObject, maxRuns, text, viewOf, whole, type Raw } from './checks.js';
+import { isObject, maxRuns, text, texts, viewOf, whole, type Raw } from './checks.js';
 
 interface PanelKind<I extends PageInput = PageInput> {
   /** `media/icons/<icon>-{light,dark}.svg`. */
@@ -73,6 +73,26 @@ export const panelKinds: { readonly [K in PageKind]: PanelKind<InputOf<K>> } = {
     key: (i) => `live ${i.desktop}`,
     checked: ({ desktop, session }) =>
       text(desktop, 200) ? { kind: 'live', desktop, session: text(session, 200) ? session : undefined } : undefined,
+  },
+  try: {
+    icon: 'desktop',
+    find: false,
+    title: () => t('Try Policy'),
+    // One page, one session.
+    key: () => 'try',
+    checked: ({ roots, files, base, run, version, provider, desktop, session }) =>
+      texts(roots) && texts(files) && text(base)
+        ? {
+            kind: 'try',
+            roots,
+            files,
+            base,
+            run: text(run) ? run : undefined,
+            version: whole(version) ? version : undefined,
+            provider: text(provider) && isProviderChoice(provider) ? provider : undefined,
+            ...(text(desktop, 200) && text(session, 200) ? { desktop, session } : {}),
+          }
+        : undefined,
   },
   table: {
     icon: 'table',

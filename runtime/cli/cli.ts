@@ -76,6 +76,28 @@ function trainingCommands(program: Command, act: Act): void {
     .option('--provider <name>', providerWords)
     .action(act(async (run: string, o: Options) => (await import('./evaluate.js')).evaluate(run, o)));
   collectCommand(program, act);
+  tryCommand(program, act);
+}
+
+function tryCommand(program: Command, act: Act): void {
+  program
+    .command('try')
+    .description('Let a policy do one thing on a fresh desktop; its steps are printed as JSON, one a line.')
+    .requiredOption(
+      '--policy <policy>',
+      'who acts: run folder, checkpoint, run file, or address of a model server (…/v1)',
+    )
+    .option('--instruction <text>', 'what it shall do; default: what the task asks')
+    .option('--task <family>', 'task family that sets the desktop up; default: an empty desktop')
+    .option('--seed <n>', 'seed of the task; default: one of the training seeds')
+    .option('--checkpoint <version>', 'of a run folder: policy version; default: the newest')
+    .option('--sampled', 'sample choices as in training; default: the most probable ones', false)
+    .option('--max-steps <n>', 'step cap')
+    .option('--image <name>', 'desktop image; default: that of the policy')
+    .option('--model <name>', 'of a model server: the model; default: the first it names')
+    .option('--coordinates <name>', 'of a model server: qwen25, relative1000, relative999 or relative1')
+    .option('--provider <name>', providerWords)
+    .action(act(async (o: Options) => (await import('./try.js')).tryPolicy(o)));
 }
 
 function collectCommand(program: Command, act: Act): void {
@@ -123,10 +145,11 @@ function interchangeCommands(program: Command, act: Act): void {
     .action(act(async (path: string, o: Options) => (await import('./import.js')).importTrajectories(path, o)));
   program
     .command('export')
-    .argument('<run>', 'run id or folder')
-    .argument('<dir>', 'folder to make')
-    .description("Export a run's finished trajectories.")
-    .option('--format <name>', 'osworld, agentnet, openai (messages for supervised fine-tuning) or traj')
+    .argument('<run>', 'run id or folder; with --format html also a .traj.jsonl file')
+    .argument('<dir>', 'folder to make; with --format html a file')
+    .description("Export a run's finished trajectories; or the run, or one of them, as a page for others.")
+    .option('--format <name>', 'osworld, agentnet, openai (messages for supervised fine-tuning), traj or html')
+    .option('--rollout <id>', 'with html: the page of this trajectory; default: the page of the run')
     .option('--outcome <name>', 'success or failure; default: both')
     .option('--family <name>', 'only this family')
     .option('--tag <name...>', 'only trajectories with one of these tags')
@@ -285,7 +308,7 @@ function runCommands(program: Command, act: Act): void {
   runs
     .command('export')
     .argument('<run>', 'run id or folder')
-    .argument('<file>', 'file: .csv or .json; with --what tensorboard a folder')
+    .argument('<file>', 'file: .csv, .json or .parquet; with --what tensorboard a folder')
     .description("Export a run's metrics or rollouts, or its metrics for TensorBoard.")
     .option('--what <kind>', 'metrics, rollouts or tensorboard', 'metrics')
     .action(

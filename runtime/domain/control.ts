@@ -60,10 +60,31 @@ export interface ControlVerdict {
   readonly error?: RunError;
 }
 
+/** A policy that is tried: what acts, and what is to know of it. */
+export interface Trial {
+  /** The policy in words: a run with its version, or the model. */
+  readonly policy: string;
+  readonly version?: number;
+  /** Name of the desktop image. */
+  readonly image: string;
+  /** Folder of the screens. */
+  readonly frames: string;
+  /** A verifier judges; false: whoever watches says whether it succeeded. */
+  readonly verified: boolean;
+  /** Its task is for evaluation alone: it is kept, and never learned from. */
+  readonly heldOut: boolean;
+  /** Turns that the policy has. */
+  readonly cap: number;
+  /** A person ended it before the policy did. */
+  readonly stopped: boolean;
+  /** Where the instruction is unlike those that the policy has learned from, in words. */
+  readonly notes: readonly string[];
+}
+
 /** The whole state of a session; sent in full on every change. */
 export interface ControlState {
   readonly session: ControlSessionId;
-  readonly purpose: 'record' | 'takeOver';
+  readonly purpose: 'record' | 'takeOver' | 'try';
   readonly mode: ControlMode;
   readonly desktop: string;
   readonly screen: Size;
@@ -95,4 +116,6 @@ export interface ControlState {
    */
   readonly abandonedAt?: number;
   readonly error?: RunError;
+  /** Of a session with purpose `try`. */
+  readonly trial?: Trial;
 }

@@ -95,10 +95,12 @@ export async function prepareDemonstration(
       own: { ...own, resetMs: own.lease.resetMs },
       frames,
       segment: segmentOptions(config.policy.kind),
-      keep: (t, pool) => writing((w) => w.record(t, pool)),
-      pool: (rollout, wish) => writing((w) => w.pool(rollout, wish)),
-      unpool: (rollout, reason) => writing((w) => w.unpool([rollout], reason)),
-      annotate: (rollout, a) => o.annotate(run, rollout, a),
+      keeping: {
+        keep: (t, pool) => writing((w) => w.record(t, pool)),
+        pool: (rollout, wish) => writing((w) => w.pool(rollout, wish)),
+        unpool: (rollout, reason) => writing((w) => w.unpool([rollout], reason)),
+        annotate: (rollout, a) => o.annotate(run, rollout, a),
+      },
     },
   );
 }

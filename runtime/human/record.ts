@@ -13,12 +13,13 @@ import {
   messageOf,
 } from '../domain/index.js';
 import type { HumanStep } from '../rollout/steering.js';
-import type { FrameStore, PoolAnswer, PoolWish } from '../data/types.js';
+import type { FrameStore, PoolWish } from '../data/types.js';
 import type { Task, TaskEngine } from '../tasks/types.js';
 import type { PersonalDesktop } from './personalDesktops.js';
 import { HumanInputRecorder } from './humanInputRecorder.js';
 import type { SegmentOptions } from './segment.js';
 import { ControlSession, type SessionFacts, type SessionHost } from './controlSession.js';
+import { Keeping, type KeepingDeps, type KeepRequest } from './keeping.js';
 
 export interface RecordDeps {
   readonly task: Task;
@@ -27,23 +28,7 @@ export interface RecordDeps {
   readonly own: Pick<PersonalDesktop, 'desktop' | 'registry' | 'settle' | 'close'> & { readonly resetMs: number };
   readonly frames: FrameStore;
   readonly segment: SegmentOptions;
-  /** Into the run; each opens and lets go of what it needs. */
-  readonly keep: (t: Trajectory, pool: PoolWish) => Promise<PoolAnswer>;
-  readonly pool: (rollout: string, wish: PoolWish) => Promise<PoolAnswer>;
-  readonly unpool: (rollout: string, reason: string) => Promise<void>;
-  /** Note and tags, as annotations of what was kept. */
-  readonly annotate: (
-    rollout: string,
-    a: { readonly note?: string | undefined; readonly tags?: readonly string[] | undefined },
-  ) => Promise<void>;
-}
-/** What the person says of a demonstration that was judged. */
-export interface KeepRequest {
-  /** `auto`: joins the pool when the verifier says success. `override`: joins it for `reason`. */
-  readonly pool: 'auto' | 'never' | 'override';
-  readonly reason?: string | undefined;
-  readonly note?: string | undefined;
-  readonly tags?: readonly string[] | undefined;
+  readonly keeping: KeepingDeps;
 }
 /** A demonstration has no cap of its own; it is said to have had this many turns. */
 const CAP = 1000;
@@ -53,6 +38,7 @@ export class RecordSession extends ControlSession {
   readonly purpose = 'record' as const;
   readonly #d: RecordDeps;
   readonly #recorder: HumanInputRecorder;
+  readonly #keeping: Keeping;
   readonly #stop = new AbortController();
   #startedAt = 0;
   #setupMs = 0;
@@ -63,6 +49,7 @@ export class RecordSession extends ControlSession {
   constructor(host: SessionHost, facts: SessionFacts, d: RecordDeps) {
     super(host, facts);
     this.#d = d;
+    this.#keeping = new Keeping(d.keeping);
     const { desktop } = d.own;
     this.#recorder = new HumanInputRecorder({
       desktop,
@@ -183,13 +170,7 @@ export class RecordSession extends ControlSession {
 
   /** Once it is judged. */
   async keep(p: KeepRequest): Promise<void> {
-    const { annotate, pool, unpool } = this.#d;
-    if (p.pool === 'override' && !p.reason?.trim())
-      throw new ServiceError(
-        'params.invalid',
-        'A demonstration that is not a verified success needs a reason to join the pool.',
-        'Give the reason.',
-      );
+    Keeping.check(p);
     if (!this.#trajectory || !this.over)
       throw new ServiceError(
         'params.invalid',
@@ -198,29 +179,19 @@ export class RecordSession extends ControlSession {
           : 'The demonstration has not been judged yet.',
         'Finish it first, or record another one.',
       );
-    const wish: PoolWish = p.pool === 'override' ? { override: p.reason! } : p.pool,
-      kept = this.kept;
-    if (!kept) await this.#record(wish === 'auto' && this.verdict?.outcome !== 'success' ? 'never' : wish);
-    else if (p.pool === 'never') {
-      if (kept.pooled) {
-        await unpool(kept.rollout, 'left out by the person who recorded it');
-        this.kept = { rollout: kept.rollout, pooled: false, why: 'left out by the person who recorded it' };
-      }
-    } else if (!kept.pooled) this.kept = { rollout: kept.rollout, ...(await pool(kept.rollout, wish)) };
-    if (p.note !== undefined || p.tags !== undefined) await annotate(this.#trajectory.id, p);
-    this.changed();
+    try {
+      await this.#keeping.keep(this.#trajectory, p);
+    } finally {
+      this.#tellKept();
+    }
   }
   async #record(pool: PoolWish): Promise<void> {
-    const t = this.#trajectory!,
-      answer = await this.#d.keep(t, pool);
-    this.rollout = t.id;
-    this.kept = {
-      rollout: t.id,
-      ...answer,
-      ...(!answer.pooled && answer.why === undefined && t.outcome.kind === 'failure'
-        ? { why: 'the verifier did not find a success' }
-        : {}),
-    };
+    await this.#keeping.record(this.#trajectory!, pool);
+    this.#tellKept();
+  }
+  #tellKept(): void {
+    this.kept = this.#keeping.kept;
+    this.rollout = this.kept?.rollout;
     this.changed();
   }
 
@@ -228,12 +199,8 @@ export class RecordSession extends ControlSession {
     this.#stop.abort();
     await this.#finishing;
     await this.#close();
-    const kept = this.kept;
-    if (kept) {
-      if (kept.pooled) await this.#d.unpool(kept.rollout, 'discarded');
-      await this.#d.annotate(kept.rollout, { tags: ['discarded'] });
-      this.kept = { rollout: kept.rollout, pooled: false, why: 'discarded' };
-    }
+    await this.#keeping.discard();
+    this.kept = this.#keeping.kept;
     this.end();
     this.host.forget(this);
   }

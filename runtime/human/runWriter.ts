@@ -14,6 +14,7 @@ import {
   messageOf,
 } from '../domain/index.js';
 import { parseRunFile, type RunConfig } from '../config/index.js';
+import type { StepExtra } from '../data/events.js';
 import { RunAppender } from '../data/runAppender.js';
 import { PngFrameStore } from '../data/store/frames.js';
 import { readMeta, runPaths, type RunMeta, type RunReader, type RunStore } from '../data/store/runStore.js';
@@ -30,8 +31,8 @@ export interface RunWriter {
   readonly run: RunPath;
   readonly config: RunConfig;
   readonly frames: FrameStore;
-  /** On disk when resolved. */
-  record(t: Trajectory, pool: PoolWish): Promise<PoolAnswer>;
+  /** On disk when resolved. `extras`: for people, beside each step; the active run's data manager has its own. */
+  record(t: Trajectory, pool: PoolWish, extras?: readonly (StepExtra | undefined)[]): Promise<PoolAnswer>;
   /** A finished trajectory of the run joins the pool, or says why not. */
   pool(rollout: string, wish: PoolWish): Promise<PoolAnswer>;
   setEnabled(rollouts: readonly string[], enabled: boolean): Promise<void>;
@@ -192,11 +193,11 @@ class SharedWriter implements RunWriter {
   async open(): Promise<void> {
     if (!this.#active()) await this.#opened();
   }
-  record(t: Trajectory, pool: PoolWish): Promise<PoolAnswer> {
+  record(t: Trajectory, pool: PoolWish, extras?: readonly (StepExtra | undefined)[]): Promise<PoolAnswer> {
     return this.#do(async (to) => {
       const answer = await ('data' in to
         ? to.data.record(t, pool).then((r) => r.pool)
-        : to.folder.record(t, pool, pool === 'auto' ? undefined : 'person'));
+        : to.folder.record(t, pool, pool === 'auto' ? undefined : 'person', extras));
       if ('folder' in to) this.#host.changed(this.run);
       return [answer, answer.pooled];
     });

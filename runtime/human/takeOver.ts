@@ -5,7 +5,10 @@ import {
   toRunError,
   type Action,
   type TokenTrace,
+  type ControlState,
+  type ControlVerdict,
   type InputEvent,
+  type Trajectory,
   ServiceError,
 } from '../domain/index.js';
 import type { SchedulerEvent } from '../rollout/types.js';
@@ -46,7 +49,7 @@ function deferred<T>(): Deferred<T> {
 
 /** A person steers a rollout: it waits for them at each of its decisions. */
 export class TakeOverSession extends ControlSession {
-  readonly purpose = 'takeOver' as const;
+  readonly purpose: ControlState['purpose'] = 'takeOver';
   readonly #r: HeldRollout;
   readonly #recorder: HumanInputRecorder;
   readonly #unsubscribe: (() => void)[];
@@ -73,7 +76,7 @@ export class TakeOverSession extends ControlSession {
     host: SessionHost,
     facts: SessionFacts,
     r: HeldRollout,
-    o: { readonly mode: 'human' | 'step'; readonly segment: SegmentOptions },
+    o: { readonly mode: 'human' | 'step' | 'policy'; readonly segment: SegmentOptions },
   ) {
     super(host, facts);
     this.#r = r;
@@ -112,6 +115,7 @@ export class TakeOverSession extends ControlSession {
         if (e.type === 'lost') this.#failed(new StudioError(e.error.kind, e.error.message, e.error.remedy));
       }),
     ];
+    if (o.mode === 'policy') return;
     r.steering.person = this.#person;
     r.hold(true);
   }
@@ -204,6 +208,7 @@ export class TakeOverSession extends ControlSession {
       labels: d.labels,
     };
     this.#turnsLeft = p.left;
+    this.proposed(p);
     this.changed();
     p.signal.addEventListener('abort', stopped, { once: true });
     try {
@@ -338,18 +343,27 @@ export class TakeOverSession extends ControlSession {
       this.steps = [...this.steps, e.step];
       if (e.step.origin === 'policy') this.#turnsLeft--;
       this.changed();
-    } else if (e.type === 'lane' && e.rollout === this.rollout && e.phase === 'verify') {
-      this.mode = 'verifying';
+    } else if (e.type === 'lane' && e.rollout === this.rollout) {
+      if (e.phase === 'verify') this.mode = 'verifying';
+      // Nobody was waited for: it is prepared, and the policy's.
+      else if (e.phase === 'observe' && this.mode === 'starting' && this.#wantedMode === 'policy') this.mode = 'policy';
+      else return;
       this.changed();
     } else if (e.type === 'ended' && e.trajectory.id === this.rollout) {
-      const { outcome: o } = e.trajectory;
-      this.verdict =
-        o.kind === 'error'
-          ? { outcome: 'error', error: o.error }
-          : { outcome: o.kind, reward: o.reward, report: o.report };
+      this.verdict = this.verdictOn(e.trajectory);
       this.steps = [...e.trajectory.steps];
       this.#leave();
     }
+  }
+  /** What is said of how it ended; undefined where nobody has judged yet. */
+  protected verdictOn({ outcome: o }: Trajectory): ControlVerdict | undefined {
+    return o.kind === 'error'
+      ? { outcome: 'error', error: o.error }
+      : { outcome: o.kind, reward: o.reward, report: o.report };
+  }
+  /** The policy would do this next, with the person's consent. */
+  protected proposed(_: Proposed): void {
+    // Nothing but the proposal itself is told.
   }
   #failed(error: unknown): void {
     this.#fault ??= { error };

@@ -22,4 +22,6 @@ export interface KeepParams {
   readonly reason?: string;
   readonly note?: string;
   readonly tags?: readonly string[];
+  /** Of a policy that was tried, where no verifier judged: what the person says. */
+  readonly verdict?: 'success' | 'failure';
 }

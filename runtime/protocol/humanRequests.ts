@@ -44,6 +44,19 @@ export const humanRequests = {
    */
   'control/discard': writes<InSession, Empty>(),
 
+  // a policy that is tried; everything else of its session is control/*
+  /** Runs under these folders that have a policy, and models that these run files name. */
+  'try/policies': reads<
+    { readonly roots: readonly string[]; readonly files: readonly string[] },
+    { readonly policies: readonly T.TryPolicy[] }
+  >(),
+  /** Resolves when policy and desktop are there and the episode begins. Cancellable. */
+  'try/start': writes<T.TryParams, T.ControlState>(),
+  /** Steps of the session from this one on, with what the policy said of them. */
+  'try/steps': reads<InSession & { readonly from: number }, T.TrySteps>(),
+  /** Ends it now, unjudged; resolves when its desktop is gone. */
+  'try/stop': writes<InSession, T.ControlState>(),
+
   // annotations
   'annotation/get': reads<OfTrajectory, T.AnnotationView>(),
   /**

@@ -37,6 +37,7 @@ export type * from './runLabel.js';
 export type * from './queue.js';
 export type * from './table.js';
 export type * from './divergence.js';
+export type * from './try.js';
 
 export interface RunSummary {
   readonly run: RunPath;

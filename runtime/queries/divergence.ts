@@ -154,7 +154,8 @@ interface Found {
 
 /** Every failure is in exactly one cluster; largest first, and within one newest first. */
 export function clusterFailures(episodes: readonly Episode[]): FailureCluster[] {
-  const successes = episodes.filter((e) => e.success),
+  // Of successes that a failure was like for equally long, the newest counts, whatever order they come in.
+  const successes = episodes.filter((e) => e.success).sort(newestFirst),
     byTask = groupBy(successes, (e) => e.task),
     byFamily = groupBy(successes, (e) => e.family),
     clusters = new Map<string, Found[]>();
@@ -179,10 +180,10 @@ export function clusterFailures(episodes: readonly Episode[]): FailureCluster[] 
     .sort((a, b) => b.rollouts.length - a.rollouts.length || (a.family < b.family ? -1 : 1));
 }
 
+const newestFirst = (a: Episode, b: Episode): number => b.at - a.at || (a.rollout < b.rollout ? -1 : 1);
+
 function clusterOf(found: readonly Found[]): FailureCluster {
-  const all = [...found].sort(
-      (a, b) => b.episode.at - a.episode.at || (a.episode.rollout < b.episode.rollout ? -1 : 1),
-    ),
+  const all = [...found].sort((a, b) => newestFirst(a.episode, b.episode)),
     { episode, divergence, side } = all[0]!,
     distances = all.flatMap(({ divergence: d }) => {
       const [p, q] = [d.did && placeOf(d.did), d.expected && placeOf(d.expected)];

@@ -14,9 +14,12 @@ const sum = (o: Readonly<Record<string, number | undefined>>): number =>
 const BEGUN =
   "SELECT COUNT(*) AS c, MAX(version_max) AS v FROM rollouts WHERE provenance = 'rollout' AND (started_at IS NOT NULL OR outcome IS NOT NULL)";
 
-/** Whether all there is was imported or made by a person: nothing was planned, learned or evaluated. */
+/**
+ * Whether all there is was imported, made by a person or kept from trying a policy: nothing was planned, learned or
+ * evaluated.
+ */
 const COLLECTION =
-  "SELECT EXISTS(SELECT 1 FROM rollouts WHERE provenance IN ('imported', 'human')) AND NOT EXISTS(SELECT 1 FROM rollouts WHERE provenance NOT IN ('imported', 'human')) AND NOT EXISTS(SELECT 1 FROM events WHERE type IN ('group.opened', 'checkpoint', 'batch.trained', 'eval')) AS c";
+  "SELECT EXISTS(SELECT 1 FROM rollouts WHERE provenance IN ('imported', 'human') OR id LIKE 'probe/try/%') AND NOT EXISTS(SELECT 1 FROM rollouts WHERE provenance NOT IN ('imported', 'human') AND id NOT LIKE 'probe/try/%') AND NOT EXISTS(SELECT 1 FROM events WHERE type IN ('group.opened', 'checkpoint', 'batch.trained', 'eval')) AS c";
 
 /** generated = trained + in flight + retired. */
 export function ledgerOf(c: LedgerCounts, steps: Pick<StepCounts, 'human' | 'assisted'>): Ledger {

@@ -5,13 +5,28 @@ import { schemas } from './controlSchemas.js';
 import { ControlSessions } from './controlSessions.js';
 import type { Handlers } from './params.js';
 import type { Studio } from './studio.js';
+import { policiesToTry } from './tries.js';
+import { stepsOf } from './tryViews.js';
 
 /** control/*: a person at a desktop. */
 export function controlHandlers(h: Handlers, s: Studio, annotator: Annotator): ControlSessions {
   const sessions = new ControlSessions(s, (run, rollout, a) => annotator.describe(run, rollout, a));
   windowHandlers(h, sessions);
   deedHandlers(h, sessions);
+  tryHandlers(h, sessions);
   return sessions;
+}
+
+/** A policy that is tried. */
+function tryHandlers(h: Handlers, sessions: ControlSessions): void {
+  h.on(m.tryPolicies, schemas.policies, async (p) => ({ policies: await policiesToTry(p.roots, p.files) }));
+  h.on(m.tryStart, schemas.try, async (p, c) => (await sessions.try(p, c.signal)).state());
+  h.on(m.trySteps, schemas.steps, (p) => stepsOf(sessions.tried(p.session), p.from));
+  h.on(m.tryStop, schemas.session, async (p) => {
+    const x = sessions.tried(p.session);
+    await x.stop();
+    return x.state();
+  });
 }
 
 /** Sessions begin, and windows come and go. */
@@ -62,7 +77,7 @@ function deedHandlers(h: Handlers, sessions: ControlSessions): void {
     return done(x, x.finish({ failed: p.failed }));
   });
   h.on(m.keepDemonstration, schemas.keep, async (p) => {
-    const x = sessions.recording(p.session),
+    const x = sessions.keeping(p.session),
       { session: _, ...how } = p;
     return done(x, x.keep(how));
   });

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { PROVIDER_CHOICES } from '../domain/index.js';
 import { actionSchema } from '../annotations/schema.js';
 import { fields } from './params.js';
+import { MOST_INSTRUCTION } from './tryPolicy.js';
 
 const { run, text } = fields,
   session = z.string().regex(/^[0-9a-f]{12}$/, 'must be the id of a session'),
@@ -47,5 +48,23 @@ export const schemas = {
     reason: z.string().max(2000).optional(),
     note: z.string().max(20_000).optional(),
     tags: z.array(text).max(100).optional(),
+    verdict: z.enum(['success', 'failure']).optional(),
   }),
+  policies: z.strictObject({ roots: z.array(text).max(64), files: z.array(text).max(256) }),
+  try: z.strictObject({
+    policy: z.union([
+      z.strictObject({ run, version: z.int().nonnegative().optional() }),
+      z.strictObject({ file: run }),
+    ]),
+    base: run,
+    image: z.string().min(1).max(64).optional(),
+    provider: provider.optional(),
+    family: text.optional(),
+    seed: z.int().nonnegative().optional(),
+    instruction: z.string().max(MOST_INSTRUCTION).optional(),
+    sampled: z.boolean().optional(),
+    mode: z.enum(['policy', 'step']),
+    maxSteps: z.int().positive().max(1000).optional(),
+  }),
+  steps: z.strictObject({ session, from: z.int().nonnegative() }),
 };

@@ -9,11 +9,14 @@ import { segmentOptions, type ControlSession, type SessionHost } from '../human/
 import { RecordSession } from '../human/record.js';
 import { takeNext } from '../human/take.js';
 import { TakeOverSession } from '../human/takeOver.js';
+import { TrySession } from '../human/trySession.js';
+import type { TryParams } from '../protocol/try.js';
 import type { ControlState, TrajectoryFilter } from '../protocol/types.js';
 import { listTrajectories } from '../queries/rows.js';
 import { systemClock } from '../rollout/clock.js';
 import type { HeldRollout } from '../run/runAccess.js';
 import type { Studio } from './studio.js';
+import { clearTries, openTry } from './tries.js';
 
 const demonstrationHost = (s: Studio): DemonstrationHost => ({
   writers: s.writers,
@@ -32,6 +35,9 @@ const demonstrationHost = (s: Studio): DemonstrationHost => ({
     }),
 });
 
+/** Tries at a time: one for each of two pages, beside whatever else uses the machine. */
+const MOST_TRIES = 2;
+
 /**
  * People at desktops. Sessions live here and not in a window, so a window that is reloaded finds its own again.
  */
@@ -43,11 +49,14 @@ export class ControlSessions {
   readonly #jobs = new Map<string, () => void>();
   /** Desktops that are asked for and not yet held. */
   readonly #taking = new Set<string>();
+  /** Tries that are being started. */
+  #trying = 0;
   readonly #host: SessionHost;
 
   constructor(studio: Studio, annotate: Annotate) {
     this.#studio = studio;
     this.#annotate = annotate;
+    void clearTries(studio);
     this.#host = {
       clock: systemClock,
       log: studio.log,
@@ -88,6 +97,17 @@ export class ControlSessions {
     x.touch();
     return x;
   }
+  /** A session whose trajectory is kept when a person says so. */
+  keeping(id: string): RecordSession | TrySession {
+    const x = this.use(id);
+    return x instanceof TrySession ? x : this.recording(id);
+  }
+  tried(id: string): TrySession {
+    const x = this.use(id);
+    if (!(x instanceof TrySession))
+      throw new ServiceError('params.invalid', 'No policy is tried in this session.', 'Try one.');
+    return x;
+  }
   recording(id: string): RecordSession {
     const x = this.use(id);
     if (!(x instanceof RecordSession))
@@ -107,27 +127,69 @@ export class ControlSessions {
 
   /** A recording that has begun; it keeps the daemon alive until it is over. */
   record(p: DemonstrationRequest, signal: AbortSignal): Promise<RecordSession> {
+    return this.#begin('A demonstration is being recorded.', signal, {
+      make: (stop) =>
+        prepareDemonstration(demonstrationHost(this.#studio), this.#host, p, {
+          signal: stop,
+          annotate: this.#annotate,
+        }),
+      begin: (x, stop) => x.begin(stop),
+    });
+  }
+  /** A policy that acts on a desktop of its own; both keep the daemon alive until they are gone. */
+  try(p: TryParams, signal: AbortSignal): Promise<TrySession> {
+    const going = [...this.#sessions.values()].filter((x) => x instanceof TrySession && !x.over).length + this.#trying;
+    if (going >= MOST_TRIES)
+      throw new ServiceError(
+        'busy',
+        `${MOST_TRIES} policies are being tried: each has a desktop of its own.`,
+        'Stop one of them first.',
+      );
+    this.#trying++;
+    let begun = false;
+    const counted = (): void => {
+      if (!begun) this.#trying--;
+      begun = true;
+    };
+    return this.#begin('A policy is being tried.', signal, {
+      make: (stop) => openTry(this.#studio, this.#host, p, { signal: stop, annotate: this.#annotate }),
+      begin: (x) => {
+        counted();
+        x.begin();
+        return Promise.resolve();
+      },
+      closed: (x) => x.closed(),
+    }).finally(counted);
+  }
+  /** A session that keeps the daemon alive until it is over. */
+  #begin<S extends ControlSession>(
+    what: string,
+    signal: AbortSignal,
+    o: {
+      readonly make: (stop: AbortSignal) => Promise<S>;
+      readonly begin: (x: S, stop: AbortSignal) => Promise<void>;
+      /** Nothing of it is left. */
+      readonly closed?: (x: S) => Promise<void>;
+    },
+  ): Promise<S> {
     let done: () => void = () => undefined;
     const over = new Promise<void>((r) => {
       done = r;
     });
     return new Promise((begun, refuse) => {
       this.#studio
-        .job('A demonstration is being recorded.', signal, async (stop) => {
-          const prepared = await prepareDemonstration(demonstrationHost(this.#studio), this.#host, p, {
-              signal: stop,
-              annotate: this.#annotate,
-            }),
-            x = this.#add(prepared);
+        .job(what, signal, async (stop) => {
+          const x = this.#add(await o.make(stop));
           this.#jobs.set(x.id, done);
           try {
-            await x.begin(stop);
+            await o.begin(x, stop);
           } catch (e) {
             await x.discard();
             throw e;
           }
           begun(x);
           await over;
+          await o.closed?.(x);
         })
         .catch(refuse);
     });

@@ -1,13 +1,9 @@
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import type { RunEvent, TrajectoryView } from '../../runtime/protocol/types.js';
-import type { PageInput } from '../../webview/protocol.js';
-import type { Page } from '../helpers/workbench/playwright.js';
 import { openBrowser, type RealBrowser } from '../helpers/pages/browser.js';
-import { themes, type Answer, type TestPage } from '../helpers/pages/page.js';
-import { PageSession } from '../helpers/pages/session.js';
-import { longPlans, richPlans, step, view, type Plan } from '../helpers/pages/trajectories.js';
+import { themes } from '../helpers/pages/page.js';
+import { alt, inspectorPages, on, read, shown } from '../helpers/pages/inspectorPages.js';
 
 const found = await openBrowser();
 if ('why' in found) console.warn(`inspector page tests skipped: ${found.why}`);
@@ -15,40 +11,9 @@ if ('why' in found) console.warn(`inspector page tests skipped: ${found.why}`);
 const shots = process.env['DART_STUDIO_SHOTS'];
 
 describe.skipIf('why' in found)('inspector page', () => {
-  const { axe } = found as RealBrowser;
-  let dir: string, plans: Plan[], rich: TrajectoryView;
-  const input: PageInput = { kind: 'inspector', run: '/runs/demo', rollout: 'r-000102' };
-  const served =
-    (v: () => TrajectoryView): Answer =>
-    (method, p) => {
-      if (method === 'trajectory/get') return v();
-      if (method === 'frame/thumbnails')
-        return { paths: Object.fromEntries((p['hashes'] as string[]).map((x) => [x, session.frames.thumb(x)])) };
-      throw { kind: 'not.found', message: `No ${method}.`, remedy: '' };
-    };
-  const session = new PageSession(
-    found as RealBrowser,
-    'inspector',
-    () => ({ input, answer: served(() => rich) }),
-    async (s) => {
-      dir = s.dir;
-      plans = await richPlans(s.frames);
-      rich = view(plans, dir);
-    },
-  );
-  const show = session.show.bind(session);
-  const shown = async (t: TestPage): Promise<Page> => {
-    await t.page.locator('.ds-shot.selected').waitFor();
-    await t.until("document.querySelector('.ds-surface img')?.complete");
-    return t.page;
-  };
-  /** Number of the step on show, wherever the page says it. */
-  const on = (t: TestPage, n: number): Promise<void> =>
-    t.until(
-      `document.querySelector('.ds-detail h2')?.textContent.startsWith('Step ${n} ') && document.querySelector('.ds-shot.selected .ds-shot-number')?.textContent === '${n}' && document.querySelector('[role=slider]').getAttribute('aria-valuenow') === '${n}'`,
-    );
-  const read = <R>(t: TestPage, code: string): Promise<R> => t.page.evaluate<R>(code);
-  const alt = (t: TestPage): Promise<string> => read(t, "document.querySelector('.ds-surface img')?.alt ?? ''");
+  const { axe } = found as RealBrowser,
+    pages = inspectorPages(found as RealBrowser),
+    { session, show, served } = pages;
 
   it('the bundle is small', () => {
     const b = session.bundle;
@@ -251,83 +216,6 @@ describe.skipIf('why' in found)('inspector page', () => {
     ]);
   });
 
-  it('live: steps arrive and are followed; looking back is left in peace; the end fills the header in', async () => {
-    let now = view(plans.slice(0, 3), dir, { outcome: 'running', formed: false });
-    const t = await show({ answer: served(() => now) }),
-      p = await shown(t);
-    await on(t, 3);
-    await t.until("document.querySelector('.ds-outcome')?.textContent === 'Running'");
-    await expect
-      .poll(() => t.subscriptions)
-      .toEqual([expect.objectContaining({ run: '/runs/demo', sinceSeq: 4711, rollout: 'r-000102' })]);
-    const push = (from: number, to: number): Promise<void> =>
-      t.post({
-        type: 'events',
-        run: '/runs/demo',
-        events: plans.slice(from, to).map((x, i): RunEvent => ({
-          seq: 5000 + from + i,
-          at: 0,
-          type: 'step',
-          rollout: 'r-000102',
-          step: step(from + i, x, undefined),
-        })),
-        nextSeq: 5000 + to,
-        live: true,
-      });
-    await push(3, 5);
-    await on(t, 5);
-    await p.keyboard.press('ArrowLeft');
-    await on(t, 4);
-    await push(5, 7);
-    await t.until("document.querySelector('.ds-shot')?.getAttribute('aria-setsize') === '7'");
-    await on(t, 4);
-    await expect.poll(() => p.getByRole('button', { name: 'Follow' }).getAttribute('aria-pressed')).toBe('false');
-    await p.getByRole('button', { name: 'Follow' }).click();
-    await on(t, 7);
-    await push(7, 8);
-    await on(t, 8);
-    now = rich;
-    await t.post({
-      type: 'events',
-      run: '/runs/demo',
-      events: [
-        ...plans.slice(8).map((x, i): RunEvent => ({
-          seq: 6000 + i,
-          at: 0,
-          type: 'step',
-          rollout: 'r-000102',
-          step: step(8 + i, x, undefined),
-        })),
-        { seq: 6100, at: 0, type: 'ended', row: rich.row },
-      ],
-      nextSeq: 6101,
-      live: true,
-      ended: true,
-    });
-    await t.until("document.querySelector('.ds-report summary')?.textContent.includes('3 of 3')");
-    await on(t, 12);
-    await expect.poll(() => p.locator('.ds-head').innerText()).toContain('Success');
-    await expect.poll(() => p.getByRole('button', { name: 'Follow' }).isVisible()).toBe(false);
-    await expect.poll(() => t.subscriptions.length).toBe(1);
-  });
-
-  it('ten thousand steps: a window of them exists, and both ends are one key away', async () => {
-    const long = view(longPlans(plans, 10_000), dir);
-    const t = await show({ answer: served(() => long) }),
-      p = await shown(t);
-    await expect.poll(() => p.locator('.ds-shot').count()).toBeLessThan(40);
-    await p.keyboard.press('End');
-    await on(t, 10_000);
-    await expect.poll(() => p.locator('.ds-shot').count()).toBeLessThan(40);
-    await expect.poll(() => p.locator('.ds-time-bars .bar').count()).toBeLessThan(600);
-    await p.keyboard.press('PageUp');
-    await p.keyboard.press('Home');
-    await on(t, 1);
-    for (let i = 0; i < 30; i++) await p.keyboard.press('ArrowRight');
-    await on(t, 31);
-    await expect.poll(() => read(t, "document.querySelectorAll('[role=option][aria-selected=true]').length")).toBe(1);
-  });
-
   it('what the editor does for the page: copy, save, text, open, compare; also from its menus', async () => {
     const t = await show(),
       p = await shown(t),
@@ -358,7 +246,7 @@ describe.skipIf('why' in found)('inspector page', () => {
       { action: 'copy', text: 0 },
       {
         action: 'saveImage',
-        path: `${dir}/${rich.steps[0]!.frame.hash.slice(0, 2)}/${rich.steps[0]!.frame.hash}.png`,
+        path: `${pages.dir}/${pages.rich.steps[0]!.frame.hash.slice(0, 2)}/${pages.rich.steps[0]!.frame.hash}.png`,
         name: 'r-000102-step-1.png',
       },
       { action: 'openText', rollout: 'r-000102', run: '/runs/demo' },
@@ -367,119 +255,20 @@ describe.skipIf('why' in found)('inspector page', () => {
       { action: 'copy', text: 2 },
       {
         action: 'saveImage',
-        path: `${dir}/${rich.steps[3]!.frame.hash.slice(0, 2)}/${rich.steps[3]!.frame.hash}.png`,
+        path: `${pages.dir}/${pages.rich.steps[3]!.frame.hash.slice(0, 2)}/${pages.rich.steps[3]!.frame.hash}.png`,
         name: 'r-000102-step-3-after.png',
       },
     ]);
   });
 
-  it('what cannot be read is said with its remedy, and trying again works', async () => {
-    let broken = true;
-    const t = await show({
-      answer: (m, p) => {
-        if (broken && m === 'trajectory/get')
-          throw {
-            kind: 'not.found',
-            message: 'No rollout r-000102 in this run.',
-            remedy: 'Refresh the list of trajectories.',
-          };
-        return served(() => rich)(m, p);
-      },
-    });
-    await t.page.locator('.ds-lack').waitFor();
-    await expect.poll(() => t.page.locator('.ds-lack').innerText()).toContain('Refresh the list of trajectories.');
-    expect(await t.axe(axe)).toEqual([]);
-    broken = false;
-    await t.page.getByRole('button', { name: 'Try again' }).click();
-    await shown(t);
-  });
-
-  it('missing pictures and thumbnails leave a place, the marks and the reason', async () => {
-    const gone = { hash: 'f'.repeat(64), width: 640, height: 400 },
-      some = view(
-        plans.map((x, i) => (i === 1 ? { ...x, frame: gone } : x)),
-        dir,
-      );
-    const t = await show({
-        answer: (m, p) => {
-          if (m === 'frame/thumbnails') throw { kind: 'store.io', message: 'Disk full.', remedy: '' };
-          return served(() => some)(m, p);
-        },
-      }),
-      p = await shown(t);
-    await t.until(
-      "[...document.querySelectorAll('.ds-thumb img')].filter((i) => i.complete && i.naturalWidth === 640).length >= 6",
-    );
-    await p.keyboard.press('ArrowRight');
-    await on(t, 2);
-    await t.until("document.querySelector('.ds-placeholder')?.checkVisibility()");
-    await expect.poll(() => p.locator('.ds-placeholder').innerText()).toContain('missing or damaged');
-    await t.until("document.querySelectorAll('.ds-overlay .mark').length === 1");
-    expect(await t.axe(axe)).toEqual([]);
-    await p.keyboard.press('ArrowRight');
-    await on(t, 3);
-    await p.locator('.ds-placeholder').waitFor({ state: 'hidden' });
-  });
-
-  it('the connection’s state is said in words, with what to do, and the page asks again when it is back', async () => {
-    const t = await show({ answer: served(() => view(plans.slice(0, 3), dir, { outcome: 'running', formed: false })) }),
-      p = await shown(t);
-    await t.post({ type: 'daemon', state: 'reconnecting' });
-    await t.until("document.querySelector('.ds-banner')?.textContent.includes('connecting again')");
-    await t.post({ type: 'daemon', state: 'stopped' });
-    await p.getByRole('button', { name: 'Start runtime' }).click();
-    await expect.poll(() => t.actions.at(-1)).toEqual({ action: 'command', command: 'startRuntime' });
-    expect(await t.axe(axe)).toEqual([]);
-    await t.post({ type: 'daemon', state: 'ready' });
-    await p.locator('.ds-banner').waitFor({ state: 'detached' });
-    await t.until('true');
-    await expect.poll(() => t.requests.filter((r) => r.method === 'trajectory/get').length).toBe(2);
-  });
-
-  it('a file: no runtime is asked, pictures come from beside it, lines that could not be used are named', async () => {
-    const t = await show({
-        daemon: 'stopped',
-        input: {
-          kind: 'inspector',
-          rollout: 'r-000102',
-          document: { ...rich, live: false },
-          skipped: [{ line: 4, why: 'not a JSON object' }],
-        },
-      }),
-      p = await shown(t);
-    expect(t.requests).toEqual([]);
-    await expect
-      .poll(() => p.locator('.ds-banner').allInnerTexts())
-      .toEqual([expect.stringContaining('line 4, not a JSON object')]);
-    await expect
-      .poll(() => read(t, "[...document.querySelectorAll('.ds-sibling .open')].map((b) => b.disabled).join()"))
-      .toBe('true,false,true,true,true');
-    expect(await t.axe(axe)).toEqual([]);
-    await t.until("[...document.querySelectorAll('.ds-thumb img')].some((i) => i.complete && i.naturalWidth === 640)");
-    await p.keyboard.press('ArrowRight');
-    await on(t, 2);
-    await t.post({
-      type: 'show',
-      input: {
-        kind: 'inspector',
-        rollout: 'r-000102',
-        document: { ...rich, live: false, steps: rich.steps.slice(0, 5) },
-      },
-      roots: [{ path: dir, uri: (await read<string>(t, 'location.origin')) + `/root${dir}` }],
-    });
-    await t.until("document.querySelector('.ds-shot')?.getAttribute('aria-setsize') === '5'");
-    await on(t, 2);
-    await expect.poll(() => p.locator('.ds-banner').count()).toBe(0);
-  });
-
   it('a demonstration has no tokens, a trajectory may have no steps: both are fine', async () => {
     const human = {
-      ...rich,
-      steps: rich.steps.map(({ tokens: _t, entropy: _e, kept: _k, version: _v, weight: _w, ...x }) => ({
+      ...pages.rich,
+      steps: pages.rich.steps.map(({ tokens: _t, entropy: _e, kept: _k, version: _v, weight: _w, ...x }) => ({
         ...x,
         origin: 'human' as const,
       })),
-      row: { ...rich.row, provenance: 'human' as const },
+      row: { ...pages.rich.row, provenance: 'human' as const },
     };
     const t = await show({ answer: served(() => human) }),
       p = await shown(t);
@@ -492,9 +281,9 @@ describe.skipIf('why' in found)('inspector page', () => {
     await t.close();
     const none = await show({
       answer: served(() => ({
-        ...rich,
+        ...pages.rich,
         steps: [],
-        row: { ...rich.row, outcome: 'error' as const, steps: 0 },
+        row: { ...pages.rich.row, outcome: 'error' as const, steps: 0 },
         error: { kind: 'desktop.start' as const, message: 'The desktop did not come up.', remedy: 'See the log.' },
       })),
     });
@@ -518,7 +307,10 @@ describe.skipIf('why' in found)('inspector page', () => {
         : {}),
     }));
     const t = await show({
-        answer: served(() => ({ ...rich, steps: rich.steps.map((x, i) => (i ? x : { ...x, tokens: words })) })),
+        answer: served(() => ({
+          ...pages.rich,
+          steps: pages.rich.steps.map((x, i) => (i ? x : { ...x, tokens: words })),
+        })),
       }),
       p = await shown(t);
     await expect.poll(() => p.locator('.ds-flow span').count()).toBe(60);
@@ -528,36 +320,6 @@ describe.skipIf('why' in found)('inspector page', () => {
     await expect.poll(() => p.locator('.ds-detail tbody tr').count()).toBe(60);
     if (shots) await p.screenshot({ path: join(shots, 'inspector-tokens.png') });
     expect(await t.axe(axe)).toEqual([]);
-  });
-
-  it('hidden and shown again: step, toggles and zoom are as they were', async () => {
-    const t = await show(),
-      p = await shown(t);
-    await p.keyboard.press('ArrowRight');
-    await p.keyboard.press('ArrowRight');
-    await p.keyboard.press('h');
-    await p.keyboard.press('+');
-    await on(t, 3);
-    await expect
-      .poll(() => t.saved)
-      .toMatchObject({ input: { step: 2 }, heat: true, zoom: expect.any(Number) as number });
-    const scale = `${Math.round((t.saved as { zoom: number }).zoom * 100)} %`;
-    await p.reload();
-    await shown(t);
-    await on(t, 3);
-    await t.until(`document.querySelector('.ds-scale').textContent === ${JSON.stringify(scale)}`);
-    await expect.poll(() => p.locator('.ds-legend').isVisible()).toBe(true);
-    expect(JSON.stringify(t.saved)).not.toContain('timings');
-  });
-
-  it('a page that is closed before anything has loaded still knows what it was to show', async () => {
-    const first = await show({ answer: () => new Promise(() => undefined) });
-    await expect.poll(() => first.kept[0]).toMatchObject({ input });
-    const again = await show({
-      answer: () => new Promise(() => undefined),
-      saved: { input: { ...input, step: 2 }, pinned: false },
-    });
-    await expect.poll(() => again.kept[0]).toMatchObject({ input: { step: 2 } });
   });
 
   it('the dialog of shortcuts gives the focus back, and keys mean nothing to the page meanwhile', async () => {

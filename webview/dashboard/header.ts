@@ -195,11 +195,19 @@ export class Header {
       title: t('The last rollouts that failed'),
     });
     failures.setAttribute('aria-haspopup', 'dialog');
-    if (state !== undefined) out.push(failures);
+    if (state !== undefined)
+      out.push(
+        failures,
+        button(t('Export as HTML…'), () => this.#host.act({ action: 'exportPage', run: m.run }), {
+          icon: 'share',
+          disabled: !ready,
+          title: t('The run as one file for people without VS Code: curves, tables, examples'),
+        }),
+      );
     replace(this.#buttons, out);
   }
 }
-type Act = (command: 'pause' | 'resume' | 'stopTraining' | 'evaluate') => () => void;
+type Act = (command: 'pause' | 'resume' | 'stopTraining' | 'evaluate' | 'tryPolicy') => () => void;
 const isActive = (state: RunState | undefined): boolean =>
   state === 'running' || state === 'paused' || state === 'stopping';
 /** For an active run: pause or resume, and stop. */
@@ -245,6 +253,11 @@ function checkpointButtons(state: RunState | undefined, ready: boolean, act: Act
         icon: 'beaker',
         disabled: !ready,
         title: t('Greedy episodes of a checkpoint on held-out tasks'),
+      }),
+      button(t('Try Policy…'), act('tryPolicy'), {
+        icon: 'hubot',
+        disabled: !ready,
+        title: t('Tell the trained policy what to do, and watch it on a desktop of its own'),
       }),
     );
   } else if (active)

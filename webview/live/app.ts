@@ -7,21 +7,19 @@ import { button } from '../ui/toolkit.js';
 import { t } from '../ui/words.js';
 import { RefusableButton } from './ask.js';
 import { Controller } from './controller.js';
+import { Hands } from './hands.js';
 import { Panel } from './panel.js';
 import { panelActions } from './panelActions.js';
 import { Picture, type Zoom } from './picture.js';
 import type { SessionAction } from './session.js';
 import { reduce, type Message, type State } from './state.js';
-import { Surface } from './surface.js';
 import { TakeOver } from './takeOver.js';
 import { LiveView, nameOf } from './view.js';
-
-const hasKeyboard = t('The desktop has the keyboard. Control and Alt together, pressed and let go, give it back.');
 
 export class App {
   readonly #host: Host<'live'>;
   readonly #picture: Picture;
-  readonly #surface: Surface;
+  readonly #hands: Hands;
   readonly #control: Controller;
   readonly #panel: Panel;
   readonly #commands: Commands;
@@ -36,7 +34,6 @@ export class App {
   #following = '';
   #failed = '';
   #kept = '';
-  #pressed: Pick<KeyboardEvent, 'timeStamp' | 'repeat'> = { timeStamp: 0, repeat: false };
 
   constructor(host: Host<'live'>, root: HTMLElement, init: Init) {
     this.#host = host;
@@ -48,7 +45,12 @@ export class App {
     });
     this.#picture.handChanged = () => this.#ask();
     this.#control = new Controller(host, init.daemon, () => this.#ask());
-    this.#surface = this.#workSurface();
+    this.#hands = new Hands({
+      picture: this.#picture,
+      control: this.#control,
+      spoken: this.#spoken,
+      changed: () => this.#ask(),
+    });
     const refused = (why: string): void => this.#refused(why),
       focus = (): void => this.#picture.element.focus(),
       openRollout = (): void => this.#openRollout(),
@@ -76,7 +78,7 @@ export class App {
       this.#s,
       {
         picture: this.#picture,
-        surface: this.#surface,
+        surface: this.#hands.surface,
         control,
         panel: this.#panel,
         take: this.#take,
@@ -86,45 +88,8 @@ export class App {
       this.#spoken,
     );
     this.#commands = this.#keys();
-    this.#listen();
     host.on((m) => this.#pushed(m));
     if (init.input.kind === 'live') this.#show(init.input.desktop, init.daemon, init.input.session);
-  }
-
-  #workSurface(): Surface {
-    return new Surface(this.#picture.element, {
-      place: () => this.#picture.place(),
-      push: (e) => this.#control.input(e),
-      flush: () => this.#control.flush(),
-      hover: () => this.#control.state?.mode === 'human',
-      captured: (on) => {
-        this.#picture.element.classList.toggle('captured', on);
-        if (on) this.#spoken.say(hasKeyboard);
-        this.#ask();
-      },
-      key: (e) => this.#enter(e),
-    });
-  }
-  #listen(): void {
-    addEventListener(
-      'keydown',
-      (e) => {
-        this.#pressed = e;
-      },
-      true,
-    );
-    this.#picture.element.addEventListener('keydown', (e) => {
-      if (
-        e.target === this.#picture.element &&
-        e.key === 'Enter' &&
-        !e.repeat &&
-        this.#control.mayAct &&
-        this.#control.state?.mode === 'human'
-      ) {
-        e.preventDefault();
-        this.#surface.capture();
-      }
-    });
   }
 
   #show(desktop: string, daemon: State['daemon'], session?: string): void {
@@ -252,34 +217,6 @@ export class App {
     this.#control.notice = { words: `${why}.`, tone: 'info' };
     this.#ask();
   }
-  /**
-   * Enter while the desktop has the keyboard: in step mode it answers the proposal, unless something else is being
-   * done.
-   */
-  #enter(e: KeyboardEvent): boolean {
-    const c = this.#control;
-    if (
-      e.key !== 'Enter' ||
-      c.state?.mode !== 'step' ||
-      c.overriding ||
-      e.ctrlKey ||
-      e.altKey ||
-      e.shiftKey ||
-      e.metaKey
-    )
-      return false;
-    this.#accept();
-    return true;
-  }
-  /**
-   * An Enter that comes too soon, or too late for the last proposal, accepts nothing. It counts when it was pressed,
-   * not when the page got to it.
-   */
-  #accept(): void {
-    const { proposal } = this.#control;
-    if (!this.#pressed.repeat && !this.#control.accept(this.#pressed.timeStamp) && proposal.state === 'open')
-      this.#spoken.say(t('The proposal is new. Look at it, then press Enter.'));
-  }
   #keys(): Commands {
     const on = (action: SessionAction, orElse?: () => void) => (): void => {
       const b = this.#panel.button(action);
@@ -310,15 +247,13 @@ export class App {
         on('stepMode', click(this.#through)),
       ),
       c('handBack', ['h', 'H'], t('Hand back to the policy'), run, on('handBack')),
-      c('accept', ['Enter'], t('Accept the proposal'), run, () => this.#accept()),
+      c('accept', ['Enter'], t('Accept the proposal'), run, () => this.#hands.accept()),
       c(
         'capture',
         ['k', 'K'],
         t('Give the desktop the keyboard (Ctrl+Alt, pressed and let go, gives it back)'),
         work,
-        () => {
-          if (this.#control.mayAct) this.#surface.capture();
-        },
+        () => this.#hands.capture(),
       ),
       c('finish', ['f', 'F'], t('Finish: the verifier judges'), work, on('finish')),
       c('wait', ['w', 'W'], t('Record a wait'), work, on('wait')),

@@ -8,8 +8,8 @@ import type {
   InputEvent as RemoteInput,
   KeepParams,
 } from '../../runtime/protocol/types.js';
-import type { DaemonState } from '../protocol.js';
-import { RequestFailed, type Host } from '../ui/host.js';
+import type { DaemonState, PageMethod, Requester } from '../protocol.js';
+import { RequestFailed } from '../ui/host.js';
 import { InputQueue } from '../ui/remoteQueue.js';
 import { t, whole } from '../ui/words.js';
 import { mayAct, ProposalWatch, type PageKnowledge } from './session.js';
@@ -24,8 +24,11 @@ const acts = (e: RemoteInput): boolean => e.type !== 'move' && !(e.type === 'key
 /** Input that releases a key or button: worth sending again after a gap, harmless when not needed. */
 const lifts = (e: RemoteInput): boolean => (e.type === 'key' || e.type === 'button') && !e.down;
 
+/** What a session is asked; a page that shows one may ask it. */
+type ControlMethod = Extract<PageMethod<'live'>, `control/${string}`>;
+
 export class Controller {
-  readonly #host: Host<'live'>;
+  readonly #host: Requester<ControlMethod>;
   /** Something to show is new. */
   readonly #changed: () => void;
   readonly #queue: InputQueue;
@@ -46,7 +49,7 @@ export class Controller {
   #owed: RemoteInput[] = [];
   readonly #again = new WeakSet<RemoteInput>();
 
-  constructor(host: Host<'live'>, daemon: DaemonState, changed: () => void) {
+  constructor(host: Requester<ControlMethod>, daemon: DaemonState, changed: () => void) {
     this.#host = host;
     this.#daemon = daemon;
     this.#changed = changed;
@@ -213,6 +216,10 @@ export class Controller {
   }
   drop(): Promise<boolean> {
     return this.#do(t('Leaving it out…'), (session) => this.#host.request('control/dropStep', { session }));
+  }
+  /** Of a policy that is tried. `request`: what asks the runtime to end it. */
+  stop(request: (session: ControlSessionId) => Promise<ControlState>): Promise<boolean> {
+    return this.#do(t('Stopping…'), request);
   }
   finish(): Promise<boolean> {
     return this.#do(t('Finishing…'), (session) => this.#host.request('control/finish', { session }));

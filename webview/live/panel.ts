@@ -25,6 +25,8 @@ export interface PanelActions extends Keeping {
   readonly does: Readonly<Record<SessionAction, () => void>>;
   refused(why: string): void;
   watchOn(): void;
+  /** What follows the end, in place of what follows that of a recording or a take-over. `gone`: nothing is left. */
+  after?(c: ControlState, gone: boolean): HTMLElement | undefined;
   openRollout(): void;
 }
 interface Shown {
@@ -107,6 +109,13 @@ const buttons: readonly {
     key: 'X',
     title: t('The last step is left out of the recording; the desktop stays as it is'),
   },
+  {
+    action: 'stop',
+    label: t('Stop'),
+    icon: 'debug-stop',
+    key: 'E',
+    title: t('Ends it now; what was done so far can be kept'),
+  },
   { action: 'discard', label: t('Discard…'), icon: 'trash', title: t('Ends it and keeps nothing') },
 ];
 
@@ -135,7 +144,8 @@ export class Panel {
   #proposed = '';
   #ended = '';
 
-  constructor(d: PanelActions) {
+  /** `o.steps`: the page lists them itself. */
+  constructor(d: PanelActions, o: { readonly steps?: 'elsewhere' } = {}) {
     this.#actions = d;
     this.#does = new Map(
       buttons.map((b) => [
@@ -168,7 +178,7 @@ export class Panel {
       this.#proposal,
       this.#buttons,
       this.#after,
-      this.#list,
+      o.steps === 'elsewhere' ? undefined : this.#list,
     );
   }
 
@@ -193,7 +203,9 @@ export class Panel {
     const { c, s } = v,
       w = sessionWords(c, s);
     text(this.#instruction, c.instruction);
-    text(this.#task, [c.task, t('seed {0}', c.seed), ...(c.left === undefined ? [] : [leftWords(c.left)])].join(' · '));
+    // What somebody asked for in their own words is no task of a suite.
+    const task = c.purpose === 'try' && c.family.startsWith('try/') ? [] : [c.task, t('seed {0}', c.seed)];
+    text(this.#task, [...task, ...(c.left === undefined ? [] : [leftWords(c.left)])].join(' · '));
     const word = `${w.icon} ${w.word}`;
     if (word !== this.#word1) {
       this.#word1 = word;
@@ -294,23 +306,25 @@ export class Panel {
     replace(
       this.#after,
       report?.checks.length ? reportView(report) : undefined,
-      c.purpose === 'record'
-        ? keepView(c, Boolean(s.discarded || s.forgotten), this.#actions)
-        : h(
-            'div',
-            { class: 'live-buttons' },
-            button(t('Keep Watching'), () => this.#actions.watchOn(), {
-              icon: 'eye',
-              kind: 'primary',
-              title: t('Back to watching the desktop'),
-            }),
-            rollout === undefined
-              ? undefined
-              : button(t('Open Trajectory'), () => this.#actions.openRollout(), {
-                  icon: 'open-preview',
-                  title: t('Step by step, in the inspector'),
-                }),
-          ),
+      this.#actions.after
+        ? this.#actions.after(c, Boolean(s.discarded || s.forgotten))
+        : c.purpose === 'record'
+          ? keepView(c, Boolean(s.discarded || s.forgotten), this.#actions)
+          : h(
+              'div',
+              { class: 'live-buttons' },
+              button(t('Keep Watching'), () => this.#actions.watchOn(), {
+                icon: 'eye',
+                kind: 'primary',
+                title: t('Back to watching the desktop'),
+              }),
+              rollout === undefined
+                ? undefined
+                : button(t('Open Trajectory'), () => this.#actions.openRollout(), {
+                    icon: 'open-preview',
+                    title: t('Step by step, in the inspector'),
+                  }),
+            ),
     );
   }
 }

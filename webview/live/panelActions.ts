@@ -7,7 +7,7 @@ import type { PanelActions } from './panel.js';
 import { mayAct, type SessionAction } from './session.js';
 
 export interface PanelActionsOptions {
-  readonly host: Host<'live'>;
+  readonly host: Pick<Host, 'act'>;
   readonly control: Controller;
   desktop(): string;
   refused(why: string): void;
@@ -54,6 +54,8 @@ function sessionActionsOf(o: PanelActionsOptions): Record<SessionAction, () => v
         (reason) => ({ type: 'fail', reason: reason || undefined }),
       ),
     discard: () => void discard(c),
+    // Only a policy that is tried is stopped; its page says how.
+    stop: () => undefined,
   };
 }
 export function panelActions(o: PanelActionsOptions): PanelActions {

@@ -2,7 +2,7 @@
 import { ignoreFailure } from '../../runtime/protocol/failures.js';
 import type { Action } from '../ui/actions.js';
 import { h, icon, replace, s, text } from '../ui/dom.js';
-import { marksOf } from '../ui/overlay.js';
+import { marksOf, type HeatCell } from '../ui/overlay.js';
 import { noteView, overlayView } from '../ui/overlayView.js';
 import { button, setPressed } from '../ui/toolkit.js';
 import {
@@ -34,6 +34,8 @@ export interface Marked {
   readonly key: string;
   readonly actions: readonly Action[];
   readonly proposal?: string;
+  /** Where the policy would have acted, with probabilities. */
+  readonly heat?: readonly HeatCell[];
 }
 /** Chosen zoom; undefined = fit. */
 export type Zoom = number | undefined;
@@ -209,7 +211,7 @@ export class Picture {
     c.imageRendering = v.scale > pixelatedAbove ? 'pixelated' : 'auto';
     const { marks, notes } = marksOf(this.#marked?.actions ?? []),
       proposal = this.#marked?.proposal;
-    replace(this.#overlay, overlayView({ marks, heat: [], view: v }));
+    replace(this.#overlay, overlayView({ marks, heat: this.#marked?.heat ?? [], view: v }));
     replace(
       this.#notes,
       proposal === undefined

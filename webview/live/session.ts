@@ -49,7 +49,8 @@ export type SessionAction =
   | 'pause'
   | 'stepMode'
   | 'actYourself'
-  | 'accept';
+  | 'accept'
+  | 'stop';
 /**
  * What the panel offers; a value says why it cannot be done now, undefined that it can. Actions that make no sense are
  * absent.
@@ -69,7 +70,7 @@ export function sessionActions(c: ControlState, s: PageKnowledge): ReadonlyMap<S
         human: undefined,
       } as const
     )[c.mode];
-  if (c.purpose === 'takeOver') {
+  if (c.purpose !== 'record') {
     const free = off ?? (c.mode === 'verifying' ? t('The verifier is at work') : undefined);
     if (c.mode === 'policy') out.set('pause', free);
     else if (c.mode === 'step') out.set('actYourself', free);
@@ -77,11 +78,16 @@ export function sessionActions(c: ControlState, s: PageKnowledge): ReadonlyMap<S
     if (c.mode !== 'step') out.set('stepMode', free);
   }
   if (c.mode === 'step') out.set('accept', off ?? (c.proposal ? undefined : t('There is no proposal yet')));
+  if (c.purpose === 'try') out.set('stop', off);
   if (c.mode === 'policy') return out;
-  out.set('finish', person);
+  // Without a verifier there is nobody to finish for: it is stopped.
+  const judged = c.trial?.verified !== false;
+  if (judged) out.set('finish', person);
   out.set('wait', person);
-  out.set('cannot', person);
-  out.set('answer', person);
+  if (judged) {
+    out.set('cannot', person);
+    out.set('answer', person);
+  }
   if (c.purpose !== 'record') return out;
   out.set('drop', person ?? (c.steps.length ? undefined : t('No step is recorded yet')));
   out.set('discard', off ?? (c.mode === 'verifying' ? t('The verifier is at work') : undefined));

@@ -3,25 +3,15 @@ import type { ControlState } from '../../runtime/protocol/types.js';
 import type { DaemonState } from '../protocol.js';
 import { t } from '../ui/words.js';
 import type { PageKnowledge } from './session.js';
-import type { Words } from './state.js';
+import { words, type SessionWords } from './saying.js';
+import { trialWords } from './trialWords.js';
 
 type Verdict = NonNullable<ControlState['verdict']>;
 type ErrorInfo = NonNullable<ControlState['error']>;
 
-export interface SessionWords extends Words {
-  readonly tone: 'good' | 'bad' | 'plain';
-}
-
-const words = (
-  icon: string,
-  word: string,
-  says: string,
-  tone: SessionWords['tone'] = 'plain',
-  still = false,
-): SessionWords => ({ icon, word, says, tone, still });
-
 /** Which state it is in, and what happens next. */
 export function sessionWords(c: ControlState, s: PageKnowledge): SessionWords {
+  if (c.purpose === 'try') return trialWords(c, s);
   const record = c.purpose === 'record',
     ended = c.mode === 'ended';
   if (s.forgotten) return forgottenWords(record);

@@ -37,7 +37,7 @@ export interface ScreenReader {
 export interface Usage {
   /** How often the desktop ran into its limit of memory so far; undefined when that is not known. */
   outOfMemory(): Promise<number | undefined>;
-  /** Processor time, ms, that its programs have used; undefined when that is not known. */
+  /** Processor time, ms, that its programs have used or waited for; undefined when that is not known. */
   processorMs?(): Promise<number | undefined>;
 }
 
@@ -58,7 +58,7 @@ const RESET_TIMEOUT_MS = 15_000;
 const BLAME_MS = 1500;
 /** An X server that used this share of the time between two looks is working on a request of some program. */
 const X_BUSY = 0.5;
-/** Programs that use this share of a core between two looks keep the desktop busy. */
+/** Programs that use or wait for this share of a core between two looks keep the desktop busy. */
 const BUSY = 0.5,
   BUSY_LOOK_MS = 250;
 /** The window manager needs 30 to 100 ms; on a crowded machine a few hundred. */

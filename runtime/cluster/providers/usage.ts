@@ -9,20 +9,34 @@ const HZ = 100;
 const ASK_MS = 1500;
 
 /**
- * Processor time, ms, of the programs in a desktop whose /proc is at `proc`, and of those of their children that have
- * ended. PID 1 is the agent, which is no program.
+ * Processor time, ms, that the programs in a desktop whose /proc is at `proc` have used or waited for (on a crowded
+ * machine a busy program mostly waits), and that those of their children used that have ended. PID 1 is the agent,
+ * which is no program.
  */
 export async function processorMs(proc: string): Promise<number> {
   const pids = (await readdir(proc)).filter((n) => /^\d+$/.test(n) && n !== '1'),
-    ticks = await Promise.all(
+    each = await Promise.all(
       pids.map(async (pid) => {
         const stat = await orUndefined(readFile(`${proc}/${pid}/stat`, 'utf8'), 'it has ended meanwhile');
         if (stat === undefined) return 0;
-        const f = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-        return [11, 12, 13, 14].reduce((sum, i) => sum + Number(f[i]), 0);
+        const f = stat.slice(stat.lastIndexOf(')') + 2).split(' '),
+          ticks = [11, 12, 13, 14].reduce((sum, i) => sum + Number(f[i]), 0);
+        return (ticks * 1000) / HZ + (await waitedMs(`${proc}/${pid}/task`));
       }),
     );
-  return (ticks.reduce((a, b) => a + b, 0) * 1000) / HZ;
+  return each.reduce((a, b) => a + b, 0);
+}
+
+/** How long the threads of a process have waited for a processor, ms; 0 where the kernel does not say. */
+async function waitedMs(tasks: string): Promise<number> {
+  const threads = (await orUndefined(readdir(tasks), 'it has ended meanwhile')) ?? [],
+    waits = await Promise.all(
+      threads.map(async (t) => {
+        const schedstat = await orUndefined(readFile(`${tasks}/${t}/schedstat`, 'utf8'), 'it has ended meanwhile');
+        return Number(schedstat?.split(' ')[1] ?? 0);
+      }),
+    );
+  return waits.reduce((a, b) => a + b, 0) / 1e6;
 }
 
 /** Control groups of a process, of any controller, as this process sees them. */

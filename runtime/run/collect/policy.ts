@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { parseRunFile, parseRunText, type RunConfig, type RunFile } from '../../config/index.js';
-import { RunReader, readMetaText } from '../../data/store/runStore.js';
+import { RunReader } from '../../data/store/runStore.js';
 import { readForeignText } from '../../files/foreignFile.js';
 import { POLICY_TRAITS, StudioError, messageOf, type ProcessEntry } from '../../domain/index.js';
 import { ModelServer } from '../../policy/remote/modelServer.js';
@@ -33,7 +33,11 @@ export interface ActorOptions {
 export async function actorOf(policy: string, o: ActorOptions): Promise<Actor> {
   if (/^https?:\/\//.test(policy)) return serverActor(policy, o);
   const path = resolve(policy),
-    folder = (await stat(path).catch(() => undefined))?.isDirectory() ? path : dirname(path);
+    // A checkpoint of a run is that run at that version.
+    [, ofRun, version] = /^(.+)[\\/]checkpoints[\\/]v(\d+)$/.exec(path) ?? [];
+  if (ofRun !== undefined && existsSync(join(ofRun, 'run.json')))
+    return runActor(ofRun, { ...o, version: o.version ?? Number(version) });
+  const folder = (await stat(path).catch(() => undefined))?.isDirectory() ? path : dirname(path);
   if (existsSync(join(folder, 'run.json')) && existsSync(join(folder, 'journal'))) return runActor(folder, o);
   return fileActor(path, o);
 }
@@ -52,10 +56,18 @@ async function serverActor(url: string, o: ActorOptions): Promise<Actor> {
 }
 
 async function runActor(dir: string, o: ActorOptions): Promise<Actor> {
-  const meta = JSON.parse(await readMetaText(dir)) as { id: string; config: RunFile },
-    config = parseRunFile(meta.config, o.over),
-    reader = await RunReader.open(dir, { index: o.entry }),
-    checkpoint = await lastCheckpoint(reader, o.version).finally(() => reader.close());
+  const reader = await RunReader.open(dir, { index: o.entry });
+  try {
+    return await actorOfRun(reader, o);
+  } finally {
+    await reader.close();
+  }
+}
+/** What a run trained, or rolled out: its checkpoint of that version, else its newest. Rejects with `config.invalid`. */
+export async function actorOfRun(run: RunReader, o: Pick<ActorOptions, 'version' | 'over'>): Promise<Actor> {
+  const { meta } = run,
+    config = parseRunFile((meta.config ?? {}) as RunFile, o.over),
+    checkpoint = await lastCheckpoint(run, o.version);
   if (!checkpoint && POLICY_TRAITS[config.policy.kind].trained)
     throw new StudioError(
       'config.invalid',
@@ -65,11 +77,12 @@ async function runActor(dir: string, o: ActorOptions): Promise<Actor> {
   return checkpoint ? { config, checkpoint, name: `${meta.id} v${checkpoint.version}` } : { config, name: meta.id };
 }
 
-async function fileActor(path: string, o: ActorOptions): Promise<Actor> {
+/** What a run file names. Rejects with `config.invalid`. */
+export async function fileActor(path: string, o: Pick<ActorOptions, 'over'>): Promise<Actor> {
   const text = await readForeignText(path, 16 << 20).catch((e: unknown) => {
     throw new StudioError(
       'config.invalid',
-      `--policy ${path}: ${messageOf(e)}`,
+      `${path} cannot be read: ${messageOf(e)}`,
       'Give a run file, a run folder, or the address of a model server (http://HOST:PORT/v1).',
     );
   });

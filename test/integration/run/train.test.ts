@@ -1,7 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
@@ -10,10 +8,7 @@ import { connectEngine, ensureImage } from '../../../runtime/cluster/imageBuild.
 import type { RunFile } from '../../../runtime/config/index.js';
 import { checkpointOf } from '../../../runtime/data/events.js';
 import { RunReader } from '../../../runtime/data/store/runStore.js';
-import { id, type FamilyId } from '../../../runtime/domain/index.js';
 import type { EvalPoint } from '../../../runtime/run/evaluation.js';
-import type { TrainResult } from '../../../runtime/run/trainRun.js';
-import { deskSuite, trainSeed } from '../../../runtime/tasks/suites/desk/index.js';
 import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 import { engineHere } from '../../helpers/cluster/engine.js';
 import {
@@ -25,10 +20,10 @@ import {
   journalWhen,
   replay,
   start,
-  type Command,
   type Ended,
   type Replay,
 } from '../../helpers/run/cli.js';
+import { recorded, resultOf, type Result } from '../../helpers/run/trained.js';
 import { processTree, stillRunning, type ProcessMark } from '../../helpers/machine/processes.js';
 
 /**
@@ -76,7 +71,6 @@ async function runFile(
   await writeFile(file, JSON.stringify(content));
   return file;
 }
-type Result = TrainResult & { readonly type: 'result'; readonly run: string; readonly dir: string };
 interface Shown {
   readonly id: string;
   readonly rollouts: number;
@@ -86,13 +80,7 @@ interface Shown {
   readonly families: readonly { readonly family: string }[];
 }
 
-const resultOf = (c: Command): Result => c.said.find((l) => l['type'] === 'result') as unknown as Result;
 const sum = (xs: Record<string, number>): number => Object.values(xs).reduce((a, b) => a + b, 0);
-const recorded = (r: Replay) =>
-  r
-    .of('trajectory.recorded')
-    .filter((e) => e.head.provenance.kind === 'rollout' && e.head.outcome.kind !== 'error')
-    .map((e) => e.head);
 
 /**
  * What must hold of every run that ended by itself: the ledger closes, in the journal and in what `runs show` says of
@@ -359,174 +347,6 @@ describe.each([
       });
 
     if (provider === 'local')
-      it('rolls out task files of a folder, leaving out what cannot run here', async () => {
-        const folder = join(dir, 'osworld'),
-          file = join(dir, 'folder.json');
-        await mkdir(folder, { recursive: true });
-        for (const name of ['press-button', 'window-close']) {
-          const t = deskSuite().task(id<FamilyId>(`desk/${name}`), trainSeed(0));
-          await writeFile(
-            join(folder, `${name}.json`),
-            JSON.stringify({
-              id: name,
-              instruction: t.instruction,
-              config: t.config,
-              evaluator: t.evaluator,
-              related_apps: t.relatedApps,
-            }),
-          );
-        }
-        await writeFile(
-          join(folder, 'chrome.json'),
-          JSON.stringify({
-            id: 'needs-chrome',
-            instruction: 'x',
-            config: [],
-            evaluator: { func: 'infeasible' },
-            related_apps: ['chrome'],
-          }),
-        );
-        const content: RunFile = {
-          name: 'folder',
-          tasks: { suite: 'folder', dir: folder },
-          desktops: { count: 2, provider },
-          policy: { replicas: 1 },
-          rollout: { maxSteps: 3 },
-          curation: { dynamicRollouts: { max: 2 } },
-          evaluation: { episodes: 2, everyMinutes: 0 },
-          budget: { rollouts: 6 },
-        };
-        await writeFile(file, JSON.stringify(content));
-        const c = start('train', file, '--runs', runs, '--json'),
-          ended = await c.ended;
-        expect(ended, ended.stderr).toMatchObject({ code: 0 });
-        const { dir: run, points } = resultOf(c),
-          r = await replay(run);
-        expect(points.map((p) => [p.label, p.episodes, p.errors])).toEqual([
-          ['untrained', 2, 0],
-          ['final', 2, 0],
-        ]);
-        const judged = r.of('trajectory.recorded').map((e) => e.head);
-        expect(judged.filter((t) => t.outcome.kind === 'error')).toEqual([]);
-        expect([...new Set(judged.map((t) => t.task))].sort()).toEqual(['press-button', 'window-close']);
-        expect(judged.filter((t) => t.provenance.kind === 'rollout').length).toBeGreaterThan(0);
-      });
-
-    if (provider === 'local')
-      it('rolls out and evaluates with a remote model, past the bound that waits for a trainer, and keeps its key out of the run', async () => {
-        let asked = 0;
-        const seen: { auth: string | undefined; png: Buffer }[] = [];
-        // A task that cannot be done: saying so is right. The model is right every other time, so that groups have
-        // something to teach.
-        const server = createServer((req, res) => {
-          const chunks: Buffer[] = [];
-          req
-            .on('data', (d: Buffer) => chunks.push(d))
-            .on('end', () => {
-              const { messages } = JSON.parse(Buffer.concat(chunks).toString()) as {
-                messages: { content: string | { type: string; image_url?: { url: string } }[] }[];
-              };
-              const image = messages
-                .flatMap((m) => (typeof m.content === 'string' ? [] : m.content))
-                .findLast((p) => p.image_url)!.image_url!.url;
-              seen.push({
-                auth: req.headers.authorization,
-                png: Buffer.from(image.replace('data:image/png;base64,', ''), 'base64'),
-              });
-              const content = `Thought: I decide.\nAction: ${asked++ % 2 === 0 ? 'call_user()' : 'finished()'}`;
-              res.setHeader('content-type', 'application/json').end(
-                JSON.stringify({
-                  model: 'm@v7',
-                  choices: [
-                    {
-                      message: { content },
-                      token_ids: [1, 2],
-                      logprobs: {
-                        content: [
-                          { token: 'a', logprob: -0.5, top_logprobs: [{ logprob: -0.5 }] },
-                          { token: 'b', logprob: -1, top_logprobs: [{ logprob: -1 }] },
-                        ],
-                      },
-                    },
-                  ],
-                }),
-              );
-            });
-        });
-        await new Promise<void>((r) => server.listen(0, '127.0.0.1', r));
-        try {
-          const folder = join(dir, 'impossible'),
-            file = join(dir, 'remote.json');
-          await mkdir(folder, { recursive: true });
-          await writeFile(
-            join(folder, 'a.json'),
-            JSON.stringify({
-              id: 'a',
-              instruction: 'Do what cannot be done.',
-              config: [],
-              evaluator: { func: 'infeasible' },
-              related_apps: ['os'],
-            }),
-          );
-          const content: RunFile = {
-            name: 'remote',
-            tasks: { suite: 'folder', dir: folder, infeasible: true },
-            desktops: { count: 2, provider },
-            curation: { dynamicRollouts: { max: 2 } },
-            trainer: { batchGroups: 1 },
-            evaluation: { episodes: 2, everyMinutes: 0 },
-            budget: { rollouts: 20 },
-            policy: {
-              kind: 'openai',
-              openai: {
-                baseUrls: [`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`],
-                model: 'm',
-                apiKeyEnv: 'DART_STUDIO_TEST_KEY',
-              },
-            },
-          };
-          await writeFile(file, JSON.stringify(content));
-          expect(await cli('train', file, '--runs', runs)).toMatchObject({
-            code: 2,
-            stderr: expect.stringContaining('DART_STUDIO_TEST_KEY (policy.openai.apiKeyEnv) is not set') as string,
-          });
-          process.env['DART_STUDIO_TEST_KEY'] = 'the-secret-key';
-          const c = start('train', file, '--runs', runs, '--json'),
-            ended = await c.ended;
-          expect(ended, ended.stderr).toMatchObject({ code: 0 });
-          const { dir: run, points } = resultOf(c),
-            r = await replay(run);
-          expect(points.map((p) => [p.label, p.infeasible.episodes, p.errors])).toEqual([
-            ['untrained', 2, 0],
-            ['final', 2, 0],
-          ]);
-          expect(r.counts.generated).toBeGreaterThanOrEqual(20);
-          const outcomes = recorded(r).map((t) => t.outcome.kind);
-          expect(new Set(outcomes)).toEqual(new Set(['success', 'failure']));
-          const steps = r.of('rollout.step').map((e) => e.step);
-          for (const s of steps) expect(s).toMatchObject({ thought: 'I decide.', version: 7, origin: 'policy' });
-          expect(steps.every((s) => s.tokens!.logprobs.length === 2)).toBe(true);
-          for (const s of seen) {
-            expect(s.auth).toBe('Bearer the-secret-key');
-            expect([s.png.readUInt32BE(16), s.png.readUInt32BE(20)]).toEqual([640, 400]);
-          }
-          for (const f of (await readdir(run, { recursive: true, withFileTypes: true })).filter((e) => e.isFile()))
-            expect((await readFile(join(f.parentPath, f.name))).includes('the-secret-key'), f.name).toBe(false);
-          expect(await cliJson<EvalPoint>('evaluate', run, '--episodes', '2', '--json')).toMatchObject({
-            version: 0,
-            errors: 0,
-            infeasible: { episodes: 2 },
-          });
-        } finally {
-          delete process.env['DART_STUDIO_TEST_KEY'];
-          await new Promise((r) => {
-            server.closeAllConnections();
-            server.close(r);
-          });
-        }
-      });
-
-    if (provider === 'local')
       it('refuses a second writer, naming the first', async () => {
         const c = start('train', await runFile('busy', provider, 500), '--runs', runs, '--json');
         const run = await folderOf(c);
@@ -539,118 +359,6 @@ describe.each([
         const ended = await c.ended;
         expect(ended, ended.stderr).toMatchObject({ code: 130, signal: null });
       });
-  });
-});
-
-describe('what is wrong is said', () => {
-  it('a run file: every wrong key at once, and exit code 2', async () => {
-    const file = join(dir, 'wrong.json'),
-      into = join(dir, 'none');
-    await writeFile(
-      file,
-      JSON.stringify({
-        sed: 1,
-        nam: 'x',
-        desktops: { count: 'six', provder: 'local' },
-        trainer: { batchGroup: 3, lr: -1 },
-        curation: { pool: { reuseCap: 1.5 } },
-      }),
-    );
-    const r = await cli('train', file, '--runs', into);
-    expect(r.code).toBe(2);
-    for (const says of [
-      '"sed"; did you mean "seed"?',
-      '"nam"; did you mean "name"?',
-      'desktops.count: ',
-      'desktops: unknown key "provder"; did you mean "provider"?',
-      'trainer: unknown key "batchGroup"; did you mean "batchGroups"?',
-      'trainer.lr: ',
-      'curation.pool.reuseCap: ',
-    ])
-      expect(r.stderr).toContain(says);
-    expect(existsSync(into)).toBe(false);
-    await writeFile(file, '{\n  "seed": 1,\n  oops\n}');
-    expect(await cli('train', file)).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('wrong.json, line 3') as string,
-    });
-    await writeFile(file, JSON.stringify({ tasks: { families: ['press-button', 'pres-button'] } }));
-    expect(await cli('train', file, '--runs', into)).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('desk/pres-button') as string,
-    });
-    expect(existsSync(into)).toBe(false);
-  });
-
-  it('commands, options and runs that are not there', async () => {
-    const says = async (code: number, text: string, ...args: string[]): Promise<void> =>
-      expect(await cli(...args)).toMatchObject({ code, stderr: expect.stringContaining(text) as string });
-    await says(2, 'unknown command', 'trian');
-    await says(2, 'unknown option', 'train', '--preste', 'quickstart');
-    await says(2, '--minutes soon', 'train', '--minutes', 'soon');
-    await says(2, 'cannot be read', 'train', join(dir, 'nowhere.json'));
-    for (const args of [
-      ['runs', 'show', 'nix'],
-      ['runs', 'export', 'nix', 'x.csv'],
-      ['evaluate', 'nix'],
-      ['train', '--resume', 'nix'],
-    ])
-      await says(1, "There is no run 'nix'", ...args, '--runs', dir);
-    expect(await cli('runs', 'list', '--runs', join(dir, 'nowhere'))).toMatchObject({
-      code: 0,
-      stdout: expect.stringContaining('No runs in') as string,
-    });
-  });
-
-  it('task files: which can run here, what the others need, which are invalid', async () => {
-    const folder = join(dir, 'tasks');
-    await mkdir(join(folder, 'os'), { recursive: true });
-    const task = (name: string, apps: string[]): string =>
-      JSON.stringify({ id: name, instruction: 'x', config: [], evaluator: { func: 'infeasible' }, related_apps: apps });
-    await writeFile(join(folder, 'os', 'a.json'), task('a', ['os']));
-    await writeFile(join(folder, 'b.json'), task('b', ['chrome']));
-    await writeFile(join(folder, 'test_all.json'), JSON.stringify({ os: ['a'] }));
-    expect(await cliJson('tasks', 'check', folder, '--json')).toEqual([
-      { id: 'b', status: 'unsupported', needs: ['app:chrome'], runs: 'with', with: ['--image osworld'], why: [] },
-      { id: 'a', status: 'runnable', needs: [], runs: 'here', with: ['our own evaluator'], why: [] },
-    ]);
-    await writeFile(join(folder, 'c.json'), JSON.stringify({ id: 'c' }));
-    const r = await cli('tasks', 'check', folder);
-    expect(r.code).toBe(1);
-    expect(r.stdout).toContain('3 tasks: 1 runnable, 1 runnable with what they name, 0 not, 1 invalid');
-    expect(r.stdout).toMatch(/c\.json +invalid: .*instruction/);
-    expect((await cli('tasks', 'check', join(dir, 'nowhere'))).code).toBe(1);
-  });
-
-  it("the machine, the suite and the run file's schema", async () => {
-    const doctor = await cli('doctor', '--json'),
-      checks = JSON.parse(doctor.stdout) as { what: string; ok: boolean; needed: boolean; remedy?: string }[];
-    expect(doctor.code).toBe(checks.some((c) => c.needed && !c.ok) ? 1 : 0);
-    expect(checks.map((c) => c.what)).toEqual(
-      expect.arrayContaining(['Node.js', 'ONNX Runtime', 'desktops: local', 'desktops: docker']),
-    );
-    expect(checks.find((c) => c.what === 'desktops: local')!.ok).toBe(noLocal === undefined);
-    expect(checks.find((c) => c.what === 'desktops: docker')!.ok).toBe(engine !== undefined);
-    for (const c of checks.filter((x) => !x.ok)) expect(c.remedy).toBeTruthy();
-    const families = await cliJson<{ id: string }[]>('tasks', 'list', '--json');
-    expect(families.map((f) => f.id)).toContain('desk/press-button');
-    type Node = {
-      type?: string;
-      description?: string;
-      properties?: Record<string, Node>;
-      additionalProperties?: unknown;
-    };
-    const undescribed: string[] = [],
-      open: string[] = [];
-    const walk = (n: Node, at: string): void => {
-      if (n.properties && n.additionalProperties !== false) open.push(at);
-      for (const [k, v] of Object.entries(n.properties ?? {})) {
-        if (!v.description && !['width', 'height'].includes(k)) undescribed.push(`${at}.${k}`);
-        walk(v, `${at}.${k}`);
-      }
-    };
-    walk(await cliJson<Node>('schema'), '');
-    expect({ undescribed, open }).toEqual({ undescribed: [], open: [] });
   });
 });
 

@@ -16,6 +16,7 @@ import { span, t } from '../words.js';
 import type { Actions } from './action.js';
 import { choose, runOf, working } from './ask.js';
 import { asked } from './asked.js';
+import { showTry } from './tryPolicy.js';
 
 type Ids =
   | typeof commands.recordDemonstration
@@ -62,7 +63,7 @@ async function record(s: StudioContext, arg: unknown): Promise<void> {
     say.report({ message: t('starting a desktop and setting up the task') });
     return s.client.request(methods.recordDemonstration, params, signal);
   });
-  present(s, state);
+  await present(s, state);
   if (!s.model.summary(state.run)) await s.model.reload();
 }
 
@@ -148,9 +149,10 @@ async function pickTarget(s: StudioContext): Promise<Target | undefined> {
 }
 
 /** The page in which a person acts. */
-export function present(s: StudioContext, state: ControlState): void {
+export async function present(s: StudioContext, state: ControlState): Promise<void> {
   s.sessions.adopt(state);
-  s.panels.show({ kind: 'live', desktop: state.desktop, session: state.session });
+  if (state.purpose === 'try') await showTry(s, { desktop: state.desktop, session: state.session });
+  else s.panels.show({ kind: 'live', desktop: state.desktop, session: state.session });
 }
 
 async function showSession(s: StudioContext, arg: unknown): Promise<void> {
@@ -167,7 +169,7 @@ async function showSession(s: StudioContext, arg: unknown): Promise<void> {
           t('Show Controlled Desktop'),
           open.map((x) => ({ label: x.task, description: heldWord(x), detail: x.instruction, value: x })),
         ));
-  if (state) present(s, state);
+  if (state) await present(s, state);
   else if (open.length === 0)
     void window.showInformationMessage(t('No demonstration is being recorded and no rollout is taken over.'));
 }
@@ -190,7 +192,7 @@ async function takeOver(s: StudioContext, arg: unknown, mode: 'human' | 'step'):
         say.report({ message: t('the step under way ends') });
         return s.client.request(methods.takeOver, { desktop, mode }, signal);
       });
-  present(s, state);
+  await present(s, state);
 }
 /** The desktop of the page that has the focus. */
 const shownDesktop = (s: StudioContext): string | undefined => {
@@ -223,27 +225,29 @@ async function pickDesktop(s: StudioContext, title: string): Promise<string | un
 export function sayAbandoned(s: StudioContext, state: ControlState): void {
   const left = span((state.abandonedAt ?? 0) - Date.now()),
     show = t('Show'),
-    end = state.purpose === 'record' ? t('Discard') : t('Hand Back Now');
+    end = state.purpose === 'takeOver' ? t('Hand Back Now') : t('Discard');
   const words =
     state.purpose === 'takeOver'
       ? t('The rollout of {0} is handed back to the policy in {1}.', state.task, left)
-      : state.verdict
-        ? t(
-            'The demonstration of {0} was judged and is not kept yet. Its desktop is given up in {1}.',
-            state.task,
-            left,
-          )
-        : t(
-            'The demonstration of {0} is still open. Its desktop waits for another {1}; then it is discarded.',
-            state.task,
-            left,
-          );
+      : state.purpose === 'try'
+        ? t('The policy {0} is still being tried. Its desktop waits for another {1}.', state.trial?.policy ?? '', left)
+        : state.verdict
+          ? t(
+              'The demonstration of {0} was judged and is not kept yet. Its desktop is given up in {1}.',
+              state.task,
+              left,
+            )
+          : t(
+              'The demonstration of {0} is still open. Its desktop waits for another {1}; then it is discarded.',
+              state.task,
+              left,
+            );
   void window
     .showInformationMessage(words, show, end)
     .then(async (picked) => {
       if (picked === show) {
         const now = s.sessions.get(state.session);
-        if (now) present(s, now);
+        if (now) await present(s, now);
         else void window.showInformationMessage(t('It has ended meanwhile.'));
       }
       if (picked === end) await s.client.request(methods.discardControl, { session: state.session });

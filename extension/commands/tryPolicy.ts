@@ -1,6 +1,6 @@
 /** Try Policy…: a page in which a policy does what it is told, on a desktop of its own. */
 import { workspace } from 'vscode';
-import type { RunPath } from '../../runtime/protocol/types.js';
+import type { InputOf } from '../../webview/protocol.js';
 import { commands } from '../ids.js';
 import { settings } from '../settings.js';
 import type { StudioContext } from '../studioContext.js';
@@ -21,16 +21,23 @@ async function tryPolicy(s: StudioContext, arg: unknown): Promise<void> {
   s.requireTraining();
   await s.ensureRuntime();
   const checkpoint = nodeOf(arg, 'checkpoint'),
-    run: RunPath | undefined = checkpoint?.run ?? runOf(arg) ?? s.model.selected,
-    files = await workspace.findFiles(runFilePattern, '**/{node_modules,runs}/**', mostFiles),
+    run = checkpoint?.run ?? runOf(arg) ?? s.model.selected;
+  await showTry(s, { ...(run === undefined ? {} : { run }), ...(checkpoint ? { version: checkpoint.version } : {}) });
+}
+
+/** The page, with this policy chosen, or with a session that is open. */
+export async function showTry(
+  s: StudioContext,
+  o: Pick<InputOf<'try'>, 'run' | 'version' | 'desktop' | 'session'>,
+): Promise<void> {
+  const files = await workspace.findFiles(runFilePattern, '**/{node_modules,runs}/**', mostFiles),
     { provider } = settings;
   s.panels.show({
     kind: 'try',
     roots: s.roots(),
     files: files.filter((f) => f.scheme === 'file').map((f) => f.fsPath),
     base: s.home(),
-    ...(run === undefined ? {} : { run }),
-    ...(checkpoint ? { version: checkpoint.version } : {}),
     ...(provider === 'auto' ? {} : { provider }),
+    ...o,
   });
 }

@@ -125,7 +125,7 @@ export class PageSession implements Ends {
     // What is being tried goes on; another policy is only chosen.
     this.#input =
       input.kind === 'try' && kind === 'try' && 'session' in old
-        ? { ...input, desktop: old.desktop, session: old.session }
+        ? { desktop: old.desktop, session: old.session, ...input }
         : input;
     this.#post({ type: 'show', input: this.#input, roots: this.#o.roots() });
   }

@@ -1,4 +1,4 @@
-import { toRunError, type Step, type Trajectory } from '../domain/index.js';
+import type { Step, Trajectory } from '../domain/index.js';
 import type { Lease, SettleOptions } from '../cluster/types.js';
 import type { RolloutOrder } from '../data/types.js';
 import { runEpisode } from '../rollout/episode.js';
@@ -107,6 +107,5 @@ export class TryRollout implements HeldRollout {
   }
 }
 
-/** Whether it ended without a fault of the desktop or of the policy's engine. */
-export const sound = (t: Trajectory): boolean =>
-  t.outcome.kind !== 'error' || toRunError(t.outcome.error).kind === 'cancelled';
+/** Whether it ended without a fault of the desktop or of the policy's engine; one that was stopped has none. */
+export const sound = (t: Trajectory): boolean => t.outcome.kind !== 'error' || t.outcome.error.kind === 'cancelled';

@@ -51,7 +51,12 @@ export function trajectoryHandlers(h: Handlers, s: Studio, thumbs: Thumbnails): 
   h.on(m.trajectoryStrips, schemas.strips, (p) =>
     s.read(p.run, async (r) => ({ strips: await strips(r.reader, p.rollouts) })),
   );
-  h.on(m.getTrajectory, schemas.trajectory, (p) => s.read(p.run, async (r) => (await found(r, p)).view));
+  h.on(m.getTrajectory, schemas.trajectory, (p) =>
+    s.read(p.run, async (r) => {
+      const { view } = await found(r, p);
+      return r.session || r.alive ? view : { ...view, over: true };
+    }),
+  );
   h.on(m.getGroup, schemas.group, (p) =>
     s.read(p.run, (r) => groupView(r.reader, p.group, { alive: r.alive, interpreter: interpreterOf(r.facts) })),
   );

@@ -5,7 +5,6 @@ import type { RunFile } from '../config/index.js';
 import { PngFrameStore } from '../data/store/frames.js';
 import type { RunReader } from '../data/store/runStore.js';
 import {
-  ServiceError,
   StudioError,
   hash32,
   id,
@@ -104,7 +103,7 @@ export async function prepareTry(host: TryHost, p: TryRequest): Promise<Trying> 
     });
   const [acting, desktop] = await Promise.allSettled(starts);
   if (acting.status === 'rejected' || desktop.status === 'rejected') {
-    await Promise.all([acting, desktop].map((s) => (s.status === 'fulfilled' ? s.value.close() : undefined)));
+    await Promise.all([acting, desktop].flatMap((s) => (s.status === 'fulfilled' ? [s.value.close()] : [])));
     throw firstCause([acting, desktop]);
   }
   const own = desktop.value,
@@ -177,8 +176,8 @@ async function chooseTask(host: TryHost, p: TryRequest, { config, name }: Actor)
   const words = p.instruction?.trim() ?? '',
     from = `a try of ${name}`;
   if (p.family === undefined && words === '')
-    throw new ServiceError(
-      'params.invalid',
+    throw new StudioError(
+      'config.invalid',
       'There is no instruction: the policy has nothing to do.',
       'Type what it shall do, or choose a task, which has its own.',
     );
@@ -216,8 +215,8 @@ function familyOf(tasks: Tasks, name: string): Tasks['source']['families'][numbe
     .map((n) => tasks.source.families.find((x) => x.id === n))
     .find((x) => x !== undefined);
   if (f) return f;
-  throw new ServiceError(
-    'not.found',
+  throw new StudioError(
+    'config.invalid',
     `There is no task family ${name} where this policy has its tasks from.`,
     'Choose one from the list of tasks.',
   );

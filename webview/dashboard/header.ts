@@ -207,7 +207,7 @@ export class Header {
     replace(this.#buttons, out);
   }
 }
-type Act = (command: 'pause' | 'resume' | 'stopTraining' | 'evaluate') => () => void;
+type Act = (command: 'pause' | 'resume' | 'stopTraining' | 'evaluate' | 'tryPolicy') => () => void;
 const isActive = (state: RunState | undefined): boolean =>
   state === 'running' || state === 'paused' || state === 'stopping';
 /** For an active run: pause or resume, and stop. */
@@ -253,6 +253,11 @@ function checkpointButtons(state: RunState | undefined, ready: boolean, act: Act
         icon: 'beaker',
         disabled: !ready,
         title: t('Greedy episodes of a checkpoint on held-out tasks'),
+      }),
+      button(t('Try Policy…'), act('tryPolicy'), {
+        icon: 'hubot',
+        disabled: !ready,
+        title: t('Tell the trained policy what to do, and watch it on a desktop of its own'),
       }),
     );
   } else if (active)

@@ -81,12 +81,13 @@ export function sessionActions(c: ControlState, s: PageKnowledge): ReadonlyMap<S
   if (c.purpose === 'try') out.set('stop', off);
   if (c.mode === 'policy') return out;
   // Without a verifier there is nobody to finish for: it is stopped.
-  if (c.trial?.verified !== false) {
-    out.set('finish', person);
+  const judged = c.trial?.verified !== false;
+  if (judged) out.set('finish', person);
+  out.set('wait', person);
+  if (judged) {
     out.set('cannot', person);
     out.set('answer', person);
   }
-  out.set('wait', person);
   if (c.purpose !== 'record') return out;
   out.set('drop', person ?? (c.steps.length ? undefined : t('No step is recorded yet')));
   out.set('discard', off ?? (c.mode === 'verifying' ? t('The verifier is at work') : undefined));

@@ -247,6 +247,9 @@ export class App {
       case 'show':
         if (m.input.kind === 'try') {
           this.#dispatch({ type: 'input', input: m.input });
+          const { desktop, session } = m.input;
+          if (desktop !== undefined && session !== undefined && session !== this.#control.session)
+            this.#show(desktop, session);
           void this.#load();
         }
         break;

@@ -34,7 +34,7 @@ export async function startEmbeddedActing(r: BackendRequest, parts: StartedParts
     graph = join(weightsDir, 'policy.graph.onnx');
   await mkdir(weightsDir, { recursive: true });
   parts.add(() => rm(weightsDir, { recursive: true, force: true }));
-  const { theta } = await loadCheckpoint(r.checkpoint.dir, policyModel(spec)),
+  const { theta } = await loadCheckpoint(r.checkpoint.dir, policyModel(spec)).catch(chooseAnother),
     // The journal's number counts: a run may begin with a checkpoint that another one wrote.
     weights = await exportTheta(weightsDir, r.checkpoint.version, theta);
   await writePolicyGraph(spec, graph);
@@ -50,6 +50,15 @@ export async function startEmbeddedActing(r: BackendRequest, parts: StartedParts
   parts.throwIfCancelled();
   const policy = embeddedPolicy(spec, models);
   return r.config.policy.blind ? blinded(policy) : policy;
+}
+
+/** A run goes on from an earlier checkpoint; who only acts chooses another one. */
+function chooseAnother(e: unknown): never {
+  if (!(e instanceof StudioError && e.kind === 'trainer.invalid')) throw e;
+  throw new StudioError('trainer.invalid', e.message, 'Choose another version, or another run.', {
+    details: { ...e.error.details },
+    cause: e,
+  });
 }
 
 /** What kind of embedded policy a checkpoint is of. Rejects with `trainer.invalid` where this version has no such kind. */

@@ -29,7 +29,7 @@ export interface Locator extends Queries {
   focus(): Promise<void>;
   fill(text: string, o?: { readonly timeout?: number }): Promise<void>;
   press(key: string, o?: { readonly timeout?: number }): Promise<void>;
-  selectOption(o: { readonly label: string }): Promise<readonly string[]>;
+  selectOption(o: string | { readonly label: string }): Promise<readonly string[]>;
   waitFor(o?: {
     readonly state?: 'attached' | 'detached' | 'visible' | 'hidden';
     readonly timeout?: number;

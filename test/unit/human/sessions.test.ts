@@ -1,95 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import { StudioError, id, type Action, type DesktopId, type Frame } from '../../../runtime/domain/index.js';
-import type { Change, Desktop, DesktopEvent, DesktopInput, SettleReport } from '../../../runtime/cluster/types.js';
-import type { ControlState, InputEvent } from '../../../runtime/protocol/types.js';
+import { StudioError } from '../../../runtime/domain/index.js';
+import type { InputEvent } from '../../../runtime/protocol/types.js';
 import type { HeldRollout } from '../../../runtime/run/runAccess.js';
 import { HumanInputRecorder } from '../../../runtime/human/humanInputRecorder.js';
 import { RecordSession, type RecordDeps } from '../../../runtime/human/record.js';
-import { ABANDON_MS, type SessionHost } from '../../../runtime/human/controlSession.js';
+import { ABANDON_MS } from '../../../runtime/human/controlSession.js';
 import { TakeOverSession } from '../../../runtime/human/takeOver.js';
 import { Steering, type HumanStep } from '../../../runtime/rollout/steering.js';
 import type { SchedulerEvent } from '../../../runtime/rollout/types.js';
+import { frames, hosted, Screen } from '../../helpers/human/screen.js';
 import { fakeTasks, order, task } from '../../helpers/rollout/fakes.js';
 import { VirtualClock, flush } from '../../helpers/rollout/virtualClock.js';
 
-/** A small screen whose colour is what was drawn last; it comes to rest `settleMs` after input. */
-class Screen implements Desktop {
-  readonly id = id<DesktopId>('d');
-  readonly provider = 'local';
-  readonly screen = { width: 8, height: 8 };
-  readonly log: string[] = [];
-  colour = 1;
-  settleMs = 10;
-  lost: StudioError | undefined;
-  readonly #listeners = new Set<(e: DesktopEvent) => void>();
-  readonly #drawn = new Set<() => void>();
-  readonly #clock: VirtualClock;
-  constructor(clock: VirtualClock) {
-    this.#clock = clock;
-  }
-  observe(): Promise<Frame> {
-    return this.#answer({ ...this.screen, data: Buffer.alloc(256, this.colour), capturedAt: this.#clock.now() });
-  }
-  async perform(a: Action): Promise<void> {
-    await this.#answer(undefined);
-    this.log.push(a.type);
-  }
-  async input(events: readonly DesktopInput[]): Promise<void> {
-    await this.#answer(undefined);
-    for (const e of events) {
-      if (e.type !== 'move') this.log.push(e.type === 'key' ? `${e.key}${e.down ? '' : ' up'}` : e.type);
-      if (e.type === 'button' && !e.down) this.draw(this.colour + 1);
-    }
-  }
-  async settle(): Promise<SettleReport> {
-    await this.#clock.sleep(this.settleMs);
-    await this.#answer(undefined);
-    return { settled: true, ms: this.settleMs, detector: 'exact' };
-  }
-  changes(signal: AbortSignal): Promise<Change> {
-    return this.#answer({
-      drawn: new Promise<void>((r) => {
-        this.#drawn.add(r);
-        signal.addEventListener('abort', () => {
-          r();
-        });
-      }),
-    });
-  }
-  draw(colour: number): void {
-    this.colour = colour;
-    for (const d of this.#drawn) d();
-    this.#drawn.clear();
-  }
-  lose(): void {
-    this.lost = new StudioError('desktop.lost', 'gone', 'wait');
-    for (const l of this.#listeners) l({ type: 'lost', error: this.lost.error });
-  }
-  exec(): Promise<never> {
-    return Promise.reject(new Error('unused'));
-  }
-  spawn(): Promise<never> {
-    return Promise.reject(new Error('unused'));
-  }
-  readFile(): Promise<never> {
-    return Promise.reject(new Error('unused'));
-  }
-  writeFile(): Promise<never> {
-    return Promise.reject(new Error('unused'));
-  }
-  onEvent(l: (e: DesktopEvent) => void): () => void {
-    this.#listeners.add(l);
-    return () => this.#listeners.delete(l);
-  }
-  #answer<T>(v: T): Promise<T> {
-    return this.lost ? Promise.reject(this.lost) : Promise.resolve(v);
-  }
-}
-const frames = {
-  put: (f: Frame) => Promise.resolve({ width: f.width, height: f.height, hash: `colour ${f.data[0]}` }),
-  get: () => Promise.reject(new Error('unused')),
-  path: () => '',
-};
 const click = (at: number, x = 2, y = 2): InputEvent[] => [
   { type: 'button', at, x, y, button: 'left', down: true },
   { type: 'button', at: at + 50, x, y, button: 'left', down: false },
@@ -171,24 +93,6 @@ describe('a hand', () => {
   });
 });
 
-function hosted(clock: VirtualClock): SessionHost & { states: ControlState[]; forgotten: number; ends: number } {
-  return {
-    clock,
-    states: [],
-    forgotten: 0,
-    ends: 0,
-    broadcast(s) {
-      this.states.push(s);
-    },
-    log: () => undefined,
-    ended() {
-      this.ends++;
-    },
-    forget() {
-      this.forgotten++;
-    },
-  };
-}
 const facts = {
   run: '/r',
   desktop: 'd',

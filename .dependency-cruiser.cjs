@@ -34,6 +34,8 @@ const mayImport = {
   annotations: ['domain', 'config', 'data'],
   queries: ['domain', 'config', 'protocol', 'data', 'annotations'],
   interchange: ['domain', 'files', 'config', 'data', 'annotations', 'policy/actions', 'tasks'],
+  // runs and trajectories as pages for others
+  share: ['domain', 'files', 'config', 'protocol', 'data', 'interchange/png.ts', 'types: run/figures.ts'],
   human: [
     'domain',
     'config',
@@ -61,6 +63,7 @@ const mayImport = {
     'annotations',
     'queries',
     'interchange',
+    'share',
     'human',
     'gateway',
   ],
@@ -74,6 +77,7 @@ const mayImport = {
     'server',
     'run',
     'interchange',
+    'share',
     'queries',
     'tasks/index.ts',
     'trainer/remote/probe.ts',
@@ -183,6 +187,7 @@ module.exports = {
     pkg('dockerode', '^runtime/cluster/providers/'),
     pkg('@kubernetes/client-node', '^runtime/cluster/providers/kubernetes/'),
     pkg('jpeg-js', '^runtime/interchange/'),
+    pkg('hyparquet(-writer)?', '^runtime/interchange/parquet/'),
     pkg('protobufjs', '^runtime/trainer/remote/wire/'),
     pkg('sql\\.js', '^runtime/data/store/'),
     pkg('ws', '^(runtime/(server|cluster/providers/kubernetes)|extension/daemon)/'),

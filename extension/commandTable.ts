@@ -142,6 +142,8 @@ export const commandTable = {
     icon: 'export',
     palette: withRun,
   },
+  exportPage: { id: 'dartStudio.exportPage', title: 'Export as HTML…', icon: 'share', palette: trusted },
+  copyLink: { id: 'dartStudio.copyLink', title: 'Copy Link', icon: 'link', palette: 'dartStudio.hasRuns' },
   addToQueue: { id: 'dartStudio.addToQueue', title: 'Add to Queue…', icon: 'add', palette: onDisk },
   removeFromQueue: { id: 'dartStudio.removeFromQueue', title: 'Remove from Queue', icon: 'close', palette: onDisk },
   moveUpInQueue: { id: 'dartStudio.moveUpInQueue', title: 'Move Up in Queue', icon: 'arrow-up', palette: onDisk },

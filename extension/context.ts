@@ -2,6 +2,7 @@
  * The single owner of everything the extension creates. Creating it does no I/O; the runtime is attached to after
  * activation.
  */
+import { join, sep } from 'node:path';
 import {
   commands as vscodeCommands,
   Uri,
@@ -26,6 +27,7 @@ import { ControlSessions } from './model/controlSessions.js';
 import { isEmpty, parseFilter, sorts, type ViewFilter } from './model/filter.js';
 import { PoolModel } from './model/poolModel.js';
 import { ReviewCount } from './model/reviewCount.js';
+import { sampleFolder } from './model/roots.js';
 import { runFiles } from './model/runFiles.js';
 import { savedRuns } from './model/savedRuns.js';
 import { StudioModel } from './model/studioModel.js';
@@ -56,7 +58,8 @@ export function createStudioContext(extension: ExtensionContext): StudioContext 
     { workspaceState } = extension,
     folders = new RunFolders(storage, workspaceState);
   const here: Surroundings = { extension, own, log, report, client: createClient(extension, own, log) };
-  const { client } = here;
+  const { client } = here,
+    sample = new SampleRuntime(() => createClient(extension, own, log, true), storage);
   const models = createModels(here, folders),
     { model, list, pool, sessions } = models;
   const trees = createViews(here, models, () => context);
@@ -65,7 +68,7 @@ export function createStudioContext(extension: ExtensionContext): StudioContext 
   const keys = contextWriter(() => factsOf(client, models, machine, pages.panels.active?.input));
   const pages = createPages(
     here,
-    sessions,
+    { sessions, sample },
     () => context,
     () => keys(),
   );
@@ -94,6 +97,7 @@ export function createStudioContext(extension: ExtensionContext): StudioContext 
     },
     ensureRuntime: (signal) => ensureRuntime(client, signal),
     attach: () => attach(client, storage, log),
+    readSample: () => sample.start(),
     setMachine(m) {
       machine = m;
       keys();
@@ -105,6 +109,15 @@ export function createStudioContext(extension: ExtensionContext): StudioContext 
   };
 
   own.add(registerActions(Object.values(commands), async () => (await onDemand()).actionsOf(context), report));
+  own.add(
+    window.registerUriHandler({
+      handleUri: (uri) =>
+        report.background(
+          onDemand().then((c) => c.openLink(context, uri)),
+          t('open the link'),
+        ),
+    }),
+  );
   own.add(showStatus(client, model, sessions));
 
   own.add(followEvents({ studio: context, review, machine: () => machine, keys }));
@@ -121,10 +134,16 @@ interface Surroundings {
   readonly client: DaemonClient;
 }
 
-function createClient(extension: ExtensionContext, own: Disposables, log: LogOutputChannel): DaemonClient {
+/** `sample`: of the runtime that only reads the sample run, in a window that is not trusted. */
+function createClient(
+  extension: ExtensionContext,
+  own: Disposables,
+  log: LogOutputChannel,
+  sample = false,
+): DaemonClient {
   return own.add(
     new DaemonClient({
-      storage: extension.globalStorageUri.fsPath,
+      storage: sample ? sampleStorage(extension) : extension.globalStorageUri.fsPath,
       runtime: Uri.joinPath(extension.extensionUri, 'dist', 'runtime.js').fsPath,
       build: { version: __BUILD_VERSION__, time: __BUILD_TIME__ },
       client: 'VS Code window',
@@ -135,10 +154,10 @@ function createClient(extension: ExtensionContext, own: Disposables, log: LogOut
       },
       get env() {
         return {
-          DART_STUDIO_IDLE_MINUTES: String(settings.idleMinutes),
+          DART_STUDIO_IDLE_MINUTES: String(sample ? sampleIdleMinutes : settings.idleMinutes),
           // Without the setting, DOCKER_HOST of this window's own environment holds.
           ...(settings.dockerHost ? { DOCKER_HOST: settings.dockerHost } : {}),
-          ...(settings.metricsPort > 0 ? { DART_STUDIO_METRICS_PORT: String(settings.metricsPort) } : {}),
+          ...(settings.metricsPort > 0 && !sample ? { DART_STUDIO_METRICS_PORT: String(settings.metricsPort) } : {}),
           ...(settings.kubeContext ? { DART_STUDIO_KUBE_CONTEXT: settings.kubeContext } : {}),
           ...(settings.osworldCheckout ? { DART_STUDIO_OSWORLD_CHECKOUT: settings.osworldCheckout } : {}),
           ...(settings.kubePlugins.length > 0 ? { DART_STUDIO_KUBE_PLUGINS: settings.kubePlugins.join(',') } : {}),
@@ -148,6 +167,26 @@ function createClient(extension: ExtensionContext, own: Disposables, log: LogOut
   );
 }
 
+/** How long the runtime that reads the sample run stays without a window. */
+const sampleIdleMinutes = 0.2;
+const sampleStorage = (extension: ExtensionContext): string =>
+  join(extension.globalStorageUri.fsPath, 'sample-runtime');
+/** In Restricted Mode: of no runtime but one that can only read the sample run. */
+class SampleRuntime {
+  readonly #make: () => DaemonClient;
+  readonly #folder: string;
+  #client: DaemonClient | undefined;
+  constructor(make: () => DaemonClient, storage: string) {
+    this.#make = make;
+    this.#folder = sampleFolder(storage);
+  }
+  async start(): Promise<void> {
+    await (this.#client ??= this.#make()).connect({ start: true });
+  }
+  of(input: PageInput): DaemonClient | undefined {
+    return 'run' in input && input.run?.startsWith(this.#folder + sep) ? this.#client : undefined;
+  }
+}
 type Models = Pick<StudioContext, 'model' | 'list' | 'pool' | 'sessions'>;
 /** What the views show, with the choices that the workspace keeps. */
 function createModels({ extension, own, log, client }: Surroundings, folders: RunFolders): Models {
@@ -222,15 +261,16 @@ const factsOf = (
 /** Panels and custom editors. */
 function createPages(
   { extension, own, log, report, client }: Surroundings,
-  sessions: ControlSessions,
+  { sessions, sample }: { readonly sessions: ControlSessions; readonly sample: SampleRuntime },
   context: () => StudioContext,
   changed: () => void,
 ): Pick<StudioContext, 'panels' | 'editors'> {
   const deps: HostDeps = {
     extensionUri: extension.extensionUri,
     runtime: client,
+    runtimeOf: (input) => sample.of(input),
     log,
-    cache: Uri.joinPath(extension.globalStorageUri, 'cache'),
+    caches: [extension.globalStorageUri, Uri.file(sampleStorage(extension))].map((u) => Uri.joinPath(u, 'cache')),
     watchFps: () => settings.watchFps,
     held: (desktop) => sessions.of(desktop),
     adopt: (s) => sessions.adopt(s),

@@ -28,6 +28,8 @@ export interface StudioContext {
   readonly pool: PoolModel;
   readonly sessions: ControlSessions;
   readonly trees: Trees;
+  /** In Restricted Mode: starts the runtime that reads the sample run, and knows no other. */
+  readSample(): Promise<void>;
   readonly panels: PanelManager;
   readonly editors: TrajectoryEditors;
   readonly reports: Reports;

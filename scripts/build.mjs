@@ -32,10 +32,13 @@ const parts = {
   'runtime.engines': ['policy/embedded/replicaProcess.js', 'trainer/native/trainerProcess.js'],
 };
 /**
- * What the first run that uses it reads: credentials and TLS of a cluster. The rest of the provider is in
- * runtime.studio, whose classes it throws and extends.
+ * What the first run that uses it reads: credentials and TLS of a cluster (the rest of the provider is in
+ * runtime.studio, whose classes it throws and extends), and what writes Parquet.
  */
-const onDemand = { 'runtime.kubernetes': 'cluster/providers/kubernetes/library.js' };
+const onDemand = {
+  'runtime.kubernetes': 'cluster/providers/kubernetes/library.js',
+  'runtime.parquet': 'interchange/parquet/library.js',
+};
 /** Parts that are imported on demand are in bundles of their own, beside the one that asks. */
 const demandApart = {
   name: 'demand',

@@ -221,36 +221,66 @@ const nameOf = (n) =>
     : n && ts.isPropertyAccessExpression(n)
       ? nameOf(n.name)
       : '';
+/** Its value is that of a part of it, as it stands. */
+const passesOn = (n) =>
+  ts.isParenthesizedExpression(n) ||
+  ts.isAsExpression(n) ||
+  ts.isSatisfiesExpression(n) ||
+  ts.isNonNullExpression(n) ||
+  ts.isArrayLiteralExpression(n) ||
+  ts.isSpreadElement(n) ||
+  ts.isTemplateSpan(n) ||
+  ts.isTemplateExpression(n);
+/** Operators that join texts or choose one. */
+const joining = new Set([
+  ts.SyntaxKind.PlusToken,
+  ts.SyntaxKind.BarBarToken,
+  ts.SyntaxKind.QuestionQuestionToken,
+  ts.SyntaxKind.AmpersandAmpersandToken,
+]);
+const placeOfOperand = (n) =>
+  n.operatorToken.kind !== ts.SyntaxKind.EqualsToken
+    ? 'silent'
+    : visible.has(nameOf(n.left)) || wordy.test(nameOf(n.left))
+      ? 'visible'
+      : 'unknown';
+/** The function that an arrow is, or that a `return` stands in. */
+function functionOf(n) {
+  let f = n;
+  while (!ts.isFunctionLike(f) && f.parent) f = f.parent;
+  return f;
+}
+/** What a function is called by. */
+const ownerOf = (f) =>
+  f.parent &&
+  (ts.isVariableDeclaration(f.parent) || ts.isPropertyDeclaration(f.parent) || ts.isPropertyAssignment(f.parent))
+    ? f.parent.name
+    : ts.isFunctionDeclaration(f) || ts.isMethodDeclaration(f) || ts.isGetAccessor(f)
+      ? f.name
+      : undefined;
+/** Nothing where it is what is called, or a part of that. */
+function placeOfArgument(call, n) {
+  const called = nameOf(call.expression),
+    at = call.arguments?.indexOf(n) ?? -1;
+  if (called === 't' && at === 0) return 'silent';
+  // Why a failure does not matter: for readers of the code.
+  if (/^(ignoreFailure|orUndefined)$/.test(called) && at === 1) return 'silent';
+  if (at < 0) return undefined;
+  if (asks.has(called) || (at === 0 && names.has(called))) return 'silent';
+  const from = shows.get(called);
+  return from !== undefined && (typeof from === 'number' ? at >= from : from.includes(at)) ? 'visible' : 'unknown';
+}
 /** Where the value of a literal goes: up through what only chooses or joins. */
 function placeOf(start) {
   for (let n = start, up = n.parent; ; n = up, up = n.parent) {
-    if (
-      ts.isParenthesizedExpression(up) ||
-      ts.isAsExpression(up) ||
-      ts.isSatisfiesExpression(up) ||
-      ts.isNonNullExpression(up) ||
-      ts.isArrayLiteralExpression(up) ||
-      ts.isSpreadElement(up) ||
-      ts.isTemplateSpan(up) ||
-      ts.isTemplateExpression(up)
-    )
-      continue;
+    if (passesOn(up)) continue;
     if (ts.isConditionalExpression(up)) {
       if (up.condition === n) return 'silent';
       continue;
     }
     if (ts.isBinaryExpression(up)) {
-      const op = up.operatorToken.kind;
-      if (
-        op === ts.SyntaxKind.PlusToken ||
-        op === ts.SyntaxKind.BarBarToken ||
-        op === ts.SyntaxKind.QuestionQuestionToken ||
-        op === ts.SyntaxKind.AmpersandAmpersandToken
-      )
-        continue;
-      if (op === ts.SyntaxKind.EqualsToken)
-        return visible.has(nameOf(up.left)) || wordy.test(nameOf(up.left)) ? 'visible' : 'unknown';
-      return 'silent';
+      if (joining.has(up.operatorToken.kind)) continue;
+      return placeOfOperand(up);
     }
     // ['a', cond && 'b'].filter(Boolean).join(', ')
     if (
@@ -277,16 +307,9 @@ function placeOf(start) {
     if (ts.isVariableDeclaration(up) || ts.isPropertyDeclaration(up))
       return wordy.test(nameOf(up.name)) ? 'visible' : 'unknown';
     if (ts.isArrowFunction(up) || ts.isReturnStatement(up)) {
-      let f = up;
-      while (!ts.isFunctionLike(f) && f.parent) f = f.parent;
-      const owner =
-        f.parent &&
-        (ts.isVariableDeclaration(f.parent) || ts.isPropertyDeclaration(f.parent) || ts.isPropertyAssignment(f.parent))
-          ? f.parent.name
-          : ts.isFunctionDeclaration(f) || ts.isMethodDeclaration(f) || ts.isGetAccessor(f)
-            ? f.name
-            : undefined;
-      const called = nameOf(owner);
+      const f = functionOf(up),
+        owner = ownerOf(f),
+        called = nameOf(owner);
       if (silent.has(called) || /icon/i.test(called)) return 'silent';
       if (wordy.test(called)) return 'visible';
       // A child made by map().
@@ -297,15 +320,9 @@ function placeOf(start) {
       return 'unknown';
     }
     if (ts.isCallExpression(up) || ts.isNewExpression(up)) {
-      const called = nameOf(up.expression),
-        at = up.arguments?.indexOf(n) ?? -1;
-      if (called === 't' && at === 0) return 'silent';
-      // Why a failure does not matter: for readers of the code.
-      if (/^(ignoreFailure|orUndefined)$/.test(called) && at === 1) return 'silent';
-      if (at < 0) continue;
-      if (asks.has(called) || (at === 0 && names.has(called))) return 'silent';
-      const from = shows.get(called);
-      return from !== undefined && (typeof from === 'number' ? at >= from : from.includes(at)) ? 'visible' : 'unknown';
+      const place = placeOfArgument(up, n);
+      if (place === undefined) continue;
+      return place;
     }
     // A value of a table, or a key.
     if (ts.isElementAccessExpression(up)) {

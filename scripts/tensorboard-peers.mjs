@@ -33,7 +33,9 @@ try {
     },
   });
   const made = join(scratch, 'run'),
-    files = ['metrics.csv', 'metrics.json', 'rollouts.csv', 'rollouts.json'].map((f) => join(scratch, f)),
+    files = ['metrics.csv', 'metrics.json', 'metrics.parquet', 'rollouts.csv', 'rollouts.json', 'rollouts.parquet'].map(
+      (f) => join(scratch, f),
+    ),
     events = join(scratch, 'events'),
     command = (...argv) => run(process.execPath, 'dist/runtime.js', 'runs', 'export', made, ...argv);
   run(process.execPath, join('dist', 'bench', 'makeRun.mjs'), made);

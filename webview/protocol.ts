@@ -205,6 +205,12 @@ export type HostAction =
   | { readonly action: 'keepFilters'; readonly filters: readonly SavedTableFilter[] }
   | { readonly action: 'openText'; readonly run?: string; readonly rollout: string }
   | { readonly action: 'copy'; readonly text: string }
+  /** A link to what the page shows; `step` is its index. */
+  | { readonly action: 'copyLink'; readonly run: string; readonly rollout?: string; readonly step?: number }
+  /** A run, a trajectory of it, or the document of the page as one HTML file. */
+  | { readonly action: 'exportPage'; readonly run?: string; readonly rollout?: string }
+  /** A chart that could not be put into the clipboard: a PNG in base64, for a file that the user names. */
+  | { readonly action: 'saveChart'; readonly name: string; readonly png: string }
   /** A screenshot: the host asks where to and copies the file. */
   | { readonly action: 'saveImage'; readonly path: string; readonly name: string }
   | {

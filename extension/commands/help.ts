@@ -3,14 +3,15 @@ import { basename, join } from 'node:path';
 import { homedir, userInfo } from 'node:os';
 import { commands as vscodeCommands, env, extensions, FileType, Uri, version, window, workspace } from 'vscode';
 import * as methods from '../../runtime/protocol/methods.js';
-import { commands, trajectoryEditor, walkthrough } from '../ids.js';
+import { commands, walkthrough } from '../ids.js';
 import { redact } from '../model/redact.js';
 import { homeOf } from '../model/roots.js';
 import { settings } from '../settings.js';
 import type { StudioContext } from '../studioContext.js';
 import { t } from '../words.js';
 import type { Actions } from './action.js';
-import { choose, working } from './ask.js';
+import { working } from './ask.js';
+import { openSample } from './sample.js';
 import { exists } from './runs.js';
 
 type Ids =
@@ -129,29 +130,6 @@ const mostLog = 2 << 20;
 async function textOf(uri: Uri): Promise<string> {
   const bytes = await workspace.fs.readFile(uri);
   return new TextDecoder().decode(bytes.subarray(Math.max(0, bytes.length - mostLog)));
-}
-
-/** The bundled trajectories: no runtime, no Docker, no training, no trust. */
-async function openSample(s: StudioContext): Promise<void> {
-  const folder = Uri.joinPath(s.extension.extensionUri, 'media', 'sample');
-  const files = (await entriesOf(folder))
-    .map(([name]) => name)
-    .filter((n) => n.endsWith('.traj.jsonl'))
-    .sort();
-  const name =
-    files.length <= 1
-      ? files[0]
-      : await choose(
-          t('Sample Run'),
-          files.map((f) => ({ label: f.replace(/\.traj\.jsonl$/, '').replace(/[-_]/g, ' '), value: f })),
-          t('A recorded rollout'),
-        );
-  if (name === undefined) {
-    if (files.length === 0)
-      void window.showWarningMessage(t('This build of DART Studio comes without the sample run.'));
-    return;
-  }
-  await vscodeCommands.executeCommand('vscode.openWith', Uri.joinPath(folder, name), trajectoryEditor);
 }
 
 /** Deletes everything stored outside of workspaces; the runs of this workspace only with their own button. */

@@ -14,6 +14,7 @@ import { runCommands } from './runs.js';
 import { tableCommands } from './table.js';
 import { runLabelCommands } from './runLabels.js';
 import { queueCommands } from './queue.js';
+import { shareCommands } from './share.js';
 import { runtimeCommands } from './runtime.js';
 import { startCommands } from './startTraining.js';
 import { trainingCommands } from './training.js';
@@ -22,6 +23,7 @@ import { tryCommands } from './tryPolicy.js';
 
 export { carryOut } from '../panels/pageActions.js';
 export { setPool } from './pool.js';
+export { openLink } from './share.js';
 export { sayAbandoned } from './record.js';
 
 export const actionsOf = (s: StudioContext): Actions => ({
@@ -38,6 +40,7 @@ export const actionsOf = (s: StudioContext): Actions => ({
   ...annotateCommands(s),
   ...poolCommands(s),
   ...interchangeCommands(s),
+  ...shareCommands(s),
   ...runtimeCommands(s),
   ...helpCommands(s),
 });

@@ -68,6 +68,8 @@ export async function openDashboard(s: StudioContext, arg?: unknown): Promise<vo
       t('There are no runs yet. Choose Start Training… to begin one.'),
     ));
   if (run === undefined) return;
+  // Without a runtime a click on a row opens the run; with one it selects it. It is the selected one either way.
+  if (s.model.fromFolders && nodeOf(arg, 'run')) s.model.select(run);
   s.panels.show({ kind: 'dashboard', run });
   await s.ensureRuntime();
 }

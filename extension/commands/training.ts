@@ -1,6 +1,7 @@
 /** Commands that change an active run, resume an ended one, or evaluate one. */
 import { window } from 'vscode';
 import * as methods from '../../runtime/protocol/methods.js';
+import type { Params } from '../../runtime/protocol/requests.js';
 import type { EvalPoint, RunPath } from '../../runtime/protocol/types.js';
 import { commands } from '../ids.js';
 import { isActive } from '../model/studioModel.js';
@@ -146,42 +147,55 @@ async function evaluate(s: StudioContext, arg: unknown): Promise<void> {
   await s.ensureRuntime();
   const version = node?.version ?? (await pickCheckpoint(s, run));
   if (version === undefined) return;
-  const split = await choose(t('Evaluate Checkpoint {0}', version), [
+  const split = await pickSplit(version);
+  if (split === undefined) return;
+  const point = await evaluated(s, run, version, split);
+  await s.model.reload();
+  const open = t('Open Dashboard');
+  void window.showInformationMessage(evalWords(version, point), open).then((picked) => {
+    if (picked === open) s.panels.show({ kind: 'dashboard', run });
+  });
+}
+type EvaluationSplit = NonNullable<Params<'run/evaluate'>['split']>;
+/** The tasks that it is evaluated on. */
+const pickSplit = (version: number): Promise<EvaluationSplit | undefined> =>
+  choose(t('Evaluate Checkpoint {0}', version), [
     {
       label: t('Other arrangements'),
       detail: t('The words of training on other screens'),
-      value: 'heldout' as const,
+      value: 'heldout',
     },
     {
       label: t('Unseen words and numbers'),
       detail: t('The templates of training with words that no training task has'),
-      value: 'words' as const,
+      value: 'words',
     },
     {
       label: t('Unseen pairs of words'),
       detail: t('Words of training that never follow each other there'),
-      value: 'pairs' as const,
+      value: 'pairs',
     },
     {
       label: t('Other looks'),
       detail: t('A theme, letters and places of windows that training does not have'),
-      value: 'looks' as const,
+      value: 'looks',
     },
     {
       label: t('Near-duplicates'),
       detail: t('Unseen words among others that differ from them by a letter'),
-      value: 'near' as const,
+      value: 'near',
     },
     {
       label: t('Held-out templates'),
       detail: t('Task templates that were never trained'),
-      value: 'templates' as const,
+      value: 'templates',
     },
-    { label: t('Training seeds'), value: 'train' as const },
+    { label: t('Training seeds'), value: 'train' },
   ]);
-  if (split === undefined) return;
+/** Says how far it is while it goes on. */
+function evaluated(s: StudioContext, run: string, version: number, split: EvaluationSplit): Promise<EvalPoint> {
   const { provider } = settings;
-  const point = await working(t('Evaluating checkpoint {0}', version), async (say, signal) => {
+  return working(t('Evaluating checkpoint {0}', version), async (say, signal) => {
     let share = 0;
     const off = s.client.on(methods.evaluateProgress, (p) => {
       if (p.run !== run) return;
@@ -200,11 +214,6 @@ async function evaluate(s: StudioContext, arg: unknown): Promise<void> {
     } finally {
       off();
     }
-  });
-  await s.model.reload();
-  const open = t('Open Dashboard');
-  void window.showInformationMessage(evalWords(version, point), open).then((picked) => {
-    if (picked === open) s.panels.show({ kind: 'dashboard', run });
   });
 }
 const evalWords = (version: number, p: EvalPoint): string =>

@@ -22,6 +22,9 @@ export const inFolder = (folder: string, runsFolder: string): string =>
 export const homeOf = (p: Pick<RunLocations, 'folders' | 'storage' | 'runsFolder'>): string =>
   p.folders[0] === undefined ? join(p.storage, 'runs') : inFolder(p.folders[0], p.runsFolder);
 
+/** Where the run that comes with the extension is unpacked. */
+export const sampleFolder = (storage: string): string => join(storage, 'sample');
+
 export function rootsOf(p: RunLocations): string[] {
   const own = [...p.folders.map((f) => inFolder(f, p.runsFolder)), join(p.storage, 'runs'), ...p.extra];
   const covered = (run: string): boolean => own.some((r) => run === r || run.startsWith(r + sep));

@@ -191,9 +191,10 @@ export class StudioModel implements Ends {
   get problem(): HostError | undefined {
     return this.#problem;
   }
-  /** The chosen run; else the active one; else the newest. */
+  /** The chosen run; else the active one; else the newest that can be read. */
   get selected(): RunPath | undefined {
-    return (this.#runs.find((r) => r.run === this.#chosen) ?? this.active ?? this.#runs[0])?.run;
+    const runs = this.#runs;
+    return (runs.find((r) => r.run === this.#chosen) ?? this.active ?? runs.find((r) => !r.damaged) ?? runs[0])?.run;
   }
   summary(run: RunPath | undefined): RunSummary | undefined {
     return this.#runs.find((r) => r.run === run);
@@ -287,6 +288,8 @@ export class StudioModel implements Ends {
   }
   /** Events of the selected run; a run that is over is read once and ends its subscription by itself. */
   #follow(): void {
+    // Without a runtime nothing can be followed; once it is there, the selected run is.
+    if (this.#o.runtime.state !== 'ready') return;
     const run = this.selected;
     if (run === this.#subscribedTo) return;
     this.#unfollow();

@@ -30,6 +30,7 @@ const maxParams = 64 << 10,
 const maxEvents = 2000,
   maxInputText = 10_000,
   maxScreen = 16_384;
+const base64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const eventTypes: Readonly<Record<RunEventType, true>> = {
   started: true,
   step: true,
@@ -122,6 +123,22 @@ export function parseAction(a: unknown): HostAction | undefined {
         : undefined;
     case 'copy':
       return text(a['text'], maxText) ? { action: 'copy', text: a['text'] } : undefined;
+    case 'copyLink': {
+      const { run, rollout, step } = a;
+      return text(run) && optional(rollout, 200) && (step === undefined || whole(step))
+        ? { action: 'copyLink', run, ...(rollout ? { rollout } : {}), ...(step === undefined ? {} : { step }) }
+        : undefined;
+    }
+    case 'exportPage': {
+      const { run, rollout } = a;
+      return optional(run) && optional(rollout, 200)
+        ? { action: 'exportPage', ...(run ? { run } : {}), ...(rollout ? { rollout } : {}) }
+        : undefined;
+    }
+    case 'saveChart':
+      return text(a['name'], 200) && text(a['png'], maxText) && base64.test(a['png'])
+        ? { action: 'saveChart', name: a['name'], png: a['png'] }
+        : undefined;
     case 'saveImage':
       return text(a['path']) && text(a['name'], 200)
         ? { action: 'saveImage', path: a['path'], name: a['name'] }

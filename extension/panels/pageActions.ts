@@ -1,6 +1,8 @@
 /** What a page may ask the editor to do; each is checked by messages.ts before it comes here. */
+import { homedir } from 'node:os';
 import { env, Uri, window, workspace } from 'vscode';
 import type { HostAction, PageCommand } from '../../webview/protocol.js';
+import { exportPage, writeLink } from '../commands/share.js';
 import { recordedAsText } from '../commands/trajectoryFiles.js';
 import { showTable } from '../commands/table.js';
 import { commands, stored, type CommandId } from '../ids.js';
@@ -52,6 +54,15 @@ export async function carryOut(s: StudioContext, a: HostAction, from: WebviewHos
       await env.clipboard.writeText(a.text);
       window.setStatusBarMessage(t('$(copy) Copied'), 2000);
       return;
+    case 'copyLink':
+      await writeLink(s, a);
+      return;
+    case 'exportPage':
+      await exportPage(s, a.run === undefined ? s.editors.uriOf(from) : a);
+      return;
+    case 'saveChart':
+      await saveChart(a.png, a.name);
+      return;
     case 'saveImage':
       await saveImage(from, a.path, a.name);
       return;
@@ -70,6 +81,16 @@ export async function carryOut(s: StudioContext, a: HostAction, from: WebviewHos
       from.moved(a.rollout);
       return;
   }
+}
+
+async function saveChart(png: string, name: string): Promise<void> {
+  const folder = workspace.workspaceFolders?.[0]?.uri ?? Uri.file(homedir()),
+    target = await window.showSaveDialog({
+      title: t('Save Chart'),
+      defaultUri: Uri.joinPath(folder, `${name.replace(/[^\w.-]+/g, '-')}.png`),
+      filters: { PNG: ['png'] },
+    });
+  if (target) await workspace.fs.writeFile(target, Buffer.from(png, 'base64'));
 }
 
 /** A copy of a picture that the page may show, and of nothing else. */

@@ -13,9 +13,11 @@ import { PageSession } from './pageSession.js';
 export interface HostDeps {
   readonly extensionUri: Uri;
   readonly runtime: Runtime;
+  /** Whom the page asks that shows this, where it is not `runtime`. */
+  readonly runtimeOf?: (input: PageInput) => Runtime | undefined;
   readonly log: { warn(message: string): void; error(message: string): void };
-  /** `<storage>/cache`: thumbnails. */
-  readonly cache: Uri;
+  /** `cache` of each runtime's storage: thumbnails. */
+  readonly caches: readonly Uri[];
   readonly act: (action: HostAction, from: WebviewHost) => void;
   readonly watchFps: () => number;
   readonly held: (desktop: string) => ControlState | undefined;
@@ -53,7 +55,7 @@ export class WebviewHost implements Ends {
       new PageSession({
         kind,
         input: o.input,
-        runtime: deps.runtime,
+        runtime: deps.runtimeOf?.(o.input) ?? deps.runtime,
         log: deps.log,
         watchFps: deps.watchFps,
         held: deps.held,
@@ -99,7 +101,7 @@ export class WebviewHost implements Ends {
   }
 
   #allFolders(): Folder[] {
-    return [...this.#folders, { path: this.#deps.cache.fsPath, uri: this.#deps.cache }];
+    return [...this.#folders, ...this.#deps.caches.map((uri) => ({ path: uri.fsPath, uri }))];
   }
   #roots(): ResourceRoot[] {
     return this.#allFolders().map((f) => ({ path: f.path, uri: this.#o.webview.asWebviewUri(f.uri).toString() }));

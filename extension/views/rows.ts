@@ -61,38 +61,7 @@ export function taskRow(k: TaskRow): Row {
       spark(k.spark),
       kind,
     ),
-    tooltip: lines(
-      `**${plain(k.family)}**`,
-      k.title && plain(k.title),
-      k.apps?.length ? plain(k.apps.join(', ')) : undefined,
-      k.external
-        ? t('{0} of {1} trajectories succeeded', k.successes, k.rollouts)
-        : t('{0} of {1} rollouts succeeded', k.successes, k.rollouts),
-      e &&
-        t(
-          'Evaluation of v{0}: {1} of {2} episodes, 95 % interval {3} to {4}',
-          e.version,
-          e.successes,
-          e.episodes,
-          percent(e.low),
-          percent(e.high),
-        ),
-      k.rate !== undefined &&
-        k.low !== undefined &&
-        k.high !== undefined &&
-        t(
-          'Last {0} rollouts: {1}, 95 % interval {2} to {3}',
-          k.recent ?? k.rollouts,
-          percent(k.rate),
-          percent(k.low),
-          percent(k.high),
-        ),
-      k.groupSize !== undefined && t('Next group: {0} rollouts', k.groupSize),
-      k.cap !== undefined && t('At most {0} steps each', k.cap),
-      k.meanSteps !== undefined && t('{0} steps on average', k.meanSteps.toFixed(1)),
-      k.poolEntries !== undefined && t('{0} successes in the experience pool', k.poolEntries),
-      kind || undefined,
-    ),
+    tooltip: taskTooltip(k, kind),
     spoken: [
       k.family,
       e ? t('evaluation {0}', percent(e.rate)) : '',
@@ -104,6 +73,42 @@ export function taskRow(k: TaskRow): Row {
       .filter((x) => x !== '')
       .join(', '),
   };
+}
+
+function taskTooltip(k: TaskRow, kind: string): string {
+  const e = k.evaluation;
+  return lines(
+    `**${plain(k.family)}**`,
+    k.title && plain(k.title),
+    k.apps?.length ? plain(k.apps.join(', ')) : undefined,
+    k.external
+      ? t('{0} of {1} trajectories succeeded', k.successes, k.rollouts)
+      : t('{0} of {1} rollouts succeeded', k.successes, k.rollouts),
+    e &&
+      t(
+        'Evaluation of v{0}: {1} of {2} episodes, 95 % interval {3} to {4}',
+        e.version,
+        e.successes,
+        e.episodes,
+        percent(e.low),
+        percent(e.high),
+      ),
+    k.rate !== undefined &&
+      k.low !== undefined &&
+      k.high !== undefined &&
+      t(
+        'Last {0} rollouts: {1}, 95 % interval {2} to {3}',
+        k.recent ?? k.rollouts,
+        percent(k.rate),
+        percent(k.low),
+        percent(k.high),
+      ),
+    k.groupSize !== undefined && t('Next group: {0} rollouts', k.groupSize),
+    k.cap !== undefined && t('At most {0} steps each', k.cap),
+    k.meanSteps !== undefined && t('{0} steps on average', k.meanSteps.toFixed(1)),
+    k.poolEntries !== undefined && t('{0} successes in the experience pool', k.poolEntries),
+    kind || undefined,
+  );
 }
 
 export const workWord = (w: DesktopRow['state']): string =>

@@ -57,7 +57,6 @@ export function runRow(
   o: { readonly selected: boolean; readonly now: number; readonly namesake?: boolean },
 ): Row {
   const s = r.status,
-    success = runSuccess(r),
     done = rollouts(r.rollouts);
   const live =
     r.state === 'running' && s
@@ -66,23 +65,10 @@ export function runRow(
           s.rolloutsPerHour > 0 && t('{0} rollouts/h', Math.round(s.rolloutsPerHour)),
         )
       : runStateWord(r.state);
-  const context = r.damaged
-    ? 'run.damaged'
-    : r.state === 'running'
-      ? 'run.running'
-      : r.state === 'paused'
-        ? 'run.paused'
-        : r.state === 'stopping'
-          ? 'run.stopping'
-          : r.state === 'elsewhere'
-            ? 'run.elsewhere'
-            : r.collection
-              ? 'run.collection'
-              : 'run.over';
   return {
     id: `run ${r.run}`,
     label: r.name === '' ? basename(r.run) : r.name,
-    context,
+    context: runContext(r),
     icon:
       r.damaged || r.damage
         ? { id: 'warning', color: 'list.warningForeground' }
@@ -100,24 +86,7 @@ export function runRow(
       r.label?.tags?.map((x) => `#${x}`).join(' '),
       spark(r.evals),
     ),
-    tooltip: lines(
-      `**${plain(r.id)}**`,
-      r.label?.notes && plain(r.label.notes),
-      r.unread
-        ? t('Its folder does not say what it came to. Open its dashboard to read it.')
-        : !r.damaged && `${runStateWord(r.state)}${s?.detail ? `: ${plain(s.detail)}` : ''}`,
-      r.lastEval === undefined && success !== undefined && t('Success of the last 64 rollouts {0}', percent(success)),
-      r.collection && t('Imported or recorded trajectories; nothing was trained in it.'),
-      r.lastEval && evalLine(r.lastEval),
-      !r.unread && !r.damaged && t('{0}, policy version {1}', done, r.version),
-      r.damage && t('$(warning) {0} bytes of its journal are damaged; what they held is missing.', r.damage.bytes),
-      r.createdAt > 0 && t('Started {0}, {1} ago', startedWords(r), span(o.now - r.createdAt)),
-      r.damaged && `$(warning) ${plain(r.damaged.message)} ${plain(r.damaged.remedy)}`,
-      r.error && `$(warning) ${plain(r.error.message)} ${plain(r.error.remedy)}`,
-      s?.error && `$(error) ${plain(s.error.message)} ${plain(s.error.remedy)}`,
-      r.state === 'running' && t('Training goes on when VS Code is closed.'),
-      `\`${r.run.replace(/[`\r\n]/g, '')}\``,
-    ),
+    tooltip: runTooltip(r, o.now),
     spoken: [
       r.name,
       o.namesake ? startedWords(r) : '',
@@ -128,6 +97,44 @@ export function runRow(
       .filter((x) => x !== '')
       .join(', '),
   };
+}
+/** `viewItem` of `when` clauses. */
+function runContext(r: ListedRun): string {
+  return r.damaged
+    ? 'run.damaged'
+    : r.state === 'running'
+      ? 'run.running'
+      : r.state === 'paused'
+        ? 'run.paused'
+        : r.state === 'stopping'
+          ? 'run.stopping'
+          : r.state === 'elsewhere'
+            ? 'run.elsewhere'
+            : r.collection
+              ? 'run.collection'
+              : 'run.over';
+}
+function runTooltip(r: ListedRun, now: number): string {
+  const s = r.status,
+    success = runSuccess(r);
+  return lines(
+    `**${plain(r.id)}**`,
+    r.label?.notes && plain(r.label.notes),
+    r.unread
+      ? t('Its folder does not say what it came to. Open its dashboard to read it.')
+      : !r.damaged && `${runStateWord(r.state)}${s?.detail ? `: ${plain(s.detail)}` : ''}`,
+    r.lastEval === undefined && success !== undefined && t('Success of the last 64 rollouts {0}', percent(success)),
+    r.collection && t('Imported or recorded trajectories; nothing was trained in it.'),
+    r.lastEval && evalLine(r.lastEval),
+    !r.unread && !r.damaged && t('{0}, policy version {1}', rollouts(r.rollouts), r.version),
+    r.damage && t('$(warning) {0} bytes of its journal are damaged; what they held is missing.', r.damage.bytes),
+    r.createdAt > 0 && t('Started {0}, {1} ago', startedWords(r), span(now - r.createdAt)),
+    r.damaged && `$(warning) ${plain(r.damaged.message)} ${plain(r.damaged.remedy)}`,
+    r.error && `$(warning) ${plain(r.error.message)} ${plain(r.error.remedy)}`,
+    s?.error && `$(error) ${plain(s.error.message)} ${plain(s.error.remedy)}`,
+    r.state === 'running' && t('Training goes on when VS Code is closed.'),
+    `\`${r.run.replace(/[`\r\n]/g, '')}\``,
+  );
 }
 const evalLine = (e: EvalPoint): string =>
   t(

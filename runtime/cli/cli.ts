@@ -145,10 +145,11 @@ function interchangeCommands(program: Command, act: Act): void {
     .action(act(async (path: string, o: Options) => (await import('./import.js')).importTrajectories(path, o)));
   program
     .command('export')
-    .argument('<run>', 'run id or folder')
-    .argument('<dir>', 'folder to make')
-    .description("Export a run's finished trajectories.")
-    .option('--format <name>', 'osworld, agentnet, openai (messages for supervised fine-tuning) or traj')
+    .argument('<run>', 'run id or folder; with --format html also a .traj.jsonl file')
+    .argument('<dir>', 'folder to make; with --format html a file')
+    .description("Export a run's finished trajectories; or the run, or one of them, as a page for others.")
+    .option('--format <name>', 'osworld, agentnet, openai (messages for supervised fine-tuning), traj or html')
+    .option('--rollout <id>', 'with html: the page of this trajectory; default: the page of the run')
     .option('--outcome <name>', 'success or failure; default: both')
     .option('--family <name>', 'only this family')
     .option('--tag <name...>', 'only trajectories with one of these tags')
@@ -307,7 +308,7 @@ function runCommands(program: Command, act: Act): void {
   runs
     .command('export')
     .argument('<run>', 'run id or folder')
-    .argument('<file>', 'file: .csv or .json; with --what tensorboard a folder')
+    .argument('<file>', 'file: .csv, .json or .parquet; with --what tensorboard a folder')
     .description("Export a run's metrics or rollouts, or its metrics for TensorBoard.")
     .option('--what <kind>', 'metrics, rollouts or tensorboard', 'metrics')
     .action(

@@ -35,6 +35,7 @@ function annotationsOf(o: Options): AnnotationFilter {
  * written.
  */
 export async function exportTrajectories(run: string, dir: string, o: Options): Promise<number> {
+  if (o['format'] === 'html') return (await import('./share.js')).exportPage(run, dir, o);
   const { format, outcome } = o,
     json = o['json'] === true,
     share = numberOption(o, 'split', 0);
@@ -42,7 +43,7 @@ export async function exportTrajectories(run: string, dir: string, o: Options): 
     throw new StudioError(
       'config.invalid',
       `--format ${format === undefined ? 'is needed' : `${String(format)}: unknown`}`,
-      `Choose one of ${exportFormats.join(', ')}.`,
+      `Choose one of ${[...exportFormats, 'html'].join(', ')}.`,
     );
   if (outcome !== undefined && outcome !== 'success' && outcome !== 'failure')
     throw new StudioError(

@@ -91,9 +91,10 @@ async function figures(r: {
   readonly note: (text: string) => void;
   readonly signal: AbortSignal;
 }): Promise<void> {
-  const [{ measureRun }, { rowName, writeReport }] = await Promise.all([
+  const [{ measureRun }, { rowName }, { writeReport }] = await Promise.all([
       import('../run/figures.js'),
-      import('../run/reportPage.js'),
+      import('../share/figures.js'),
+      import('../service/sharedPages.js'),
     ]),
     entry = thisBundle();
   r.note('Measuring what is held out: words, pairs, looks, templates, and a blank screen.');

@@ -149,6 +149,8 @@ export interface TrajectoryView {
   readonly group?: GroupView;
   /** More steps will come: subscribe with `sinceSeq: seq`. */
   readonly live: boolean;
+  /** Nobody works on its run any more: what is not decided about it by now will not be, unless the run is resumed. */
+  readonly over?: boolean;
   readonly seq?: number;
 }
 

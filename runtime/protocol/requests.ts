@@ -206,6 +206,14 @@ export const requests = {
     { readonly text?: string; readonly file?: string }
   >(),
   /**
+   * A run, one of its trajectories, or a `.traj.jsonl` file as one HTML file that needs nothing else
+   * (runtime/share/README.md). Cancellable.
+   */
+  'share/page': writes<
+    { readonly run?: T.RunPath; readonly rollout?: string; readonly trajectory?: string; readonly to: string },
+    { readonly file: string; readonly bytes: number; readonly scale: number; readonly without: number }
+  >(),
+  /**
    * Thumbnails, made when they are missing: path of a PNG at most `width` pixels wide for each hash; absent where the
    * frame cannot be read.
    */

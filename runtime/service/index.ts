@@ -18,7 +18,8 @@ import { runFactHandlers } from './runFacts.js';
 import { runHandlers } from './runs.js';
 import { Studio, type StudioServiceOptions } from './studio.js';
 import { Thumbnails } from './thumbnails.js';
-import { trajectoryHandlers } from './trajectories.js';
+import { shareHandlers } from './share.js';
+import { findView, trajectoryHandlers } from './trajectories.js';
 import type { StudioService } from './types.js';
 import { watchDesktop } from './watch.js';
 
@@ -35,6 +36,7 @@ export function createStudioService(o: StudioServiceOptions): StudioService {
   metricHandlers(handlers, studio);
   compareHandlers(handlers, studio);
   trajectoryHandlers(handlers, studio, thumbs);
+  shareHandlers(handlers, studio, findView(studio));
   desktopHandlers(handlers, studio);
   machineHandlers(handlers, studio);
   const queue = new RunQueue(studio, o.storage ?? o.cacheDir);

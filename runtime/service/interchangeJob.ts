@@ -40,7 +40,7 @@ export function runInterchangeJob<K extends InterchangeJob['do']>(
         reject(
           new StudioError(
             'internal',
-            `The worker that ${job.do === 'export' ? 'exports' : 'imports'} ended: ${why}.`,
+            `The worker that ${job.do === 'export' || job.do === 'share' ? 'exports' : 'imports'} ended: ${why}.`,
             'Try again: an import goes on behind what was imported. If it happens again, please report it with the log.',
           ),
         );

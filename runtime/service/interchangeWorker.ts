@@ -4,6 +4,7 @@ import { exportRun, type ExportReport, type ExportRequest } from '../interchange
 import { importInto, preview, type ImportSource } from '../interchange/importer.js';
 import type { ImportReport, Preview } from '../interchange/importReport.js';
 import type { ImportTarget } from '../interchange/importTarget.js';
+import { writeShared, type Shared, type ShareJob } from '../share/write.js';
 import { recordedView } from './recordedView.js';
 
 /**
@@ -18,11 +19,13 @@ export type InterchangeJob =
       readonly target: Omit<ImportTarget, 'index'>;
       readonly pool: boolean;
     }
+  | { readonly do: 'share'; readonly share: ShareJob }
   | { readonly do: 'export'; readonly request: Omit<ExportRequest, 'signal' | 'onProgress' | 'index'> };
 export interface InterchangeAnswers {
   readonly preview: Preview;
   readonly import: ImportReport;
   readonly export: ExportReport;
+  readonly share: Shared;
 }
 export interface InterchangeWorkerData {
   readonly role: '__interchange';
@@ -90,6 +93,8 @@ async function work(job: InterchangeJob, signal: AbortSignal, tell: (p: Progress
         },
       );
     }
+    case 'share':
+      return writeShared(job.share);
     case 'export':
       return exportRun(
         {

@@ -3,6 +3,7 @@ import { cpus, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import { merge, parseRunFile } from '../config/index.js';
 import { orUndefined } from '../domain/index.js';
+import type { RunReader } from '../data/store/runStore.js';
 import * as m from '../protocol/methods.js';
 import type { RunFootprint } from '../protocol/types.js';
 import { checkpoints } from '../queries/overview.js';
@@ -16,26 +17,30 @@ const AT_ONCE = 32;
 
 /** run/footprint, run/file. */
 export function runFactHandlers(h: Handlers, s: Studio): void {
-  h.on(m.getFootprint, schemas.run, async (p): Promise<RunFootprint> => {
-    const dir = resolve(p.run),
-      kept = await s.read(dir, (r) => checkpoints(r.reader)),
-      [size, disk, weights] = await Promise.all([
-        folderBytes(dir, MOST_FILES),
-        orUndefined(statfs(dir), 'not every file system says what is free'),
-        kept[0] && orUndefined(stat(join(kept[0].path, 'weights.f32')), 'weights of a model are kept elsewhere'),
-      ]);
-    return {
-      bytes: size.bytes,
-      ...(size.whole ? {} : { atLeast: true }),
-      ...(disk ? { freeBytes: disk.bavail * disk.bsize } : {}),
-      // 32-bit floats, one a parameter.
-      ...(weights ? { parameters: weights.size / 4 } : {}),
-      machine: { processor: cpus()[0]?.model.trim() ?? '', cores: cpus().length, memoryBytes: totalmem() },
-    };
+  h.on(m.getFootprint, schemas.run, (p) => {
+    const dir = resolve(p.run);
+    return s.read(dir, (r) => footprintOf(dir, r.reader));
   });
   h.on(m.getRunFile, schemas.run, (p) =>
     s.read(p.run, (r) => Promise.resolve({ text: runFileText(r.reader.meta.config ?? {}) })),
   );
+}
+
+export async function footprintOf(dir: string, run: RunReader): Promise<RunFootprint> {
+  const kept = await checkpoints(run),
+    [size, disk, weights] = await Promise.all([
+      folderBytes(dir, MOST_FILES),
+      orUndefined(statfs(dir), 'not every file system says what is free'),
+      kept[0] && orUndefined(stat(join(kept[0].path, 'weights.f32')), 'weights of a model are kept elsewhere'),
+    ]);
+  return {
+    bytes: size.bytes,
+    ...(size.whole ? {} : { atLeast: true }),
+    ...(disk ? { freeBytes: disk.bavail * disk.bsize } : {}),
+    // 32-bit floats, one a parameter.
+    ...(weights ? { parameters: weights.size / 4 } : {}),
+    machine: { processor: cpus()[0]?.model.trim() ?? '', cores: cpus().length, memoryBytes: totalmem() },
+  };
 }
 
 /** Bytes of all files below a folder; `whole` is false when it has more files than `most`. Links are not followed. */

@@ -19,13 +19,14 @@ import { schemas, type Handlers } from './params.js';
 import type { Thumbnails } from './thumbnails.js';
 import type { OpenRun, Studio } from './studio.js';
 
-/** Lists, single trajectories, groups, files, pictures. */
-export function trajectoryHandlers(h: Handlers, s: Studio, thumbs: Thumbnails): void {
-  /** As recorded; of a part behind a split, its recorded steps. */
-  const found = async (
-    r: OpenRun,
-    p: { readonly run: string; readonly rollout: string },
-  ): Promise<{ readonly view: TrajectoryView; readonly root: RolloutId }> => {
+/** As recorded; of a part behind a split, its recorded steps. */
+export type FindView = (
+  r: OpenRun,
+  p: { readonly run: string; readonly rollout: string },
+) => Promise<{ readonly view: TrajectoryView; readonly root: RolloutId }>;
+export const findView =
+  (s: Studio): FindView =>
+  async (r, p) => {
     const f = await recorded(r, p.rollout),
       line = await s.annotations.line(p.run, f.root),
       a = annotatedOf(f.root, line)[f.place];
@@ -34,6 +35,10 @@ export function trajectoryHandlers(h: Handlers, s: Studio, thumbs: Thumbnails): 
       f.place === 0 ? { ...f.view, row: withMarks(f.view.row, await s.annotations.marks(p.run)) } : partView(f.view, a);
     return { view, root: id<RolloutId>(f.root) };
   };
+
+/** Lists, single trajectories, groups, files, pictures. */
+export function trajectoryHandlers(h: Handlers, s: Studio, thumbs: Thumbnails): void {
+  const found = findView(s);
   h.on(m.listTrajectories, schemas.listTrajectories, (p) =>
     s.read(p.run, async (r) => listTrajectories(r.reader, p, r.alive, await s.annotations.marks(p.run))),
   );
@@ -46,7 +51,12 @@ export function trajectoryHandlers(h: Handlers, s: Studio, thumbs: Thumbnails): 
   h.on(m.trajectoryStrips, schemas.strips, (p) =>
     s.read(p.run, async (r) => ({ strips: await strips(r.reader, p.rollouts) })),
   );
-  h.on(m.getTrajectory, schemas.trajectory, (p) => s.read(p.run, async (r) => (await found(r, p)).view));
+  h.on(m.getTrajectory, schemas.trajectory, (p) =>
+    s.read(p.run, async (r) => {
+      const { view } = await found(r, p);
+      return r.session || r.alive ? view : { ...view, over: true };
+    }),
+  );
   h.on(m.getGroup, schemas.group, (p) =>
     s.read(p.run, (r) => groupView(r.reader, p.group, { alive: r.alive, interpreter: interpreterOf(r.facts) })),
   );

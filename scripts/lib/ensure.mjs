@@ -1,6 +1,6 @@
 // Set-up steps shared by the scripts; Node built-ins only, so that a bare clone can start with any of them.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createHash } from 'node:crypto';
 
@@ -18,6 +18,11 @@ export function ensureDeps() {
   const stamp = 'node_modules/.dart-studio-lock';
   const want = createHash('sha256').update(readFileSync('package-lock.json')).digest('hex');
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === want) return;
+  // `npm ci` would empty the folder that a link leads to, which is another checkout's.
+  if (lstatSync('node_modules', { throwIfNoEntry: false })?.isSymbolicLink()) {
+    console.error('node_modules is a link, so nothing is installed: it may not be as package-lock.json says.');
+    return;
+  }
   console.error('Installing packages (npm ci)…');
   // Its words go to standard error: a command's own output may be redirected into a file.
   const r = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], {

@@ -9,7 +9,7 @@ import { audit, type Audit, type Known } from './auditor.js';
 import { Daemon } from './daemon.js';
 import { Engine } from './engine.js';
 import { faults } from './faults/index.js';
-import { belongs, orphans } from './orphans.js';
+import { orphans } from './orphans.js';
 import { Others } from './others.js';
 import type { Fault, Patient } from './patient.js';
 import { reportOf, type ChaosReport, type Made } from './report.js';
@@ -47,7 +47,7 @@ export class Chaos implements Patient {
   readonly #daemon: Daemon;
   #state: number;
   #marked = false;
-  readonly #others = new Others((pid) => pid === process.pid || belongs(pid, this.base));
+  readonly #others = new Others(this.base);
   readonly #made: Made[] = [];
   readonly #missed: string[] = [];
   readonly #impossible: Record<string, string> = {};

@@ -19,11 +19,18 @@ export class Daemon {
   readonly #preload: string;
   #process: ChildProcess | undefined;
 
-  constructor(base: string, problems: string[], tail: () => Tail | undefined, preload = 'dist/chaos/hook.mjs') {
+  /** `storage`: where it lives, a folder of its own in `base` without. */
+  constructor(
+    base: string,
+    problems: string[],
+    tail: () => Tail | undefined,
+    preload = 'dist/chaos/hook.mjs',
+    storage = join(base, 'storage'),
+  ) {
     this.#preload = preload;
     this.#base = base;
     this.#tail = tail;
-    this.storage = join(base, 'storage');
+    this.storage = storage;
     mkdirSync(this.storage, { recursive: true });
     this.window = new Window(this.storage, problems);
   }

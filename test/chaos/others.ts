@@ -1,17 +1,18 @@
 import { readFileSync } from 'node:fs';
-import { processes } from './processes.js';
+import { belongs } from './orphans.js';
+import { descendants, processes } from './processes.js';
 
 /** Clock ticks of /proc. */
 const HZ = 100;
 
 /** How much of the machine's processors others have used: what a run then waits for is not its own time. */
 export class Others {
-  readonly #mine: (pid: number) => boolean;
+  readonly #base: string;
   #from = { at: 0, busy: 0, own: new Map<number, number>() };
 
-  /** `mine`: which processes belong to the run. */
-  constructor(mine: (pid: number) => boolean) {
-    this.#mine = mine;
+  /** `base`: the folder of the controller, whose processes are those of the run, and all below them. */
+  constructor(base: string) {
+    this.#base = base;
   }
   begin(): void {
     this.#from = { at: performance.now(), busy: busyTicks(), own: this.#own() };
@@ -25,7 +26,11 @@ export class Others {
     return ticks <= 0 ? 0 : Math.max(0, (busyTicks() - this.#from.busy - own) / ticks);
   }
   #own(): Map<number, number> {
-    return new Map(processes().flatMap((p) => (this.#mine(p.pid) ? [[p.pid, p.ticks]] : [])));
+    // Programs in a desktop do not have our environment, and the children of a daemon that was killed not our ancestry.
+    const ours = descendants(process.pid);
+    return new Map(
+      processes().flatMap((p) => (ours.has(p.pid) || belongs(p.pid, this.#base) ? [[p.pid, p.ticks]] : [])),
+    );
   }
 }
 

@@ -27,3 +27,14 @@ export function processes(): Process[] {
     }
   });
 }
+
+/** A process and all below it. */
+export function descendants(pid: number): Set<number> {
+  const all = processes(),
+    found = new Set([pid]);
+  for (let before = 0; before < found.size;) {
+    before = found.size;
+    for (const p of all) if (found.has(p.parent)) found.add(p.pid);
+  }
+  return found;
+}

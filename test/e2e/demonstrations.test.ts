@@ -1,18 +1,18 @@
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import type { RunFile } from '../../runtime/config/index.js';
 import { connectEngine, ensureImage } from '../../runtime/cluster/imageBuild.js';
 import { readLog } from '../../runtime/annotations/log.js';
+import { put } from '../helpers/interchange/make.js';
 import { untaughtRun } from '../helpers/run/untaughtRun.js';
-import { osworldTask, put } from '../helpers/interchange/make.js';
 import { engineHere } from '../helpers/cluster/engine.js';
 import { whyNoLocalDesktops } from '../helpers/cluster/desktops.js';
 import { Cockpit, tinyRun } from '../helpers/workbench/cockpit.js';
 import { flowIn, Given } from '../helpers/workbench/given.js';
-import { Hand, whichTerminal } from '../helpers/workbench/hand.js';
-import type { Frame } from '../helpers/workbench/playwright.js';
+import { demonstrationFlows, filesOf } from '../helpers/workbench/demonstrationFlows.js';
 import { whyNoWorkbench } from '../helpers/workbench/rig.js';
+import { tryTakeOverAndKeep } from '../helpers/workbench/tryFlow.js';
 import { pictures } from '../helpers/workbench/ui.js';
 import { until } from '../helpers/workbench/workbench.js';
 
@@ -56,153 +56,23 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
     () => given,
     (name) => c.picture(name),
   );
-  const run = (name: string): string => join(c.w.folder, 'runs', name);
-  const live = (): Promise<Frame> => c.ui.webview('live', { timeoutMs: 180_000 });
-  const handOn = async (): Promise<Hand> => {
-    const h = new Hand(c.w.page, await live());
-    await h.waits(/in control/, 180_000);
-    return h;
-  };
-  /** The view has the focus before its run is selected: what is opened afterwards stays open. */
-  const isSelected = async (name: string): Promise<boolean> =>
-    (await c.ui
-      .section('Runs')
-      .locator('.monaco-list-row', { hasText: new RegExp(`${name}\\s*selected`) })
-      .count()) === 1;
-  /**
-   * From the notification that says so. Those that are shown move as others come and go, and a press may miss: it
-   * stays, and is pressed again.
-   */
-  const openImported = (name: string): Promise<void> =>
-    until(
-      async () => {
-        const said = await c.ui.told('Imported 2 trajectories', 10_000);
-        await said.hover({ timeout: 2000 }).catch(() => undefined);
-        if (
-          !(await said
-            .getByRole('button', { name: 'Open' })
-            .click({ timeout: 2000 })
-            .then(
-              () => true,
-              () => false,
-            ))
-        )
-          return false;
-        return until(() => isSelected(name), 'it is selected', 10_000).then(
-          () => true,
-          () => false,
-        );
-      },
-      `${name} is opened and selected`,
-      90_000,
-    );
-  /**
-   * In the dialog of folders, which fills its own field once it has read where it begins. `dir` has a folder named
-   * "here".
-   */
-  const chooseFolder = async (dir: string): Promise<void> => {
-    const widget = c.w.page.locator('.quick-input-widget', { hasText: 'Export Into' }),
-      field = widget.locator('.quick-input-box input');
-    await widget.waitFor();
-    await until(async () => {
-      if ((await field.inputValue()) !== `${dir}/`) {
-        await field.fill(`${dir}/`);
-        return false;
-      }
-      return (await widget.locator('.monaco-list-row', { hasText: 'here' }).count()) > 0;
-    }, 'the folder is chosen');
-    await widget.locator('.quick-input-action a', { hasText: 'Export Here' }).click();
-  };
-  const pickTask = async (name: string): Promise<void> => {
-    await c.ui.palette('DART Studio: Record Demonstration');
-    const rows = c.w.page.locator('.quick-input-list .monaco-list-row', { hasText: 'desk/' });
-    await rows.first().waitFor({ timeout: 120_000 });
-    await c.w.page.locator('.quick-input-widget .quick-input-box input').fill(name);
-    await c.ui.pick(`desk/${name}`);
-  };
-  /** Records "run a line in one of two terminals" by pointer and keys, up to its verdict. */
-  const recordWhichTerminal = async (): Promise<Frame> => {
-    await pickTask('term-which');
-    const hand = await handOn(),
-      { click, line } = whichTerminal(await hand.seed());
-    await hand.click(click.x + 90, click.y + 110);
-    await until(async () => (await hand.steps()).some((s) => /click/i.test(s)), 'the click is recorded as a step');
-    await hand.type(line);
-    await hand.press('Enter');
-    await until(
-      async () => (await hand.steps()).some((s) => s.includes(line)),
-      'the line is recorded as one action',
-      30_000,
-    );
-    const page = await live();
-    await c.picture('record-live');
-    await page
-      .getByRole('button', { name: /^Finish/ })
-      .first()
-      .click();
-    await hand.waits(/Success/);
-    return page;
-  };
-  const inPool = async (text: string | RegExp): Promise<boolean> =>
-    (await c.ui.rows('Experience Pool')).some((r) => (typeof text === 'string' ? r.includes(text) : text.test(r)));
-  /** A demonstration is in the pool, and its entry is shown under its task. */
-  const givenDemonstration = async (): Promise<void> => {
-    await given.runtime();
-    await given.sideBar('Experience Pool');
-    if (existsSync(join(run('demonstrations'), 'run.json')))
-      await c.w.host.command('dartStudio.selectRun', run('demonstrations'));
-    else {
-      await recordWhichTerminal();
-      await given.clearWorkbench();
-    }
-    await until(() => inPool('desk/term-which'), 'the pool lists its task', 60_000);
-    if (!(await inPool(/^human, \d steps/))) await c.ui.row('Experience Pool', 'desk/term-which').click();
-    await until(() => inPool(/^human, \d steps/), 'its entry is shown');
-  };
-  /** Results of OSWorld: two episodes that can be imported and one that cannot. */
-  const osworldResults = async (): Promise<string> => {
-    const results = join(c.w.dir, 'osworld-results');
-    await osworldTask(
-      results,
-      'os',
-      'aaa',
-      [
-        { action: 'pyautogui.click(30, 40)', response: "Thought: open\nAction: click(start_box='(30,40)')" },
-        { action: 'pyautogui.typewrite("hello")' },
-        { action: 'DONE' },
-      ],
-      { initial: true },
-    );
-    await osworldTask(results, 'os', 'bbb', [{ action: 'pyautogui.click(50, 20)' }, { action: 'DONE' }], {
-      initial: true,
-      result: '0.0\n',
-    });
-    await osworldTask(results, 'os', 'ccc', [{ action: 'pyautogui.tripleClick(30, 40)' }], { initial: true });
-    await put(join(c.w.dir, 'tasks/os/aaa.json'), JSON.stringify({ instruction: 'Open it.' }));
-    return results;
-  };
-  /** Begins an import, and waits for what it proposes. */
-  const beginImport = async (from: string): Promise<void> => {
-    await c.w.host.run((v, path) => {
-      void v.commands.executeCommand('dartStudio.importTrajectories', v.Uri.file(path));
-    }, from);
-    await c.w.page
-      .locator('.quick-input-list .monaco-list-row', { hasText: 'Import 2 trajectories' })
-      .waitFor({ timeout: 60_000 });
-  };
-  /** The results are imported, and their run is the one selected. */
-  const givenImported = async (): Promise<void> => {
-    await given.runtime();
-    const imported = run('imported-osworld-results');
-    if (existsSync(join(imported, 'run.json'))) await c.w.host.command('dartStudio.selectRun', imported);
-    else {
-      await beginImport(await osworldResults());
-      await c.ui.pick('Import 2 trajectories');
-      await openImported('imported-osworld-results');
-      await c.w.host.command('notifications.clearAll');
-    }
-    await until(() => isSelected('imported-osworld-results'), 'it is selected');
-  };
+  const {
+    run,
+    live,
+    handOn,
+    openImported,
+    chooseFolder,
+    pickTask,
+    recordWhichTerminal,
+    inPool,
+    givenDemonstration,
+    osworldResults,
+    beginImport,
+    givenImported,
+  } = demonstrationFlows(
+    () => c,
+    () => given,
+  );
 
   flow('nothing is recorded yet: the pool says how to begin', async () => {
     await given.noRuntime();
@@ -315,68 +185,14 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
     await until(async () => !/recording/.test(await c.ui.status.innerText()), 'nothing is being recorded any more');
   });
 
-  flow(
-    'a policy is tried: it asks, is taken over, solves it, and is found in the inspector once it is kept',
-    async () => {
-      await given.runtime();
-      if (!existsSync(run('untaught')))
-        await untaughtRun(run('untaught'), { file: join(process.cwd(), 'dist/runtime.js') });
-      await c.ui.palette('DART Studio: Try Policy');
-      const page = await c.ui.webview('try'),
-        choose = (nth: number, label: string): Promise<unknown> =>
-          page.locator('.try-field select').nth(nth).selectOption({ label });
-      await until(
-        async () => (await page.locator('.try-field select').nth(3).locator('option').count()) > 1,
-        'the tasks of the policy are offered',
-        60_000,
-      );
-      await choose(0, 'untaught');
-      await choose(3, 'desk/term-touch');
-      await page
-        .getByRole('button', { name: /^Step Through/ })
-        .first()
-        .click();
-      const hand = new Hand(c.w.page, page);
-      await hand.waits(/The policy asks/, 180_000);
-      await pictures(page);
-      await c.picture('try-asks');
-      // A proposal has to be looked at for a moment before it can be accepted.
-      await until(async () => {
-        await page.getByRole('button', { name: /^Accept/ }).click();
-        return (await page.locator('.try-steps li').count()) > 0;
-      }, 'the step is made');
-      expect(await page.locator('.try-steps li').first().innerText()).toMatch(/H \d/);
-      const [, line] = /"(.*)"/.exec(await page.locator('.live-panel .live-instruction').innerText())!;
-      await page.getByRole('button', { name: /^Act Yourself/ }).click();
-      await hand.waits(/in control/);
-      await hand.click(600, 390);
-      await hand.type(line!);
-      await hand.press('Enter');
-      await until(
-        async () => (await page.locator('.try-steps').innerText()).includes(line!),
-        'what was typed is a step',
-        30_000,
-      );
-      await page.getByRole('button', { name: /^Finish/ }).click();
-      await hand.waits(/Success/);
-      await page.getByRole('button', { name: 'Keep' }).click();
-      await until(
-        async () => /experience pool/.test(await page.locator('.live-now').innerText()),
-        'it is said that it joined the pool',
-      );
-      await c.picture('try-kept');
-      await until(
-        async () => (await c.ui.section('Runs').locator('.monaco-list-row', { hasText: 'tries' }).count()) === 1,
-        'its collection is listed',
-        30_000,
-      );
-      await page.getByRole('button', { name: /^Open Trajectory/ }).click();
-      const inspector = await c.ui.webview('inspector');
-      await inspector.locator('.ds-shot').nth(2).waitFor();
-      expect(existsSync(join(run('tries'), 'run.json'))).toBe(true);
-      await c.closeEditors();
-    },
-  );
+  flow('a policy is tried: it asks, is taken over, solves it, and is found in the inspector', async () => {
+    await given.runtime();
+    if (!existsSync(run('untaught')))
+      await untaughtRun(run('untaught'), { file: join(process.cwd(), 'dist/runtime.js') });
+    await tryTakeOverAndKeep(c);
+    expect(existsSync(join(run('tries'), 'run.json'))).toBe(true);
+    await c.closeEditors();
+  });
 
   flow('results of OSWorld are looked at before anything is written, and imported', async () => {
     await given.runtime();
@@ -586,19 +402,3 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
     await c.setTheme('Dark Modern');
   });
 });
-
-/** Every file of a folder by its path, with its content; but when a step was written into its run is that run's own. */
-function filesOf(dir: string): Readonly<Record<string, string>> {
-  const names = readdirSync(dir, { recursive: true, withFileTypes: true })
-    .filter((e) => e.isFile())
-    .map((e) => join(e.parentPath, e.name))
-    .sort();
-  return Object.fromEntries(
-    names.map((f) => [
-      f.slice(dir.length),
-      f.endsWith('.jsonl')
-        ? readFileSync(f, 'utf8').replace(/^(\{"index":\d+,)"at":\d+,/gm, '$1')
-        : readFileSync(f).toString('base64'),
-    ]),
-  );
-}

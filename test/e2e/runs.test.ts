@@ -4,9 +4,9 @@ import { Cockpit } from '../helpers/workbench/cockpit.js';
 import { flowIn, Given } from '../helpers/workbench/given.js';
 import { whyNoWorkbench } from '../helpers/workbench/rig.js';
 import { damageJournal, writeBrokenRun, writeTrainedRun } from '../helpers/workbench/runFolders.js';
-import { flowsOfPages } from './runs/pages.js';
-import { RunsWindow } from './runs/window.js';
-import { flowsOfWork } from './runs/work.js';
+import { flowsOfPages } from './cockpitRuns/pages.js';
+import { RunsWindow } from './cockpitRuns/window.js';
+import { flowsOfWork } from './cockpitRuns/work.js';
 
 /**
  * Runs that are over, as an engineer looks at them: no desktop is needed and nothing is trained. One window on a
@@ -34,7 +34,7 @@ describe.skipIf(missing !== undefined)('VS Code, current, finished runs', () => 
       prepare: async (folder) => {
         const runs = join(folder, 'runs');
         await Promise.all([
-          writeTrainedRun(join(runs, 'trained-3'), { name: 'trained', seed: 3, lr: 5e-4, begin }),
+          writeTrainedRun(join(runs, 'trained-3'), { name: 'trained', seed: 3, lr: 7e-4, begin }),
           writeTrainedRun(join(runs, 'trained-4'), { name: 'trained', seed: 4, lr: 1e-3, begin: begin + day }),
           writeTrainedRun(join(runs, 'spoiled-5'), { name: 'spoiled', seed: 5, lr: 5e-4, begin: begin - day }),
           writeBrokenRun(join(runs, 'broken')),

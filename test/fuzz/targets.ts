@@ -1,5 +1,4 @@
-import { cp, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Duplex } from 'node:stream';
 import { AgentClient } from '../../runtime/cluster/agentClient.js';
@@ -18,8 +17,6 @@ import { recordedView } from '../../runtime/service/recordedView.js';
 import { noAssets } from '../../runtime/tasks/assets.js';
 import { needsOf } from '../../runtime/tasks/needs.js';
 import { parseTask, readJson } from '../../runtime/tasks/taskFile.js';
-import { readState, writeState } from '../../runtime/trainer/remote/savedState.js';
-import { readCheckpoint, writeCheckpoint } from '../../runtime/trainer/checkpoint.js';
 import { jpegs } from '../fixtures/interchange/jpegs.js';
 import { bundle } from '../helpers/data/manager.js';
 import {
@@ -33,20 +30,13 @@ import {
   uiTarsFile,
 } from '../helpers/interchange/make.js';
 import { desk } from '../helpers/tasks/images.js';
+import { besides, checkpoints } from './besides.js';
+import { changedCopy, Folder } from './folder.js';
 import type { Case, Target } from './fuzz.js';
-import { mutatedBytes, mutatedFile, mutatedJson, mutatedValue } from './mutate.js';
+import { mutatedBytes, mutatedJson, mutatedValue } from './mutate.js';
 
 /** What the runtime reads of others, each with a good example that is changed. */
 
-class Folder {
-  path = '';
-  async open(): Promise<void> {
-    this.path = await mkdtemp(join(tmpdir(), 'dart-fuzz-'));
-  }
-  async close(): Promise<void> {
-    await rm(this.path, { recursive: true, force: true });
-  }
-}
 const text = (input: string, run: (input: string) => unknown): Case => ({
   input,
   run: () => Promise.resolve(run(input)),
@@ -116,22 +106,6 @@ const plan = {
   ],
   outcome: success,
 } as const satisfies Parameters<typeof makeRun>[1][number];
-
-const filesIn = async (dir: string): Promise<string[]> =>
-  (await readdir(dir, { recursive: true, withFileTypes: true }))
-    .filter((e) => e.isFile())
-    .map((e) => join(e.parentPath, e.name).slice(dir.length + 1))
-    .sort();
-
-/** A copy of a folder with one of its files changed. */
-async function changedCopy(r: Random, from: string, to: string): Promise<string> {
-  await rm(to, { recursive: true, force: true });
-  await cp(from, to, { recursive: true });
-  const name = r.pick(await filesIn(to)),
-    bad = mutatedFile(r, name, await readFile(join(to, name)));
-  await writeFile(join(to, name), bad);
-  return `${name}\n${bad.subarray(0, 4000).toString('latin1')}`;
-}
 
 export function imports(): Target {
   const folder = new Folder();
@@ -241,38 +215,6 @@ export function pictures(): Target {
   };
 }
 
-export function checkpoints(): Target {
-  const folder = new Folder(),
-    model = { base: 'm', rank: 8 },
-    head = { policy: 'p', layout: 'l', values: { version: 1 } };
-  return {
-    name: 'checkpoints',
-    async open() {
-      await folder.open();
-      await writeState(folder.path, model, {
-        version: 1,
-        updateSteps: 2,
-        weights: 'tinker://x',
-        reference: null,
-        model: 'm',
-        session: 's',
-        seq: 3,
-      });
-      await writeCheckpoint(join(folder.path, 'native'), head, {
-        'weights.f32': Buffer.alloc(4096),
-        'policy.onnx': Buffer.from('\x08\x08onnx'),
-      });
-    },
-    async make(r) {
-      const dir = join(folder.path, 'case'),
-        remote = r.int(2) === 0,
-        input = await changedCopy(r, join(folder.path, remote ? 'v000001' : 'native'), dir);
-      return { input, run: () => (remote ? readState(dir, model) : readCheckpoint(dir, head)) };
-    },
-    close: () => folder.close(),
-  };
-}
-
 export function modelReplies(): Target {
   const answers = [
     "Thought: I click.\nAction: click(start_box='(10,20)')",
@@ -366,6 +308,7 @@ export const inProcess = (): Target[] => [
   imports(),
   runFolders(),
   pictures(),
+  besides(),
   checkpoints(),
   modelReplies(),
   agentLines(),

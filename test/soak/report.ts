@@ -5,12 +5,15 @@ import type { Sample } from './sample.js';
 const WARM_UP = 1 / 3;
 /** A shorter run says nothing of a slope: it is reported and not judged. */
 const JUDGED_MINUTES = 10;
+/** Where others use more of the processors, how late something is is theirs to say: it is reported and not judged. */
+const BUSY = 0.25;
 const GOAL = {
   /** Growth an hour, as a share of what a process has. */
   memory: 0.1,
   descriptors: 2,
   delayMs: 20,
   answerMs: 100,
+  drawnMs: 100,
   /** Bytes at the end, against what a step cost before. */
   growth: 1.25,
 };
@@ -23,6 +26,8 @@ export interface Folder extends Point {
 }
 export interface Soaked {
   readonly minutes: number;
+  /** Share of the processors that others used meanwhile. */
+  readonly others: number;
   readonly samples: readonly Sample[];
   readonly folder: readonly Folder[];
   /** ms of the daemon's event loop: each second's worst hundredth, and its longest. */
@@ -30,17 +35,21 @@ export interface Soaked {
   readonly delayMax: readonly number[];
   /** ms until the window had an answer. */
   readonly answers: readonly number[];
+  /** ms until a page that is shown drew its next picture; none without a window. */
+  readonly drawn: readonly number[];
 }
 export interface Bar {
   readonly name: string;
   readonly value: number;
   readonly goal: number;
-  /** False: too short to say. */
+  /** False: too short, or on a machine too busy, to say. */
   readonly judged: boolean;
   readonly ok: boolean;
 }
 export interface SoakReport {
   readonly minutes: number;
+  /** Share of the processors that others used meanwhile. */
+  readonly others: number;
   readonly steps: number;
   readonly memory: Readonly<
     Record<string, { readonly mean_mb: number; readonly mb_per_hour: number; readonly error: number }>
@@ -49,12 +58,15 @@ export interface SoakReport {
   readonly bytes_per_step: { readonly journal: number; readonly frames: number; readonly index: number };
   readonly event_loop_ms: { readonly p99: number; readonly max: number };
   readonly answer_ms: { readonly p50: number; readonly p99: number };
+  /** Of pages in a window; absent without one. */
+  readonly drawn_ms?: { readonly p50: number; readonly p99: number };
   readonly bars: readonly Bar[];
 }
 
 /** Pure. */
 export function soakReport(s: Soaked): SoakReport {
   const long = s.minutes >= JUDGED_MINUTES,
+    quiet = s.others <= BUSY,
     roles = [...new Set(s.samples.map((x) => x.role))],
     bars: Bar[] = [],
     bar = (name: string, value: number, goal: number, judged = true): void => {
@@ -90,16 +102,20 @@ export function soakReport(s: Soaked): SoakReport {
   bar('journal bytes a step, end against middle', journal!.ratio, GOAL.growth);
   bar('frame bytes a step, end against middle', frames!.ratio, GOAL.growth);
   const p99 = quantile(s.delayP99, 0.99);
-  bar('event loop of the daemon, p99 ms', p99, GOAL.delayMs);
-  bar('answers to the window, p99 ms', quantile(s.answers, 0.99), GOAL.answerMs);
+  bar('event loop of the daemon, p99 ms', p99, GOAL.delayMs, quiet);
+  bar('answers to the window, p99 ms', quantile(s.answers, 0.99), GOAL.answerMs, quiet);
+  const drawn = s.drawn.length > 0 ? { p50: quantile(s.drawn, 0.5), p99: quantile(s.drawn, 0.99) } : undefined;
+  if (drawn) bar('pictures of the pages, p99 ms', drawn.p99, GOAL.drawnMs, quiet);
   return {
     minutes: round(s.minutes),
+    others: round(s.others),
     steps: s.folder.at(-1)?.steps ?? 0,
     memory,
     descriptors,
     bytes_per_step: { journal: journal!.perStep, frames: frames!.perStep, index: index!.perStep },
     event_loop_ms: { p99: round(p99), max: round(Math.max(...s.delayMax)) },
     answer_ms: { p50: round(quantile(s.answers, 0.5)), p99: round(quantile(s.answers, 0.99)) },
+    ...(drawn ? { drawn_ms: { p50: round(drawn.p50), p99: round(drawn.p99) } } : {}),
     bars,
   };
 }

@@ -17,24 +17,27 @@ const ROLES = ['__trainer', '__replica'] as const;
 export function sampleProcesses(daemon: number, at: number): Sample[] {
   return processes().flatMap((p) => {
     const role = p.pid === daemon ? 'daemon' : p.parent === daemon ? ROLES.find((r) => p.what.includes(r)) : undefined;
-    if (role === undefined) return [];
-    try {
-      const status = readFileSync(`/proc/${p.pid}/status`, 'utf8'),
-        field = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1] ?? NaN);
-      return [
-        {
-          at,
-          role: role.replace('__', ''),
-          pid: p.pid,
-          rssMb: field('VmRSS') / 1024,
-          descriptors: readdirSync(`/proc/${p.pid}/fd`).length,
-          threads: field('Threads'),
-        },
-      ];
-    } catch {
-      return []; // it has ended meanwhile
-    }
+    return role === undefined ? [] : sampleOf(p.pid, role.replace('__', ''), at);
   });
+}
+/** One process; nothing where it has ended meanwhile. */
+export function sampleOf(pid: number, role: string, at: number): Sample[] {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8'),
+      field = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1] ?? NaN);
+    return [
+      {
+        at,
+        role,
+        pid,
+        rssMb: field('VmRSS') / 1024,
+        descriptors: readdirSync(`/proc/${pid}/fd`).length,
+        threads: field('Threads'),
+      },
+    ];
+  } catch {
+    return [];
+  }
 }
 
 /** Bytes of a run folder by what they are. */

@@ -3,14 +3,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { Daemon } from '../chaos/daemon.js';
+import { belongs } from '../chaos/orphans.js';
+import { Others } from '../chaos/others.js';
+import { processes } from '../chaos/processes.js';
 import { Tail } from '../chaos/tail.js';
 import * as methods from '../../runtime/protocol/methods.js';
 import type { ProbeLine } from './probe.js';
 import { soakReport, type Folder, type SoakReport } from './report.js';
+import { SoakWindow } from './window.js';
 import { sampleFolder, sampleProcesses, type Sample } from './sample.js';
 
 const SAMPLE_MS = 2000;
-const BEGIN_MS = 300_000;
+const BEGIN_MS = 600_000;
+const ENDS_MS = 60_000;
 
 /** An ordinary run: several desktops, evaluations, two replicas. */
 const RUN_FILE = {
@@ -26,49 +31,79 @@ const RUN_FILE = {
   budget: { minutes: 6000 },
 };
 
+export interface SoakOptions {
+  readonly minutes: number;
+  /** With VS Code, its extension host and two pages; else with a client alone that asks what they would. */
+  readonly window: boolean;
+  readonly say: (text: string) => void;
+}
+
 /** A run of a real daemon for so long, with a window that looks at it, and what its processes need meanwhile. */
-export async function soak(minutes: number, say: (text: string) => void): Promise<SoakReport> {
+export async function soak({ minutes, window: wanted, say }: SoakOptions): Promise<SoakReport> {
   const base = mkdtempSync(join(tmpdir(), 'dart-soak-')),
-    problems: string[] = [];
+    problems: string[] = [],
+    window = wanted ? await SoakWindow.open() : undefined;
   let tail: Tail | undefined;
-  const daemon = new Daemon(base, problems, () => tail, 'dist/chaos/probe.mjs'),
+  const daemon = new Daemon(base, problems, () => tail, 'dist/chaos/probe.mjs', window?.storage),
     { client } = daemon.window,
     samples: Sample[] = [],
     folder: Folder[] = [],
-    answers: number[] = [];
+    answers: number[] = [],
+    drawn: number[] = [];
   try {
     await daemon.start();
     const { run } = await client.request(methods.startRun, { text: JSON.stringify(RUN_FILE), base });
     tail = new Tail(run);
     daemon.window.follow(run);
+    say(`the run is in ${run}`);
     await daemon.until(() => tail!.versions > 0, BEGIN_MS, 'the run had trained');
+    await window?.show(run);
+    say('it trains, and is looked at');
+    const others = new Others(base);
+    others.begin();
     const began = Date.now();
     for (const end = began + minutes * 60_000; Date.now() < end; await after(SAMPLE_MS)) {
       const at = Date.now();
-      samples.push(...sampleProcesses(daemon.pid, at));
+      samples.push(...sampleProcesses(daemon.pid, at), ...(window?.sample(at) ?? []));
       tail.poll();
       folder.push({ at, value: 0, steps: tail.count('rollout.step'), ...sampleFolder(run) });
       answers.push(...(await look(client, run)));
+      drawn.push(...((await window?.drawn()) ?? []));
       if (folder.length % 30 === 1)
         say(`${Math.round((at - began) / 60_000)} min, ${tail.count('rollout.step')} steps, version ${tail.versions}`);
     }
-    const lines = probed(base, daemon.pid, began);
+    const share = others.share(),
+      lines = probed(base, daemon.pid, began);
     await client.request(methods.stopRun, { run, now: true });
     await client.shutdown();
     if (problems.length > 0) throw new Error(problems.join('\n'));
     return soakReport({
       minutes: (Date.now() - began) / 60_000,
+      others: share,
       samples,
       folder,
       delayP99: lines.map((l) => l.delayP99),
       delayMax: lines.map((l) => l.delayMax),
       answers,
+      drawn,
     });
   } finally {
+    await window?.close();
     daemon.window.close();
     await daemon.kill();
-    // Processes of a daemon that was killed write until they have noticed.
+    await remove(base);
+  }
+}
+
+/** Processes of a daemon that was killed write until they have noticed. */
+async function remove(base: string): Promise<void> {
+  const left = (): boolean => processes().some((p) => p.pid !== process.pid && belongs(p.pid, base));
+  for (const end = Date.now() + ENDS_MS; left() && Date.now() < end;) await after(100);
+  try {
     rmSync(base, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
+  } catch (e) {
+    // What was measured, or went wrong before, counts more.
+    process.stderr.write(`${base} could not be removed: ${String(e)}\n`);
   }
 }
 

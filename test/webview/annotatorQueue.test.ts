@@ -247,6 +247,8 @@ describe.skipIf('why' in found)('annotate mode beyond editing', () => {
       await t.until("[...document.querySelectorAll('.ds-thumb img')].every((i) => i.complete)");
       if (shots) await p.screenshot({ path: join(shots, 'annotate-review.png') });
       expect((await width(t)) / before).toBeGreaterThan(0.85);
+      // Beside those: the queue's two buttons, outcome, note, replay and pool, tags.
+      expect(await stops(t)).toBeLessThanOrEqual(11);
       // Everything that was put away is one press away.
       await p.getByRole('button', { name: 'Facts' }).click();
       await t.until("document.querySelector('.ds-facts').getBoundingClientRect().height > 0");

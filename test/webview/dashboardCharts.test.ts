@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { goTo } from '../helpers/pages/dashboard/open.js';
@@ -127,6 +128,34 @@ describe.skipIf('why' in found)('charts of the dashboard', () => {
     await expect
       .poll(() => p.getByRole('button', { name: 'All tasks: show as table' }).getAttribute('aria-pressed'))
       .toBe('true');
+  });
+
+  it('copies a chart as CSV and as a picture, by button and by key', async () => {
+    const t = await show(),
+      p = await drawn(t);
+    await p.getByRole('button', { name: 'All tasks: copy as CSV' }).click();
+    const copied = (): Promise<string> =>
+      expect
+        .poll(() => t.actions.findLast((a) => a.action === 'copy'))
+        .toBeTruthy()
+        .then(() => (t.actions.findLast((a) => a.action === 'copy') as { readonly text: string }).text);
+    const csv = await copied();
+    expect(csv.split('\n')[0]).toBe(
+      '"Time since the run began, s","evaluation, held-out tasks","evaluation, held-out tasks, low","evaluation, held-out tasks, high","training, mean of 13 tasks, newest 5 rollouts each","training, mean of 13 tasks, newest 5 rollouts each, low","training, mean of 13 tasks, newest 5 rollouts each, high"',
+    );
+    expect(csv.split('\n').length).toBeGreaterThan(50);
+    // A page that may not write pictures into the clipboard hands it over for a file.
+    await p.evaluate("navigator.clipboard.write = () => Promise.reject(new Error('not allowed'))");
+    await p.getByRole('button', { name: 'All tasks: copy as PNG' }).click();
+    await expect.poll(() => t.actions.at(-1)).toMatchObject({ action: 'saveChart', name: 'All tasks' });
+    const { png } = t.actions.at(-1) as { readonly png: string };
+    expect(Buffer.from(png, 'base64').subarray(1, 4).toString()).toBe('PNG');
+    if (shots) await writeFile(join(shots, 'chart-copied.png'), Buffer.from(png, 'base64'));
+    // A small chart has no buttons; its keys do the same.
+    await p.evaluate("document.querySelector('.card .chart-plot').focus()");
+    await p.keyboard.press('c');
+    await expect.poll(() => t.actions.at(-1)).toMatchObject({ action: 'copy' });
+    expect((t.actions.at(-1) as { readonly text: string }).text).not.toBe(csv);
   });
 
   it('what one chart is zoomed to the others of the run show too, and a button brings everything back', async () => {

@@ -160,6 +160,26 @@ describe.skipIf('why' in found)('trajectory table', () => {
     await counted(t, '1,200 trajectories');
   });
 
+  it('the active trajectory is exported and linked to, by button', async () => {
+    const t = await show();
+    await counted(t, '1,200 trajectories');
+    await t.page.locator('.tb-grid').focus();
+    await t.page.keyboard.press('ArrowDown');
+    const title = await t.page.evaluate<string>(
+      "document.querySelector('.tb-row.active').dispatchEvent(new Event('pointerenter')) && document.querySelector('.tb-row.active .tb-task').parentElement.title",
+    );
+    await t.page.getByRole('button', { name: 'Export the active trajectory as HTML…' }).click();
+    await t.page.getByRole('button', { name: 'Copy a link to the active trajectory' }).click();
+    const rollout = title.split('\n').at(-1)!;
+    expect(rollout).toMatch(/^r-/);
+    await expect
+      .poll(() => t.actions)
+      .toEqual([
+        { action: 'exportPage', run, rollout },
+        { action: 'copyLink', run, rollout },
+      ]);
+  });
+
   it('a filter is saved by name, kept by the editor, and chosen again', async () => {
     const t = await show({ input: { ...input, filter: { outcome: ['error'] } } });
     await t.until("document.querySelectorAll('.tb-chip').length === 1");

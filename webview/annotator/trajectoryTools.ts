@@ -4,6 +4,7 @@ import type { HostError } from '../protocol.js';
 import { bannerView } from '../ui/banner.js';
 import { h, icon, replace, set, text, type Child } from '../ui/dom.js';
 import { DraftField } from '../ui/draftField.js';
+import { roving } from '../ui/roving.js';
 import { TagField } from '../ui/tagField.js';
 import { button, setPressed } from '../ui/toolkit.js';
 import { outcomeLower } from '../inspector/header.js';
@@ -166,16 +167,15 @@ export class TrajectoryTools {
   }
   #rows(verify: HTMLElement): HTMLElement {
     const row = (name: string, key: string, ...body: Child[]): HTMLElement =>
-      h('div', { class: 'an-row' }, h('span', { class: 'an-name', title: t('Key {0}', key) }, name), body);
+        h('div', { class: 'an-row' }, h('span', { class: 'an-name', title: t('Key {0}', key) }, name), body),
+      verdicts = h('div', { class: 'ds-segment', role: 'group', 'aria-label': t('Outcome') }, [
+        ...this.#verdicts.values(),
+      ]);
+    roving(verdicts, 'vscode-button');
     return h(
       'div',
       { class: 'an-tools' },
-      row(
-        t('Outcome'),
-        'o',
-        h('div', { class: 'ds-segment', role: 'group', 'aria-label': t('Outcome') }, [...this.#verdicts.values()]),
-        this.#reasonSlot,
-      ),
+      row(t('Outcome'), 'o', verdicts, this.#reasonSlot),
       row(t('Note'), 'j', this.#note.element),
       verify,
       row(t('Tags'), 'g', this.#tags.element),

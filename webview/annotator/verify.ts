@@ -7,6 +7,7 @@ import type { HostError, Requester } from '../protocol.js';
 import { h, icon, replace, set, text, type Child } from '../ui/dom.js';
 import { DraftField } from '../ui/draftField.js';
 import { num } from '../ui/format.js';
+import { roving } from '../ui/roving.js';
 import { button } from '../ui/toolkit.js';
 import { checksTable, outcomeBadge, outcomeLower } from '../inspector/header.js';
 import { t } from '../ui/words.js';
@@ -108,13 +109,9 @@ export class Verify {
       this.#reason.element,
       button(t('Add'), () => this.#sendReason(), { kind: 'primary' }),
     );
-    this.element = h(
-      'div',
-      { class: 'an-verify' },
-      h('div', { class: 'an-row' }, this.#replay, this.#pool, this.#reasonSlot, this.#progress, this.#now),
-      this.#trouble,
-      this.#list,
-    );
+    const row = h('div', { class: 'an-row' }, this.#replay, this.#pool, this.#reasonSlot, this.#progress, this.#now);
+    roving(row, '.an-row > vscode-button');
+    this.element = h('div', { class: 'an-verify' }, row, this.#trouble, this.#list);
   }
 
   update(m: VerifyModel | undefined): void {

@@ -195,7 +195,15 @@ export class Header {
       title: t('The last rollouts that failed'),
     });
     failures.setAttribute('aria-haspopup', 'dialog');
-    if (state !== undefined) out.push(failures);
+    if (state !== undefined)
+      out.push(
+        failures,
+        button(t('Export as HTML…'), () => this.#host.act({ action: 'exportPage', run: m.run }), {
+          icon: 'share',
+          disabled: !ready,
+          title: t('The run as one file for people without VS Code: curves, tables, examples'),
+        }),
+      );
     replace(this.#buttons, out);
   }
 }

@@ -78,6 +78,8 @@ export class App {
       copy: () => this.#copy(),
       save: () => this.#saveImage(),
       text: () => this.#openText(),
+      link: () => this.#copyLink(),
+      exportPage: () => this.#exportPage(),
       contrast: () => this.#contrast(),
       open: (rollout) => this.#open(rollout),
       compare: (rollout) => this.#compare(rollout),
@@ -118,6 +120,8 @@ export class App {
       copy: (context) => this.#copy(context),
       saveImage: (context) => this.#saveImage(context),
       openText: () => this.#openText(),
+      link: () => this.#copyLink(),
+      exportPage: () => this.#exportPage(),
       contrast: () => this.#contrast(),
     });
   }
@@ -214,6 +218,16 @@ export class App {
         path: this.#frames.path(link.hash),
         name: `${this.#state.input.rollout}-step-${step.index + 1}${link === step.frame ? '' : '-after'}.png`,
       });
+  }
+  #copyLink(): void {
+    const { run, rollout } = this.#state.input,
+      step = this.#state.view?.steps[this.#state.selected]?.index;
+    if (run !== undefined)
+      this.#host.act({ action: 'copyLink', run, rollout, ...(step === undefined ? {} : { step }) });
+  }
+  #exportPage(): void {
+    const { run, rollout } = this.#state.input;
+    this.#host.act({ action: 'exportPage', ...(run === undefined ? {} : { run, rollout }) });
   }
   #openText(): void {
     this.#host.act({

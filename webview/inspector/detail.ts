@@ -135,7 +135,10 @@ function badges(step: StepView, mark: StepMark | undefined, note: StepNote | und
 
 /** Whether curation and trainer have still to say what becomes of it: a rollout of the ledger that is on its way. */
 export const undecided = (v: TrajectoryView): boolean =>
-  v.row.provenance === 'rollout' && v.row.state !== undefined && !['trained', 'retired'].includes(v.row.state);
+  !v.over &&
+  v.row.provenance === 'rollout' &&
+  v.row.state !== undefined &&
+  !['trained', 'retired'].includes(v.row.state);
 
 function training(m: DetailModel): HTMLElement {
   const { step, view } = m,

@@ -16,6 +16,8 @@ export interface PageActions extends HeaderActions {
   copy(): void;
   save(): void;
   text(): void;
+  link(): void;
+  exportPage(): void;
   contrast(): void;
   help(): void;
   annotate(): void;
@@ -73,6 +75,12 @@ export function toolbar(a: PageActions, ...first: readonly HTMLElement[]): HTMLE
       icon: 'go-to-file',
       title: t('Open as text (t)'),
       keys: 't',
+    }),
+    button(t('Export as HTML…'), a.exportPage, {
+      kind: 'icon',
+      icon: 'share',
+      title: t('Export as HTML…: one file for people without VS Code (x)'),
+      keys: 'x',
     }),
     button(t('Keyboard shortcuts'), a.help, {
       kind: 'icon',

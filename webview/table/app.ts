@@ -147,10 +147,26 @@ export class App {
         tabs,
         h('span', { class: 'ds-spring' }),
         this.#count,
+        this.#share(),
       ),
       h('main', { class: 'tb-main' }, this.#list, this.#failures.element, this.#changes.element),
       this.#announcer.element,
     );
+  }
+  /** Of the active trajectory. */
+  #share(): HTMLElement {
+    const act = (action: 'exportPage' | 'copyLink') => (): void => {
+        const { rollout } = this.#grid;
+        if (rollout !== undefined) this.#host.act({ action, run: this.#input.run, rollout });
+      },
+      bar = h(
+        'span',
+        { role: 'toolbar', 'aria-label': t('Active trajectory') },
+        button(t('Export the active trajectory as HTML…'), act('exportPage'), { kind: 'icon', icon: 'share' }),
+        button(t('Copy a link to the active trajectory'), act('copyLink'), { kind: 'icon', icon: 'link' }),
+      );
+    roving(bar, 'vscode-button');
+    return bar;
   }
   #commands(): ConstructorParameters<typeof Commands>[0] {
     const group = t('List');

@@ -15,6 +15,11 @@ import { pointOf, Thumbs } from './thumbs.js';
 
 const mostTasks = 400;
 
+/** An attempt whose steps were read. */
+interface Known {
+  readonly a: Attempt;
+  readonly strip: EpisodeStrip;
+}
 export class Changes {
   readonly element = h('section', {
     class: 'tb-changes',
@@ -166,70 +171,16 @@ export class Changes {
       ),
     );
   }
-  #strip(
-    a: Attempt,
-    strip: EpisodeStrip,
-    before: { readonly a: Attempt; readonly strip: EpisodeStrip } | undefined,
-  ): HTMLElement {
+  #strip(a: Attempt, strip: EpisodeStrip, before: Known | undefined): HTMLElement {
     const differs = before && firstDifference(before.strip, strip);
     return h(
       'section',
       { class: 'tb-strip', 'aria-label': t('Policy version {0}', a.version) },
-      h(
-        'div',
-        { class: 'tb-strip-head' },
-        h('h3', null, `v${a.version}`),
-        h('p', { class: 'ds-outcome' }, outcomeIcon(a.outcome), outcomeWords[a.outcome]),
-        h('p', { class: 'ds-quiet' }, steps(strip.steps.length)),
-        before
-          ? h(
-              'p',
-              { class: 'ds-quiet' },
-              differs === undefined ? t('same as v{0}', before.a.version) : t('differs from step {0}', differs + 1),
-            )
-          : undefined,
-        before
-          ? button(
-              t('Compare'),
-              () => this.#host.act({ action: 'compare', run: this.#run, left: before.a.rollout, right: a.rollout }),
-              { icon: 'diff', title: t('Compare with v{0}', before.a.version) },
-            )
-          : undefined,
-      ),
+      this.#stripHead(a, strip, before, differs),
       h(
         'ol',
         { class: 'tb-strip-steps', role: 'list' },
-        strip.steps.map((s, k) => {
-          const first = k === differs,
-            at = pointOf(s.actions[0]),
-            words = actionsWords(s.actions),
-            caption = `${k + 1} ${s.actions[0] ? actionName(s.actions[0]) : ''}`;
-          return h(
-            'li',
-            null,
-            h(
-              'button',
-              {
-                type: 'button',
-                class: ['tb-shot', first && 'differs', differs !== undefined && k > differs && 'after'],
-                title: words,
-                'aria-label': [
-                  caption,
-                  t('Step {0}: {1}', k + 1, words),
-                  first ? t('first difference from v{0}', before!.a.version) : '',
-                ]
-                  .filter(Boolean)
-                  .join(', '),
-                on: {
-                  click: () =>
-                    this.#host.act({ action: 'openTrajectory', run: this.#run, rollout: a.rollout, step: k }),
-                },
-              },
-              this.#thumbs.picture(s.frame, at ? [{ at, kind: 'at' }] : []),
-              h('span', { class: 'tb-shot-words' }, first ? icon('diff-modified') : undefined, caption),
-            ),
-          );
-        }),
+        strip.steps.map((_, k) => h('li', null, this.#shot(a, strip, k, before, differs))),
         strip.last
           ? h(
               'li',
@@ -243,6 +194,63 @@ export class Changes {
             )
           : undefined,
       ),
+    );
+  }
+  #stripHead(a: Attempt, strip: EpisodeStrip, before: Known | undefined, differs: number | undefined): HTMLElement {
+    return h(
+      'div',
+      { class: 'tb-strip-head' },
+      h('h3', null, `v${a.version}`),
+      h('p', { class: 'ds-outcome' }, outcomeIcon(a.outcome), outcomeWords[a.outcome]),
+      h('p', { class: 'ds-quiet' }, steps(strip.steps.length)),
+      before
+        ? h(
+            'p',
+            { class: 'ds-quiet' },
+            differs === undefined ? t('same as v{0}', before.a.version) : t('differs from step {0}', differs + 1),
+          )
+        : undefined,
+      before
+        ? button(
+            t('Compare'),
+            () => this.#host.act({ action: 'compare', run: this.#run, left: before.a.rollout, right: a.rollout }),
+            { icon: 'diff', title: t('Compare with v{0}', before.a.version) },
+          )
+        : undefined,
+    );
+  }
+  /** Step `k` (from 0): its screen with where it acted, and what it did. */
+  #shot(
+    a: Attempt,
+    strip: EpisodeStrip,
+    k: number,
+    before: Known | undefined,
+    differs: number | undefined,
+  ): HTMLElement {
+    const { frame, actions } = strip.steps[k]!,
+      first = k === differs,
+      at = pointOf(actions[0]),
+      words = actionsWords(actions),
+      caption = `${k + 1} ${actions[0] ? actionName(actions[0]) : ''}`;
+    return h(
+      'button',
+      {
+        type: 'button',
+        class: ['tb-shot', first && 'differs', differs !== undefined && k > differs && 'after'],
+        title: words,
+        'aria-label': [
+          caption,
+          t('Step {0}: {1}', k + 1, words),
+          first ? t('first difference from v{0}', before!.a.version) : '',
+        ]
+          .filter(Boolean)
+          .join(', '),
+        on: {
+          click: () => this.#host.act({ action: 'openTrajectory', run: this.#run, rollout: a.rollout, step: k }),
+        },
+      },
+      this.#thumbs.picture(frame, at ? [{ at, kind: 'at' }] : []),
+      h('span', { class: 'tb-shot-words' }, first ? icon('diff-modified') : undefined, caption),
     );
   }
 }

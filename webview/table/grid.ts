@@ -96,6 +96,12 @@ export class Grid {
     return this.#active.at;
   }
 
+  /** Id of the active trajectory. */
+  get rollout(): string | undefined {
+    const i = this.#v?.listing[this.#active.at];
+    return i === undefined ? undefined : this.#v?.rows.rollout[i];
+  }
+
   render(v: GridView): void {
     const old = this.#v,
       kept = old?.listing[this.#active.at];

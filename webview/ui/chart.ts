@@ -4,15 +4,17 @@
  */
 import uPlot from 'uplot';
 import { axesOf } from './chartAxes.js';
+import { ChartCopy, type ReadDrawn } from './chartCopy.js';
 import { chartLegend, plotHint, swatch, type Legend } from './chartLegend.js';
 import { drawGround, drawMarks, drawPoints } from './chartInk.js';
 import { ZoomGroup } from './chartZoom.js';
-import { joinOnX, moveCursor, nearest, valueAt, type Cell, type Range } from './chartMath.js';
+import { joinOnX, moveCursor, nearest, type Cell, type Range } from './chartMath.js';
 import type { Painted, Painter } from './chartPainter.js';
 import { aboveWords, gapsAt, plotted, verticalRange, wholeRange } from './chartScale.js';
 import { columnsOf, isEmpty, shapeOf, type ChartSpec } from './chartSpec.js';
 import { chartTable } from './chartTable.js';
 import { seriesOf } from './chartSeries.js';
+import { placeWords, pointWords, valueWords } from './chartRead.js';
 import { theme } from './chartTheme.js';
 import type { TableFilter } from '../../runtime/protocol/types.js';
 import { h, replace, text } from './dom.js';
@@ -46,6 +48,7 @@ export class Chart {
   readonly #tableBox: HTMLElement;
   readonly #painted: Painted;
   readonly #resized: ResizeObserver;
+  readonly #copy: ChartCopy;
   readonly #tableButton: HTMLElement | undefined;
   readonly #wholeButton: HTMLElement | undefined;
   readonly #group: ZoomGroup | undefined;
@@ -111,6 +114,8 @@ export class Chart {
           title: t('Show the whole range again (Escape or double click)'),
         });
     if (this.#wholeButton) this.#wholeButton.hidden = true;
+    this.#copy = new ChartCopy(o.name, () => this.#data(), this.#tableButton);
+    this.#copy.element.hidden = true;
     this.#group = o.sync && !o.compact ? ZoomGroup.of(o.sync) : undefined;
     this.#group?.add(this);
     this.element = h(
@@ -120,7 +125,13 @@ export class Chart {
         'figcaption',
         { class: 'chart-head' },
         o.heading,
-        h('span', { class: 'chart-controls' }, this.#wholeButton, o.controls, this.#tableButton),
+        h(
+          'span',
+          { class: 'chart-controls' },
+          this.#wholeButton,
+          o.controls,
+          o.compact ? undefined : this.#copy.element,
+        ),
       ),
       this.#legendBox,
       this.#summary,
@@ -160,7 +171,7 @@ export class Chart {
     this.#plot.hidden = empty || this.#asTable;
     this.#legendBox.hidden = empty;
     this.#tableBox.hidden = empty || !this.#asTable;
-    if (this.#tableButton) this.#tableButton.hidden = empty;
+    this.#copy.element.hidden = empty;
     if (empty) {
       text(this.#summary, spec.empty);
       text(this.#empty, spec.empty);
@@ -196,6 +207,10 @@ export class Chart {
     this.#read();
   }
 
+  #data(): ReturnType<ReadDrawn> {
+    const spec = this.#spec;
+    return spec && { name: this.#o.name, spec, x: this.#x, columns: this.#columns, canvas: this.#u?.ctx.canvas };
+  }
   #plotNow(spec: ChartSpec): void {
     const width = this.#plot.clientWidth;
     if (width < 20) {
@@ -318,6 +333,8 @@ export class Chart {
     if (e.ctrlKey || e.metaKey || e.altKey) return;
     if (e.key === 'Enter') {
       if (!this.#openBehind()) return;
+    } else if (this.#copy.key(e.key)) {
+      /* it is done */
     } else if (e.key === 'Escape') {
       if (this.#cursor === undefined && !this.#zoom) return;
       this.#zoomTo(undefined);
@@ -367,31 +384,13 @@ export class Chart {
     if (!spec || !this.#legend || n === 0) return;
     const at = Math.min(this.#cursor ?? n - 1, n - 1),
       bins = spec.x.kind === 'bins';
-    const place = spec.x.names
-      ? (spec.x.names[at] ?? '')
-      : spec.x.edges
-        ? t('{0} to {1}', spec.x.format(spec.x.edges[at]!), spec.x.format(spec.x.edges[at + 1]!))
-        : spec.x.format(this.#x[at]!);
-    const values = this.#columns.map((c) => {
-      const v = bins ? (c[0]![at] ?? undefined) : valueAt(c[0]!, at);
-      if (v === undefined) return '';
-      const low = c[1] && valueAt(c[1], at),
-        high = c[2] && valueAt(c[2], at);
-      return low === undefined || high === undefined
-        ? spec.y.format(v)
-        : t('{0} ({1} to {2})', spec.y.format(v), spec.y.format(low), spec.y.format(high));
-    });
+    const place = placeWords(spec, this.#x, at),
+      values = valueWords(spec, this.#columns, at);
     this.#legend.read(
       this.#cursor === undefined ? (this.#y.above ? aboveWords(this.#y.above) : '') : t('at {0}', place),
       bins && this.#cursor === undefined ? values.map(() => '') : values,
     );
-    const words =
-      this.#cursor === undefined
-        ? t('No point chosen')
-        : `${place}: ${spec.series
-            .map((s, i) => (values[i] ? `${s.label} ${values[i]}` : ''))
-            .filter(Boolean)
-            .join(', ')}`;
+    const words = this.#cursor === undefined ? t('No point chosen') : pointWords(spec, place, values);
     const p = this.#plot;
     if (p.getAttribute('aria-valuetext') !== words) {
       p.setAttribute('aria-valuetext', words);

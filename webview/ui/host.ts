@@ -14,6 +14,9 @@ import type { Params, Result } from '../../runtime/protocol/requests.js';
 import type { RunEventType } from '../../runtime/protocol/types.js';
 import { t } from './words.js';
 
+/** What knows no host sends its action up as this event, as its detail. */
+export const hostActionEvent = 'ds-host-action';
+
 interface VsCodeApi {
   postMessage(m: unknown): void;
   getState(): unknown;
@@ -61,6 +64,7 @@ export class Host<K extends PageKind = PageKind> implements Requester<PageMethod
     addEventListener('error', (e) =>
       this.#post({ type: 'fault', boot: this.#boot, message: `${e.message} at ${e.filename}:${e.lineno}` }),
     );
+    document.addEventListener(hostActionEvent, (e) => this.act((e as CustomEvent<HostAction>).detail));
     addEventListener('unhandledrejection', (e) =>
       this.#post({
         type: 'fault',

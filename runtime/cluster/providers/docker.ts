@@ -3,7 +3,6 @@ import Docker from 'dockerode';
 import {
   DEFAULT_IMAGE,
   id,
-  ignoreFailure,
   orUndefined,
   StudioError,
   toRunError,
@@ -33,6 +32,7 @@ import {
 } from './dockerHosts.js';
 import { engineError, ensureImage, LABEL, statusOf } from './dockerImage.js';
 import { containerUsage } from './usage.js';
+import { Spares } from './spares.js';
 
 export type DesktopPath = 'fast' | 'portable';
 export interface DockerProviderOptions {
@@ -81,13 +81,18 @@ export class DockerProvider implements DesktopProvider {
   readonly #hosts: Host[];
   readonly #o: DockerProviderOptions;
   readonly #made = new Map<SandboxDesktop, Made>();
-  readonly #spares: { key: string; desktop: SandboxDesktop }[] = [];
-  readonly #refilling = new Set<Promise<void>>();
+  readonly #spares: Spares;
   readonly #ended = new AbortController();
   readonly #me = self();
 
   constructor(o: DockerProviderOptions = {}) {
     this.#o = o;
+    this.#spares = new Spares({
+      wanted: o.spares ?? 1,
+      atOnce: 1,
+      boot: (spec, signal) => this.#boot(spec, signal),
+      destroy: (desktop) => this.destroy(desktop),
+    });
     const hosts = o.hosts && o.hosts.length > 0 ? o.hosts : [{}];
     this.#hosts = hosts.map((h) => {
       const address = h.host === undefined ? undefined : parseHost(h.host);
@@ -145,15 +150,9 @@ export class DockerProvider implements DesktopProvider {
   async create(wanted: DesktopSpec, signal?: AbortSignal): Promise<Desktop> {
     const spec = await roomFor(this.#o.image ?? DEFAULT_IMAGE, wanted);
     const key = specKey(spec);
-    const at = this.#spares.findIndex((s) => s.key === key && !s.desktop.isLost);
-    if (at >= 0) {
-      const { desktop } = this.#spares.splice(at, 1)[0]!;
-      this.#refill(spec, key);
-      return desktop;
-    }
-    const d = await this.#boot(spec, signal);
-    this.#refill(spec, key);
-    return d;
+    const desktop = this.#spares.take(key) ?? (await this.#boot(spec, signal));
+    this.#spares.refill(spec, key);
+    return desktop;
   }
 
   async reset(d: Desktop): Promise<Desktop> {
@@ -199,14 +198,13 @@ export class DockerProvider implements DesktopProvider {
   }
 
   /** Resolves when no spare is being started. */
-  async spareReady(): Promise<void> {
-    await Promise.all([...this.#refilling]);
+  spareReady(): Promise<void> {
+    return this.#spares.settled();
   }
 
   async dispose(): Promise<void> {
     this.#ended.abort();
-    await Promise.allSettled([...this.#refilling]);
-    this.#spares.length = 0;
+    await this.#spares.end();
     const results = await Promise.allSettled([...this.#made.keys()].map((d) => this.destroy(d)));
     const failed = results.find((r): r is PromiseRejectedResult => r.status === 'rejected');
     if (failed) throw failed.reason;
@@ -218,39 +216,12 @@ export class DockerProvider implements DesktopProvider {
     return d as SandboxDesktop;
   }
 
-  /** Starts missing spares of this kind in the background; a full or failing engine only means fewer. */
-  #refill(spec: DesktopSpec, key: string): void {
-    const wanted = this.#o.spares ?? 1;
-    if (this.#ended.signal.aborted || this.#refilling.size > 0 || this.#spares.length >= wanted) return;
-    const one = this.#boot(spec, this.#ended.signal)
-      .then(
-        (desktop) => {
-          this.#spares.push({ key, desktop });
-          desktop.onEvent((e) => {
-            const i = e.type === 'lost' ? this.#spares.findIndex((s) => s.desktop === desktop) : -1;
-            if (i >= 0) {
-              this.#spares.splice(i, 1);
-              ignoreFailure(this.destroy(desktop), 'reap() removes what is left of it');
-            }
-          });
-        },
-        () => {},
-      )
-      .finally(() => {
-        this.#refilling.delete(one);
-      });
-    this.#refilling.add(one);
-  }
-
   async #choose(): Promise<Host> {
     // An engine that was down may be back, and one that was never queried has no capacity yet.
     await Promise.all(this.#hosts.filter((h) => h.capacity === undefined || h.down).map((h) => this.#look(h)));
     let at = place(this.#hosts.map((h) => ({ capacity: h.capacity ?? 0, used: h.used, down: h.down })));
-    if (at === undefined && this.#spares.length > 0) {
-      // a spare of another kind takes up the place
-      await this.destroy(this.#spares.shift()!.desktop);
+    if (at === undefined && (await this.#spares.makeRoom()))
       at = place(this.#hosts.map((h) => ({ capacity: h.capacity ?? 0, used: h.used, down: h.down })));
-    }
     if (at !== undefined) return this.#hosts[at]!;
     if (this.#hosts.every((h) => h.down))
       throw new StudioError(

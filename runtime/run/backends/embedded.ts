@@ -9,7 +9,7 @@ import { systemClock } from '../../rollout/clock.js';
 import { ModelPool } from '../../rollout/modelPool.js';
 import { policyOfCheckpoint } from '../../trainer/checkpoint.js';
 import { createTrainer } from '../../trainer/native/engine.js';
-import { lastingTrainer, lostCheckpoint } from '../../trainer/native/lasting.js';
+import { lastingTrainer, lostCheckpoint, type OutlivingTrainer } from '../../trainer/native/lasting.js';
 import { writePolicyGraph } from '../../trainer/native/model/policyGraph.js';
 import { trainerOptions } from '../../trainer/native/options.js';
 import { blinded } from '../blindPolicy.js';
@@ -37,9 +37,45 @@ export async function startEmbedded(r: BackendRequest, parts: StartedParts): Pro
     weightsDir = join(r.dir, '.weights');
   await mkdir(weightsDir, { recursive: true });
   parts.add(() => rm(weightsDir, { recursive: true, force: true }));
-  const kept = new ScreenFile(join(r.dir, 'reading.screens')),
+  const kept = new ScreenFile(join(r.dir, 'reading.screens'));
+  const trainer = await startTrainer(r, spec, weightsDir, kept);
+  parts.add(() => trainer.close());
+  parts.throwIfCancelled();
+  if (r.checkpoint) await trainer.restore(r.checkpoint);
+  const graph = join(weightsDir, 'policy.graph.onnx');
+  const [weights] = await Promise.all([trainer.exportWeights(), writePolicyGraph(spec, graph)]);
+  const models = await startReplicas(r, spec, graph, weights);
+  parts.add(() => models.close());
+  parts.throwIfCancelled();
+  const observations = new Observations(r.frames, spec, { blind: config.policy.blind }),
+    sighted = embeddedPolicy(spec, models);
+  return {
+    policy: config.policy.blind ? blinded(sighted) : sighted,
+    frames: observations,
+    replicas: models,
+    learner: {
+      ...learnerOf({
+        trainer,
+        source: new EmbeddedSamples(spec, observations),
+        publish: (w: WeightsRef) => models.publish(w),
+      }),
+      startOver: (version, from) => trainer.startOver(version, from),
+      lostCheckpoint,
+    },
+    reading: readingLessons(spec, trainer, kept),
+  };
+}
+
+/** `weightsDir`: where weights are laid for the replicas. */
+function startTrainer(
+  r: BackendRequest,
+  spec: EmbeddedPolicySpec,
+  weightsDir: string,
+  kept: ScreenFile,
+): Promise<OutlivingTrainer> {
+  const { config } = r,
     checkpoints = join(r.dir, 'checkpoints');
-  const trainer = await lastingTrainer({
+  return lastingTrainer({
     version: r.version,
     start: async (version) => {
       // What a process that was killed was writing.
@@ -60,47 +96,38 @@ export async function startEmbedded(r: BackendRequest, parts: StartedParts): Pro
     screens: () => kept.load(),
     note: r.onNote,
   });
-  parts.add(() => trainer.close());
-  parts.throwIfCancelled();
-  if (r.checkpoint) await trainer.restore(r.checkpoint);
-  const graph = join(weightsDir, 'policy.graph.onnx');
-  const [weights] = await Promise.all([trainer.exportWeights(), writePolicyGraph(spec, graph)]);
-  const models = await ModelPool.start({
+}
+/** `graph`: the network's file, the same for every version of the weights. */
+function startReplicas(
+  { config, entry }: BackendRequest,
+  spec: EmbeddedPolicySpec,
+  graph: string,
+  weights: WeightsRef,
+): Promise<ModelPool> {
+  return ModelPool.start({
     replicas: Array.from({ length: config.policy.replicas }, (_, i) => id<ReplicaId>(`replica-${i + 1}`)),
     weights,
     clock: systemClock,
     publishMode: config.policy.sync === 'global' ? 'global' : 'per-replica',
     factory: (replica: ReplicaId, w: WeightsRef) =>
-      startReplica({ id: replica, entry: r.entry, spec, graph, weights: w, workOf: processWork }),
+      startReplica({ id: replica, entry, spec, graph, weights: w, workOf: processWork }),
   });
-  parts.add(() => models.close());
-  parts.throwIfCancelled();
-  const observations = new Observations(r.frames, spec, { blind: config.policy.blind }),
-    sighted = embeddedPolicy(spec, models);
+}
+function readingLessons(
+  spec: EmbeddedPolicySpec,
+  trainer: OutlivingTrainer,
+  kept: ScreenFile,
+): PolicyBackend['reading'] {
   return {
-    policy: config.policy.blind ? blinded(sighted) : sighted,
-    frames: observations,
-    replicas: models,
-    learner: {
-      ...learnerOf({
-        trainer,
-        source: new EmbeddedSamples(spec, observations),
-        publish: (w: WeightsRef) => models.publish(w),
-      }),
-      startOver: (version, from) => trainer.startOver(version, from),
-      lostCheckpoint,
+    words: (tasks) => vocabulary(spec, tasks),
+    screens: async (o) => {
+      const key = screensKey([spec.id, LESSONS, o.image, o.seed, o.count, o.words]),
+        there = await kept.load(key);
+      if (there) return there;
+      const drawn = await readingScreens(spec, o);
+      await kept.save(key, drawn);
+      return drawn;
     },
-    reading: {
-      words: (tasks) => vocabulary(spec, tasks),
-      screens: async (o) => {
-        const key = screensKey([spec.id, LESSONS, o.image, o.seed, o.count, o.words]),
-          there = await kept.load(key);
-        if (there) return there;
-        const drawn = await readingScreens(spec, o);
-        await kept.save(key, drawn);
-        return drawn;
-      },
-      read: (screens, o) => trainer.read(screens, o),
-    },
+    read: (screens, o) => trainer.read(screens, o),
   };
 }

@@ -13,6 +13,9 @@ import type { ReadingScreen } from '../../trainer/types.js';
 const LEVEL = 1;
 /** More than the screens of any run file; what is longer is no file of ours. */
 const MOST_BYTES = 1 << 30;
+/** Of what stands between the pixels of two screens, and of those pixels. */
+const MOST_LINE = 1 << 20,
+  MOST_PIXELS = 1 << 22;
 
 interface Head {
   /** What the screens were drawn from. */
@@ -60,24 +63,33 @@ export class ScreenFile {
       inflated = createInflateRaw();
     ignoreFailure(pipeline(file.createReadStream(), inflated), 'whoever reads what comes out is told');
     const bytes = new Parts(inflated),
-      head = JSON.parse(await bytes.line()) as Head,
       screens: ReadingScreen[] = [];
-    if (key !== undefined && head.key !== key) {
+    try {
+      const head = JSON.parse(await bytes.line()) as Head;
+      if (key !== undefined && head.key !== key) return undefined;
+      while (screens.length < head.screens) {
+        const s = JSON.parse(await bytes.line()) as ScreenHead,
+          buckets = numbers(s.buckets),
+          boxes = numbers(s.boxes);
+        if (boxes.length !== 4 * buckets.length) throw new Error('a word without a place');
+        screens.push({
+          obs: Uint8Array.from(await bytes.take(s.pixels)),
+          buckets: Int32Array.from(buckets),
+          boxes: Int32Array.from(boxes),
+          marks: Float32Array.from(numbers(s.marks)),
+        });
+      }
+      return screens;
+    } finally {
       bytes.close();
-      return undefined;
     }
-    while (screens.length < head.screens) {
-      const s = JSON.parse(await bytes.line()) as ScreenHead;
-      screens.push({
-        obs: Uint8Array.from(await bytes.take(s.pixels)),
-        buckets: Int32Array.from(s.buckets),
-        boxes: Int32Array.from(s.boxes),
-        marks: Float32Array.from(s.marks),
-      });
-    }
-    bytes.close();
-    return screens;
   }
+}
+
+/** A run folder may come from a stranger. */
+function numbers(of: unknown): readonly number[] {
+  if (!Array.isArray(of) || !of.every((x) => Number.isFinite(x))) throw new Error('a list that is not of numbers');
+  return of as number[];
 }
 
 function* parts(key: string, screens: readonly ReadingScreen[]): Generator<Buffer> {
@@ -89,38 +101,57 @@ function* parts(key: string, screens: readonly ReadingScreen[]): Generator<Buffe
   }
 }
 
-/** Lines and stretches of a stream, in order. Rejects where it ends too early. */
+/** Lines and stretches of a stream, in order. Rejects where it ends too early, or one is longer than any of ours. */
 class Parts {
   readonly #stream: Readable;
   readonly #chunks: AsyncIterator<Buffer>;
-  #have = Buffer.alloc(0);
-  #taken = 0;
+  #have: Buffer = Buffer.alloc(0);
+  #read = 0;
 
   constructor(stream: Readable) {
     this.#stream = stream;
     this.#chunks = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   }
   async line(): Promise<string> {
-    let eol = this.#have.indexOf(10);
-    for (; eol < 0; eol = this.#have.indexOf(10)) await this.#more();
-    const line = this.#have.toString('utf8', 0, eol);
-    this.#have = this.#have.subarray(eol + 1);
-    return line;
+    const chunks = [this.#have];
+    let length = this.#have.length,
+      eol = this.#have.indexOf(10);
+    // Each chunk is looked through once, and all are joined once, however long the line is.
+    for (; eol < 0 && length <= MOST_LINE;) {
+      const next = await this.#next(),
+        at = next.indexOf(10);
+      if (at >= 0) eol = length + at;
+      chunks.push(next);
+      length += next.length;
+    }
+    if (eol < 0 || eol > MOST_LINE) throw new Error('a line of reading screens that is too long');
+    this.#have = Buffer.concat(chunks);
+    return this.#taken(eol + 1).toString('utf8', 0, eol);
   }
   async take(n: number): Promise<Buffer> {
-    while (this.#have.length < n) await this.#more();
-    const taken = this.#have.subarray(0, n);
-    this.#have = this.#have.subarray(n);
-    return taken;
+    if (!Number.isSafeInteger(n) || n < 0 || n > MOST_PIXELS) throw new Error('a reading screen of no size');
+    const chunks = [this.#have];
+    for (let length = this.#have.length; length < n;) {
+      const next = await this.#next();
+      chunks.push(next);
+      length += next.length;
+    }
+    this.#have = Buffer.concat(chunks);
+    return this.#taken(n);
   }
   close(): void {
     this.#stream.destroy();
   }
 
-  async #more(): Promise<void> {
+  #taken(n: number): Buffer {
+    const taken = this.#have.subarray(0, n);
+    this.#have = this.#have.subarray(n);
+    return taken;
+  }
+  async #next(): Promise<Buffer> {
     const next = await this.#chunks.next();
-    if (next.done === true || (this.#taken += next.value.length) > MOST_BYTES)
+    if (next.done === true || (this.#read += next.value.length) > MOST_BYTES)
       throw new Error('the file of reading screens is cut short');
-    this.#have = Buffer.concat([this.#have, next.value]);
+    return next.value;
   }
 }

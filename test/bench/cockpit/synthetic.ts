@@ -1,5 +1,4 @@
-import { existsSync } from 'node:fs';
-import { copyFile, link, mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { copyFile, link, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { headOf, type JournalEvent, type StepExtra } from '../../../runtime/data/events.js';
 import { schemaVersion } from '../../../runtime/data/store/indexSchema.js';
@@ -14,7 +13,6 @@ import {
   type Action,
   type BatchId,
   type FamilyId,
-  type Frame,
   type FrameRef,
   type GroupId,
   type PolicyVersion,
@@ -26,6 +24,7 @@ import {
   type Trajectory,
   activities,
 } from '../../../runtime/domain/index.js';
+import { drawFrames, madeOnce } from './made.js';
 
 /** A day of training of six desktops, written through the store as a run writes it. */
 export const size = {
@@ -53,21 +52,11 @@ const families = [
   'drag-card',
   'calc-sum',
 ];
-const screen = { width: 640, height: 400 };
 
 /** The run folder under `dir`, made when it is not there (about 20 s), and the rollout of exactly 100 steps in it. */
 export async function syntheticRun(dir: string): Promise<{ readonly run: string; readonly longRollout: string }> {
-  const run = join(dir, `day-${version}`),
-    longRollout = 'r-long';
-  if (existsSync(join(run, 'run.json'))) return { run, longRollout };
-  // Older ones would be listed beside it.
-  for (const d of await readdir(dir))
-    if (d.startsWith('day-')) await rm(join(dir, d), { recursive: true, force: true });
-  const making = `${run}.making`;
-  await rm(making, { recursive: true, force: true });
-  await mkdir(making, { recursive: true });
-  await write(making, longRollout);
-  await rename(making, run);
+  const longRollout = 'r-long',
+    run = await madeOnce(dir, 'day', version, (making) => write(making, longRollout));
   return { run, longRollout };
 }
 
@@ -445,32 +434,4 @@ function makeStep(
       desktop,
     },
   };
-}
-
-/** Distinct screens with windows and rows of text-like marks, so that a PNG is as large as a desktop's. */
-export async function drawFrames(store: RunStore, count: number): Promise<FrameRef[]> {
-  const out: FrameRef[] = [],
-    { width, height } = screen;
-  for (let n = 0; n < count; n++) {
-    const r = random(`frame${n}`),
-      data = Buffer.alloc(width * height * 4, 0x50);
-    const box = (x0: number, y0: number, w: number, h: number, c: number): void => {
-      for (let y = y0; y < Math.min(height, y0 + h); y++)
-        for (let x = x0; x < Math.min(width, x0 + w); x++) data.writeUInt32LE(c, (y * width + x) * 4);
-    };
-    for (let w = 0; w < 3; w++) {
-      const x = r.int(360),
-        y = r.int(220),
-        wide = 180 + r.int(100),
-        high = 100 + r.int(80);
-      box(x, y, wide, high, 0xf0f0f0);
-      box(x, y, wide, 14, 0x8a5a2b);
-      for (let line = 0; line < high / 12 - 2; line++)
-        for (let k = 0; k < wide / 7 - 2; k++)
-          if (r.next() < 0.8) box(x + 6 + k * 7, y + 20 + line * 12, 2 + r.int(4), 2 + r.int(6), 0x202020);
-    }
-    const frame: Frame = { width, height, data, capturedAt: 0 };
-    out.push(await store.frames.put(frame));
-  }
-  return out;
 }

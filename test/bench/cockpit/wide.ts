@@ -1,6 +1,3 @@
-import { existsSync } from 'node:fs';
-import { mkdir, readdir, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import { headOf, type JournalEvent } from '../../../runtime/data/events.js';
 import { schemaVersion } from '../../../runtime/data/store/indexSchema.js';
 import { RunStore } from '../../../runtime/data/store/runStore.js';
@@ -16,7 +13,7 @@ import {
   type TaskId,
   type Trajectory,
 } from '../../../runtime/domain/index.js';
-import { drawFrames } from './synthetic.js';
+import { drawFrames, madeOnce } from './made.js';
 
 /** A long run of short rollouts: what the table is measured on. */
 export const wide = { rollouts: 100_000, groupSize: 8, frames: 60 } as const;
@@ -24,18 +21,7 @@ const version = `1-${schemaVersion}`;
 const families = ['press-button', 'dialog-answer', 'form-fill', 'menu-choose', 'slider-set', 'window-close'];
 
 /** The run folder under `dir`, made when it is not there (about a minute). */
-export async function wideRun(dir: string): Promise<string> {
-  const run = join(dir, `wide-${version}`);
-  if (existsSync(join(run, 'run.json'))) return run;
-  for (const d of await readdir(dir))
-    if (d.startsWith('wide-')) await rm(join(dir, d), { recursive: true, force: true });
-  const making = `${run}.making`;
-  await rm(making, { recursive: true, force: true });
-  await mkdir(making, { recursive: true });
-  await write(making);
-  await rename(making, run);
-  return run;
-}
+export const wideRun = (dir: string): Promise<string> => madeOnce(dir, 'wide', version, write);
 
 async function write(dir: string): Promise<void> {
   const begin = Date.now() - 7 * 24 * 3.6e6;

@@ -5,7 +5,8 @@ import { metrics } from '../../../runtime/tasks/metrics/index.js';
 import { evaluate, pack } from '../../../runtime/tasks/metrics/job.js';
 import { FileValue, isFile, isList, type Value } from '../../../runtime/tasks/values.js';
 import { FakeDesktop, never } from '../../helpers/tasks/fakeDesktop.js';
-import { metricCases, type MetricCase } from '../../helpers/tasks/metricCases.js';
+import type { MetricCase } from '../../helpers/tasks/metricCase.js';
+import { metricCases } from '../../helpers/tasks/metricCases.js';
 
 /** One crafted candidate, judged by our own metric and by OSWorld's. */
 export interface Agreement {

@@ -28,9 +28,14 @@ export const peopleFaults: Faults = {
   'cut-connection': {
     phase: 'live',
     make: async (c) => {
+      // It may be back before anybody looks.
+      let noticed = false;
+      const off = c.client.onState(() => {
+        noticed ||= c.client.state !== 'ready';
+      });
       if (!c.cut()) return false;
       c.mark();
-      await c.until(() => c.client.state !== 'ready', 20_000, 'a window noticed that it was cut off');
+      await c.until(() => noticed, 20_000, 'a window noticed that it was cut off').finally(off);
       // The window comes back by itself.
       await c.until(() => c.client.state === 'ready', 20_000, 'a window that was cut off was back');
       return true;

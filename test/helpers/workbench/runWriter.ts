@@ -1,4 +1,5 @@
 /** Writes the journal of a run step by step, as training would. */
+import { parseRunFile } from '../../../runtime/config/index.js';
 import { headOf, type JournalEvent } from '../../../runtime/data/events.js';
 import { RunStore } from '../../../runtime/data/store/runStore.js';
 import {
@@ -58,7 +59,8 @@ export class RunWriter {
         id: run,
         createdAt: begin,
         name,
-        config: {
+        // As training keeps it: every option with its value.
+        config: parseRunFile({
           name,
           seed,
           tasks: { families: ['form-one', 'press-button'] },
@@ -67,7 +69,7 @@ export class RunWriter {
           warmStart: { demonstrations: 1, steps: 10, reading: { steps: 50, screens: 40 } },
           evaluation: { episodes: 20 },
           budget: { minutes: 15 },
-        },
+        }),
       },
     });
     this.say({ type: 'run.opened', run, resumed, pid: 1 });
@@ -292,6 +294,7 @@ export class RunWriter {
         rolloutsPerHour: 200 + r.int(40),
         stepsPerMinute: 10,
         trainedActionsPerMinute: 8,
+        errors: 0,
         desktopUtilisation: 0.8,
         replicaUtilisation: 0.5,
         trainerUtilisation: 0.2,

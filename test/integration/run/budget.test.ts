@@ -24,8 +24,8 @@ beforeAll(async () => {
 afterEach(endAll);
 afterAll(() => rm(dir, { recursive: true, force: true }));
 
-/** A step of the budget: starting the engine takes some of it, on a busy machine most. */
-const STEP_MINUTES = 0.25;
+/** What a part of a run gets: starting the engine takes some of it, on a busy machine all; then the next gets twice as much. */
+const STEP_MS = 8000;
 /** The phase, the final evaluation and the farewell may take so long after the budget is spent. */
 const FAREWELL_MS = 20_000;
 
@@ -44,9 +44,12 @@ async function parts(
   const path = join(dir, `${name}.json`),
     of: Part[] = [];
   await writeFile(path, JSON.stringify({ ...base, ...file, name }));
-  let run = '';
+  let run = '',
+    spent = 0,
+    step = STEP_MS,
+    done = 0;
   for (let i = 1; i <= 8; i++) {
-    const minutes = i * STEP_MINUTES,
+    const minutes = (spent + step) / 60_000,
       how = run === '' ? [path, '--runs', join(dir, 'runs')] : ['--resume', run];
     const c = start('train', ...how, '--minutes', String(minutes), '--json');
     run = await folderOf(c);
@@ -63,6 +66,9 @@ async function parts(
     expect(of.at(-1)!.overMs).toBeGreaterThanOrEqual(0);
     expect(of.at(-1)!.overMs).toBeLessThan(FAREWELL_MS);
     if (wanted(journal)) return { run, of };
+    const worked = made(journal).length + journal.of('checkpoint').length;
+    if (worked === done) step *= 2;
+    [spent, done] = [elapsed, worked];
   }
   throw new Error(`${name}: ${JSON.stringify(of.map((p) => [p.overMs, p.journal.events.length]))}`);
 }

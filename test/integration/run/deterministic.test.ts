@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { RunFile } from '../../../runtime/config/index.js';
 import { RunReader } from '../../../runtime/data/store/runStore.js';
 import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
-import { SPECIAL } from '../../helpers/engine/policy.js';
+import { servedPolicy } from '../../helpers/engine/servedPolicy.js';
 import { ReferenceServer } from '../../helpers/engine/server.js';
 import { endAll, ensureBundle, folderOf, journalWhen, replay, start, type Replay } from '../../helpers/run/cli.js';
 
@@ -49,19 +49,7 @@ async function vlm(): Promise<RunFile> {
   servers.push(s);
   return {
     ...COMMON,
-    policy: {
-      kind: 'vlm',
-      vlm: {
-        model: s.baseModel,
-        endpoints: [`${s.url}/v1`],
-        coordinates: 'relative1000',
-        imageToken: SPECIAL.imagePad,
-        maxTokens: 8,
-        images: 2,
-        prompt: 'Task: {instruction}',
-      },
-    },
-    trainer: { remote: { url: s.url, rank: 4 }, batchGroups: 1, lr: 0.05, replay: 4, minibatchStates: 0 },
+    ...servedPolicy(s),
     warmStart: { demonstrations: 1, steps: 4, lr: 0.02 },
   };
 }

@@ -8,7 +8,7 @@ import { checkpointOf } from '../../../runtime/data/events.js';
 import { RunReader } from '../../../runtime/data/store/runStore.js';
 import { sequencesOf } from '../../../runtime/domain/index.js';
 import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
-import { SPECIAL } from '../../helpers/engine/policy.js';
+import { servedPolicy } from '../../helpers/engine/servedPolicy.js';
 import { ReferenceServer } from '../../helpers/engine/server.js';
 import { endAll, ensureBundle, folderOf, journalWhen, replay, start, type Replay } from '../../helpers/run/cli.js';
 
@@ -52,21 +52,9 @@ async function runFile(name: string, s: ReferenceServer, o: RunFile): Promise<st
     seed: 3,
     tasks: { families: ['press-button', 'term-touch'] },
     desktops: { count: 2, provider: 'local' },
-    policy: {
-      kind: 'vlm',
-      vlm: {
-        model: s.baseModel,
-        endpoints: [`${s.url}/v1`],
-        coordinates: 'relative1000',
-        imageToken: SPECIAL.imagePad,
-        maxTokens: 8,
-        images: 2,
-        prompt: 'Task: {instruction}',
-      },
-    },
+    ...servedPolicy(s),
     rollout: { maxSteps: 3 },
     curation: { dynamicRollouts: { max: 4 } },
-    trainer: { remote: { url: s.url, rank: 4 }, batchGroups: 1, lr: 0.05, replay: 4, minibatchStates: 0 },
     evaluation: { episodes: 2, everyMinutes: 0 },
     ...o,
   };

@@ -77,7 +77,7 @@ async function kill(storage: string, w: Window): Promise<void> {
   process.kill(pid, 'SIGKILL');
 }
 /** The newest checkpoint is damaged on disk, and the trainer dies before there is another. */
-async function loseWeights(run: string, daemon: number): Promise<void> {
+async function loseWeights(run: string, daemon: number): Promise<number> {
   const trainer = processTree(daemon).find((p) => p.what.includes('__trainer'))!;
   // Stopped, it makes no other one meanwhile.
   process.kill(trainer.pid, 'SIGSTOP');
@@ -88,85 +88,90 @@ async function loseWeights(run: string, daemon: number): Promise<void> {
   bytes[1000]! ^= 1;
   await writeFile(file, bytes);
   process.kill(trainer.pid, 'SIGKILL');
+  return Number(names.at(-1)!.slice(1));
 }
 const active = async (storage: string): Promise<ActiveRun[]> =>
   parseActiveRuns(await readFile(join(storage, activeRunsFile), 'utf8'));
 
 describe.skipIf(noLocal !== undefined)('a daemon that is killed in the middle of a run', () => {
-  it('is followed by one that goes on with it, its time and its pause; three times without anything new and it is left', async () => {
-    const storage = folder();
-    let w = await attach(storage);
-    const { run } = await w.client.request(methods.startRun, { text: runFile('killed'), base: dir });
-    const before = await w.status(
-      (s) => s.status.phase === 'training' && s.ledger.generated > 6 && s.status.elapsedMs > 5000,
-    );
-    expect(await active(storage)).toMatchObject([{ run, deaths: 0, minutes: 10 }]);
-    expect(await wasInterrupted(storage)).toBe(true);
-    await kill(storage, w);
+  it(
+    'is followed by one that goes on with it, its time and its pause; three times without anything new and it is left',
+    { timeout: 400_000 },
+    async () => {
+      const storage = folder();
+      let w = await attach(storage);
+      const { run } = await w.client.request(methods.startRun, { text: runFile('killed'), base: dir });
+      const before = await w.status(
+        (s) => s.status.phase === 'training' && s.ledger.generated > 6 && s.status.elapsedMs > 5000,
+      );
+      expect(await active(storage)).toMatchObject([{ run, deaths: 0, minutes: 10 }]);
+      expect(await wasInterrupted(storage)).toBe(true);
+      await kill(storage, w);
 
-    const began = performance.now();
-    w = await attach(storage);
-    expect(await w.recovered()).toMatchObject({ run, name: 'killed', outcome: 'resumed' });
-    expect((await w.client.request(methods.listRuns, { roots: [run] })).runs[0]).toMatchObject({ state: 'running' });
-    const after = await w.status((s) => s.ledger.generated > before.ledger.generated + 4);
-    expect(performance.now() - began).toBeLessThan(30_000);
-    // Time used survives to within seconds: what the dead daemon used is neither given back nor counted twice.
-    const first = (await replay(run)).of('run.time');
-    expect(first.length).toBeGreaterThan(1);
-    expect(after.status.elapsedMs).toBeGreaterThan(before.status.elapsedMs - 3000);
+      const began = performance.now();
+      w = await attach(storage);
+      expect(await w.recovered()).toMatchObject({ run, name: 'killed', outcome: 'resumed' });
+      expect((await w.client.request(methods.listRuns, { roots: [run] })).runs[0]).toMatchObject({ state: 'running' });
+      const after = await w.status((s) => s.ledger.generated > before.ledger.generated + 4);
+      expect(performance.now() - began).toBeLessThan(30_000);
+      // Time used survives to within seconds: what the dead daemon used is neither given back nor counted twice.
+      const first = (await replay(run)).of('run.time');
+      expect(first.length).toBeGreaterThan(1);
+      expect(after.status.elapsedMs).toBeGreaterThan(before.status.elapsedMs - 3000);
 
-    // A trainer that dies when its last checkpoint is damaged costs what was learned since the one before, and no person.
-    await loseWeights(run, record(storage)!.pid);
-    await w.status((s) => s.status.phase === 'training' && s.status.version > after.status.version + 3);
-    const recorded = await replay(run),
-      [standIn] = recorded.of('checkpoint').flatMap((e) => (e.learned?.source === 'stand-in' ? [e] : []));
-    expect(standIn!.version).toBe(standIn!.learned!.values['of']! + 1);
-    for (const c of recorded.of('batch.claimed'))
-      for (const lag of c.lags)
-        expect(lag).toBeLessThanOrEqual(parseRunText(runFile('killed'), '').curation.staleness.eta);
-    // It has made something new, so its deaths are forgotten.
-    await w.client.request(methods.pauseRun, { run });
-    expect(await active(storage)).toMatchObject([{ deaths: 0, paused: true }]);
-    await kill(storage, w);
+      // A trainer that dies when its last checkpoint is damaged costs what was learned since the one before, and no person.
+      const lost = await loseWeights(run, record(storage)!.pid);
+      await w.status((s) => s.status.phase === 'training' && s.status.version >= lost + 2);
+      const recorded = await replay(run),
+        [standIn] = recorded.of('checkpoint').flatMap((e) => (e.learned?.source === 'stand-in' ? [e] : []));
+      expect(standIn).toMatchObject({ version: lost + 1, learned: { values: { of: lost } } });
+      for (const c of recorded.of('batch.claimed'))
+        for (const lag of c.lags)
+          expect(lag).toBeLessThanOrEqual(parseRunText(runFile('killed'), '').curation.staleness.eta);
+      // It has made something new, so its deaths are forgotten.
+      await w.client.request(methods.pauseRun, { run });
+      expect(await active(storage)).toMatchObject([{ deaths: 0, paused: true }]);
+      await kill(storage, w);
 
-    for (const deaths of [1, 2]) {
+      for (const deaths of [1, 2]) {
+        w = await attach(storage);
+        expect(await w.recovered()).toMatchObject({
+          outcome: 'resumed',
+          message: expect.stringContaining('paused') as string,
+        });
+        expect((await active(storage))[0]!.deaths).toBe(deaths);
+        await kill(storage, w);
+      }
       w = await attach(storage);
       expect(await w.recovered()).toMatchObject({
-        outcome: 'resumed',
-        message: expect.stringContaining('paused') as string,
+        outcome: 'left',
+        message: expect.stringContaining('3 times') as string,
       });
-      expect((await active(storage))[0]!.deaths).toBe(deaths);
-      await kill(storage, w);
-    }
-    w = await attach(storage);
-    expect(await w.recovered()).toMatchObject({
-      outcome: 'left',
-      message: expect.stringContaining('3 times') as string,
-    });
-    expect(await wasInterrupted(storage)).toBe(false);
-    const [left] = (await w.client.request(methods.listRuns, { roots: [run] })).runs;
-    expect(left).toMatchObject({
-      state: 'interrupted',
-      error: { message: expect.stringContaining('left stopped') as string },
-    });
+      expect(await wasInterrupted(storage)).toBe(false);
+      const [left] = (await w.client.request(methods.listRuns, { roots: [run] })).runs;
+      expect(left).toMatchObject({
+        state: 'interrupted',
+        error: { message: expect.stringContaining('left stopped') as string },
+      });
 
-    // The others go on: a run of its own beside it, and the one that was left once a person says so.
-    const other = await w.client.request(methods.startRun, { text: runFile('other'), base: dir });
-    await w.status((s) => s.run === other.run);
-    expect((await active(storage)).map((r) => [r.name, r.left === undefined])).toEqual([
-      ['killed', false],
-      ['other', true],
-    ]);
-    await w.client.request(methods.stopRun, { run: other.run, now: true });
-    expect((await active(storage)).map((r) => r.name)).toEqual(['killed']);
-    await w.client.request(methods.resumeRun, { run });
-    expect(await active(storage)).toMatchObject([{ deaths: 0 }]);
-    await w.client.shutdown();
-    // A person ended it: nothing is resumed.
-    expect(await active(storage)).toEqual([]);
-    const end = await replay(run);
-    expect([end.damage, end.events.at(-1)!.type]).toEqual([0, 'run.closed']);
-  });
+      // The others go on: a run of its own beside it, and the one that was left once a person says so.
+      const other = await w.client.request(methods.startRun, { text: runFile('other'), base: dir });
+      await w.status((s) => s.run === other.run);
+      expect((await active(storage)).map((r) => [r.name, r.left === undefined])).toEqual([
+        ['killed', false],
+        ['other', true],
+      ]);
+      await w.client.request(methods.stopRun, { run: other.run, now: true });
+      expect((await active(storage)).map((r) => r.name)).toEqual(['killed']);
+      await w.client.request(methods.resumeRun, { run });
+      expect(await active(storage)).toMatchObject([{ deaths: 0 }]);
+      await w.client.shutdown();
+      // A person ended it: nothing is resumed.
+      expect(await active(storage)).toEqual([]);
+      const end = await replay(run);
+      expect([end.damage, end.events.at(-1)!.type]).toEqual([0, 'run.closed']);
+    },
+  );
 
   it('or ends because the machine does, says why it cannot go on where it cannot', async () => {
     const storage = folder();

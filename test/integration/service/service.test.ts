@@ -22,7 +22,6 @@ import {
   createStudioService,
   gone,
   type Broadcast,
-  type EventBatch,
   type ScreenPatch,
   type StudioService,
 } from '../../../runtime/service/index.js';
@@ -30,6 +29,7 @@ import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 import { bundle } from '../../helpers/data/manager.js';
 import { processTree, stillRunning } from '../../helpers/machine/processes.js';
 import { ensureBundle, replay } from '../../helpers/run/cli.js';
+import { follow } from '../../helpers/service/follow.js';
 
 /** Training runs driven through the service: real local desktops, real replicas, real trainer. */
 const noLocal = await whyNoLocalDesktops();
@@ -95,55 +95,6 @@ function studio(log: (text: string) => void = () => undefined): Studio {
     s.idle++;
   });
   return s;
-}
-/** Follows a run from the start, and waits for what it tells. */
-function follow(
-  s: StudioService,
-  run: string,
-): {
-  readonly events: RunEvent[];
-  readonly batches: EventBatch[];
-  readonly ended: Promise<void>;
-  when(fits: (e: RunEvent) => boolean): Promise<RunEvent>;
-} {
-  const events: RunEvent[] = [],
-    batches: EventBatch[] = [],
-    waiting = new Set<() => void>();
-  const ended = (async () => {
-    for await (const b of s.events({ run, sinceSeq: 0 }, new AbortController().signal)) {
-      batches.push(b);
-      events.push(...b.events);
-      for (const w of [...waiting]) w();
-    }
-  })();
-  return {
-    events,
-    batches,
-    ended,
-    when: (fits) =>
-      new Promise((resolve, reject) => {
-        const look = (): void => {
-          const e = events.find(fits);
-          if (e) {
-            waiting.delete(look);
-            resolve(e);
-          }
-        };
-        waiting.add(look);
-        look();
-        ended.then(() => {
-          look();
-          reject(
-            new Error(
-              `the run ended first: ${events
-                .map((e) => e.type)
-                .slice(-20)
-                .join(' ')}`,
-            ),
-          );
-        }, reject);
-      }),
-  };
 }
 /** What this process started and has not ended. */
 const mine = (): ReturnType<typeof processTree> =>

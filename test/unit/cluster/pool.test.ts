@@ -215,7 +215,17 @@ describe('the pool', () => {
   });
 
   it('quarantines a place after maxFailures faults in a row, keeps what it said, and tries it again later', async () => {
-    const { pool, events, until } = setUp({ size: 2, maxFailures: 3, quarantineMs: 20 });
+    const timers: { readonly ms: number; readonly then: () => void }[] = [],
+      { pool, provider, events, until } = setUp({
+        size: 2,
+        maxFailures: 3,
+        quarantineMs: 20,
+        after: (ms, then) => {
+          const timer = { ms, then };
+          timers.push(timer);
+          return () => void timers.splice(timers.indexOf(timer), 1);
+        },
+      });
     const fault = (n: number): { broken: true; fault: RunError } => ({
       broken: true,
       fault: { kind: 'desktop.lost', message: `fault ${n}`, remedy: '-' },
@@ -230,10 +240,17 @@ describe('the pool', () => {
     const told = events.filter((e) => e.type === 'quarantined');
     expect(told).toHaveLength(1);
     expect(quarantineNote(told[0]!)).toMatch(/failed 3 times in a row[^]*fault 1\n[^]*fault 2\n[^]*fault 3$/);
+    // No desktop is made for it before its time.
+    const made = provider.log.filter((l) => l.startsWith('create')).length;
+    await new Promise((r) => setImmediate(r));
+    expect(provider.log.filter((l) => l.startsWith('create'))).toHaveLength(made);
+    expect(timers.map((t) => t.ms)).toEqual([20]);
+    timers.shift()!.then();
     // After its time it is tried; one more fault in a row, and it rests again; a lease that ends well clears it.
     const again = until((e) => e.type === 'quarantined');
     (await pool.lease({ signal })).release(fault(4));
     await again;
+    timers.shift()!.then();
     (await pool.lease({ signal })).release();
     expect(pool.status().desktops.every((d) => d.quarantined === undefined)).toBe(true);
     good.release();

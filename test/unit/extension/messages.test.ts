@@ -39,6 +39,24 @@ describe('what a page says', () => {
         ).toBeUndefined();
     }
   });
+  it('a page, a link or a chart to share is what it says, or nothing', () => {
+    for (const a of [
+      { action: 'exportPage' },
+      { action: 'exportPage', run: '/r', rollout: 'r-1' },
+      { action: 'copyLink', run: '/r', rollout: 'r-1', step: 3 },
+      { action: 'saveChart', name: 'Loss', png: 'iVBORw0K' },
+    ])
+      expect(parseAction({ ...a, more: 1 })).toEqual(a);
+    for (const a of [
+      { action: 'exportPage', run: 7 },
+      { action: 'copyLink' },
+      { action: 'copyLink', run: '/r', step: -1 },
+      { action: 'saveChart', name: 'Loss', png: '<svg onload=alert(1)>' },
+      { action: 'saveChart', name: 'Loss', png: 'A'.repeat(9 << 20) },
+      { action: 'saveChart', png: 'AAAA' },
+    ])
+      expect(parseAction(a), JSON.stringify(a).slice(0, 80)).toBeUndefined();
+  });
   it('parameters are one object of bounded size', () => {
     const ask = (params: unknown): unknown =>
       parseToHost({ type: 'request', boot, id: 1, method: 'run/get', params }, 'dashboard');

@@ -186,6 +186,30 @@ describe('the model', () => {
     await settled();
     expect([model.runs.map((x) => x.run), model.fromFolders]).toEqual([['/w/runs/a'], false]);
   });
+  it('a run that was selected without a runtime is followed once there is one; a damaged one is none to begin with', async () => {
+    const { r, model } = studio();
+    r.answers['run/list'] = () => ({
+      runs: [
+        run({
+          run: '/w/runs/broken',
+          state: 'interrupted',
+          damaged: { kind: 'store.damaged', message: 'Cut off.', remedy: '' },
+        }),
+        run({ run: '/w/runs/b', state: 'finished' }),
+        run({ run: '/w/runs/c', state: 'finished' }),
+      ],
+    });
+    r.become('ready');
+    await settled();
+    expect(model.selected).toBe('/w/runs/b');
+    r.become('stopped');
+    model.select('/w/runs/c');
+    await settled();
+    r.become('ready');
+    await settled();
+    expect([model.selected, model.detail?.summary.run]).toEqual(['/w/runs/c', '/w/runs/c']);
+    expect(r.subscriptions.at(-1)?.query.run).toBe('/w/runs/c');
+  });
   it('says why the list could not be read', async () => {
     const { r, model } = studio();
     delete r.answers['run/list'];

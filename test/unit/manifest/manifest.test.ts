@@ -346,9 +346,9 @@ describe('settings', () => {
 });
 
 describe('the rest', () => {
-  it('activates only for panels that are restored, and for the schema that a run file names', () => {
+  it('activates only for panels that are restored, for links, and for the schema that a run file names', () => {
     expect(manifest.activationEvents.sort()).toEqual(
-      [...panels.map((p) => `onWebviewPanel:${p}`), 'onFileSystem:dart-studio'].sort(),
+      [...panels.map((p) => `onWebviewPanel:${p}`), 'onFileSystem:dart-studio', 'onUri'].sort(),
     );
   });
   it('runs where the workspace is, and says what it can do without trust or disk', () => {

@@ -18,7 +18,7 @@ import type { Policy } from '../../../runtime/policy/types.js';
 import { blinded } from '../../../runtime/run/blindPolicy.js';
 import { tallyEpisodes } from '../../../runtime/run/evaluation.js';
 import { figuresOf, type FiguresRow } from '../../../runtime/run/figures.js';
-import { reportHtml } from '../../../runtime/run/reportPage.js';
+import { figuresSection } from '../../../runtime/share/figures.js';
 import { broken, failure, makeTrajectory, success } from '../../helpers/data/manager.js';
 
 describe('intervals over seeds', () => {
@@ -186,20 +186,12 @@ describe('report.html', () => {
       perFamily: { 'desk/<b>': { episodes: 10, successes: 4 } },
     };
   }
-  const story = (instruction: string) => ({
-    instruction,
-    family: 'desk/x',
-    outcome: 'success',
-    steps: [{ picture: 'data:image/png;base64,AAAA', did: '{"type":"type","text":"</script>"}' }],
-  });
-  it('stands alone: tables, curve and examples, nothing fetched, nothing of a task taken for markup', () => {
-    const html = reportHtml(figures, { curve: [0, 0.5, 1], good: [story('Type "<img src=x>"')], bad: [] });
-    expect(html).not.toMatch(/https?:|<script|<img src=x|<b>desk/);
-    expect(html).toContain('&lt;img src=x&gt;');
+  it('shows what was measured, and takes nothing of a task for markup', () => {
+    const html = figuresSection(figures);
+    expect(html).not.toMatch(/https?:|<script|<b>/);
+    expect(html).toContain('desk/&lt;b&gt;');
     expect(html).toContain('unseen words and numbers, screen blanked');
-    expect(html).toContain('src="data:image/png;base64,AAAA"');
     expect(html).toContain('40 % [');
-    expect(html.match(/<table>/g)!.length).toBeGreaterThanOrEqual(3);
-    expect(html).toContain('<p>None.</p>');
+    expect(html.match(/<table>/g)!.length).toBe(2);
   });
 });

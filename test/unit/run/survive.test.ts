@@ -1,6 +1,7 @@
 import { mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { deflateRawSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { PulseCount, type ProcessWork } from '../../../runtime/domain/pulse.js';
 import {
@@ -208,4 +209,23 @@ describe('a lesson', () => {
       await rm(dir, { recursive: true, force: true });
     }
   });
+  it('takes no screens from a file that was made to cost time or memory', () =>
+    withDir(async (dir) => {
+      const path = join(dir, 'reading.screens'),
+        head = '{"key":"a","screens":1}\n',
+        of = (line: string): Promise<void> => writeFile(path, deflateRawSync(Buffer.from(head + line)));
+      const began = performance.now();
+      // A line without an end; pixels without number; lists of something else.
+      await of(' '.repeat(64 << 20));
+      expect(await new ScreenFile(path).load()).toBeUndefined();
+      for (const pixels of [2 ** 40, -1, 0.5, '1', null]) {
+        await of(`${JSON.stringify({ pixels, buckets: [], boxes: [], marks: [] })}\nx`);
+        expect(await new ScreenFile(path).load(), String(pixels)).toBeUndefined();
+      }
+      for (const x of [{ buckets: [1] }, { marks: { length: 1e9 } }, { boxes: 'abcd' }, { marks: [null] }]) {
+        await of(`${JSON.stringify({ pixels: 1, buckets: [], boxes: [], marks: [], ...x })}\nx`);
+        expect(await new ScreenFile(path).load(), JSON.stringify(x)).toBeUndefined();
+      }
+      expect(performance.now() - began).toBeLessThan(10_000);
+    }));
 });

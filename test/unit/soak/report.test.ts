@@ -8,6 +8,7 @@ function run(mbPerHour: number, o: { readonly leak?: number; readonly slow?: num
   const at = Array.from({ length: 180 }, (_, i) => i * 10_000);
   return {
     minutes: 30,
+    others: 0,
     samples: at.map((t, i) => ({
       at: t,
       role: 'daemon',
@@ -27,6 +28,7 @@ function run(mbPerHour: number, o: { readonly leak?: number; readonly slow?: num
     delayP99: at.map((_, i) => (i % 50 === 0 ? (o.slow ?? 2) : 2)),
     delayMax: at.map(() => 30),
     answers: at.map(() => 3),
+    drawn: at.map(() => 16),
   };
 }
 const failed = (s: Soaked): string[] =>
@@ -41,6 +43,10 @@ describe('a soak', () => {
     expect(failed(run(0, { leak: 0.1 }))).toEqual(['descriptors of daemon']);
     expect(failed(run(0, { slow: 45 }))).toEqual(['event loop of the daemon, p99 ms']);
     expect(failed({ ...run(0), answers: [500] })).toEqual(['answers to the window, p99 ms']);
+    expect(failed({ ...run(0), drawn: [500] })).toEqual(['pictures of the pages, p99 ms']);
+    expect(failed({ ...run(0), drawn: [] })).toEqual([]);
+    // How late something is on a machine that others use says nothing; what it holds does.
+    expect(failed({ ...run(80, { slow: 45 }), answers: [500], others: 0.6 })).toEqual(['memory of daemon, MB an hour']);
   });
   it('reports the slope of a short run and does not judge it', () => {
     const short = soakReport({ ...run(80), minutes: 2 });

@@ -4,7 +4,8 @@ import { emptyModel, reduce, type Model } from '../../../webview/dashboard/model
 import { leftMs, learningRate, stepsOf } from '../../../webview/dashboard/phases.js';
 import { bytes, factsOf } from '../../../webview/dashboard/facts.js';
 import { rowsFor } from '../../../webview/ui/chartMath.js';
-import { makeRun, type MakeOptions } from '../../helpers/pages/dashboard/run.js';
+import type { MakeOptions } from '../../helpers/pages/dashboard/course.js';
+import { makeRun } from '../../helpers/pages/dashboard/run.js';
 
 type Change = (r: ReturnType<typeof makeRun>) => ReturnType<typeof makeRun>;
 function model(o: MakeOptions = {}, phase?: RunPhase, change: Change = (r) => r): Model {

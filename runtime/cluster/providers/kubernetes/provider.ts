@@ -1,13 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import {
-  DEFAULT_IMAGE,
-  id,
-  ignoreFailure,
-  orUndefined,
-  StudioError,
-  toRunError,
-  type DesktopId,
-} from '../../../domain/index.js';
+import { DEFAULT_IMAGE, id, orUndefined, StudioError, toRunError, type DesktopId } from '../../../domain/index.js';
 import { AgentClient } from '../../agentClient.js';
 import { SandboxDesktop, type Channels } from '../../drivers/desktop.js';
 import { Relay, screenOver } from '../../drivers/portable.js';
@@ -24,6 +16,7 @@ import { Link } from './link.js';
 import { APP, CONTAINER, LINK, OWNER, ownerLabels, podOf, ROLE, selectorOf, type KubernetesConfig } from './podSpec.js';
 import type { Pod, PodList } from './pods.js';
 import { PodWatch } from './podWatch.js';
+import { Spares } from '../spares.js';
 
 export interface KubernetesProviderOptions {
   readonly config: KubernetesConfig;
@@ -66,8 +59,7 @@ export class KubernetesProvider implements DesktopProvider {
   readonly #c: KubernetesConfig;
   readonly owner: Owner;
   readonly #made = new Map<SandboxDesktop, Made>();
-  readonly #spares: { readonly key: string; readonly desktop: SandboxDesktop }[] = [];
-  readonly #refilling = new Set<Promise<void>>();
+  readonly #spares: Spares;
   readonly #ended = new AbortController();
   #used = 0;
   #opened: Promise<Cluster> | undefined;
@@ -75,6 +67,12 @@ export class KubernetesProvider implements DesktopProvider {
   constructor(o: KubernetesProviderOptions) {
     this.#o = o;
     this.#c = o.config;
+    this.#spares = new Spares({
+      wanted: this.#c.spares,
+      atOnce: Infinity,
+      boot: (spec, signal) => this.#boot(spec, signal),
+      destroy: (desktop) => this.destroy(desktop),
+    });
     this.owner = o.owner ?? thisOwner();
   }
 
@@ -98,9 +96,8 @@ export class KubernetesProvider implements DesktopProvider {
 
   async create(spec: DesktopSpec, signal?: AbortSignal): Promise<Desktop> {
     const key = JSON.stringify({ ...spec, labels: undefined });
-    const at = this.#spares.findIndex((s) => s.key === key && !s.desktop.isLost);
-    const desktop = at >= 0 ? this.#spares.splice(at, 1)[0]!.desktop : await this.#boot(spec, signal);
-    this.#refill(spec, key);
+    const desktop = this.#spares.take(key) ?? (await this.#boot(spec, signal));
+    this.#spares.refill(spec, key);
     return desktop;
   }
 
@@ -140,14 +137,13 @@ export class KubernetesProvider implements DesktopProvider {
   }
 
   /** Resolves when no spare is being started. */
-  async spareReady(): Promise<void> {
-    await Promise.all([...this.#refilling]);
+  spareReady(): Promise<void> {
+    return this.#spares.settled();
   }
 
   async dispose(): Promise<void> {
     this.#ended.abort();
-    await Promise.allSettled([...this.#refilling]);
-    this.#spares.length = 0;
+    await this.#spares.end();
     const results = await Promise.allSettled([...this.#made.keys()].map((d) => this.destroy(d)));
     if (this.#opened) (await orUndefined(this.#opened, 'without a cluster there is nothing to close'))?.pods.close();
     const failed = results.find((r): r is PromiseRejectedResult => r.status === 'rejected');
@@ -176,38 +172,9 @@ export class KubernetesProvider implements DesktopProvider {
     return { api, namespace, image, pods: new PodWatch(api, namespace, selectorOf(ownerLabels(this.owner))) };
   }
 
-  /** Starts missing spares in the background; a full or failing cluster only means fewer. */
-  #refill(spec: DesktopSpec, key: string): void {
-    const missing = this.#c.spares - this.#spares.length - this.#refilling.size;
-    for (let i = 0; i < missing && !this.#ended.signal.aborted; i++) {
-      const one = this.#boot(spec, this.#ended.signal)
-        .then(
-          (desktop) => this.#keepSpare(desktop, key),
-          () => {
-            /* the next desktop is started when it is asked for, and says what is wrong */
-          },
-        )
-        .finally(() => {
-          this.#refilling.delete(one);
-        });
-      this.#refilling.add(one);
-    }
-  }
-
-  #keepSpare(desktop: SandboxDesktop, key: string): void {
-    this.#spares.push({ key, desktop });
-    desktop.onEvent((e) => {
-      const i = e.type === 'lost' ? this.#spares.findIndex((s) => s.desktop === desktop) : -1;
-      if (i < 0) return;
-      this.#spares.splice(i, 1);
-      ignoreFailure(this.destroy(desktop), 'it is gone; reap() removes what is left of it');
-    });
-  }
-
   async #takePlace(): Promise<void> {
     const { capacity } = this.#c;
-    if (capacity !== undefined && this.#used >= capacity && this.#spares.length > 0)
-      await this.destroy(this.#spares.shift()!.desktop); // a spare of another kind takes up the place
+    if (capacity !== undefined && this.#used >= capacity) await this.#spares.makeRoom();
     if (capacity !== undefined && this.#used >= capacity)
       throw new StudioError(
         'desktop.unavailable',

@@ -1,102 +1,27 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import {
   encodeRequest,
-  floats,
   integers,
   jsonChunk,
   logprobRows,
   type Chunk,
-  type Datum,
 } from '../../../../runtime/trainer/remote/wire/index.js';
-import { FAULTS, type Fault } from '../../../helpers/engine/faults.js';
-import type { AdamParams } from '../../../helpers/engine/learner.js';
 import { SPECIAL } from '../../../helpers/engine/policy.js';
 import { DESCENT, PlainClient } from '../../../helpers/engine/requests.js';
-import { ReferenceServer, type ReferenceServerOptions } from '../../../helpers/engine/server.js';
-
-const open: ReferenceServer[] = [];
-async function serve(o: ReferenceServerOptions = {}): Promise<ReferenceServer> {
-  const s = await ReferenceServer.start({ policy: { imageTokens: () => 2, words: ['click(1)', 'click(2)'] }, ...o });
-  open.push(s);
-  return s;
-}
-afterEach(() => {
-  for (const s of open.splice(0)) s.close();
-});
-
-const bytes = (s: string): number[] => [...Buffer.from(s)];
-const picture = (n: number, expectedTokens: number | undefined = 2): Chunk => ({
-  type: 'image',
-  data: Uint8Array.of(n, 7),
-  format: 'png',
-  expectedTokens,
-});
-/** "ab [image] cd" with targets of the same length and whatever else the loss takes. */
-function datum(inputs: (n: number) => Datum['inputs'] = () => ({}), seed = 0, image: Chunk = picture(1)): Datum {
-  const chunks: Chunk[] = [
-      { type: 'encoded_text', tokens: bytes(`ab${seed}`) },
-      image,
-      { type: 'encoded_text', tokens: bytes('cd') },
-    ],
-    targets = bytes(`tarxyz${seed}`);
-  return { chunks, inputs: { target_tokens: integers(targets), ...inputs(targets.length) } };
-}
-const weights =
-  (...w: number[]) =>
-  (n: number): Datum['inputs'] => ({ weights: floats(Array.from({ length: n }, (_, i) => w[i % w.length]!)) });
-const plain = { lossFn: 'cross_entropy', forwardOnly: false } as const;
-const forward = { ...plain, forwardOnly: true };
-
-/** Log-probs of a probe datum. */
-async function seen(c: PlainClient, d: Datum = datum()): Promise<number[]> {
-  return [...logprobRows(await c.pass({ ...forward, data: [d] }), [7])[0]!];
-}
-/** What a step changes of them. */
-async function effect(
-  server: ReferenceServer,
-  train: (c: PlainClient) => Promise<unknown>,
-  step: Partial<AdamParams> = DESCENT(0.01),
-): Promise<number[]> {
-  const c = await PlainClient.open(server),
-    before = await seen(c);
-  await train(c);
-  await c.step(step);
-  return (await seen(c)).map((x, i) => x - before[i]!);
-}
-const chat = (model: string, image = 1): object => ({
-  model,
-  messages: [
-    {
-      role: 'user',
-      content: [
-        {
-          type: 'image_url',
-          image_url: { url: `data:image/png;base64,${Buffer.from([image, 7]).toString('base64')}` },
-        },
-        { type: 'text', text: 'press it' },
-      ],
-    },
-  ],
-  max_tokens: 4,
-  temperature: 1,
-  seed: 3,
-  logprobs: true,
-  top_logprobs: 2,
-  return_token_ids: true,
-});
-interface ChatAnswer {
-  prompt_token_ids: number[];
-  choices: [
-    {
-      token_ids: number[];
-      finish_reason: string;
-      message: { content: string };
-      logprobs: { content: { logprob: number; token: string; top_logprobs: { logprob: number }[] }[] };
-    },
-  ];
-}
-const said = async (c: PlainClient, model: string): Promise<number[]> =>
-  ((await c.post('/v1/chat/completions', chat(model))) as ChatAnswer).choices[0].logprobs.content.map((t) => t.logprob);
+import type { ReferenceServer } from '../../../helpers/engine/server.js';
+import type { ChatAnswer } from '../../../helpers/engine/serving.js';
+import {
+  closeServers,
+  serve,
+  datum,
+  weights,
+  plain,
+  forward,
+  seen,
+  chat,
+  said,
+} from '../../../helpers/engine/serving.js';
+afterEach(closeServers);
 
 describe.each([
   ['protobuf', true],
@@ -300,153 +225,5 @@ describe('the OpenAI face', () => {
     stop.abort();
     await expect(call).rejects.toThrow();
     await expect.poll(() => s.openAi.running).toBe(0);
-  });
-});
-
-/** For each fault, something that a client sees and that is otherwise with it. */
-const SHOWS: Record<Fault, (s: ReferenceServer) => Promise<readonly (number | string)[]>> = {
-  'mask-weights': (s) => effect(s, (c) => c.pass({ ...plain, data: [datum(weights(0.5))] })),
-  'clamp-negative-weights': (s) => effect(s, (c) => c.pass({ ...plain, data: [datum(weights(-0.5))] })),
-  'normalise-by-weights': (s) => effect(s, (c) => c.pass({ ...plain, data: [datum(weights(2))] })),
-  'mean-over-datums': (s) => effect(s, (c) => c.pass({ ...plain, data: [datum(weights(1)), datum(weights(1), 1)] })),
-  'mean-over-tokens': (s) => effect(s, (c) => c.pass({ ...plain, data: [datum(weights(1))] })),
-  'clamp-negative-advantages': (s) =>
-    effect(s, (c) =>
-      c.pass({
-        ...plain,
-        lossFn: 'importance_sampling',
-        data: [
-          datum((n) => ({
-            logprobs: floats(new Array<number>(n).fill(-6)),
-            advantages: floats(new Array<number>(n).fill(-1)),
-          })),
-        ],
-      }),
-    ),
-  'drop-images': async (s) => {
-    const c = await PlainClient.open(s),
-      [a, b] = [await seen(c), await seen(c, datum(undefined, 0, picture(2)))];
-    return a.map((x, i) => x - b[i]!);
-  },
-  'reorder-chunks': async (s) => seen(await PlainClient.open(s)),
-  'unchecked-image-tokens': async (s) => {
-    const c = await PlainClient.open(s),
-      d = datum(undefined, 0, picture(1, 3)),
-      targets = integers(bytes('targetss'));
-    return c.pass({ ...forward, data: [{ ...d, inputs: { target_tokens: targets } }] }).then(
-      () => ['taken'],
-      (e: Error) => [e.message],
-    );
-  },
-  'ignore-clip': (s) =>
-    effect(s, (c) => c.pass({ ...plain, data: [datum(weights(5))] }), { ...DESCENT(0.01), grad_clip_norm: 0.1 }),
-  'ignore-learning-rate': (s) => effect(s, (c) => c.pass({ ...plain, data: [datum(weights(1))] })),
-  'ignore-weight-decay': (s) =>
-    effect(
-      s,
-      async (c) => {
-        await c.pass({ ...plain, data: [datum(weights(1))] });
-        await c.step({ learning_rate: 0.1 });
-      },
-      { learning_rate: 0.1, weight_decay: 5 },
-    ),
-  'ignore-clip-bands': (s) =>
-    effect(s, (c) =>
-      c.pass({
-        ...plain,
-        lossFn: 'ppo',
-        lossFnConfig: { clip_low_threshold: 0.01, clip_high_threshold: 100 },
-        data: [
-          datum((n) => ({
-            logprobs: floats(new Array<number>(n).fill(-9)),
-            advantages: floats(new Array<number>(n).fill(1)),
-          })),
-        ],
-      }),
-    ),
-  'targets-off-by-one': async (s) => seen(await PlainClient.open(s)),
-  'unscored-rows': async (s) => seen(await PlainClient.open(s), datum(weights(0))),
-  'forward-trains': (s) => effect(s, (c) => c.pass({ ...forward, data: [datum(weights(1))] })),
-  'keep-gradient': (s) =>
-    effect(s, async (c) => {
-      await c.pass({ ...plain, data: [datum(weights(1))] });
-      await c.step(DESCENT(0.01));
-    }),
-  'forget-gradient': (s) =>
-    effect(s, async (c) => {
-      await c.pass({ ...plain, data: [datum(weights(1))] });
-      await c.pass({ ...plain, data: [datum(weights(1), 1)] });
-    }),
-  'swap-datums': async (s) => {
-    const c = await PlainClient.open(s);
-    return [...logprobRows(await c.pass({ ...forward, data: [datum(), datum(undefined, 1)] }), [7, 7])[0]!];
-  },
-  'apply-twice': (s) =>
-    effect(s, async (c) => {
-      await c.pass({ ...plain, data: [datum(weights(1))] }, 50);
-      await c.pass({ ...plain, data: [datum(weights(1))] }, 50);
-    }),
-  'noop-adapter': async (s) => {
-    const c = await PlainClient.open(s);
-    await c.pass({ ...plain, data: [datum(weights(1))] });
-    await c.step({ learning_rate: 0.1 });
-    await c.post('/v1/models', {});
-    await c.send('/v1/load_lora_adapter', { lora_name: 'a', lora_path: await c.save('save_weights_for_sampler', 'a') });
-    return said(c, 'a');
-  },
-  'stale-adapter': async (s) => {
-    const c = await PlainClient.open(s);
-    for (let i = 0; i < 2; i++) {
-      await c.pass({ ...plain, data: [datum(weights(1))] });
-      await c.step({ learning_rate: 0.1 });
-      const path = await c.save('save_weights_for_sampler', 'same');
-      await c.send('/v1/unload_lora_adapter', { lora_name: 'a' });
-      await c.send('/v1/load_lora_adapter', { lora_name: 'a', lora_path: path });
-    }
-    return said(c, 'a');
-  },
-  'stale-sampler': async (s) => {
-    const c = await PlainClient.open(s);
-    await c.pass({ ...plain, data: [datum(weights(1))] });
-    await c.step({ learning_rate: 0.1 });
-    const out = await c.sample({
-      model_path: await c.save('save_weights_for_sampler', 'a'),
-      prompt: { chunks: datum().chunks.map(jsonChunk) },
-      sampling_params: { max_tokens: 1, seed: 1 },
-      prompt_logprobs: true,
-    });
-    return [...out.promptLogprobs!].slice(1);
-  },
-  'biased-logprobs': async (s) => said(await PlainClient.open(s), 'tiny'),
-  'lossy-restore': async (s) => {
-    const c = await PlainClient.open(s),
-      train = async (): Promise<void> => {
-        await c.pass({ ...plain, data: [datum(weights(1))] });
-        await c.step({ learning_rate: 0.1 });
-      };
-    await train();
-    const path = await c.save('save_weights', 'a');
-    for (let i = 0; i < 3; i++) await train();
-    await c.load(path);
-    await train();
-    return seen(c);
-  },
-  'gap-after-refusal': async (s) => {
-    const c = await PlainClient.open(s);
-    await c.pass({ ...plain, lossFn: 'none', data: [datum()] }).catch((e: unknown) => e);
-    return seen(c).then(
-      (x) => x,
-      (e: Error) => [e.message.slice(0, 60)],
-    );
-  },
-};
-
-describe('every planted fault', () => {
-  const shown = (xs: readonly (number | string)[]): string =>
-    JSON.stringify(xs.map((x) => (typeof x === 'number' ? x.toPrecision(5) : x)));
-  it.each(Object.keys(FAULTS) as Fault[])('%s shows, and a server without it does not', async (fault) => {
-    const clean = shown(await SHOWS[fault](await serve()));
-    expect(shown(await SHOWS[fault](await serve()))).toBe(clean);
-    expect(shown(await SHOWS[fault](await serve({ faults: [fault] })))).not.toBe(clean);
   });
 });

@@ -1,0 +1,153 @@
+import { dirname, join, resolve } from 'node:path';
+import { z } from 'zod';
+import {
+  ServiceError,
+  StudioError,
+  id,
+  messageOf,
+  parseTrajectory,
+  type RolloutId,
+  type TrajectoryView,
+} from '../domain/index.js';
+import { runPaths, type RunReader } from '../data/store/runStore.js';
+import { readForeignText } from '../files/foreignFile.js';
+import * as m from '../protocol/methods.js';
+import type { RunFootprint, RunSummary, Ledger } from '../protocol/types.js';
+import { outcomes, series, successCurves } from '../queries/curves.js';
+import type { RunFacts } from '../queries/facts.js';
+import { evalPoints } from '../queries/overview.js';
+import { taskRows } from '../queries/tasks.js';
+import { timelineOf } from '../queries/timeline.js';
+import type { RunFigures } from '../run/figures.js';
+import { plottedMetrics } from '../share/metricPlots.js';
+import type { RunPageData } from '../share/runPage.js';
+import type { ShareJob } from '../share/write.js';
+import { runInterchangeJob } from './interchangeJob.js';
+import { redact } from './machine.js';
+import { fields, type Handlers } from './params.js';
+import { recordedView } from './recordedView.js';
+import { footprintOf, runFileText } from './runFacts.js';
+import type { Studio } from './studio.js';
+import type { FindView } from './trajectories.js';
+
+const path = fields.text.refine((p) => /^(\/|[a-z]:[\\/]|\\\\)/i.test(p), 'must be an absolute path'),
+  schema = z
+    .strictObject({
+      run: fields.run.optional(),
+      rollout: fields.text.optional(),
+      trajectory: path.refine((p) => p.endsWith('.jsonl'), 'must be a .traj.jsonl file').optional(),
+      // A page is written over what is there: nothing but a page.
+      to: path.refine((p) => /\.html$/i.test(p), 'must end in .html'),
+    })
+    .refine((p) => (p.run === undefined) !== (p.trajectory === undefined), 'Give either run or trajectory.')
+    .refine((p) => p.rollout === undefined || p.run !== undefined, 'A rollout is one of a run.');
+
+/** share/page: drawn and written in a worker thread. */
+export function shareHandlers(h: Handlers, s: Studio, find: FindView): void {
+  h.on(m.sharePage, schema, (p, c) =>
+    s.job('A page is being exported.', c.signal, async (signal) => {
+      const job = await jobOf(s, p, find);
+      return runInterchangeJob(s.entry, { do: 'share', share: job }, { signal, onProgress: () => undefined });
+    }),
+  );
+}
+
+async function jobOf(s: Studio, p: z.infer<typeof schema>, find: FindView): Promise<ShareJob> {
+  const to = resolve(p.to);
+  if (p.trajectory !== undefined) return fileJob(resolve(p.trajectory), to);
+  const dir = resolve(p.run!),
+    framesDir = runPaths(dir).frames;
+  await s.mustExist(dir);
+  if (p.rollout !== undefined) {
+    const { rollout } = p,
+      [trajectory, summary] = await Promise.all([
+        s.read(dir, async (r) => (await find(r, { run: dir, rollout })).view),
+        s.summary(dir),
+      ]);
+    return { to, framesDir, trajectory, runName: summary.name };
+  }
+  return s.read(dir, async (r) => {
+    const [summary, ledger, footprint] = await Promise.all([s.summary(dir), s.ledgerOf(r), footprintOf(dir, r.reader)]);
+    return { to, framesDir, run: await runPageData(r.reader, r.facts, { summary, ledger, footprint }) };
+  });
+}
+
+/** Most bytes of a `.traj.jsonl` file. */
+const MOST_BYTES = 256 << 20;
+/** The page of a trajectory file, whose frames lie beside it. */
+export async function fileJob(file: string, to: string): Promise<ShareJob> {
+  const content = await readForeignText(file, MOST_BYTES).catch((e: unknown) => {
+      throw new ServiceError('not.found', `${file} cannot be read: ${messageOf(e)}.`, 'Choose another file.');
+    }),
+    parsed = parseTrajectory(content);
+  if (!parsed.ok)
+    throw new StudioError(
+      'config.invalid',
+      `${file} is not a trajectory: line ${parsed.line}: ${parsed.why}.`,
+      'Choose a file that DART Studio exported.',
+    );
+  const { trajectory } = parsed;
+  return { to, framesDir: join(dirname(file), trajectory.framesDir), trajectory };
+}
+
+/** Points of a curve, and rollouts of its window. */
+const POINTS = 300,
+  WINDOW = 64;
+/** How many of each outcome are shown. */
+const EXAMPLES = 3;
+
+/** What a page shows of a run. Also of one that is being written: what it knows so far. */
+export async function runPageData(
+  run: RunReader,
+  facts: RunFacts,
+  o: {
+    readonly summary: RunSummary;
+    readonly ledger: Ledger;
+    readonly footprint?: RunFootprint;
+    readonly figures?: RunFigures;
+  },
+): Promise<RunPageData> {
+  const [evals, tasks, timeline, all, metrics, success, failure] = await Promise.all([
+      evalPoints(run),
+      taskRows(run, facts),
+      timelineOf(run),
+      outcomes(run),
+      series(run, plottedMetrics, POINTS),
+      examples(run, 'success'),
+      examples(run, 'failure'),
+    ]),
+    infeasible = (f: string): boolean => facts.families.get(f)?.infeasible ?? false;
+  return {
+    detail: { summary: o.summary, ledger: o.ledger, evals, tasks, timeline },
+    curves: successCurves(all, { window: WINDOW, maxPoints: POINTS, infeasible }).filter((c) => c.family === undefined),
+    series: metrics,
+    // It may name folders of whoever ran it.
+    runFile: redact(runFileText(run.meta.config ?? {})),
+    ...(o.footprint ? { footprint: o.footprint } : {}),
+    ...(o.figures ? { figures: o.figures } : {}),
+    examples: { success, failure },
+    madeAt: Date.now(),
+  };
+}
+
+/** Of the newest evaluation, spread over its tasks; of training rollouts where none was made. */
+async function examples(run: RunReader, outcome: 'success' | 'failure'): Promise<TrajectoryView[]> {
+  const ids = async (where: string): Promise<string[]> => {
+    const [found = []] = await run.index.columns(
+      `SELECT id FROM rollouts WHERE ${where} AND outcome = ? AND steps > 0 ORDER BY family, id`,
+      [outcome],
+    );
+    return found.map(String);
+  };
+  const probes = await ids(
+      "provenance = 'probe' AND version_max = (SELECT MAX(version_max) FROM rollouts WHERE provenance = 'probe')",
+    ),
+    from = probes.length > 0 ? probes : await ids("provenance <> 'probe'"),
+    every = Math.max(1, Math.floor(from.length / EXAMPLES));
+  return Promise.all(
+    from
+      .filter((_, i) => i % every === 0)
+      .slice(0, EXAMPLES)
+      .map((rollout) => recordedView(run, id<RolloutId>(rollout))),
+  );
+}

@@ -1,0 +1,41 @@
+import { percent, rateText } from '../domain/stats.js';
+import type { FiguresRow, RunFigures } from '../run/figures.js';
+import { table, text } from './html.js';
+
+const NAMES: Readonly<Record<FiguresRow['split'], string>> = {
+  train: 'training tasks',
+  heldout: 'other arrangements of the words of training',
+  words: 'unseen words and numbers',
+  near: 'unseen words among near-duplicates',
+  pairs: 'unseen pairs of words',
+  looks: 'other looks',
+  templates: 'templates never trained on',
+};
+export const rowName = (r: Pick<FiguresRow, 'split' | 'sampled' | 'blind'>): string =>
+  `${NAMES[r.split]}${r.sampled ? ', sampled' : ''}${r.blind ? ', screen blanked' : ''}`;
+
+/** What the final policy came to on everything held out (`train --figures`). */
+export function figuresSection(f: RunFigures): string {
+  const removed = f.failures_removed_by_rl_interval,
+    families = f.rows.find((r) => r.split === 'heldout' && !r.sampled && !r.blind)?.perFamily ?? {},
+    blind = f.rows.find((r) => r.split === 'heldout' && r.blind)?.perFamily ?? {};
+  return `<h2>Success of the trained policy</h2>
+${table(
+  `Measured ${f.at}`,
+  ['Tasks', 'Success [95 %]', 'Episodes', 'Errors'],
+  f.rows.map((r) => [text(rowName(r)), text(rateText(r.successes, r.episodes)), String(r.episodes), String(r.errors)]),
+)}
+<p>An episode that ended in an error is among the episodes and is no success.${
+    removed
+      ? ` Reinforcement learning removed ${percent(removed.mean)} [${Math.round(100 * removed.low)}, ${Math.round(100 * removed.high)}] of the failures that imitation left.`
+      : ''
+  }</p>
+${table(
+  'By family, on other arrangements of the words of training',
+  ['Family', 'Success [95 %]', 'Screen blanked'],
+  Object.entries(families).map(([name, n]) => {
+    const b = blind[name];
+    return [text(name), text(rateText(n.successes, n.episodes)), b ? text(rateText(b.successes, b.episodes)) : ''];
+  }),
+)}`;
+}

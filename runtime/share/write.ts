@@ -1,0 +1,66 @@
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import {
+  StudioError,
+  ignoreFailure,
+  messageOf,
+  orUndefined,
+  type FrameLink,
+  type TrajectoryView,
+} from '../domain/index.js';
+import { maxFrameBytes } from '../data/store/frames.js';
+import { readForeign } from '../files/foreignFile.js';
+import type { ReadFrame } from './pictures.js';
+import { runPage, type RunPageData } from './runPage.js';
+import { trajectoryPage } from './trajectoryPage.js';
+
+/** A page to write; `framesDir` is where its screens are. */
+export type ShareJob = { readonly to: string; readonly framesDir: string } & (
+  { readonly trajectory: TrajectoryView; readonly runName?: string | undefined } | { readonly run: RunPageData }
+);
+export interface Shared {
+  readonly file: string;
+  readonly bytes: number;
+  /** Screens are so many times smaller than on the desktop. */
+  readonly scale: number;
+  /** Screens that are not in it. */
+  readonly without: number;
+}
+
+/** Screens of a run folder; a hash that is none names no file. */
+export const framesIn =
+  (dir: string): ReadFrame =>
+  async (f: FrameLink) =>
+    /^[0-9a-f]{64}$/.test(f.hash)
+      ? orUndefined(
+          readForeign(join(dir, f.hash.slice(0, 2), `${f.hash}.png`), maxFrameBytes),
+          'a screen that is gone is shown as missing',
+        )
+      : undefined;
+
+/** Makes the page and writes it: whole, or not at all. */
+export async function writeShared(job: ShareJob): Promise<Shared> {
+  const read = framesIn(job.framesDir),
+    page =
+      'run' in job
+        ? await runPage(job.run, read)
+        : await trajectoryPage(job.trajectory, {
+            read,
+            ...(job.runName === undefined ? {} : { runName: job.runName }),
+          }),
+    part = `${job.to}.${process.pid}.partial`;
+  try {
+    await mkdir(dirname(job.to), { recursive: true });
+    await writeFile(part, page.html);
+    await rename(part, job.to);
+  } catch (e) {
+    ignoreFailure(rm(part, { force: true }), 'what could not be written may not be there');
+    throw new StudioError(
+      'store.io',
+      `The page cannot be written to ${job.to}: ${messageOf(e)}.`,
+      'Choose another place, or free some space.',
+      { cause: e },
+    );
+  }
+  return { file: job.to, bytes: Buffer.byteLength(page.html), scale: page.scale, without: page.without };
+}

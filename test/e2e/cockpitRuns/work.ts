@@ -1,0 +1,199 @@
+/** Flows of what is done with runs and run files: imported, exported, renamed, queued. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { osworldTask } from '../../helpers/interchange/make.js';
+import type { Locator } from '../../helpers/workbench/playwright.js';
+import { when } from '../../helpers/workbench/ui.js';
+import { until } from '../../helpers/workbench/workbench.js';
+import { textOf, type Flow, type RunsWindow } from './window.js';
+
+export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
+  flow('an import of OSWorld with its imports on the line is a collection: nothing to resume or evaluate', async () => {
+    const on = w(),
+      { c } = on;
+    await on.listed();
+    const results = join(c.w.dir, 'osworld-results');
+    for (const task of ['aaa', 'bbb'])
+      await osworldTask(
+        results,
+        'os',
+        task,
+        [{ action: 'import pyautogui; pyautogui.click(30, 40)' }, { action: 'DONE' }],
+        { initial: true },
+      );
+    await c.w.host.run((v, path) => {
+      void v.commands.executeCommand('dartStudio.importTrajectories', v.Uri.file(path));
+    }, results);
+    await c.ui.pick('Import 2 trajectories');
+    await c.ui.told('Imported 2 trajectories');
+    const collection = c.ui.row('Runs', 'imported-osworld-results');
+    await collection.waitFor();
+    await until(async () => (await collection.innerText()).includes('collection'), 'it says what it is');
+    await c.w.host.command('notifications.clearAll');
+    await collection.click({ button: 'right' });
+    await on.menuItem('Open Dashboard').waitFor();
+    for (const title of ['Resume Run', 'Evaluate']) expect(await on.menuItem(title).count(), title).toBe(0);
+    await c.w.page.keyboard.press('Escape');
+    await c.w.host.command('dartStudio.openDashboard', on.run('imported-osworld-results'));
+    const page = await c.ui.webview('dashboard', { timeoutMs: 60_000 });
+    await page.locator('.top .run-name', { hasText: 'imported' }).waitFor();
+    await when(page, "document.querySelector('.top vscode-button')");
+    expect(await textOf(page, '.top .buttons')).not.toMatch(/Resume|Evaluate/);
+    await c.ui.palette('DART Studio: Resume Run');
+    expect((await c.ui.picks()).some((p) => p.includes('imported'))).toBe(false);
+    await c.w.page.keyboard.press('Escape');
+    await c.w.host.command('dartStudio.selectRun', on.run('trained-3'));
+  });
+
+  flow('of only successes and only failures one can be ticked', async () => {
+    const on = w(),
+      { c } = on;
+    await on.listed();
+    await c.w.host.command('dartStudio.selectRun', on.run('trained-3'));
+    await c.ui.palette('DART Studio: Export Trajectories');
+    await c.ui.pick('DART Studio trajectories');
+    const pick = (label: string): Locator =>
+        c.w.page.locator('.quick-input-list .monaco-list-row', { hasText: label }).first(),
+      ticked = async (label: string): Promise<boolean> =>
+        (await pick(label).locator('[aria-checked=true], input:checked').count()) > 0 ||
+        (await pick(label).getAttribute('aria-checked')) === 'true';
+    await pick('Only successes').waitFor();
+    await pick('Only successes').click();
+    await until(() => ticked('Only successes'), 'the first is ticked');
+    await pick('Only failures').click();
+    await until(() => ticked('Only failures'), 'the second is ticked');
+    await until(async () => !(await ticked('Only successes')), 'the first is not any more');
+    await c.picture('either');
+    await c.w.page.keyboard.press('Escape');
+  });
+
+  flow('errors of a run file: each is a problem at its place, and the file is a click away', async () => {
+    const on = w(),
+      { c } = on;
+    await on.listed();
+    const file = join(c.w.folder, 'wrong.json');
+    await c.w.host.run(async (v, path) => {
+      await v.window.showTextDocument(v.Uri.file(path));
+    }, file);
+    const problems = (): Promise<readonly string[]> =>
+      c.w.host.run((v) =>
+        v.languages
+          .getDiagnostics()
+          .filter(([uri]) => uri.path.endsWith('wrong.json'))
+          .flatMap(([, all]) =>
+            all.filter((d) => d.source === 'DART Studio').map((d) => `${d.range.start.line + 1}: ${d.message}`),
+          ),
+      );
+    // By its $schema alone, as soon as it is open.
+    await until(async () => (await problems()).length === 2, 'both are in the Problems view');
+    expect([...(await problems())].sort()).toEqual([expect.stringMatching(/^4: /), expect.stringMatching(/^7: /)]);
+    await c.closeEditors();
+    await c.w.host.run((v, path) => {
+      void v.commands.executeCommand('dartStudio.startTrainingWithFile', v.Uri.file(path));
+    }, file);
+    const toast = await c.ui.told('Training was not started: wrong.json has 2 problems');
+    await c.closeEditors();
+    await toast.hover();
+    await toast.getByRole('button', { name: 'Open File' }).click();
+    await until(async () => (await c.tabs).includes('wrong.json'), 'the file is open');
+    // It has the commands of run files, whatever it is called.
+    expect(await c.ui.offered('DART Studio: Start Training with This File')).toContainEqual(
+      expect.stringContaining('Start Training with This File'),
+    );
+  });
+
+  flow('the run file of a run is opened, and duplicated with changes', async () => {
+    const on = w(),
+      { c } = on;
+    await on.listed();
+    const page = await on.dashboard('trained-3');
+    await page.getByRole('button', { name: 'Open Run File' }).click();
+    await until(async () => (await c.tabs).includes('run.json'), 'it is open');
+    await c.closeEditors();
+    const again = await on.dashboard('trained-3');
+    await again.getByRole('button', { name: 'Duplicate with Changes…' }).click();
+    const made = join(c.w.folder, 'again.dart-run.json'),
+      field = c.w.page
+        .locator('.quick-input-widget', { hasText: 'Duplicate with Changes' })
+        .locator('.quick-input-box input');
+    await until(async () => {
+      if (existsSync(made)) return true;
+      if (await field.isVisible()) {
+        if ((await field.inputValue()) === made) await field.press('Enter', { timeout: 2000 }).catch(() => undefined);
+        else await field.fill(made, { timeout: 2000 }).catch(() => undefined);
+      }
+      return false;
+    }, 'it is saved');
+    const text = JSON.parse(readFileSync(made, 'utf8')) as { readonly trainer: unknown; readonly seed: unknown };
+    expect(text).toMatchObject({ name: 'trained', seed: 3, trainer: { lr: 7e-4 } });
+  });
+
+  flow('a run is renamed, tagged, pinned, archived, found again and deleted', async () => {
+    const on = w(),
+      { c } = on;
+    await on.listed();
+    await on.act(on.row(3), 'Rename Run…');
+    await on.answer('Rename Run', 'best so far');
+    await c.ui.row('Runs', 'best so far').waitFor();
+    await on.act(c.ui.row('Runs', 'best so far'), 'Edit Tags of Run…');
+    await on.answer('Edit Tags of Run', 'keep, paper');
+    await c.ui.row('Runs', '#keep #paper').waitFor();
+    await on.act(c.ui.row('Runs', 'best so far'), 'Pin or Unpin Run');
+    await until(async () => /^best so far.*pinned/.test((await on.rows())[0] ?? ''), 'it stands first');
+    await on.act(c.ui.row('Runs', 'spoiled'), 'Archive or Restore Run');
+    await until(async () => !(await on.rows()).some((r) => r.startsWith('spoiled')), 'it is put away');
+    await c.picture('managed');
+    await c.ui.palette('DART Studio: Find Run');
+    await until(async () => {
+      await on.input.fill('archived');
+      return (await c.ui.picks()).some((p) => p.includes('spoiled'));
+    }, 'it is found');
+    await c.ui.pick('spoiled');
+    await c.ui.webview('dashboard', { timeoutMs: 60_000, text: /spoiled/ });
+    await until(async () => (await on.rows()).some((r) => r.startsWith('spoiled')), 'archived runs are listed now');
+    await on.act(c.ui.row('Runs', 'broken'), 'Delete Run…');
+    await c.ui
+      .dialog()
+      .filter({ hasText: 'Delete the run broken?' })
+      .getByRole('button', { name: 'Move to Trash' })
+      .click();
+    // The machine of a web workbench has no trash: it asks once more.
+    await until(async () => {
+      const forever = c.ui.dialog().getByRole('button', { name: 'Delete Permanently' });
+      if (await forever.isVisible()) await forever.click({ timeout: 2000 }).catch(() => undefined);
+      return !existsSync(on.run('broken'));
+    }, 'its folder is gone');
+    await until(async () => !(await on.rows()).some((r) => r.startsWith('broken')), 'and its row');
+  });
+
+  flow('a queue is held, filled with seeds, reordered and emptied', async () => {
+    const on = w(),
+      { c } = on;
+    await on.listed();
+    await c.ui.palette('DART Studio: Hold or Release Queue');
+    await c.ui.palette('DART Studio: Add to Queue');
+    const files = c.w.page.locator('.quick-input-list .monaco-list-row', { hasText: 'first.dart-run.json' }).first();
+    await files.waitFor();
+    await files.click();
+    await c.w.page.locator('.quick-input-widget .quick-input-action a', { hasText: 'OK' }).first().click();
+    await on.answer('Seeds, such as', '7, 8');
+    const queued = async (): Promise<readonly string[]> => (await on.rows()).filter((r) => /^first ?seed/.test(r));
+    await until(async () => (await queued()).length === 2, 'both wait');
+    expect(await queued()).toEqual([expect.stringContaining('seed 7'), expect.stringContaining('seed 8')]);
+    expect((await on.rows()).find((r) => r.startsWith('Queue'))).toMatch(/2 runs · held/);
+    await c.picture('queue');
+    const second = c.ui.row('Runs', 'seed 8');
+    await second.hover();
+    await second.locator('.actions a[aria-label^="Move Up"]').click();
+    await until(async () => (await queued())[0]?.includes('seed 8') ?? false, 'the other one is first');
+    for (const seed of [8, 7]) {
+      const waiting = c.ui.section('Runs').locator('.monaco-list-row', { hasText: `firstseed ${seed}` });
+      await waiting.first().hover();
+      await waiting.first().locator('.actions a[aria-label^="Remove from Queue"]').click();
+      await until(async () => !(await queued()).some((r) => r.includes(`seed ${seed}`)), 'it is taken out');
+    }
+    await c.w.host.command('dartStudio.pauseQueue');
+    expect(c.runs.some((r) => r.includes('first'))).toBe(false);
+  });
+}

@@ -1,0 +1,206 @@
+import { crc32 } from '../../../runtime/files/crc32.js';
+import type { FileValue } from '../../../runtime/tasks/values.js';
+import { caseTables, file } from './metricCase.js';
+
+/** Settings of applications, and media. */
+const { cases, table } = caseTables();
+export const appMetricCases = cases;
+
+const gimp = file(
+  '# x\n\n(theme "Light")\n(history-item "filters-vignette"\n   1)\n(history-item "filters-blur" 1)\n(hide-docks yes)\n',
+);
+table('check_config_status', [
+  ['key and value', gimp, { key: 'theme', value: '"Light"' }, 1],
+  ['another value', gimp, { key: 'hide-docks', value: 'no' }, 0],
+  ['two words', gimp, { key: ['history-item', '"filters-blur"'], value: '1' }, 1],
+  ['two words, not there', gimp, { key: ['history-item', '"x"'], value: '1' }, 0],
+  ['no file', null, { key: 'a', value: 'b' }, 0],
+]);
+const vlcrc = file(
+  '#qt-max-volume=125\nqt-max-volume=200\ninput-record-path=/home/user/Desktop\nqt-bgcone=0\nglobal-key-play-pause=\n',
+);
+table('check_qt_max_volume', [
+  ['set', vlcrc, { expected_qt_max_volume: 200 }, 1],
+  ['default', file(''), { expected_qt_max_volume: '125' }, 1],
+  ['other', vlcrc, { expected_qt_max_volume: 125 }, 0],
+  ['no file', null, { expected_qt_max_volume: 125 }, 0],
+]);
+table('check_qt_bgcone', [
+  ['set', vlcrc, { expected_qt_bgcone: '0' }, 1],
+  ['other', vlcrc, { expected_qt_bgcone: '1' }, 0],
+]);
+table('check_qt_minimal_view', [
+  ['default', vlcrc, { expected_qt_minimal_view: 0 }, 1],
+  ['other', file('qt-minimal-view=0'), { expected_qt_minimal_view: 1 }, 0],
+]);
+table('check_one_instance_when_started_from_file', [
+  ['default', vlcrc, { expected_one_instance_when_started_from_file: 1 }, 1],
+  ['off', file('one-instance-when-started-from-file=0'), { expected_one_instance_when_started_from_file: 1 }, 0],
+]);
+table('check_play_and_exit', [
+  ['default is off', vlcrc, { expected_play_and_exit: 1 }, 0],
+  ['on', file('play-and-exit=1'), { expected_play_and_exit: 1 }, 1],
+]);
+table('is_vlc_recordings_folder', [
+  ['there', vlcrc, { recording_file_path: '/home/user/Desktop' }, 1],
+  ['elsewhere', vlcrc, { recording_file_path: '/x' }, 0],
+  ['commented out', file('#input-record-path=/x'), { recording_file_path: '/x' }, 0],
+]);
+table('check_global_key_play_pause', [
+  ['empty is off', vlcrc, { expected_global_key_play_pause: 0 }, 1],
+  ['on', file('global-key-play-pause=Media Play'), { expected_global_key_play_pause: 1 }, 1],
+  ['off where on is asked', vlcrc, { expected_global_key_play_pause: 1 }, 0],
+]);
+table('check_qt_slider_colours', [
+  ['default is not dark', file(''), { type: 'blackish' }, 0],
+  ['dark', file('qt-slider-colours=1;2;3;99;0;5'), { type: 'blackish' }, 1],
+  ['equal', file('qt-slider-colours=1;2;3'), { type: 'match', expected_qt_slider_colours: '1;2;3' }, 1],
+]);
+const prefs = file(
+  '// Mozilla\nuser_pref("a.b", true);\nuser_pref("n", 5);\nuser_pref("s", "Anonym\\nXYZ Lab");\nuser_pref("n", 7);\n',
+);
+table('check_thunderbird_prefs', [
+  ['values', prefs, { expect: { 'a.b': { method: 'eq', ref: true }, s: { method: 're.S', ref: 'Anonym.+XYZ' } } }, 1],
+  ['the last line counts', prefs, { expect: { n: { method: 'eq', ref: 5 } } }, 0],
+  ['missing', prefs, { expect: { z: { method: 'ne', ref: 1 } } }, 0],
+  ['must not be', prefs, { unexpect: { 'a.b': { method: 'eq', ref: true } } }, 0],
+  ['missing is not unexpected', prefs, { unexpect: { z: { method: 'eq', ref: 1 } } }, 1],
+  ['no file', null, {}, 0],
+]);
+const filters = file(
+  'version="9"\nlogging="no"\nname="Promo"\nenabled="yes"\ntype="17"\naction="Move to folder"\nactionValue="mailbox://x/Promotions"\ncondition="AND (subject,contains,discount)"\n',
+);
+table('check_thunderbird_filter', [
+  [
+    'there',
+    filters,
+    { expect: [{ enabled: 'yes', action: 'Move to folder', condition: ['AND (subject,contains,discount)'] }] },
+    1,
+  ],
+  ['other condition', filters, { expect: [{ condition: ['OR (subject,contains,discount)'] }] }, 0],
+  ['must not be', filters, { unexpect: [{ name: 'Promo' }] }, 0],
+  ['no file', null, {}, 0],
+]);
+const mail = (n: number, status = '0001'): string =>
+  `FROM - x\nX-Mozilla-Status: ${status}\nSubject: ${n}\n\nbody ${n}\n`;
+table('check_thunderbird_folder', [
+  ['in any order', file(mail(1) + mail(2)), file(mail(2) + mail(1)), 1],
+  ['deleted ones do not count', file(mail(1) + mail(2, '0008')), file(mail(1)), 1],
+  ['double ones neither', file(mail(1) + mail(1)), file(mail(1)), 1],
+  ['one missing', file(mail(1)), file(mail(1) + mail(2)), 0],
+  ['status counts', file(mail(1, '0003')), file(mail(1)), 0],
+  ['unless told not to', file(mail(1, '0003')), file(mail(1)), 1, { ignore_status: true }],
+  ['several', [file(mail(1)), file(mail(2))], [file(mail(1)), file(mail(2))], 1],
+  ['one of several missing', [file(mail(1)), null], [file(mail(1)), file(mail(2))], 0],
+]);
+const xcu = file(
+  '<?xml version="1.0"?>\n<oor:items xmlns:oor="http://openoffice.org/2001/registry">\n<item oor:path="/org.openoffice.Office.Writer/DefaultFont"><prop oor:name="Standard" oor:op="fuse"><value>Times New Roman</value></prop></item>\n' +
+    '<item oor:path="/org.openoffice.Office.Common/Save/Document"><prop oor:name="AutoSaveTimeIntervall" oor:op="fuse"><value>3</value></prop></item>\n<item oor:path="/org.openoffice.Office.Impress/Misc/Start"><prop oor:name="EnablePresenterScreen" oor:op="fuse"><value>false</value></prop></item></oor:items>',
+);
+table('find_default_font', [
+  ['set', xcu, { font_name: 'Times New Roman' }, 1],
+  ['another', xcu, { font_name: 'Arial' }, 0],
+  ['not set', file('<oor:items xmlns:oor="http://openoffice.org/2001/registry"/>'), { font_name: 'Arial' }, 0],
+  ['no file', null, { font_name: 'A' }, 0],
+]);
+table('check_auto_saving_time', [
+  ['minutes', xcu, { minutes: 3 }, 1],
+  ['other', xcu, { minutes: 5 }, 0],
+  ['not set', file('<a/>'), { minutes: 3 }, 0],
+]);
+table('check_presenter_console_disable', [
+  ['off', xcu, undefined, 1],
+  ['not set', file('<a/>'), undefined, 0],
+  ['no file', null, undefined, 0],
+]);
+
+const frame = (name: string, body: Buffer): Buffer => {
+  const h = Buffer.alloc(10);
+  h.write(name, 0, 'latin1');
+  h.writeUInt32BE(body.length, 4);
+  return Buffer.concat([h, body]);
+};
+const id3 = (frames: Buffer[]): Buffer => {
+  const b = Buffer.concat(frames);
+  const h = Buffer.from([
+    0x49,
+    0x44,
+    0x33,
+    3,
+    0,
+    0,
+    (b.length >> 21) & 127,
+    (b.length >> 14) & 127,
+    (b.length >> 7) & 127,
+    b.length & 127,
+  ]);
+  return Buffer.concat([h, b, Buffer.from([0xff, 0xfb])]);
+};
+const mp3 = file(
+  id3([
+    frame('TIT2', Buffer.concat([Buffer.from([0]), Buffer.from('Missing You', 'latin1')])),
+    frame('TPE1', Buffer.concat([Buffer.from([1, 0xff, 0xfe]), Buffer.from('程响', 'utf16le')])),
+    frame('TCON', Buffer.from([3, ...Buffer.from('a\0b')])),
+  ]),
+);
+table('check_mp3_meta', [
+  [
+    'tags',
+    mp3,
+    {
+      title: { method: 'eq', ref: 'Missing You' },
+      artist: { method: 'eq', ref: '程响' },
+      genre: { method: 'eq', ref: 'a,b' },
+    },
+    1,
+  ],
+  ['a missing tag is empty', mp3, { album: { method: 'eq', ref: '' } }, 1],
+  ['another title', mp3, { title: { method: 'eq', ref: 'x' } }, 0],
+  ['no tags', file('RIFF'), { title: { method: 'eq', ref: '' } }, 0],
+  ['no file', null, {}, 0],
+]);
+/** Pictures as far as their headers, which is all that tells their size. */
+const chunk = (type: string, body: Buffer): Buffer => {
+  const out = Buffer.alloc(12 + body.length);
+  out.writeUInt32BE(body.length, 0);
+  out.write(type, 4, 'latin1');
+  body.copy(out, 8);
+  out.writeUInt32BE(crc32(out.subarray(4, 8 + body.length)), 8 + body.length);
+  return out;
+};
+const header = Buffer.from([0, 0, 3, 32, 0, 0, 2, 0, 8, 2, 0, 0, 0]);
+const png = Buffer.concat([
+  Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]),
+  chunk('IHDR', header),
+  chunk('IDAT', Buffer.from([0x78, 0x9c, 3, 0, 0, 0, 0, 1])),
+  chunk('IEND', Buffer.alloc(0)),
+]);
+const jpeg = Buffer.from(
+  'ffd8ffe000104a46494600010100000100010000' +
+    'ffc00011080200032003011100021101031101' +
+    'ffda000c03010002000300003f00ffd9',
+  'hex',
+);
+table('check_image_size', [
+  ['PNG height', file(png), { height: 512 }, 1],
+  ['PNG width', file(png), { width: 801 }, 0],
+  ['JPEG', file(jpeg), { width: 800, height: 512 }, 1],
+  ['no picture', file('x'), { height: 1 }, 0],
+  ['no file', null, {}, 0],
+]);
+table('check_image_file_size', [
+  ['smaller', file('abc'), { max_size: 4 }, 1],
+  ['not smaller', file('abcd'), { max_size: 4 }, 0],
+  ['no file', null, { max_size: 4 }, 0],
+]);
+const status = (state: string): FileValue =>
+  file(
+    `<root><state>${state}</state><information><category name="meta"><info name="filename">Rick &amp; co.mp4</info><info name='url'>https://x/y</info></category></information></root>`,
+  );
+table('is_vlc_playing', [
+  ['the file', status('playing'), { type: 'file_name', file_name: 'Rick & co.mp4' }, 1],
+  ['the URL', status('playing'), { type: 'url', url: 'x/y' }, 1],
+  ['paused', status('paused'), { type: 'url', url: 'x/y' }, 0],
+  ['another', status('playing'), { type: 'file_name', file_name: 'z' }, 0],
+  ['no VLC', null, { type: 'url', url: 'x' }, 0],
+]);

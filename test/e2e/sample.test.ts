@@ -46,7 +46,7 @@ describe.skipIf(missing !== undefined)('VS Code, current, the sample run', () =>
   flow('opens with its dashboard: curves, evaluations, ledger; and is listed', async () => {
     const page = await opened();
     await page.locator('#success .uplot canvas').first().waitFor();
-    const said = await page.evaluate<string>("document.querySelector('#success .chart .sr-only').textContent");
+    const said = await page.evaluate<string>("document.querySelector('#success .chart > .sr-only').textContent");
     expect(said).toMatch(/^Success over all tasks\. \d+ evaluations; the first \d+ %, the last \d+ %/);
     expect(await violations(page, await axeSource())).toEqual([]);
     await c.picture('sample-dashboard');

@@ -5,6 +5,7 @@
 import uPlot from 'uplot';
 import { axesOf } from './chartAxes.js';
 import { ChartCopy, type ReadDrawn } from './chartCopy.js';
+import { chartFigure } from './chartFigure.js';
 import { chartLegend, plotHint, swatch, type Legend } from './chartLegend.js';
 import { drawGround, drawMarks, drawPoints } from './chartInk.js';
 import { ZoomGroup } from './chartZoom.js';
@@ -78,28 +79,7 @@ export class Chart {
       role: 'region',
       'aria-label': t('{0}, as a table', o.name),
     });
-    this.#plot = h('div', {
-      class: 'chart-plot',
-      role: 'slider',
-      tabindex: 0,
-      'aria-label': t('{0}: cursor', o.name),
-      'aria-describedby': id,
-      'aria-valuemin': 0,
-      'aria-valuemax': 0,
-      'aria-valuenow': 0,
-      'aria-valuetext': t('No point chosen'),
-      title: plotHint(o.compact === true, o.open !== undefined),
-      style: { height: `${o.height}px` },
-      on: {
-        keydown: (e) => this.#key(e),
-        blur: () => this.#moveTo(undefined),
-        pointerdown: (e) => {
-          this.#pressed = e.clientX;
-        },
-        // A drag zooms.
-        click: (e) => void (Math.abs(e.clientX - this.#pressed) <= 4 && this.#openBehind()),
-      },
-    });
+    this.#plot = this.#surface(id);
     this.#tableButton = o.compact
       ? undefined
       : button(t('{0}: show as table', o.name), () => this.#toggleTable(), {
@@ -118,32 +98,43 @@ export class Chart {
     this.#copy.element.hidden = true;
     this.#group = o.sync && !o.compact ? ZoomGroup.of(o.sync) : undefined;
     this.#group?.add(this);
-    this.element = h(
-      'figure',
-      { class: ['chart', o.compact && 'chart-compact'] },
-      h(
-        'figcaption',
-        { class: 'chart-head' },
-        o.heading,
-        h(
-          'span',
-          { class: 'chart-controls' },
-          this.#wholeButton,
-          o.controls,
-          o.compact ? undefined : this.#copy.element,
-        ),
-      ),
-      this.#legendBox,
-      this.#summary,
-      this.#empty,
-      this.#plot,
-      this.#tableBox,
+    this.element = chartFigure(
+      { compact: o.compact, heading: o.heading },
+      [this.#wholeButton, o.controls, o.compact ? undefined : this.#copy.element],
+      [this.#legendBox, this.#summary, this.#empty, this.#plot, this.#tableBox],
     );
     this.#painted = o.painter.add(this.element, () => this.#draw());
     this.#resized = new ResizeObserver(() => {
       if (this.#u && this.#plot.clientWidth !== this.#u.width) this.#painted.invalidate(true);
     });
     this.#resized.observe(this.#plot);
+  }
+
+  /** What is drawn on, with a cursor that keys move. `says`: the id of its summary. */
+  #surface(says: string): HTMLElement {
+    const { name, compact, open, height } = this.#o;
+    return h('div', {
+      class: 'chart-plot',
+      role: 'slider',
+      tabindex: 0,
+      'aria-label': t('{0}: cursor', name),
+      'aria-describedby': says,
+      'aria-valuemin': 0,
+      'aria-valuemax': 0,
+      'aria-valuenow': 0,
+      'aria-valuetext': t('No point chosen'),
+      title: plotHint(compact === true, open !== undefined),
+      style: { height: `${height}px` },
+      on: {
+        keydown: (e) => this.#key(e),
+        blur: () => this.#moveTo(undefined),
+        pointerdown: (e) => {
+          this.#pressed = e.clientX;
+        },
+        // A drag zooms.
+        click: (e) => void (Math.abs(e.clientX - this.#pressed) <= 4 && this.#openBehind()),
+      },
+    });
   }
 
   update(spec: ChartSpec, now = false): void {

@@ -50,7 +50,7 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
     outside = mkdtempSync(join(tmpdir(), 'dart-alerts-'));
     for (const who of ['machine', 'workspace']) {
       const program = join(outside, `${who}.sh`);
-      writeFileSync(program, `#!/bin/sh\ncat >> '${join(outside, who)}'\necho >> '${join(outside, who)}'\n`);
+      writeFileSync(program, `#!/bin/sh\nbody=$(cat)\nprintf '%s\\n' "$body" >> '${join(outside, who)}'\n`);
       chmodSync(program, 0o755);
     }
     hooks = createServer((req, res) => {

@@ -86,7 +86,10 @@ afterEach(async () => {
 function program(code = 0): { readonly path: string; readonly heard: () => readonly unknown[] } {
   const path = join(dir, 'page-me.sh'),
     out = join(dir, 'heard');
-  writeFileSync(path, `#!/bin/sh\ntest $# -eq 0 || exit 9\ncat >> '${out}'\necho >> '${out}'\nexit ${code}\n`);
+  writeFileSync(
+    path,
+    `#!/bin/sh\ntest $# -eq 0 || exit 9\nbody=$(cat)\nprintf '%s\\n' "$body" >> '${out}'\nexit ${code}\n`,
+  );
   chmodSync(path, 0o755);
   return {
     path,

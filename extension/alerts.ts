@@ -12,7 +12,7 @@ import { settings } from './settings.js';
 import type { StudioContext } from './studioContext.js';
 import { t } from './words.js';
 
-/** `at` undefined: the end of a run that was interrupted, which nobody noted. */
+/** `at` undefined: the end of a run whose journal does not say when it was. */
 export type RunAlert = Omit<Notifications['run/alert'], 'at'> & { readonly at: number | undefined };
 /** A program or a server that does not answer holds nothing up for longer. */
 const mostMs = 30_000;

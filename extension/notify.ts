@@ -12,6 +12,8 @@ export function sayEnded(s: StudioContext, r: RunSummary): void {
   s.log.info(`run ${r.id}: ${r.state}`);
   if (s.cancelled.delete(r.run)) return;
   const ended = [runStateWord(r.state), rollouts(r.rollouts), successWords(r)].filter(Boolean).join(', ');
+  // An interrupted one goes on with the next runtime; where it does not, that one says so (recovered.ts).
+  if (r.state === 'interrupted') return;
   sayAlert(s, { run: r.run, id: r.id, name: r.name, kind: 'finished', message: ended, at: r.endedAt });
   const seen = s.panels.visible.some((i) => i.kind === 'dashboard' && i.run === r.run) && window.state.focused;
   if (!settings.notifyRunFinished || s.extension.globalState.get<boolean>(stored.muteFinished)) return;

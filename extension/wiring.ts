@@ -91,7 +91,13 @@ function followSelectedRun(own: Disposables, w: Wiring): void {
 function followSessions(own: Disposables, w: Wiring): void {
   const { panels, report, sessions } = w.studio;
   const { keys, studio } = w;
-  own.defer(sessions.onChange(keys));
+  own.defer(
+    sessions.onChange((s) => {
+      keys();
+      // What is kept first makes its collection.
+      if (s?.kept && !w.studio.model.summary(s.run)) void w.studio.model.reload();
+    }),
+  );
   own.defer(
     sessions.onAbandoned((s) => {
       // After a reload the page that shows it may be on its way back, and attaches by itself.

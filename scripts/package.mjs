@@ -48,7 +48,7 @@ export async function packageVsix(target, { updateList = false } = {}) {
     'dist/evaluators',
     'dist/images',
     'dist/webview',
-    'dist/sql-wasm.wasm',
+    'dist/sql-wasm.wasm.br',
     ...bundles(),
     ...readdirSync('.').filter((x) => /^package\.nls.*\.json$/.test(x)),
   ]) {

@@ -41,7 +41,8 @@ export class PanelManager implements Ends {
         window.registerWebviewPanelSerializer(panelType(kind), {
           deserializeWebviewPanel: (panel: WebviewPanel, state: unknown) => {
             const input = restoredInput(state, kind);
-            if (input) this.#adopt(panel, input);
+            // It is called what it was called until its page says otherwise; who has a desktop may have changed.
+            if (input) this.#adopt(panel, input, input.kind === 'live' ? undefined : panel.title || undefined);
             else panel.dispose();
             return Promise.resolve();
           },
@@ -90,11 +91,11 @@ export class PanelManager implements Ends {
   #titleOf(i: PageInput): string {
     return panelTitle(i, i.kind === 'live' ? this.#deps.held(i.desktop) : undefined);
   }
-  #adopt(panel: WebviewPanel, input: PageInput): void {
+  #adopt(panel: WebviewPanel, input: PageInput, title = this.#titleOf(input)): void {
     const icons = Uri.joinPath(this.#deps.extensionUri, 'media', 'icons'),
       { icon } = panelKinds[input.kind];
     panel.iconPath = { light: Uri.joinPath(icons, `${icon}-light.svg`), dark: Uri.joinPath(icons, `${icon}-dark.svg`) };
-    panel.title = this.#titleOf(input);
+    panel.title = title;
     const folders = panelFolders(input).map((path) => ({ path, uri: Uri.file(path) }));
     const host = new WebviewHost(
       {

@@ -49,6 +49,8 @@ export class ControlSessions {
   readonly #jobs = new Map<string, () => void>();
   /** Desktops that are asked for and not yet held. */
   readonly #taking = new Set<string>();
+  /** What a daemon before us left of its tries is gone. */
+  readonly #cleared: Promise<void>;
   /** Tries that are being started. */
   #trying = 0;
   readonly #host: SessionHost;
@@ -56,7 +58,7 @@ export class ControlSessions {
   constructor(studio: Studio, annotate: Annotate) {
     this.#studio = studio;
     this.#annotate = annotate;
-    void clearTries(studio);
+    this.#cleared = clearTries(studio);
     this.#host = {
       clock: systemClock,
       log: studio.log,
@@ -152,7 +154,10 @@ export class ControlSessions {
       begun = true;
     };
     return this.#begin('A policy is being tried.', signal, {
-      make: (stop) => openTry(this.#studio, this.#host, p, { signal: stop, annotate: this.#annotate }),
+      make: async (stop) => {
+        await this.#cleared;
+        return openTry(this.#studio, this.#host, p, { signal: stop, annotate: this.#annotate });
+      },
       begin: (x) => {
         counted();
         x.begin();

@@ -59,19 +59,6 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
       .toContain('The runtime is not running');
   });
 
-  flow('the sample opens with no runtime', async () => {
-    await given.noRuntime();
-    await c.ui.palette('DART Studio: Open Sample Run');
-    await c.ui.pick('success');
-    const page = await c.ui.webview('inspector');
-    await page.locator('.ds-shot').first().waitFor();
-    await page.locator('.ds-surface img').waitFor();
-    await expect.poll(() => shots(page)).toBeGreaterThan(1);
-    await pictures(page);
-    await c.picture('sample');
-    expect(c.daemon).toBeUndefined();
-  });
-
   flow('a trajectory file opens in the inspector from the Explorer', async () => {
     await given.noRuntime();
     const dir = join(c.w.folder, 'frames'),

@@ -5,6 +5,7 @@ import type { RunFile } from '../../runtime/config/index.js';
 import { connectEngine, ensureImage } from '../../runtime/cluster/imageBuild.js';
 import { readLog } from '../../runtime/annotations/log.js';
 import { put } from '../helpers/interchange/make.js';
+import { untaughtRun } from '../helpers/run/untaughtRun.js';
 import { engineHere } from '../helpers/cluster/engine.js';
 import { whyNoLocalDesktops } from '../helpers/cluster/desktops.js';
 import { Cockpit, tinyRun } from '../helpers/workbench/cockpit.js';
@@ -182,6 +183,69 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
     );
     await until(async () => !/recording/.test(await c.ui.status.innerText()), 'nothing is being recorded any more');
   });
+
+  flow(
+    'a policy is tried: it asks, is taken over, solves it, and is found in the inspector once it is kept',
+    async () => {
+      await given.runtime();
+      if (!existsSync(run('untaught')))
+        await untaughtRun(run('untaught'), { file: join(process.cwd(), 'dist/runtime.js') });
+      await c.ui.palette('DART Studio: Try Policy');
+      const page = await c.ui.webview('try'),
+        choose = (nth: number, label: string): Promise<unknown> =>
+          page.locator('.try-field select').nth(nth).selectOption({ label });
+      await until(
+        async () => (await page.locator('.try-field select').nth(3).locator('option').count()) > 1,
+        'the tasks of the policy are offered',
+        60_000,
+      );
+      await choose(0, 'untaught');
+      await choose(3, 'desk/term-touch');
+      await page
+        .getByRole('button', { name: /^Step Through/ })
+        .first()
+        .click();
+      const hand = new Hand(c.w.page, page);
+      await hand.waits(/The policy asks/, 180_000);
+      await pictures(page);
+      await c.picture('try-asks');
+      // A proposal has to be looked at for a moment before it can be accepted.
+      await until(async () => {
+        await page.getByRole('button', { name: /^Accept/ }).click();
+        return (await page.locator('.try-steps li').count()) > 0;
+      }, 'the step is made');
+      expect(await page.locator('.try-steps li').first().innerText()).toMatch(/H \d/);
+      const [, line] = /"(.*)"/.exec(await page.locator('.live-panel .live-instruction').innerText())!;
+      await page.getByRole('button', { name: /^Act Yourself/ }).click();
+      await hand.waits(/in control/);
+      await hand.click(600, 390);
+      await hand.type(line!);
+      await hand.press('Enter');
+      await until(
+        async () => (await page.locator('.try-steps').innerText()).includes(line!),
+        'what was typed is a step',
+        30_000,
+      );
+      await page.getByRole('button', { name: /^Finish/ }).click();
+      await hand.waits(/Success/);
+      await page.getByRole('button', { name: 'Keep' }).click();
+      await until(
+        async () => /experience pool/.test(await page.locator('.live-now').innerText()),
+        'it is said that it joined the pool',
+      );
+      await c.picture('try-kept');
+      await until(
+        async () => (await c.ui.section('Runs').locator('.monaco-list-row', { hasText: 'tries' }).count()) === 1,
+        'its collection is listed',
+        30_000,
+      );
+      await page.getByRole('button', { name: /^Open Trajectory/ }).click();
+      const inspector = await c.ui.webview('inspector');
+      await inspector.locator('.ds-shot').nth(2).waitFor();
+      expect(existsSync(join(run('tries'), 'run.json'))).toBe(true);
+      await c.closeEditors();
+    },
+  );
 
   flow('results of OSWorld are looked at before anything is written, and imported', async () => {
     await given.runtime();

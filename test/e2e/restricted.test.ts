@@ -96,10 +96,15 @@ describe.skipIf(missing !== undefined)('VS Code, current, an untrusted folder', 
     expect(c.daemon).toBeUndefined();
   });
 
-  flow('the sample is viewed', async () => {
+  flow('the sample run is viewed whole, by a runtime that knows no other run', async () => {
     await c.ui.palette('DART Studio: Open Sample Run');
-    await c.ui.pick('success');
-    await (await c.ui.webview('inspector')).locator('.ds-shot').first().waitFor();
+    const page = await c.ui.webview('dashboard', { timeoutMs: 60_000 });
+    await page.locator('.state', { hasText: 'Finished' }).waitFor({ timeout: 60_000 });
+    await page.locator('#success .uplot canvas').first().waitFor();
+    await c.picture('restricted-sample');
     expect(c.daemon).toBeUndefined();
+    // Nothing of it can be changed from here.
+    await page.getByRole('button', { name: 'Export as HTML…' }).click();
+    await c.ui.notification('not trusted').waitFor();
   });
 });

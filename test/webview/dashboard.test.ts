@@ -312,7 +312,13 @@ describe.skipIf('why' in found)('dashboard page', () => {
     await expect.poll(() => t.page.evaluate("document.querySelector('.lanes-tools vscode-button').hidden")).toBe(true);
     expect(t.subscriptions).toEqual([]);
     await t.page.getByRole('button', { name: 'Evaluate…' }).click();
-    await expect.poll(() => t.actions).toEqual([{ action: 'command', command: 'evaluate', argument: over.run }]);
+    await t.page.getByRole('button', { name: 'Try Policy…' }).click();
+    await expect
+      .poll(() => t.actions)
+      .toEqual([
+        { action: 'command', command: 'evaluate', argument: over.run },
+        { action: 'command', command: 'tryPolicy', argument: over.run },
+      ]);
   });
 
   it('a run that was only evaluated hides what training alone has', async () => {

@@ -166,7 +166,8 @@ describe.skipIf('why' in found)('trajectory table', () => {
     await t.page.locator('.tb-grid').focus();
     await t.page.keyboard.press('ArrowDown');
     const title = await t.page.evaluate<string>(
-      "document.querySelector('.tb-row.active').dispatchEvent(new Event('pointerenter')) && document.querySelector('.tb-row.active .tb-task').parentElement.title",
+      `(() => { const row = document.querySelector('.tb-row.active'); row.dispatchEvent(new Event('pointerenter'));
+        return [...row.children].map((c) => c.title).find((x) => x.includes('\\n')); })()`,
     );
     await t.page.getByRole('button', { name: 'Export the active trajectory as HTML…' }).click();
     await t.page.getByRole('button', { name: 'Copy a link to the active trajectory' }).click();

@@ -95,14 +95,17 @@ describe.skipIf('why' in found)('try policy page', () => {
           await shot(d, name);
           expect(await d.page.axe(axe)).toEqual([]);
         };
-      const idle = await show({ theme });
-      await idle.page.until("document.querySelector('.try-field select').options.length === 2");
-      await idle.page.until("document.querySelectorAll('.try-field select')[1].options.length === 5");
-      await check(idle, 'idle');
-      await idle.page.close();
+      // Its fields are there in the other states, too.
+      if (theme === 'dark' || shots) {
+        const idle = await show({ theme });
+        await idle.page.until("document.querySelector('.try-field select').options.length === 2");
+        await idle.page.until("document.querySelectorAll('.try-field select')[1].options.length === 5");
+        await check(idle, 'idle');
+        await idle.page.close();
+      }
       steps = [0, 1, 2].map((i) => tryStep(i, hash));
       const d = await acting({}, { theme });
-      await shot(d, 'acting');
+      if (shots) await shot(d, 'acting');
       proposal = { id: 5, step: tryStep(3, '') };
       await d.push(
         state({
@@ -112,7 +115,8 @@ describe.skipIf('why' in found)('try policy page', () => {
         }),
       );
       await word(d, 'The policy asks');
-      await check(d, 'asking');
+      if (theme === 'dark' || theme === 'light') await check(d, 'asking');
+      else if (shots) await shot(d, 'asking');
       proposal = undefined;
       await d.push(
         state(
@@ -315,12 +319,12 @@ describe.skipIf('why' in found)('try policy page', () => {
         { action: 'openTrajectory', run: '/work/runs/tries', rollout: 'try/x/1', beside: true },
         { action: 'annotate', run: '/work/runs/tries', rollout: 'try/x/1' },
       ]);
-    await d.page.close();
-    const e = await acting({ mode: 'ended' });
-    await e.page.page.getByLabel('Instruction').fill('Again');
-    await press(e, 'Try');
-    await expect.poll(() => e.asked('control/discard')).toEqual([{ session: 'a1b2c3d4e5f6' }]);
-    await expect.poll(() => e.asked('try/start').length).toBe(1);
+    // The same, but kept by nobody.
+    await d.push(state({ mode: 'ended', verdict: undefined, kept: undefined }));
+    await page.getByLabel('Instruction').fill('Again');
+    await press(d, 'Try');
+    await expect.poll(() => d.asked('control/discard')).toEqual([{ session: 'a1b2c3d4e5f6' }]);
+    await expect.poll(() => d.asked('try/start').length).toBe(1);
   });
 
   it('says what there is to do where there is nothing to try, and is narrow beside another editor', async () => {

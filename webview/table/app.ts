@@ -161,7 +161,7 @@ export class App {
       },
       bar = h(
         'span',
-        { role: 'toolbar', 'aria-label': t('Active trajectory') },
+        { class: 'tb-share', role: 'toolbar', 'aria-label': t('Active trajectory') },
         button(t('Export the active trajectory as HTML…'), act('exportPage'), { kind: 'icon', icon: 'share' }),
         button(t('Copy a link to the active trajectory'), act('copyLink'), { kind: 'icon', icon: 'link' }),
       );

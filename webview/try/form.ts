@@ -116,10 +116,7 @@ export class TryForm {
     this.#options('choices', choices, form.choices);
     if (this.#seed.value !== form.seed) this.#seed.value = form.seed;
     if (this.#instruction.value !== form.instruction) this.#instruction.value = form.instruction;
-    this.#instruction.placeholder =
-      form.family === ''
-        ? t('What shall it do?')
-        : (taskWords(s) ?? t('As the task asks; type something else, and you judge'));
+    this.#instruction.placeholder = instructionHint(s);
     const off = busy || s.starting || s.daemon !== 'ready';
     for (const e of [...Object.values(this.#selects), this.#seed, this.#instruction]) e.disabled = busy || s.starting;
     for (const b of [this.#begin, this.#step]) {
@@ -146,4 +143,10 @@ export class TryForm {
     }
     select.value = options.some((o) => o.value === value) ? value : (options[0]?.value ?? '');
   }
+}
+/** A family's tasks are alike; which one it will be, its seed says. */
+function instructionHint(s: State): string {
+  if (s.form.family === '') return t('What shall it do?');
+  const example = taskWords(s);
+  return example === undefined ? t('As the task asks') : t('As the task asks, like: {0}', example);
 }

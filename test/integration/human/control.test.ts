@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -21,6 +21,7 @@ import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 import { engineHere } from '../../helpers/cluster/engine.js';
 import { processes } from '../../helpers/machine/processes.js';
 import { ensureBundle } from '../../helpers/run/cli.js';
+import { untaughtRun } from '../../helpers/run/untaughtRun.js';
 
 /** A person at real desktops, by the events a page would send. */
 const noLocal = await whyNoLocalDesktops(),
@@ -309,6 +310,23 @@ describe.skipIf(noLocal)('a rollout that is taken over', () => {
     });
     await expect.poll(() => mine().steps.length > had + 1 || mine().mode === 'ended', { timeout: 30_000 }).toBe(true);
     await s.call(human.discardControl, { session });
+
+    // A policy is tried beside the run, on a desktop of its own.
+    const beside = join(dir, 'beside');
+    await mkdir(beside);
+    await untaughtRun(join(beside, 'untaught'), entry);
+    const tried = await s.call<ControlState>(human.tryStart, {
+      policy: { run: join(beside, 'untaught') },
+      base: beside,
+      family: 'term-touch',
+      mode: 'step',
+      provider: 'local',
+    });
+    const { desktops } = await s.call<{ desktops: DesktopRow[] }>(m.listDesktops, {});
+    expect(desktops.find((d) => d.desktop === tried.desktop)?.run).toBe(join(beside, 'tries'));
+    expect(desktops.some((d) => d.run === run)).toBe(true);
+    expect(s.service.active).toEqual([run]);
+    await s.call(human.discardControl, { session: tried.session });
 
     // Step by step: what is accepted is the policy's own step; what is done instead is the person's.
     const stepping = await take('step'),

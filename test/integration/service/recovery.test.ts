@@ -79,16 +79,29 @@ async function kill(storage: string, w: Window): Promise<void> {
 /** The newest checkpoint is damaged on disk, and the trainer dies before there is another. */
 async function loseWeights(run: string, daemon: number): Promise<number> {
   const trainer = processTree(daemon).find((p) => p.what.includes('__trainer'))!;
-  // Stopped, it makes no other one meanwhile.
-  process.kill(trainer.pid, 'SIGSTOP');
-  const dir = join(run, 'checkpoints'),
-    names = (await readdir(dir)).filter((n) => /^v\d+$/.test(n)).sort(),
-    file = join(dir, names.at(-1)!, 'weights.f32'),
+  const newest = async (): Promise<string> =>
+      (await readdir(join(run, 'checkpoints')))
+        .filter((n) => /^v\d+$/.test(n))
+        .sort()
+        .at(-1)!,
+    told = async (): Promise<number> => {
+      const journal = await replay(run);
+      return Math.max(...[...journal.of('checkpoint'), ...journal.of('batch.trained')].map((e) => e.version));
+    };
+  // Stopped, it makes no other one meanwhile. One that nobody has heard of yet would be made again.
+  let version = 0;
+  for (process.kill(trainer.pid, 'SIGSTOP'); ; process.kill(trainer.pid, 'SIGSTOP')) {
+    version = Number((await newest()).slice(1));
+    if ((await told()) === version) break;
+    process.kill(trainer.pid, 'SIGCONT');
+    await new Promise((r) => setTimeout(r, 100));
+  }
+  const file = join(run, 'checkpoints', await newest(), 'weights.f32'),
     bytes = await readFile(file);
   bytes[1000]! ^= 1;
   await writeFile(file, bytes);
   process.kill(trainer.pid, 'SIGKILL');
-  return Number(names.at(-1)!.slice(1));
+  return version;
 }
 const active = async (storage: string): Promise<ActiveRun[]> =>
   parseActiveRuns(await readFile(join(storage, activeRunsFile), 'utf8'));

@@ -3,10 +3,6 @@ import { cp, mkdir, mkdtemp, readdir, rm, truncate, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { parseRunFile } from '../../../runtime/config/index.js';
-import { poolConfigOf } from '../../../runtime/data/collections.js';
-import { RunAppender } from '../../../runtime/data/runAppender.js';
-import { READER_SPEC, id, type RunId } from '../../../runtime/domain/index.js';
 import * as m from '../../../runtime/protocol/methods.js';
 import type {
   ControlState,
@@ -19,46 +15,18 @@ import type {
   TrySteps,
 } from '../../../runtime/protocol/types.js';
 import { createStudioService, type Broadcast, type StudioService } from '../../../runtime/service/index.js';
-import { createTrainer } from '../../../runtime/trainer/native/engine.js';
-import { trainerOptions } from '../../../runtime/trainer/native/options.js';
 import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 import { processes } from '../../helpers/machine/processes.js';
 import { ensureBundle, start } from '../../helpers/run/cli.js';
+import { untaughtRun } from '../../helpers/run/untaughtRun.js';
 
 /** A policy that is tried with a real checkpoint on real desktops. */
 const noLocal = await whyNoLocalDesktops();
 if (noLocal) console.warn(`skipped: trying a policy on local desktops (${noLocal})`);
 
 const entry = { file: join(process.cwd(), 'dist/runtime.js') };
-/** With these untaught weights the policy clicks first. */
-const SEED = 5;
 let dir: string, runs: string, run: string;
 const open: StudioService[] = [];
-
-/** A run with one checkpoint, of weights that learned nothing. */
-async function untaughtRun(folder: string): Promise<void> {
-  const config = parseRunFile({ preset: 'quickstart', tasks: { families: ['desk/term-touch'] } }),
-    made = await RunAppender.open(folder, {
-      index: 'local',
-      create: { id: id<RunId>('untaught'), createdAt: 1, name: 'untaught', config },
-      pool: poolConfigOf,
-    }),
-    trainer = await createTrainer({
-      entry,
-      spec: READER_SPEC,
-      dir: join(folder, 'checkpoints'),
-      seed: SEED,
-      options: trainerOptions(config, join(folder, '.weights')),
-    });
-  try {
-    const written = await trainer.checkpoint();
-    await made.store.append({ type: 'checkpoint', ...written });
-    await made.store.append({ type: 'run.closed', reason: 'finished' });
-  } finally {
-    await trainer.close();
-    await made.close();
-  }
-}
 
 interface Studio {
   readonly service: StudioService;
@@ -108,7 +76,7 @@ describe.skipIf(noLocal)('trying a policy', () => {
     runs = join(dir, 'runs');
     run = join(runs, 'untaught');
     await mkdir(runs);
-    await untaughtRun(run);
+    await untaughtRun(run, entry);
   });
   afterEach(async () => {
     for (const s of open.splice(0)) await s.close({ now: true });
@@ -116,6 +84,8 @@ describe.skipIf(noLocal)('trying a policy', () => {
   afterAll(() => rm(dir, { recursive: true, force: true }));
 
   it('asks before each step with what it considered; a person takes over and solves it; it is kept, pooled and found', async () => {
+    // What a daemon that was killed left behind.
+    await mkdir(join(dir, 'cache', 'try', 'left'), { recursive: true });
     const s = studio();
     await writeFile(
       join(dir, 'model.dart-run.json'),
@@ -205,6 +175,14 @@ describe.skipIf(noLocal)('trying a policy', () => {
     expect(stopped.verdict).toBeUndefined();
     const kept = await s.call<ControlState>(m.keepDemonstration, { session, pool: 'auto', verdict: 'failure' });
     expect(kept).toMatchObject({ verdict: { outcome: 'failure' }, kept: { pooled: false } });
+
+    // Two at a time: each has a desktop of its own.
+    const many = await Promise.allSettled(
+      [1, 2, 3].map(() => s.call<ControlState>(m.tryStart, { ...ask, mode: 'step', instruction: 'Press OK' })),
+    );
+    expect(many.map((x) => x.status).sort()).toEqual(['fulfilled', 'fulfilled', 'rejected']);
+    expect(many.find((x) => x.status === 'rejected')?.reason).toMatchObject({ kind: 'busy' });
+    for (const x of many) if (x.status === 'fulfilled') await s.call(m.discardControl, { session: x.value.session });
 
     const fails = async (p: object): Promise<unknown> =>
       s.call(m.tryStart, { ...ask, ...p }).then(

@@ -40,7 +40,8 @@ vi.mock('vscode', () => {
   };
 });
 const { sayAlert } = await import('../../../extension/alerts.js'),
-  { sayEnded } = await import('../../../extension/notify.js');
+  { sayEnded } = await import('../../../extension/notify.js'),
+  { sayRecovered } = await import('../../../extension/recovered.js');
 
 const alert = (o: Partial<RunAlert> = {}): RunAlert => ({
   run: '/w/runs/tiny',
@@ -62,7 +63,7 @@ const studio = (visible: readonly unknown[] = []): StudioContext =>
     storage: dir,
     log: { info: () => undefined, warn: (m: string) => warnings.push(m) },
     panels: { show: (input: unknown) => shown.push(input), visible },
-    extension: { globalState: { get: () => undefined, update: () => Promise.resolve() } },
+    extension: { globalState: { get: (_key: string, fallback: unknown) => fallback, update: () => Promise.resolve() } },
     cancelled: new Set<string>(),
     run: () => undefined,
   }) as unknown as StudioContext;
@@ -248,6 +249,16 @@ describe('the end of a run', () => {
     await vi.waitFor(() => expect(p.heard()).toHaveLength(1));
     sayEnded(studio(), { ...failed, endedAt: ended.endedAt! + 2000 });
     await vi.waitFor(() => expect(p.heard()).toHaveLength(2));
+  });
+  it('is none when its runtime died and the next one goes on with it, and one when that cannot', async () => {
+    const p = program(),
+      was = { run: '/w/runs/tiny', id: 'tiny-1', name: 'tiny', at: ended.endedAt! };
+    editor.settings = { 'dartStudio.alerts.command': p.path };
+    sayEnded(studio(), { ...ended, state: 'interrupted' });
+    sayRecovered(studio(), { ...was, outcome: 'resumed', message: 'It was interrupted and goes on.' });
+    sayRecovered(studio(), { ...was, at: was.at + 1, outcome: 'left', message: 'It ended three runtimes.' });
+    await vi.waitFor(() => expect(p.heard()).toHaveLength(1));
+    expect(p.heard()).toMatchObject([{ run: 'tiny-1', kind: 'finished', message: 'It ended three runtimes.' }]);
   });
   it('says nothing in a window that shows it already, and the alert goes out all the same', async () => {
     const p = program();

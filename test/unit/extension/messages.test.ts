@@ -203,6 +203,17 @@ describe('what a restored page says it showed', () => {
       desktop: 'd',
       session: 's',
     });
+    const tried = { kind: 'try', roots: ['/runs'], files: [], base: '/runs' };
+    expect(restoredInput({ input: { ...tried, run: '/r', version: 4, session: 's', desktop: 'd' } }, 'try')).toEqual({
+      ...tried,
+      run: '/r',
+      version: 4,
+      session: 's',
+      desktop: 'd',
+    });
+    // Neither without the other, and no provider that there is not.
+    expect(restoredInput({ input: { ...tried, session: 's', provider: 'x' } }, 'try')).toEqual(tried);
+    expect(restoredInput({ input: { ...tried, roots: [1] } }, 'try')).toBeUndefined();
     expect(
       restoredInput(
         { input: { kind: 'inspector', run: '/r', rollout: 'x', annotate: true, queue: true } },

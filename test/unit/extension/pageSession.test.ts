@@ -230,6 +230,29 @@ describe('a page in which a person acts', () => {
     expect(session.input).toEqual({ kind: 'live', desktop: 'd1', session: 's4' });
     expect(adopted.map((s) => s.session)).toEqual(['s4']);
   });
+  it('that tries a policy shows the pictures of each session it attaches to; another policy is only chosen', async () => {
+    const input: PageInput = { kind: 'try', roots: ['/runs'], files: [], base: '/runs' },
+      { session, r, of, adopted } = page(input);
+    session.receive({ type: 'ready', boot: 'b1' });
+    expect(r.watches).toHaveLength(0);
+    const attach = async (id: string): Promise<void> => {
+      session.receive({ type: 'request', boot: 'b1', id: 1, method: 'control/attach', params: { session: id } });
+      r.asked.at(-1)!.answer(control({ session: id, purpose: 'try', desktop: 'local-1' }));
+      await settled();
+    };
+    await attach('s1');
+    expect(session.input).toEqual({ ...input, session: 's1', desktop: 'local-1' });
+    expect(r.watches).toHaveLength(1);
+    r.notify('control/changed', control({ session: 's1', desktop: 'local-1' }));
+    r.notify('control/changed', control({ session: 's9', desktop: 'local-9' }));
+    expect(of('control').map((m) => m.state.session)).toEqual(['s1']);
+    // The next desktop may have the name of the last one.
+    await attach('s2');
+    expect(r.watches).toHaveLength(2);
+    expect(adopted.map((s) => s.session)).toEqual(['s1', 's2']);
+    session.show({ ...input, run: '/runs/a', version: 3 });
+    expect(session.input).toEqual({ ...input, run: '/runs/a', version: 3, session: 's2', desktop: 'local-1' });
+  });
   it('that was rebuilt still counts as one that looks, and anew after the connection was lost', async () => {
     const { session, r } = page(live('s1')),
       detached = (): number => r.asked.filter((a) => a.method === 'control/detach').length;

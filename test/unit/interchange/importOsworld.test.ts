@@ -68,10 +68,7 @@ describe('OSWorld results', () => {
       await take(dir, join(dir, 'r'));
       const [t] = await importedOf(join(dir, 'run'));
       expect(t!.steps.map((s) => s.actions[0]!.type)).toEqual(['type', 'finished']);
-      expect((await frames(join(dir, 'run')))[0]!.map((f, i) => f.equals(screen(101 + i).data))).toEqual([
-        true,
-        true,
-      ]);
+      expect((await frames(join(dir, 'run')))[0]!.map((f, i) => f.equals(screen(101 + i).data))).toEqual([true, true]);
     }));
 
   test('a success whose instruction nobody knows stays out of the pool', () =>

@@ -34,6 +34,8 @@ const clients: readonly [string, (url: string) => Promise<unknown>][] = [
   ['endpoints', (url) => new Endpoints({ baseUrls: [url], apiKey: key, attempts: 1 }).post('s', '/x', {}, {}, signal)],
   ['model server', (url) => new ModelServer({ url, apiKey: key }).complete({}, signal)],
   ['adapters', (url) => new ModelServer({ url, apiKey: key }).loadAdapter('a', 'b', signal)],
+  ['models of a server', (url) => new ModelServer({ url, apiKey: key }).models(signal)],
+  ['load of a server', (url) => new ModelServer({ url, apiKey: key }).load(signal)],
   [
     'training server',
     (url) => new TrainingHttp({ url, apiKey: key }).send({ path: 'x', body: '{}', timeoutMs: 5000 }, signal),
@@ -149,13 +151,15 @@ describe('a completion', () => {
 
 describe('an answer that was made to be slow', () => {
   const ms = (text: string): number => {
-    const began = performance.now();
+    // Processor time: how long others keep it from a processor says nothing of the parser.
+    const began = process.cpuUsage();
     try {
       parseAnswer(text);
     } catch (e) {
       expect(e).toMatchObject({ kind: 'policy.invalid' });
     }
-    return performance.now() - began;
+    const { user, system } = process.cpuUsage(began);
+    return (user + system) / 1000;
   };
   const n = 32_000,
     fill = (s: string): string => s.repeat(Math.ceil(n / s.length)).slice(0, n);

@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Action, ProcessEntry } from '../../../runtime/domain/index.js';
 import { StudioError } from '../../../runtime/domain/index.js';
@@ -90,6 +91,15 @@ describe('an expression of the task file that does not end', () => {
     // It was busy all the while and this thread was not.
     expect(n).toBeGreaterThan(100);
     expect((await engine.verify(task, d('aaa'), finished, never)).reward).toBe(1);
+  });
+  it.skipIf(process.platform !== 'linux')('ends the worker that would compute it for ever', async () => {
+    const threads = (): Set<string> => new Set(readdirSync('/proc/self/task')),
+      before = threads(),
+      mine = (): string[] => [...threads()].filter((t) => !before.has(t));
+    const run = errorOf(poolOf({ limitMs: 300, workers: 1 }).run(endless(), never));
+    await expect.poll(mine).not.toEqual([]);
+    await run;
+    await expect.poll(mine, { timeout: 10_000 }).toEqual([]);
   });
   it('holds up no other verdict', async () => {
     const pool = poolOf({ limitMs: 60_000, workers: 2 }),

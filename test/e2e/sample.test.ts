@@ -1,0 +1,96 @@
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { Cockpit } from '../helpers/workbench/cockpit.js';
+import { flowIn, Given } from '../helpers/workbench/given.js';
+import { axeSource, whyNoWorkbench } from '../helpers/workbench/rig.js';
+import { pictures, violations } from '../helpers/workbench/ui.js';
+import { until } from '../helpers/workbench/workbench.js';
+
+/** The sample run as a newcomer opens it, and what is shared of it. No desktop, no Docker, no training. */
+const missing = whyNoWorkbench('latest');
+if (missing) console.warn(`skipped: the sample run (${missing})`);
+
+describe.skipIf(missing !== undefined)('VS Code, current, the sample run', () => {
+  let c: Cockpit, given: Given;
+  beforeAll(async () => {
+    c = await Cockpit.start({ which: 'latest', files: {} });
+    given = new Given(c);
+  });
+  afterAll(() => c?.stop());
+  const flow = flowIn(
+    () => given,
+    (name) => c.picture(name),
+  );
+  const opened = async (): ReturnType<Cockpit['ui']['webview']> => {
+    await c.ui.palette('DART Studio: Open Sample Run');
+    const page = await c.ui.webview('dashboard', { timeoutMs: 60_000 });
+    await page.locator('.state', { hasText: 'Finished' }).waitFor({ timeout: 60_000 });
+    return page;
+  };
+  const saveAs = async (title: string, file: string): Promise<void> => {
+    const widget = c.w.page.locator('.quick-input-widget').filter({ hasText: title }),
+      field = widget.locator('.quick-input-box input');
+    await widget.waitFor();
+    await until(async () => {
+      if (existsSync(file)) return true;
+      // It fills its own field once it has read where it begins.
+      if (await widget.isVisible()) {
+        if ((await field.inputValue()) === file) await field.press('Enter', { timeout: 2000 }).catch(() => undefined);
+        else await field.fill(file, { timeout: 2000 }).catch(() => undefined);
+      }
+      return false;
+    }, `${file} is saved`);
+  };
+
+  flow('opens with its dashboard: curves, evaluations, ledger; and is listed', async () => {
+    const page = await opened();
+    await page.locator('#success .uplot canvas').first().waitFor();
+    const said = await page.evaluate<string>("document.querySelector('#success .chart .sr-only').textContent");
+    expect(said).toMatch(/^Success over all tasks\. \d+ evaluations; the first \d+ %, the last \d+ %/);
+    expect(await violations(page, await axeSource())).toEqual([]);
+    await c.picture('sample-dashboard');
+    await c.ui.openContainer();
+    await c.ui
+      .section('Runs')
+      .getByRole('treeitem', { name: /sample/ })
+      .first()
+      .waitFor();
+  });
+
+  flow('has trajectories with screens, which open in the inspector', async () => {
+    await opened();
+    await c.ui.palette('DART Studio: Open Trajectory Table');
+    const table = await c.ui.webview('table');
+    await table.locator('.tb-row[aria-rowindex="2"]').waitFor();
+    const search = table.getByRole('textbox', { name: /Search/ });
+    await search.fill('probe/final');
+    await table.locator('.tb-row[aria-rowindex="2"]', { hasText: 'evaluation' }).first().waitFor();
+    await table.locator('.tb-row[aria-rowindex="2"]').click();
+    const page = await c.ui.webview('inspector');
+    await page.locator('.ds-surface img').waitFor();
+    await pictures(page);
+    await c.picture('sample-trajectory');
+  });
+
+  flow('is exported as one file, and linked to', async () => {
+    const page = await opened(),
+      file = join(c.w.folder, 'shared.html');
+    await page.getByRole('button', { name: 'Export as HTML…' }).click();
+    await saveAs('Export as HTML', file);
+    await c.ui.told('without a network');
+    const html = readFileSync(file, 'utf8');
+    expect(statSync(file).size).toBeLessThan(5_000_000);
+    expect(html).toContain("default-src 'none'");
+    expect(html).toContain('Examples of success');
+    expect(html).not.toContain(c.storage);
+    // The link of the run opens its dashboard again, and nothing for a run that is not here.
+    await c.ui.palette('DART Studio: Copy Link');
+    let link = '';
+    await until(async () => {
+      link = await c.w.host.run((v) => v.env.clipboard.readText());
+      return link.includes('/open?run=');
+    }, 'the link is copied');
+    expect(link).toMatch(/^[\w-]+:\/\/dart-studio\.dart-studio\/open\?run=[\w.+-]+$/);
+  });
+});

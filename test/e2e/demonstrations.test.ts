@@ -10,6 +10,7 @@ import { engineHere } from '../helpers/cluster/engine.js';
 import { whyNoLocalDesktops } from '../helpers/cluster/desktops.js';
 import { Cockpit, tinyRun } from '../helpers/workbench/cockpit.js';
 import { flowIn, Given } from '../helpers/workbench/given.js';
+import { Hand } from '../helpers/workbench/hand.js';
 import { demonstrationFlows, filesOf } from '../helpers/workbench/demonstrationFlows.js';
 import { whyNoWorkbench } from '../helpers/workbench/rig.js';
 import { pictures } from '../helpers/workbench/ui.js';

@@ -10,6 +10,8 @@ const ALLOWED = {
   'live/controller.ts': ['Control', 'Alt', 'Shift', 'Meta'],
   'live/app.ts': ['Enter', 'pause', 'actYourself'],
   'live/view.ts': ['Ctrl', 'Alt'],
+  'try/app.ts': ['Enter', 'pause', 'actYourself'],
+  'try/view.ts': ['Ctrl', 'Alt'],
   'ui/actions.ts': ['Ctrl', 'Shift', 'Alt', 'Super', 'Enter', 'Tab', 'Esc', 'Del', 'Space', 'Home', 'End'],
   'ui/commands.ts': ['Ctrl', 'Shift', 'Alt', 'Space', 'Esc'],
   // The name of a phase, which a table turns into words.

@@ -154,8 +154,8 @@ interface Found {
 
 /** Every failure is in exactly one cluster; largest first, and within one newest first. */
 export function clusterFailures(episodes: readonly Episode[]): FailureCluster[] {
-  // Of successes that a failure was like for equally long, the newest counts, whatever order they come in.
-  const successes = episodes.filter((e) => e.success).sort(newestFirst),
+  // Of successes that a failure was like for equally long, the oldest counts: later ones move no failure elsewhere.
+  const successes = episodes.filter((e) => e.success).sort((a, b) => newestFirst(b, a)),
     byTask = groupBy(successes, (e) => e.task),
     byFamily = groupBy(successes, (e) => e.family),
     clusters = new Map<string, Found[]>();

@@ -11,7 +11,6 @@ import { whyNoLocalDesktops } from '../helpers/cluster/desktops.js';
 import { Cockpit, tinyRun } from '../helpers/workbench/cockpit.js';
 import { Hand } from '../helpers/workbench/hand.js';
 import { flowIn, Given } from '../helpers/workbench/given.js';
-import { Hand } from '../helpers/workbench/hand.js';
 import { demonstrationFlows, filesOf } from '../helpers/workbench/demonstrationFlows.js';
 import { whyNoWorkbench } from '../helpers/workbench/rig.js';
 import { tryTakeOverAndKeep } from '../helpers/workbench/tryFlow.js';

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { curationOptions } from './curation/index.js';
 import { hostOptions, kubernetesOptions } from './desktops.js';
 import { chat, engineOptions } from './remoteOptions.js';
-import { count, flag, positive, section, share, whole } from './fields.js';
+import { count, flag, nonNegative, positive, section, share, whole } from './fields.js';
 import { watchOptions } from './watch.js';
 
 /**
@@ -244,7 +244,7 @@ export const RunFileSchema = z.strictObject({
         0,
         'Last share of the budget, over which the learning rate falls to a tenth; 0 = it stays (paper).',
       ),
-      weightDecay: z.number().nonnegative().default(0.01).describe('AdamW weight decay (paper: 0.1).'),
+      weightDecay: nonNegative(0.01, 'AdamW weight decay (paper: 0.1).'),
       gradClip: positive(1, 'Global gradient norm (paper: 2).'),
       epsLow: positive(0.2, 'Lower clip (paper: 0.2).'),
       epsHigh: positive(0.28, 'Upper clip (paper: 0.28).'),
@@ -256,19 +256,15 @@ export const RunFileSchema = z.strictObject({
         },
         'Truncated importance sampling.',
       ),
-      klBeta: z.number().nonnegative().default(0).describe('Weight of the k3 KL to the reference policy (paper: 0.1).'),
-      entropyBonus: z
-        .number()
-        .nonnegative()
-        .default(0.005)
-        .describe('Weight of the entropy bonus (paper: 0, and the default of a `vlm`, which can have no other).'),
-      imitationCoef: z
-        .number()
-        .nonnegative()
-        .default(0.2)
-        .describe(
-          'Weight of the imitation loss on the replayed successes beside a batch, against the policy samples of the batch.',
-        ),
+      klBeta: nonNegative(0, 'Weight of the k3 KL to the reference policy (paper: 0.1).'),
+      entropyBonus: nonNegative(
+        0.005,
+        'Weight of the entropy bonus (paper: 0, and the default of a `vlm`, which can have no other).',
+      ),
+      imitationCoef: nonNegative(
+        0.2,
+        'Weight of the imitation loss on the replayed successes beside a batch, against the policy samples of the batch.',
+      ),
       baseline: z
         .enum(['trajectory', 'step'])
         .default('trajectory')
@@ -330,11 +326,10 @@ export const RunFileSchema = z.strictObject({
           ),
           steps: whole(0, 'Optimizer steps of reading lessons.'),
           lr: positive(3e-3, 'Learning rate of the lessons.'),
-          coef: z
-            .number()
-            .nonnegative()
-            .default(0)
-            .describe('Weight of the lesson mixed into every later step; 0 leaves the reader as the lessons made it.'),
+          coef: nonNegative(
+            0,
+            'Weight of the lesson mixed into every later step; 0 leaves the reader as the lessons made it.',
+          ),
         },
         'Base policy: reading lessons on synthetic screens (no task is shown).',
       ),
@@ -345,14 +340,10 @@ export const RunFileSchema = z.strictObject({
       steps: whole(0, 'Optimizer steps of imitation on the pool before reinforcement learning.'),
       lr: positive(1e-3, 'Learning rate of the imitation steps.'),
       shift: whole(12, 'Random shift of screenshots during imitation, in observation pixels.'),
-      tones: z
-        .number()
-        .min(0)
-        .max(1)
-        .default(0)
-        .describe(
-          'Share of screens that reading lessons and imitation show in other tones: light on dark, less contrast, darker or brighter.',
-        ),
+      tones: share(
+        0,
+        'Share of screens that reading lessons and imitation show in other tones: light on dark, less contrast, darker or brighter.',
+      ),
     },
     'Imitation warm start.',
   ),
@@ -361,11 +352,10 @@ export const RunFileSchema = z.strictObject({
     {
       episodes: whole(64, 'Probe episodes per evaluation: held-out seeds, greedy, apart from training; 0 = none.'),
       untrained: z.boolean().default(true).describe('Evaluate the policy it starts from, too.'),
-      everyMinutes: z
-        .number()
-        .nonnegative()
-        .default(5)
-        .describe('Evaluate this often during reinforcement learning; 0 = only at the start and the end.'),
+      everyMinutes: nonNegative(
+        5,
+        'Evaluate this often during reinforcement learning; 0 = only at the start and the end.',
+      ),
     },
     'Evaluation on a fixed probe set.',
   ),

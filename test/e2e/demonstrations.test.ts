@@ -9,7 +9,6 @@ import { untaughtRun } from '../helpers/run/untaughtRun.js';
 import { engineHere } from '../helpers/cluster/engine.js';
 import { whyNoLocalDesktops } from '../helpers/cluster/desktops.js';
 import { Cockpit, tinyRun } from '../helpers/workbench/cockpit.js';
-import { Hand } from '../helpers/workbench/hand.js';
 import { flowIn, Given } from '../helpers/workbench/given.js';
 import { demonstrationFlows, filesOf } from '../helpers/workbench/demonstrationFlows.js';
 import { whyNoWorkbench } from '../helpers/workbench/rig.js';

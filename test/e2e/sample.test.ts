@@ -48,7 +48,7 @@ describe.skipIf(missing !== undefined)('VS Code, current, the sample run', () =>
     await page.locator('#success .uplot canvas').first().waitFor();
     const said = await page.evaluate<string>("document.querySelector('#success .chart > .sr-only').textContent");
     expect(said).toMatch(/^Success over all tasks\. \d+ evaluations; the first \d+ %, the last \d+ %/);
-    expect(await violations(page, await axeSource())).toEqual([]);
+    expect(await violations(page, axeSource())).toEqual([]);
     await c.picture('sample-dashboard');
     await c.ui.openContainer();
     await c.ui

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { orUndefined, messageOf } from '../../domain/index.js';
-import { open, readFile, rename, rm } from 'node:fs/promises';
+import { open, rename, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -33,9 +33,10 @@ async function loadSqlJs(): Promise<SqlJsStatic> {
   const beside = join(dirname(fileURLToPath(import.meta.url)), 'sql-wasm.wasm.br');
   if (!existsSync(beside))
     return initSqlJs({ locateFile: () => createRequire(import.meta.url).resolve('sql.js/dist/sql-wasm.wasm') });
-  const wasmBinary = await promisify(brotliDecompress)(await readFile(beside));
+  const wasmBinary = await promisify(brotliDecompress)(await readForeign(beside, MOST_WASM));
   return initSqlJs({ wasmBinary: new Uint8Array(wasmBinary).buffer });
 }
+const MOST_WASM = 4 << 20;
 /** A snapshot is held in memory whole; one this large takes longer to read than to make anew. */
 const MOST_BYTES = 1 << 30;
 let loading: Promise<SqlJsStatic> | undefined;

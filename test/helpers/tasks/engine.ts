@@ -4,7 +4,7 @@ import { StudioError } from '../../../runtime/domain/index.js';
 import { createTaskEngine } from '../../../runtime/tasks/index.js';
 import type { Task } from '../../../runtime/tasks/types.js';
 import { desk } from './images.js';
-import { FakeDesktop, never } from './fakeDesktop.js';
+import { never, type FakeDesktop } from './fakeDesktop.js';
 import { localMetrics } from './localMetrics.js';
 
 export const engine = createTaskEngine({ metrics: localMetrics, image: desk });

@@ -83,8 +83,8 @@ function pageCommands(a: InspectorActions): readonly Command[] {
     { name: 'copyStep', keys: ['c'], words: t('Copy step as JSON'), group, run: (context) => a.copy(context) },
     { name: 'saveScreenshot', keys: ['s'], words: t('Save screenshot'), group, run: (context) => a.saveImage(context) },
     { name: 'openText', keys: ['t'], words: t('Open as text'), group, run: () => a.openText() },
-    { name: 'copyLink', keys: ['l'], words: t('Copy a link to this step'), group, run: () => a.link() },
-    { name: 'exportPage', keys: ['x'], words: t('Export as HTML…'), group, run: () => a.exportPage() },
+    { name: 'copyLink', keys: ['u'], words: t('Copy a link to this step'), group, run: () => a.link() },
+    { name: 'exportPage', keys: ['H'], words: t('Export as HTML…'), group, run: () => a.exportPage() },
     {
       name: 'compare',
       keys: ['d'],

@@ -79,8 +79,8 @@ export function toolbar(a: PageActions, ...first: readonly HTMLElement[]): HTMLE
     button(t('Export as HTML…'), a.exportPage, {
       kind: 'icon',
       icon: 'share',
-      title: t('Export as HTML…: one file for people without VS Code (x)'),
-      keys: 'x',
+      title: t('Export as HTML…: one file for people without VS Code (Shift+H)'),
+      keys: 'Shift+H',
     }),
     button(t('Keyboard shortcuts'), a.help, {
       kind: 'icon',

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 /**
@@ -14,6 +15,8 @@ export default defineConfig({
           include: ['test/unit/**/*.test.ts', 'test/property/**/*.test.ts'],
           environment: 'node',
           testTimeout: 60_000,
+          // One a processor; Vitest leaves one idle, which is half of a machine with two.
+          poolOptions: { forks: { maxForks: availableParallelism() } },
         },
       },
       {

@@ -18,7 +18,10 @@ export class Hand {
   }
 
   async #at(x: number, y: number): Promise<{ readonly x: number; readonly y: number }> {
-    const box = await this.#frame.locator('.live-canvas').boundingBox();
+    const picture = this.#frame.locator('.live-canvas');
+    // The session may be there before its first picture.
+    await picture.waitFor();
+    const box = await picture.boundingBox();
     if (!box) throw new Error('the picture is not shown');
     return {
       x: box.x + ((x + 0.5) * box.width) / this.#screen.width,

@@ -308,7 +308,7 @@ describe.each([
         expect(rows.filter((r) => r.name === 'update.loss')).toHaveLength(result.version - 1);
         expect(await cli('runs', 'export', result.run, join(dir, 'm.txt'), '--runs', runs)).toMatchObject({
           code: 2,
-          stderr: expect.stringContaining('.csv or .json') as string,
+          stderr: expect.stringContaining('.csv, .json or .parquet') as string,
         });
 
         const before = await replay(result.dir);

@@ -8,6 +8,8 @@ import { defineConfig } from 'vitest/config';
  */
 export default defineConfig({
   test: {
+    // One a processor; Vitest leaves one idle, which is half of a machine with two.
+    maxWorkers: availableParallelism(),
     projects: [
       {
         test: {
@@ -15,8 +17,6 @@ export default defineConfig({
           include: ['test/unit/**/*.test.ts', 'test/property/**/*.test.ts'],
           environment: 'node',
           testTimeout: 60_000,
-          // One a processor; Vitest leaves one idle, which is half of a machine with two.
-          poolOptions: { forks: { maxForks: availableParallelism() } },
         },
       },
       {

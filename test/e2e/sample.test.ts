@@ -85,6 +85,8 @@ describe.skipIf(missing !== undefined)('VS Code, current, the sample run', () =>
     expect(html).toContain('Examples of success');
     expect(html).not.toContain(c.storage);
     // The link of the run opens its dashboard again, and nothing for a run that is not here.
+    // In a browser the clipboard is the page's, which would ask somebody.
+    await c.w.page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await c.ui.palette('DART Studio: Copy Link');
     let link = '';
     await until(async () => {

@@ -95,6 +95,7 @@ export interface CdpSession {
   detach(): Promise<void>;
 }
 export interface BrowserContext {
+  grantPermissions(names: readonly string[]): Promise<void>;
   newPage(): Promise<Page>;
   close(): Promise<void>;
   newCDPSession(page: Page | Frame): Promise<CdpSession>;

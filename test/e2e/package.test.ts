@@ -24,10 +24,11 @@ describe.skipIf(!vsix)('the VSIX', () => {
       scripts?: unknown;
       dependencies?: unknown;
     };
-    // Panels that are restored, and the address of the run file's schema when a file names it.
-    expect(
-      manifest.activationEvents.every((e) => e.startsWith('onWebviewPanel:') || e === 'onFileSystem:dart-studio'),
-    ).toBe(true);
+    // Panels that are restored, the address of the run file's schema when a file names it, and links that are opened.
+    expect(manifest.activationEvents.filter((e) => !e.startsWith('onWebviewPanel:')).sort()).toEqual([
+      'onFileSystem:dart-studio',
+      'onUri',
+    ]);
     expect(manifest).not.toHaveProperty('scripts');
     expect(manifest).not.toHaveProperty('dependencies');
     expect(Object.keys(files)).toContain(`extension/${manifest.main.replace(/^\.\//, '')}`);

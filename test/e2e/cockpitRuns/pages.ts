@@ -88,7 +88,13 @@ export function flowsOfPages(flow: Flow, w: () => RunsWindow): void {
     );
     // Buttons of this run, which is over.
     const buttons = await page.locator('.top vscode-button').allInnerTexts();
-    expect(buttons.map((b) => b.trim())).toEqual(['Resume Run…', 'Evaluate…', 'Open newest failures']);
+    expect(buttons.map((b) => b.trim())).toEqual([
+      'Resume Run…',
+      'Evaluate…',
+      'Try Policy…',
+      'Open newest failures',
+      'Export as HTML…',
+    ]);
     expect(await c.ui.offered('DART Studio: Stop Training')).not.toContainEqual(
       expect.stringMatching(/^DART Studio: Stop Training/),
     );

@@ -178,7 +178,7 @@ const LOCKS = new Set(['capslock', 'numlock', 'scrolllock', 'altgraph']);
  */
 export function liveKeyName(key: string): string | undefined {
   const lower = key.toLowerCase(),
-    name = DOM[lower] ?? lower;
+    name = (Object.hasOwn(DOM, lower) ? DOM[lower] : undefined) ?? lower;
   if ([...key].length < 2 || LOCKS.has(lower) || modifierKeysym(key) !== undefined) return undefined;
   try {
     keyKeysym(name);

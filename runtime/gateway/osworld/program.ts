@@ -113,7 +113,7 @@ class Compiler {
   call(c: PyCall): void {
     const name = aliases.get(c.name) ?? c.name;
     if (this.#tapped !== undefined && name !== 'pyautogui.keyUp') throw new NotPlain();
-    const click = clickFunctions[name] ?? MORE_CLICKS[name];
+    const click = [clickFunctions, MORE_CLICKS].find((all) => Object.hasOwn(all, name))?.[name];
     if (name === 'pyautogui.hotkey') {
       this.#hotkey(c);
       return;
@@ -281,7 +281,7 @@ function count(v: Literal | undefined, otherwise: number): number {
 }
 function buttonOf(a: Arguments): Button {
   const name = a['button'] ?? 'left',
-    button = typeof name === 'string' ? BUTTONS[name] : undefined;
+    button = typeof name === 'string' && Object.hasOwn(BUTTONS, name) ? BUTTONS[name] : undefined;
   if (!button) throw new NotPlain();
   return button;
 }
@@ -289,7 +289,8 @@ function domKey(v: Literal | undefined): string {
   if (typeof v !== 'string' || v === '') throw new NotPlain();
   if ([...v].length === 1 && !Object.hasOwn(keyNames, v)) return v;
   const name = canonicalKey(Object.hasOwn(keyNames, v) ? keyNames[v]! : v),
-    key = DOM_KEYS[name] ?? (/^f\d{1,2}$/.test(name) ? name.toUpperCase() : name[0]!.toUpperCase() + name.slice(1));
+    own = Object.hasOwn(DOM_KEYS, name) ? DOM_KEYS[name] : undefined,
+    key = own ?? (/^f\d{1,2}$/.test(name) ? name.toUpperCase() : name[0]!.toUpperCase() + name.slice(1));
   if (key !== ' ' && modifierKeysym(key) === undefined && liveKeyName(key) === undefined) throw new NotPlain();
   return key;
 }

@@ -106,6 +106,10 @@ describe('pyautogui code as input events', () => {
     expect(plain('pyautogui.click(1, 2); pyautogui.click()', undefined)).toBeDefined();
   });
 
+  it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])('has no key and no button named %s', (name) => {
+    expect(plain(`pyautogui.press("${name}")`, { x: 0, y: 0 })).toBeUndefined();
+    expect(plain(`pyautogui.click(1, 1, button="${name}")`, { x: 0, y: 0 })).toBeUndefined();
+  });
   it('never throws, stays on the screen, and lets go of no button it does not hold', () => {
     const call = fc.oneof(
       fc

@@ -9,6 +9,7 @@ import { isAlive } from '../helpers/machine/processes.js';
 import { Cockpit, tinyRun } from '../helpers/workbench/cockpit.js';
 import { flowIn, Given } from '../helpers/workbench/given.js';
 import { whyNoWorkbench } from '../helpers/workbench/rig.js';
+import { saveAs } from '../helpers/workbench/saveAs.js';
 import { until } from '../helpers/workbench/workbench.js';
 
 /**
@@ -38,21 +39,6 @@ describe.skipIf(missing !== undefined)(`VS Code, current, commands on ${provider
     (name) => c.picture(name),
   );
   const quickInput = () => c.w.page.locator('.quick-input-widget');
-  /** VS Code's own dialog of files, which proposes a place and a name. */
-  const saveAs = async (title: string, file: string): Promise<void> => {
-    const widget = quickInput().filter({ hasText: title }),
-      field = widget.locator('.quick-input-box input');
-    await widget.waitFor();
-    await until(async () => {
-      if (existsSync(file)) return true;
-      // It fills its own field once it has read where it begins.
-      if (await widget.isVisible()) {
-        if ((await field.inputValue()) === file) await field.press('Enter', { timeout: 2000 }).catch(() => undefined);
-        else await field.fill(file, { timeout: 2000 }).catch(() => undefined);
-      }
-      return false;
-    }, `${file} is saved`);
-  };
   const state = async (word: string): Promise<void> => {
     await (
       await c.ui.webview('dashboard', { timeoutMs: 60_000 })
@@ -75,7 +61,7 @@ describe.skipIf(missing !== undefined)(`VS Code, current, commands on ${provider
     const file = join(c.w.folder, 'dart-run.json');
     await c.ui.palette('DART Studio: New Run File');
     await c.ui.pick('Quick start');
-    await saveAs('New Run File', file);
+    await saveAs(c.w.page, 'New Run File', file);
     const active = (): Promise<string | undefined> => c.w.host.run((v) => v.window.activeTextEditor?.document.uri.path);
     await until(async () => (await active())?.endsWith('/dart-run.json') ?? false, 'it is open, and has the focus');
     const text = readFileSync(file, 'utf8');
@@ -155,7 +141,7 @@ describe.skipIf(missing !== undefined)(`VS Code, current, commands on ${provider
     await given.runtime();
     const file = join(c.w.folder, 'diagnostics.zip');
     await c.ui.palette('DART Studio: Collect Diagnostics');
-    await saveAs('Collect Diagnostics', file);
+    await saveAs(c.w.page, 'Collect Diagnostics', file);
     await c.ui.told('Saved diagnostics.zip');
     const parts = unzipSync(readFileSync(file)),
       { token } = c.daemon!,

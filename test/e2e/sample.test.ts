@@ -1,10 +1,11 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { Cockpit } from '../helpers/workbench/cockpit.js';
 import { flowIn, Given } from '../helpers/workbench/given.js';
 import { axeSource, whyNoWorkbench } from '../helpers/workbench/rig.js';
 import { pictures, violations } from '../helpers/workbench/ui.js';
+import { saveAs } from '../helpers/workbench/saveAs.js';
 import { until } from '../helpers/workbench/workbench.js';
 
 /** The sample run as a newcomer opens it, and what is shared of it. No desktop, no Docker, no training. */
@@ -27,20 +28,6 @@ describe.skipIf(missing !== undefined)('VS Code, current, the sample run', () =>
     const page = await c.ui.webview('dashboard', { timeoutMs: 60_000 });
     await page.locator('.state', { hasText: 'Finished' }).waitFor({ timeout: 60_000 });
     return page;
-  };
-  const saveAs = async (title: string, file: string): Promise<void> => {
-    const widget = c.w.page.locator('.quick-input-widget').filter({ hasText: title }),
-      field = widget.locator('.quick-input-box input');
-    await widget.waitFor();
-    await until(async () => {
-      if (existsSync(file)) return true;
-      // It fills its own field once it has read where it begins.
-      if (await widget.isVisible()) {
-        if ((await field.inputValue()) === file) await field.press('Enter', { timeout: 2000 }).catch(() => undefined);
-        else await field.fill(file, { timeout: 2000 }).catch(() => undefined);
-      }
-      return false;
-    }, `${file} is saved`);
   };
 
   flow('opens with its dashboard: curves, evaluations, ledger; and is listed', async () => {
@@ -77,7 +64,7 @@ describe.skipIf(missing !== undefined)('VS Code, current, the sample run', () =>
     const page = await opened(),
       file = join(c.w.folder, 'shared.html');
     await page.getByRole('button', { name: 'Export as HTML…' }).click();
-    await saveAs('Export as HTML', file);
+    await saveAs(c.w.page, 'Export as HTML', file);
     await c.ui.told('without a network');
     const html = readFileSync(file, 'utf8');
     expect(statSync(file).size).toBeLessThan(5_000_000);

@@ -165,6 +165,8 @@ export class Chaos implements Patient {
     }
   }
   async #make(kind: string): Promise<void> {
+    // A run that ends three daemons in a row with nothing recorded between them is left stopped, and rightly.
+    await this.until(() => !this.#daemon.nearlyLeft, GIVE_UP_MS, `a rollout was recorded before ${kind}`);
     this.#marked = false;
     this.tail.poll();
     this.tail.flight.begin();

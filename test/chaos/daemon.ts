@@ -2,6 +2,8 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
+import { activeRunsFile, parseActiveRuns } from '../../runtime/protocol/activeRuns.js';
+import { DEATHS, IDLE_DEATHS } from '../../runtime/service/activeRuns.js';
 import { processes } from './processes.js';
 import type { Tail } from './tail.js';
 import { Window } from './window.js';
@@ -77,6 +79,14 @@ export class Daemon {
     const gone = new Promise((done) => d.once('exit', done));
     d.kill('SIGKILL');
     await gone;
+  }
+  /** One more death of the daemon, and its run is not resumed. */
+  get nearlyLeft(): boolean {
+    const file = join(this.storage, activeRunsFile);
+    if (!existsSync(file)) return false;
+    return parseActiveRuns(readFileSync(file, 'utf8')).some(
+      (r) => r.deaths + 1 >= DEATHS || r.idleDeaths + 1 >= IDLE_DEATHS,
+    );
   }
   /** Processes under the daemon whose command line has this word. */
   children(word: string): number[] {

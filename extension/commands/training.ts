@@ -4,6 +4,7 @@ import * as methods from '../../runtime/protocol/methods.js';
 import type { Params } from '../../runtime/protocol/requests.js';
 import type { EvalPoint, RunPath } from '../../runtime/protocol/types.js';
 import { commands } from '../ids.js';
+import type { ListedRun } from '../model/savedRuns.js';
 import { isActive } from '../model/studioModel.js';
 import { settings } from '../settings.js';
 import type { StudioContext } from '../studioContext.js';
@@ -89,14 +90,20 @@ async function stop(s: StudioContext, arg: unknown): Promise<void> {
   }
 }
 
-/** Imported and recorded trajectories have no policy that could go on or be evaluated. */
-function refuseCollection(s: StudioContext, run: RunPath): boolean {
-  if (!s.model.summary(run)?.collection) return false;
-  void window.showInformationMessage(
-    t('This is a collection of trajectories: nothing was trained in it, so there is nothing to resume or evaluate.'),
-  );
-  return true;
+/** Collections, and runs whose checkpoints are gone, have no policy that could go on or be evaluated. */
+function refuseWithoutPolicy(s: StudioContext, run: RunPath): boolean {
+  const { collection, weightless } = s.model.summary(run) ?? {};
+  if (collection)
+    void window.showInformationMessage(
+      t('This is a collection of trajectories: nothing was trained in it, so there is nothing to resume or evaluate.'),
+    );
+  else if (weightless)
+    void window.showInformationMessage(
+      t('None of the checkpoints of this run is left, so it cannot be resumed or evaluated.'),
+    );
+  return Boolean(collection ?? weightless);
 }
+const hasPolicy = (r: ListedRun): boolean => !r.damaged && !r.collection && !r.weightless;
 async function resumeRun(s: StudioContext, arg: unknown): Promise<void> {
   s.requireTraining();
   const run =
@@ -104,10 +111,10 @@ async function resumeRun(s: StudioContext, arg: unknown): Promise<void> {
     (await pickRun(
       s,
       t('Resume Run'),
-      (r) => !isActive(r) && r.state !== 'elsewhere' && !r.damaged && !r.collection,
+      (r) => !isActive(r) && r.state !== 'elsewhere' && hasPolicy(r),
       t('There is no run that can be resumed.'),
     ));
-  if (run === undefined || refuseCollection(s, run)) return;
+  if (run === undefined || refuseWithoutPolicy(s, run)) return;
   // A run that used its budget has no rest.
   const rest = s.model.summary(run)?.state !== 'finished';
   const more = await choose(
@@ -140,10 +147,10 @@ async function evaluate(s: StudioContext, arg: unknown): Promise<void> {
       (await pickRun(
         s,
         t('Evaluate Checkpoint'),
-        (r) => !isActive(r) && !r.damaged && !r.collection,
+        (r) => !isActive(r) && hasPolicy(r),
         t('There is no run that can be evaluated; a run under way evaluates itself.'),
       ));
-  if (run === undefined || refuseCollection(s, run)) return;
+  if (run === undefined || refuseWithoutPolicy(s, run)) return;
   await s.ensureRuntime();
   const version = node?.version ?? (await pickCheckpoint(s, run));
   if (version === undefined) return;

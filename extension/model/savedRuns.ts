@@ -54,7 +54,9 @@ async function savedRun(dir: string, files: RunFiles): Promise<ListedRun | undef
   if (!s)
     return labelled<ListedRun>({ ...base, state: 'stopped', rollouts: 0, version: 0, evals: [], unread: true }, label);
   const evals = Array.isArray(s['evals']) ? s['evals'].filter((x): x is number => number(x) !== undefined) : [],
-    lastEval = evalOf(s['lastEval']);
+    lastEval = evalOf(s['lastEval']),
+    learned = (number(s['version']) ?? 0) > 0,
+    kept = learned ? await files.list(join(dir, 'checkpoints')) : [];
   const run: ListedRun = {
     ...base,
     state: stateOf(s['state']),
@@ -63,6 +65,7 @@ async function savedRun(dir: string, files: RunFiles): Promise<ListedRun | undef
     evals,
     ...(lastEval ? { lastEval } : {}),
     ...(s['collection'] === true ? { collection: true } : {}),
+    ...(learned && !kept.some((name) => name.startsWith('v')) ? { weightless: true } : {}),
   };
   return labelled(run, label);
 }

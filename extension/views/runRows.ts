@@ -112,7 +112,9 @@ function runContext(r: ListedRun): string {
             ? 'run.elsewhere'
             : r.collection
               ? 'run.collection'
-              : 'run.over';
+              : r.weightless
+                ? 'run.weightless'
+                : 'run.over';
 }
 function runTooltip(r: ListedRun, now: number): string {
   const s = r.status,
@@ -125,6 +127,7 @@ function runTooltip(r: ListedRun, now: number): string {
       : !r.damaged && `${runStateWord(r.state)}${s?.detail ? `: ${plain(s.detail)}` : ''}`,
     r.lastEval === undefined && success !== undefined && t('Success of the last 64 rollouts {0}', percent(success)),
     r.collection && t('Imported or recorded trajectories; nothing was trained in it.'),
+    r.weightless && t('None of its checkpoints is left: it cannot be resumed, evaluated or tried.'),
     r.lastEval && evalLine(r.lastEval),
     !r.unread && !r.damaged && t('{0}, policy version {1}', rollouts(r.rollouts), r.version),
     r.damage && t('$(warning) {0} bytes of its journal are damaged; what they held is missing.', r.damage.bytes),

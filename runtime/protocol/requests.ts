@@ -183,6 +183,8 @@ export const requests = {
       readonly total?: number;
       readonly next?: number;
       readonly seq: number;
+      /** Somebody is writing the run. */
+      readonly alive: boolean;
     }
   >(),
   /** The last screen of each, by its hash; absent where there is none. */

@@ -59,6 +59,8 @@ export interface RunSummary {
   readonly error?: RunError;
   /** Imported or recorded trajectories in which nothing was ever trained: there is nothing to resume or evaluate. */
   readonly collection?: boolean;
+  /** It learned, and none of its checkpoints is left: it cannot be resumed, evaluated or tried. */
+  readonly weightless?: boolean;
   /** Found by `run/check`; absent also where nobody checked. */
   readonly damage?: JournalDamage;
   readonly seed?: number;

@@ -22,7 +22,7 @@ export async function trajectoryColumns(
   q: { readonly before?: number | undefined; readonly limit: number },
   alive: boolean,
   marks: ReadonlyMap<string, AnnotationMarks> = new Map(),
-): Promise<{ columns: TrajectoryColumns; total?: number; next?: number; seq: number }> {
+): Promise<{ columns: TrajectoryColumns; total?: number; next?: number; seq: number; alive: boolean }> {
   // First, so that events behind it repeat what is here at worst.
   const seq = await nextSeq(run),
     behind = q.before === undefined ? '' : ' AND r.born < ?';
@@ -42,6 +42,7 @@ export async function trajectoryColumns(
     ...(counted ? { total: Number(counted[0]?.['c'] ?? 0) } : {}),
     ...(born.length === q.limit && typeof last === 'number' ? { next: last } : {}),
     seq,
+    alive,
   };
 }
 

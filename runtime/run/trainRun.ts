@@ -136,7 +136,8 @@ export class TrainingRun {
       elapsedMs: progress.elapsedMs,
       counts: () => {
         const { ledger, batches } = data.counts();
-        return { rollouts: ledger.generated, updates: batches };
+        // Those that ended: planned and running ones have brought nothing yet.
+        return { rollouts: ledger.begun - ledger.byState.running, updates: batches };
       },
     });
     this.#log = new RunLog(o.reporter, data, () => this.#ending.abort());

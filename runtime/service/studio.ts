@@ -15,7 +15,7 @@ import { alertOf, RunSession, type SessionPlan } from './runSession.js';
 import { RunWriters } from '../human/runWriter.js';
 import { labelled } from '../protocol/runLabel.js';
 import { labelOf } from './runLabels.js';
-import { keepSummary, leaveRunning, leaveSummary } from './summaryFile.js';
+import { isWeightless, keepSummary, leaveRunning, leaveSummary } from './summaryFile.js';
 import { JournalDamages } from './journalDamage.js';
 import { cancelled, unlessAborted } from './unlessAborted.js';
 import { Readers, markOf } from './readers.js';
@@ -319,7 +319,8 @@ export class Studio {
   async summary(run: RunPath): Promise<RunSummary> {
     const summary = await this.#summary(resolve(run)),
       left = summary.status ? undefined : this.activeRuns.leftBecause(summary.run);
-    const said = labelled(summary, await labelOf(summary.run));
+    const known = (await isWeightless(summary)) ? { ...summary, weightless: true } : summary,
+      said = labelled(known, await labelOf(known.run));
     return left === undefined ? said : { ...said, error: { kind: 'internal', message: left, remedy: '' } };
   }
   async #summary(dir: RunPath): Promise<RunSummary> {

@@ -1,4 +1,4 @@
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { unfinishedName } from '../data/store/unfinished.js';
 import { orUndefined } from '../domain/index.js';
@@ -35,6 +35,13 @@ export function leaveRunning(plan: SessionPlan, s: RunStatus): Promise<void> {
       seed: plan.config.seed,
     });
   });
+}
+
+/** It learned, and no checkpoint of it is left: its folder was copied without them, or they were deleted. */
+export async function isWeightless(s: Pick<RunSummary, 'run' | 'version' | 'status'>): Promise<boolean> {
+  if (s.version === 0 || s.status) return false;
+  const kept = await orUndefined(readdir(join(s.run, 'checkpoints')), 'a copied run may lack the folder');
+  return !kept?.some((name) => name.startsWith('v'));
 }
 
 async function write(dir: string, summary: Omit<RunSummary, 'status'>): Promise<void> {

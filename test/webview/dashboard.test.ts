@@ -321,6 +321,14 @@ describe.skipIf('why' in found)('dashboard page', () => {
       ]);
   });
 
+  it('a run without checkpoints offers nothing that needs one', async () => {
+    const over = makeRun({ state: 'finished' }),
+      t = await show({}, { ...over, detail: { ...over.detail, summary: { ...over.detail.summary, weightless: true } } });
+    await drawn(t);
+    await t.page.getByRole('button', { name: 'Open newest failures' }).waitFor();
+    expect(await t.page.getByRole('button', { name: /^(Resume|Evaluate|Try Policy)/ }).count()).toBe(0);
+  });
+
   it('a run that was only evaluated hides what training alone has', async () => {
     const ledger: Ledger = { generated: 0, trained: 0, inFlight: 0, byState: {}, retired: {}, closes: true };
     const t = await show(

@@ -129,6 +129,19 @@ describe.skipIf('why' in found)('trajectory table', () => {
     expect(t.saved).toMatchObject({ input: { kind: 'table', run: '/runs/demo', filter: {} } });
   });
 
+  it('of a run that is over nothing is said to wait, and of one that goes on it is', async () => {
+    const waiting = (t: TestPage): Promise<string> => t.page.locator('.tb-place.flight').first().innerText();
+    const over = new TableData(200, false),
+      t = await show({
+        answer: (m, p) => (m === 'trajectory/columns' ? over.part(p as { limit: number }) : answer(m, p)),
+      });
+    await counted(t, '200 trajectories');
+    expect(await waiting(t)).toContain('untrained when the run ended');
+    const live = await show();
+    await counted(live, '1,200 trajectories');
+    expect(await waiting(live)).toContain('waiting for a batch');
+  });
+
   it('by keyboard alone: rows and cells, typing searches, Enter opens, Esc shows all again', async () => {
     const t = await show(),
       k = t.page.keyboard;

@@ -154,7 +154,13 @@ export class Figures {
     const errors = st?.errors ?? m.ledger?.retired['error'] ?? last(m, 'run.errors');
     this.#errors.set({
       value: count(errors),
-      detail: errors ? t('tried again, never trained on') : errors === 0 ? t('none so far') : '',
+      detail: errors
+        ? t('tried again, never trained on')
+        : errors === 0
+          ? isOver(m)
+            ? t('none')
+            : t('none so far')
+          : '',
       tone: errors ? 'bad' : undefined,
     });
     for (const t of [this.#rolling, this.#rollouts, this.#steps, this.#trained, this.#busy]) t.element.hidden = only;

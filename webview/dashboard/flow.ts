@@ -76,11 +76,11 @@ const waiting: typeof flight = {
   ],
 };
 
-/** Words for a place of the ledger: `trained`, a state of what is in flight, `retired:` and a reason. */
-export function placeWords(place: string): readonly [string, string] {
+/** Words for a place of the ledger: `trained`, a state of what is in flight, `retired:` and a reason. `over`: of the run. */
+export function placeWords(place: string, over = false): readonly [string, string] {
   const reason = place.startsWith('retired:') ? place.slice('retired:'.length) : undefined;
   if (place === 'trained') return [t('trained'), t('The policy was updated with it.')];
-  if (reason === undefined) return flight[place] ?? [place, ''];
+  if (reason === undefined) return (over ? waiting : flight)[place] ?? [place, ''];
   return (
     (reasons as Readonly<Record<string, readonly [string, string] | undefined>>)[reason] ?? [
       reason,

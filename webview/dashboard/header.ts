@@ -179,15 +179,16 @@ export class Header {
     );
   }
   #renderButtons(m: Model, state: RunState | undefined): void {
-    const key = `${state} ${m.daemon} ${m.run} ${m.detail?.summary.collection}`;
+    const { collection, weightless } = m.detail?.summary ?? {},
+      key = `${state} ${m.daemon} ${m.run} ${collection} ${weightless}`;
     if (key === this.#shown) return;
     this.#shown = key;
     const act: Act = (command) => (): void => this.#host.act({ action: 'command', command, argument: m.run });
     const ready = m.daemon === 'ready',
       out = [
         ...steerButtons(state, ready, act),
-        // A collection has no policy: there is nothing to resume or evaluate.
-        ...(m.detail?.summary.collection ? [] : checkpointButtons(state, ready, act)),
+        // Without a policy there is nothing to resume or evaluate.
+        ...(collection || weightless ? [] : checkpointButtons(state, ready, act)),
       ];
     const failures: HTMLElement = button(t('Open newest failures'), () => this.#o.failures(failures), {
       icon: 'bug',

@@ -291,7 +291,7 @@ export class App {
   #renderList(): void {
     const { rows, done } = this.#loader.state;
     this.#listed = this.#listing.list(rows, this.#filter, this.#sort);
-    this.#bar.render(this.#filter, this.#input.saved ?? []);
+    this.#bar.render(this.#filter, this.#input.saved ?? [], rows.over);
     this.#ribbon.render(rows, this.#filter);
     this.#grid.render({ rows, listing: this.#listed, sort: this.#sort, filter: this.#filter });
     noRows(

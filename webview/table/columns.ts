@@ -40,8 +40,8 @@ const time = (rows: Rows, i: number): string => {
   const at = rows.time(i);
   return Number.isNaN(at) ? '' : dayTime(at);
 };
-/** Words for a value of a column that has a list of them. */
-export function valueWords(c: ListColumn, v: string): string {
+/** Words for a value of a column that has a list of them. `over`: nobody works on the run. */
+export function valueWords(c: ListColumn, v: string, over = false): string {
   switch (c) {
     case 'outcome':
       return outcomeWords[v as OutcomeKind] ?? v;
@@ -50,7 +50,7 @@ export function valueWords(c: ListColumn, v: string): string {
     case 'origin':
       return originWords[v as TrajectoryRow['provenance']] ?? v;
     case 'ledger':
-      return v === '' ? t('in no ledger') : placeWords(v)[0];
+      return v === '' ? t('in no ledger') : placeWords(v, over)[0];
   }
 }
 
@@ -138,7 +138,7 @@ export const columns: readonly Column[] = [
     filter: 'ledger',
     text: (r, i) => {
       const place = r.word('ledger', i);
-      return place === '' ? '' : placeWords(place)[0];
+      return place === '' ? '' : placeWords(place, r.over)[0];
     },
   },
   {

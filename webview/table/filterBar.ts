@@ -33,6 +33,7 @@ export class FilterBar {
   readonly #savedButton: HTMLElement;
   #filter: TableFilter = {};
   #saved: readonly SavedTableFilter[] = [];
+  #over = false;
   #shown = '';
 
   constructor(actions: FilterBarActions) {
@@ -63,15 +64,16 @@ export class FilterBar {
   focusSearch(): void {
     this.#search.focus();
   }
-  render(filter: TableFilter, saved: readonly SavedTableFilter[]): void {
+  render(filter: TableFilter, saved: readonly SavedTableFilter[], over: boolean): void {
     this.#filter = filter;
+    this.#over = over;
     this.#saved = saved;
     if ((this.#search.value ?? '').trim() !== (filter.text ?? '') && document.activeElement !== this.#search)
       this.#search.value = filter.text ?? '';
-    const key = JSON.stringify(filter);
+    const key = JSON.stringify([filter, over]);
     if (key === this.#shown) return;
     this.#shown = key;
-    const chips = chipsOf(filter);
+    const chips = chipsOf(filter, over);
     replace(
       this.#chips,
       chips.map((c) =>
@@ -127,7 +129,7 @@ export class FilterBar {
               h(
                 'span',
                 { class: 'ds-quiet' },
-                chipsOf(s.filter)
+                chipsOf(s.filter, this.#over)
                   .map((c) => c.words)
                   .join(' · '),
               ),
@@ -171,12 +173,12 @@ export class FilterBar {
 
 const titleOf = (c: ListColumn | RangeColumn): string =>
   c === 'update' ? t('Trained in the update to') : (columns.find((x) => x.filter === c)?.title ?? c);
-/** One for each part; the search has its own field. */
-export function chipsOf(f: TableFilter): Chip[] {
+/** One for each part; the search has its own field. `over`: nobody works on the run. */
+function chipsOf(f: TableFilter, over: boolean): Chip[] {
   const chips: Chip[] = [];
   for (const c of listColumns)
     if (f[c]) {
-      const shown = f[c].slice(0, 3).map((v) => valueWords(c, v)),
+      const shown = f[c].slice(0, 3).map((v) => valueWords(c, v, over)),
         rest = f[c].length - shown.length;
       chips.push({
         words: t('{0}: {1}', titleOf(c), [...shown, ...(rest > 0 ? [t('{0} more', rest)] : [])].join(', ')),

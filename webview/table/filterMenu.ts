@@ -61,7 +61,7 @@ function listMenu(c: ListColumn, { rows, filter, change }: MenuTarget): HTMLElem
   };
   const draw = (search: string): void => {
     const wanted = search.toLowerCase(),
-      fit = all.filter((v) => `${v.value} ${valueWords(c, v.value)}`.toLowerCase().includes(wanted)),
+      fit = all.filter((v) => `${v.value} ${valueWords(c, v.value, rows.over)}`.toLowerCase().includes(wanted)),
       ticked = filter()[c] ?? [];
     replace(
       box,
@@ -77,7 +77,7 @@ function listMenu(c: ListColumn, { rows, filter, change }: MenuTarget): HTMLElem
               prop: { checked: ticked.includes(v.value) },
               on: { change: (e) => toggle(v.value, (e.target as HTMLInputElement).checked) },
             }),
-            h('span', { class: 'tb-choice-words' }, valueWords(c, v.value)),
+            h('span', { class: 'tb-choice-words' }, valueWords(c, v.value, rows.over)),
             h('span', { class: 'ds-quiet number' }, whole(v.n)),
           ),
         ),

@@ -49,6 +49,7 @@ export class Loader {
         );
         if (abort.signal.aborted) return;
         rows.append(p.columns);
+        rows.setOver(!p.alive);
         const done = p.next === undefined;
         this.#state = { ...this.#state, total: Math.max(p.total ?? this.#state.total, rows.length), done };
         if (before === undefined) this.#host.subscribe({ run, sinceSeq: p.seq, types: followed });
@@ -70,6 +71,13 @@ export class Loader {
     for (const e of events)
       switch (e.type) {
         case 'started':
+          rows.setOver(false);
+          rows.put(e.row);
+          moved.push(e.row.rollout);
+          break;
+        case 'closed':
+          rows.setOver(true);
+          break;
         case 'ended':
           rows.put(e.row);
           moved.push(e.row.rollout);

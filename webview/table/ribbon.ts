@@ -30,7 +30,7 @@ export class Ribbon {
         .filter((p) => p.value !== '' && p.n > 0)
         .sort((a, b) => rank[kindOf(a.value)]! - rank[kindOf(b.value)]! || b.n - a.n),
       on = f.ledger ?? [],
-      key = JSON.stringify([parts, on]);
+      key = JSON.stringify([parts, on, rows.over]);
     if (key === this.#shown) return;
     this.#shown = key;
     this.element.hidden = parts.length === 0;
@@ -45,7 +45,7 @@ export class Ribbon {
         h('div', {
           class: ['tb-ribbon-part', kindOf(p.value), dimmed(p.value)],
           style: { 'flex-grow': p.n },
-          title: `${placeWords(p.value)[0]}: ${whole(p.n)}`,
+          title: `${placeWords(p.value, rows.over)[0]}: ${whole(p.n)}`,
           on: { click: () => toggle(p.value) },
         }),
       ),
@@ -56,7 +56,7 @@ export class Ribbon {
     replace(
       this.#parts,
       parts.map((p) => {
-        const [words, says] = placeWords(p.value);
+        const [words, says] = placeWords(p.value, rows.over);
         return h(
           'button',
           {

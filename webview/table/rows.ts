@@ -48,6 +48,8 @@ export class Rows {
   coded: Record<Coded, Uint32Array>;
   numbers: Record<NumberColumn, Float64Array>;
   flags = new Uint8Array(first);
+  /** Nobody works on the run. */
+  over = false;
   /** Counts changes, for what is derived and kept. */
   revision = 0;
   /** Newest first are those of the index; what began since is behind them. */
@@ -78,6 +80,12 @@ export class Rows {
     return c === 'time' ? this.time(i) : this.numbers[c === 'version' ? 'versionMax' : c][i]!;
   }
 
+  /** Somebody works on the run, or nobody does any more. */
+  setOver(over: boolean): void {
+    if (over === this.over) return;
+    this.over = over;
+    this.revision++;
+  }
   /** A part of the run; rows that are known already are not taken twice. */
   append(c: TrajectoryColumns): void {
     this.#room(this.length + c.rollout.length);

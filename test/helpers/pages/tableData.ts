@@ -7,7 +7,10 @@ const begin = Date.UTC(2026, 10, 22, 6);
 /** Made-up trajectories, newest first: the same for the same number. */
 export class TableData {
   readonly total: number;
-  constructor(total: number) {
+  readonly alive: boolean;
+  /** `alive`: somebody is writing the run. */
+  constructor(total: number, alive = true) {
+    this.alive = alive;
     this.total = total;
   }
   /** As the daemon answers `trajectory/columns`. */
@@ -16,6 +19,7 @@ export class TableData {
     readonly total?: number;
     readonly next?: number;
     readonly seq: number;
+    readonly alive: boolean;
   } {
     const end = p.before ?? this.total,
       from = Math.max(0, end - p.limit),
@@ -25,6 +29,7 @@ export class TableData {
       ...(p.before === undefined ? { total: this.total } : {}),
       ...(from > 0 ? { next: from } : {}),
       seq: 10,
+      alive: this.alive,
     };
   }
 }

@@ -70,6 +70,12 @@ describe('runs', () => {
     const r = runRow(run({ state: 'stopped', collection: true, evals: [] }), at);
     expect([r.context, r.description]).toEqual(['run.collection', 'collection']);
   });
+  it('a run without a checkpoint is neither resumed nor evaluated', () => {
+    const r = runRow(run({ state: 'finished', weightless: true, evals: [] }), at);
+    expect(r.context).toBe('run.weightless');
+    expect(r.tooltip).toContain('None of its checkpoints is left');
+    expect(runRow(run({ state: 'finished', evals: [] }), at).context).toBe('run.over');
+  });
   it('damage of the journal is seen in the row', () => {
     const r = runRow(run({ state: 'finished', evals: [], damage: { bytes: 4000, stretches: 1 } }), at);
     expect(r.icon.id).toBe('warning');

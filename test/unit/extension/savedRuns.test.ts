@@ -30,6 +30,7 @@ describe('runs without a runtime', () => {
       filesOf({
         '/w/runs/a/run.json': meta('a', 1),
         '/w/runs/a/summary.json': JSON.stringify(summary),
+        '/w/runs/a/checkpoints/v000080': 'weights',
         '/w/runs/b/run.json': meta('b', 3),
         '/w/runs/b/summary.json': JSON.stringify({ ...summary, state: 'running' }),
         '/w/runs/notes/readme.txt': 'no run',
@@ -42,6 +43,8 @@ describe('runs without a runtime', () => {
       ['/extra/one', 'stopped', 0, true, 3],
       ['/w/runs/a', 'finished', 6255, false, 3],
     ]);
+    // Copied without its checkpoints, it cannot go on.
+    expect(runs.map((r) => r.weightless ?? false)).toEqual([true, false, false]);
     expect(runs[2]!.lastEval).toMatchObject({ episodes: 64, successes: 58 });
   });
   it('nothing of what the files say is believed', async () => {

@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseRunFile } from '../../../runtime/config/index.js';
@@ -6,7 +6,7 @@ import { id, type RunId } from '../../../runtime/domain/index.js';
 import { summaryName } from '../../../runtime/protocol/version.js';
 import type { RunStatus, RunSummary } from '../../../runtime/protocol/types.js';
 import type { SessionPlan } from '../../../runtime/service/runSession.js';
-import { keepSummary, leaveRunning, leaveSummary } from '../../../runtime/service/summaryFile.js';
+import { isWeightless, keepSummary, leaveRunning, leaveSummary } from '../../../runtime/service/summaryFile.js';
 import { withDir } from '../../helpers/data/manager.js';
 
 const said = (dir: string, rollouts: number): Omit<RunSummary, 'status'> => ({
@@ -35,6 +35,17 @@ describe('what a run leaves for windows without a runtime', () => {
         expect(summary).toEqual(said(dir, 20));
         expect(await readdir(dir)).toEqual([summaryName]);
       }
+    }));
+
+  it('a run that learned says so when none of its checkpoints is left', () =>
+    withDir(async (dir) => {
+      const run = said(dir, 1);
+      expect(await isWeightless(run)).toBe(true);
+      expect(await isWeightless({ ...run, version: 0 })).toBe(false);
+      await mkdir(join(dir, 'checkpoints'));
+      expect(await isWeightless(run)).toBe(true);
+      await mkdir(join(dir, 'checkpoints', 'v000001'));
+      expect(await isWeightless(run)).toBe(false);
     }));
 
   it('is kept for lists too, and no writer of the same loses its file to another', () =>

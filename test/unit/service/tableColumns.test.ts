@@ -42,7 +42,8 @@ describe('columns of trajectories', () => {
       { numRuns: 12 },
     );
     const first = await trajectoryColumns(run, { limit: 3 }, true);
-    expect(first.total).toBe(total);
+    expect([first.total, first.alive]).toEqual([total, true]);
+    expect((await trajectoryColumns(run, { limit: 3 }, false)).alive).toBe(false);
     expect(first.seq).toBeGreaterThan(0);
   });
 

@@ -8,6 +8,8 @@ import { AGAIN_MS, rest, type RestOptions } from './rest.js';
  * After an abort, how long to wait for a call that is still running on the desktop before the desktop counts as broken.
  */
 const LINGER_MS = 5000;
+/** Between two looks at a desktop on which something long is under way. */
+const LOOK_MS = 10_000;
 
 /**
  * Makes calls into the desktop: cancelled with the rollout, bounded in time, and known to have ended before the desktop
@@ -93,6 +95,28 @@ export class DesktopGuard {
     };
     arm(ms);
     return () => cancel();
+  }
+
+  /**
+   * Work with its own, long time limits: rejects as soon as the desktop itself answers no more. `look`: a call to it that
+   * is soon done.
+   */
+  watched<T>(work: Promise<T>, look: () => Promise<unknown>, what: string): Promise<T> {
+    let over = false,
+      cancel = (): void => undefined;
+    const silence = new Promise<never>((_, reject) => {
+      const wait = (): void => {
+        if (over) return;
+        cancel = this.#clock.after(LOOK_MS, () => {
+          this.call(look(), 'a look at its screen').then(wait, reject);
+        });
+      };
+      wait();
+    });
+    return Promise.race([this.free(work, what), silence]).finally(() => {
+      over = true;
+      cancel();
+    });
   }
 
   /** Work with its own time limits (setup, verify, storage). */

@@ -281,6 +281,8 @@ export const fakeTasks = (
   o: {
     verdict?: () => Extract<Outcome, { kind: 'success' | 'failure' }>;
     setup?: StudioError;
+    /** Default 50. */
+    setupMs?: number;
     verify?: StudioError;
     /** Whether it has ended by itself. */
     over?: () => boolean;
@@ -293,7 +295,7 @@ export const fakeTasks = (
   ...(o.over ? { over: () => Promise.resolve(o.over!()) } : {}),
   ...(o.instruction === undefined ? {} : { instruction: () => o.instruction! }),
   async setup() {
-    await clock.sleep(50);
+    await clock.sleep(o.setupMs ?? 50);
     if (o.setup) throw o.setup;
   },
   async verify(_t, _d, last) {

@@ -270,6 +270,26 @@ describe('episode', () => {
     expect(r.broken).toBe(broken);
   });
 
+  it('a desktop that hangs while its task is set up is found long before the set-up gives up', async () => {
+    const tasks = { setupMs: 120_000 },
+      hung = await play([[done]], {
+        tasks,
+        desktop: (d) => {
+          d.hang = 'observe';
+        },
+      });
+    expect(hung.t.outcome).toMatchObject({ kind: 'error', error: { kind: 'desktop.lost' } });
+    expect(hung.broken).toBe(true);
+    // Looked at after 10 s, given up 30 s later; 5 s are for the calls that are still under way.
+    expect(hung.t.endedAt - hung.t.startedAt).toBe(45_000);
+    const slow = await play([[done]], { tasks });
+    expect(slow.t.outcome.kind).toBe('success');
+    expect(slow.clock.pending).toBe(0);
+    const failed = await play([[done]], { tasks: { ...tasks, setup: new StudioError('task.setup', 'no', 'x') } });
+    expect(failed.t.outcome).toMatchObject({ kind: 'error', error: { kind: 'task.setup' } });
+    expect(failed.clock.pending).toBe(0);
+  });
+
   it('a lost policy is an error and leaves the desktop whole', async () => {
     const r = await play([[click], new StudioError('policy.lost', 'gone', 'x')]);
     expect(r.t.outcome).toMatchObject({ kind: 'error', error: { kind: 'policy.lost' } });

@@ -131,6 +131,8 @@ export interface Desktop {
   /** Creates parent folders; `user` owns the file. */
   writeFile(path: string, data: Buffer): Promise<void>;
   onEvent(listener: (e: DesktopEvent) => void): () => void;
+  /** Resolves when its X server has answered, which a screen that is read from memory does not tell. */
+  answers?(): Promise<void>;
   /**
    * ms so far during which its connection was cut and is being made again: calls wait meanwhile, and time limits do not
    * count them.

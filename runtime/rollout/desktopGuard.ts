@@ -8,8 +8,8 @@ import { AGAIN_MS, rest, type RestOptions } from './rest.js';
  * After an abort, how long to wait for a call that is still running on the desktop before the desktop counts as broken.
  */
 const LINGER_MS = 5000;
-/** Between two looks at a desktop on which something long is under way. */
-const LOOK_MS = 10_000;
+/** Between two questions to a desktop on which something long is under way. */
+const ASK_MS = 10_000;
 
 /**
  * Makes calls into the desktop: cancelled with the rollout, bounded in time, and known to have ended before the desktop
@@ -98,17 +98,16 @@ export class DesktopGuard {
   }
 
   /**
-   * Work with its own, long time limits: rejects as soon as the desktop itself answers no more. `look`: a call to it that
-   * is soon done.
+   * Work on a desktop with its own, long time limits: rejects as soon as the desktop itself answers no more.
    */
-  watched<T>(work: Promise<T>, look: () => Promise<unknown>, what: string): Promise<T> {
+  watched<T>(work: Promise<T>, desktop: Pick<Desktop, 'answers'>, what: string): Promise<T> {
     let over = false,
       cancel = (): void => undefined;
     const silence = new Promise<never>((_, reject) => {
       const wait = (): void => {
         if (over) return;
-        cancel = this.#clock.after(LOOK_MS, () => {
-          this.call(look(), 'a look at its screen').then(wait, reject);
+        cancel = this.#clock.after(ASK_MS, () => {
+          this.call(desktop.answers?.() ?? Promise.resolve(), 'while it was used').then(wait, reject);
         });
       };
       wait();

@@ -259,6 +259,7 @@ class TrackedDesktop implements Desktop {
   readonly recycle?: (f: Frame) => void;
   readonly input?: (events: readonly DesktopInput[]) => Promise<void>;
   readonly changes?: (signal: AbortSignal) => Promise<Change>;
+  readonly answers?: () => Promise<void>;
   readonly freeze?: () => Promise<void>;
   readonly thaw?: () => Promise<void>;
   readonly relieve?: () => Promise<void>;
@@ -279,6 +280,7 @@ class TrackedDesktop implements Desktop {
       };
     if (inner.input) this.input = (events) => this.#use((d) => d.input!(events));
     if (inner.changes) this.changes = (signal) => this.#use((d) => d.changes!(signal));
+    if (inner.answers) this.answers = () => this.#use((d) => d.answers!());
     if (inner.freeze) this.freeze = () => this.#use((d) => d.freeze!());
     if (inner.thaw) this.thaw = () => this.#use((d) => d.thaw!());
     if (inner.relieve) this.relieve = () => this.#use((d) => d.relieve!());

@@ -3,7 +3,7 @@
  * verdict. Faults of the environment or an engine become an error outcome, which has no reward; a policy that gives two
  * invalid answers in a row has failed (runtime/rollout/README.md#outcomes): failure, reward 0, not verified.
  */
-import type { FrameRef, Outcome, RunError, Screenshot, Step, Trajectory } from '../domain/index.js';
+import type { FrameRef, Outcome, RunError, Step, Trajectory } from '../domain/index.js';
 import { isEncoded, toRunError } from '../domain/index.js';
 import type { Desktop, Lease } from '../cluster/types.js';
 import type { PolicySession } from '../policy/types.js';
@@ -85,15 +85,10 @@ export async function runEpisode(deps: EpisodeDeps, lease: Lease, r: EpisodeRequ
 }
 
 /** Prepares the task and waits until the desktop is at rest. Returns the ms that this took. */
-async function setUp(scene: Scene): Promise<number> {
-  const { deps, request: r, desktop, limit, guard } = scene,
-    t0 = deps.clock.now();
+async function setUp({ deps, request: r, desktop, limit, guard }: Scene): Promise<number> {
+  const t0 = deps.clock.now();
   r.onPhase('setup');
-  await guard.watched(
-    deps.tasks.setup(r.task, desktop, limit.signal),
-    () => look(deps, desktop).then((f) => recycle(desktop, f)),
-    'Setting up the task',
-  );
+  await guard.watched(deps.tasks.setup(r.task, desktop, limit.signal), desktop, 'Setting up the task');
   await guard.rest(desktop, deps);
   return deps.clock.now() - t0;
 }
@@ -109,11 +104,8 @@ const openSession = ({ deps, request: r, desktop }: Scene, instruction: string):
 async function lastScreen({ deps, desktop, guard }: Scene): Promise<FrameRef> {
   const frame = await guard.call(look(deps, desktop), 'observe');
   const ref = await guard.free(deps.frames.put(frame), 'Storing a frame');
-  recycle(desktop, frame);
-  return ref;
-}
-function recycle(desktop: Desktop, frame: Screenshot): void {
   if (!isEncoded(frame)) desktop.recycle?.(frame);
+  return ref;
 }
 
 async function verify(

@@ -235,6 +235,9 @@ export class SandboxDesktop implements Desktop {
     this.#live();
     await this.agent.write(path, data);
   }
+  async answers(): Promise<void> {
+    await this.#live().x.sync();
+  }
   async freeze(): Promise<void> {
     this.#live();
     await this.agent.freeze();

@@ -164,7 +164,7 @@ export class FakeDesktop implements Desktop {
   constructor(name: string, clock: VirtualClock, ms: Readonly<Record<string, number>> = {}) {
     this.id = id<DesktopId>(name);
     this.#clock = clock;
-    this.#ms = { observe: 1, perform: 5, settle: 20, ...ms };
+    this.#ms = { observe: 1, answers: 1, perform: 5, settle: 20, ...ms };
   }
   async observe(): Promise<Frame> {
     await this.#call('observe');
@@ -177,6 +177,9 @@ export class FakeDesktop implements Desktop {
   async settle(): Promise<{ settled: boolean; ms: number; detector: 'exact' }> {
     await this.#call('settle');
     return { settled: true, ms: 20, detector: 'exact' };
+  }
+  answers(): Promise<void> {
+    return this.#call('answers');
   }
   exec(): Promise<never> {
     return Promise.reject(new Error('unused'));

@@ -275,12 +275,12 @@ describe('episode', () => {
       hung = await play([[done]], {
         tasks,
         desktop: (d) => {
-          d.hang = 'observe';
+          d.hang = 'answers';
         },
       });
     expect(hung.t.outcome).toMatchObject({ kind: 'error', error: { kind: 'desktop.lost' } });
     expect(hung.broken).toBe(true);
-    // Looked at after 10 s, given up 30 s later; 5 s are for the calls that are still under way.
+    // Asked after 10 s, given up 30 s later; 5 s are for the calls that are still under way.
     expect(hung.t.endedAt - hung.t.startedAt).toBe(45_000);
     const slow = await play([[done]], { tasks });
     expect(slow.t.outcome.kind).toBe('success');

@@ -1,6 +1,7 @@
 import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { orUndefined, toRunError } from '../domain/index.js';
+import { removeUnfinished, unfinishedName } from '../data/store/unfinished.js';
 import { readForeignText } from '../files/foreignFile.js';
 import { activeRunsBytes, activeRunsFile, parseActiveRuns, type ActiveRun } from '../protocol/activeRuns.js';
 import type { RunPath } from '../protocol/types.js';
@@ -42,6 +43,7 @@ export class ActiveRuns {
     this.#writing = this.#loaded = this.#load();
   }
   async #load(): Promise<void> {
+    await removeUnfinished(this.#dir);
     const text = await orUndefined(
       readForeignText(join(this.#dir, activeRunsFile), activeRunsBytes),
       'there is none yet',
@@ -122,7 +124,7 @@ export class ActiveRuns {
   }
   async #save(text: string): Promise<void> {
     const file = join(this.#dir, activeRunsFile),
-      tmp = `${file}.${process.pid}.tmp`;
+      tmp = unfinishedName(file);
     try {
       const f = await open(tmp, 'w', 0o600);
       try {

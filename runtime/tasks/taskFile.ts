@@ -39,6 +39,8 @@ const execute = z.object({
   until: z
     .object({ returncode: z.number().int().optional(), stdout: z.string().optional(), stderr: z.string().optional() })
     .nullish(),
+  /** Most runs of an `until` command (ours; OSWorld knows only its time limit). */
+  attempts: z.number().int().min(1).optional(),
 });
 
 /**

@@ -19,12 +19,13 @@ export async function execute(ctx: TaskContext, p: SetupParameters<'execute'>): 
   const c = { command: fillPlaceholders(p.command, ctx.settings.clientPassword, ctx.desktop.screen), shell: p.shell };
   const until = p.until && Object.keys(p.until).length > 0 ? p.until : undefined;
   const end = ctx.settings.now() + ctx.settings.waitMs;
-  for (let fails = 0; ;) {
+  for (let fails = 0, left = p.attempts ?? Infinity; ;) {
     const out = await runCommand(ctx, c, { acts: !(p.stdout || p.stderr || until) });
     if (out !== undefined) {
       if (p.stdout) ctx.cache.set(p.stdout, Buffer.from(out.stdout));
       if (p.stderr) ctx.cache.set(p.stderr, Buffer.from(out.stderr));
       if (until === undefined || holds(until, out)) return;
+      if (--left <= 0) throw failed(ctx, `${describe(c)} failed (exit code ${out.code})`);
       if (ctx.settings.now() >= end)
         throw failed(
           ctx,

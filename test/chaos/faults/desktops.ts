@@ -97,6 +97,6 @@ export const desktopFaults: Faults = {
   'oom-container': docker(hog),
   'kill-x': some(isX, 'SIGKILL'),
   'hang-x': some(isX, 'SIGSTOP', 'found'),
-  'hang-application': some(applications, 'SIGSTOP'),
+  'hang-application': some(applications, 'SIGSTOP', 'found'),
   'kill-application': some(applications, 'SIGKILL'),
 };

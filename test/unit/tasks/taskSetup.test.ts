@@ -142,6 +142,19 @@ describe('set-up', () => {
     expect(await kindOf(timed.setup(t, new FakeDesktop(() => ({ code: 1 })), never))).toBe('task.setup');
     expect(clock).toBeLessThanOrEqual(600 + 10_300);
   });
+  it('an until command with a number of attempts is not run more often', async () => {
+    let runs = 0;
+    const t = steps(step('execute', { command: 'x', until: { returncode: 0 }, attempts: 2 })),
+      desktop = (good: number): FakeDesktop => new FakeDesktop(() => ({ code: ++runs === good ? 0 : 137 }));
+    await engine.setup(t, desktop(2), never);
+    expect(runs).toBe(2);
+    runs = 0;
+    await expect(engine.setup(t, desktop(3), never)).rejects.toMatchObject({
+      kind: 'task.setup',
+      message: expect.stringContaining('exit code 137') as string,
+    });
+    expect(runs).toBe(2);
+  });
   it('sleep waits as the file says, capped; in settle mode only until the desktop is idle', async () => {
     const waits: number[] = [];
     const settings = {

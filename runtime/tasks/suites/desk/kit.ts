@@ -94,8 +94,8 @@ export const OUT = '/tmp/desk';
 
 /**
  * One `execute` step that writes the files, starts the applications and returns when their windows are there. It waits
- * for the window manager's list of windows (an event, no polling). When a window fails to open it never succeeds, and
- * `until` makes that a set-up error.
+ * for the window manager's list of windows (an event, no polling). When a window fails to open that is a set-up error,
+ * at once: a second try would find what the first has left.
  */
 export function setup({ dress }: Scene, p: SetupPlan): SetupStep[] {
   const look = p.look ?? LARGE,
@@ -124,7 +124,8 @@ export function setup({ dress }: Scene, p: SetupPlan): SetupStep[] {
     ...p.start.flatMap((s) => [`(${s.command}) > /dev/null 2>&1 3<&- &`, `await ${s.windows ?? 1}`, ...(s.then ?? [])]),
     'kill $spy; exit 0',
   ];
-  return [{ type: 'execute', parameters: { command: ['bash', '-c', lines.join('\n')], until: { returncode: 0 } } }];
+  const command = ['bash', '-c', lines.join('\n')];
+  return [{ type: 'execute', parameters: { command, until: { returncode: 0 }, attempts: 1 } }];
 }
 
 /** A shell command inside the desktop prints exactly this. */

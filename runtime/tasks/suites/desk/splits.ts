@@ -68,7 +68,9 @@ function wordsFor(set: ProbeSet, holdout: Holdout | undefined, seed: number): Le
 /** One content in so many is reserved for arrangements of version 0.1, and two in eight for those of today. */
 const RESERVED = 4;
 const contentHash = (made: Pick<Instance, 'instruction' | 'config'>): number =>
-  hash32(JSON.stringify([made.instruction, made.config]));
+  hash32(JSON.stringify([made.instruction, made.config], withoutAttempts));
+/** How often a set-up that failed is tried is no part of what a task is. */
+const withoutAttempts = (key: string, value: unknown): unknown => (key === 'attempts' ? undefined : value);
 
 /** Numbers of two digits and more: two in five are held out. */
 const NUMBER_KINDS = 5;

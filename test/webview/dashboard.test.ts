@@ -323,7 +323,10 @@ describe.skipIf('why' in found)('dashboard page', () => {
 
   it('a run without checkpoints offers nothing that needs one', async () => {
     const over = makeRun({ state: 'finished' }),
-      t = await show({}, { ...over, detail: { ...over.detail, summary: { ...over.detail.summary, weightless: true } } });
+      t = await show(
+        {},
+        { ...over, detail: { ...over.detail, summary: { ...over.detail.summary, weightless: true } } },
+      );
     await drawn(t);
     await t.page.getByRole('button', { name: 'Open newest failures' }).waitFor();
     expect(await t.page.getByRole('button', { name: /^(Resume|Evaluate|Try Policy)/ }).count()).toBe(0);

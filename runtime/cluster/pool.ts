@@ -290,8 +290,9 @@ class Pool implements DesktopPool {
   #emit(e: PoolEvent): void {
     for (const l of [...this.#listeners]) l(e);
   }
+  /** Monotonic, as all times of a run are: the machine's clock may be set while a desktop is at work. */
   #now(): number {
-    return this.#o.now?.() ?? Date.now();
+    return this.#o.now?.() ?? performance.timeOrigin + performance.now();
   }
 }
 

@@ -146,6 +146,25 @@ describe('the pool', () => {
     expect(provider.alive.size).toBe(0);
   });
 
+  it('tells times that only go forward, whatever becomes of the clock of the machine', async () => {
+    const { pool, events } = setUp(),
+      wall = Date.now;
+    try {
+      for (const hours of [1, -2, 5]) {
+        Date.now = () => wall() + hours * 3_600_000;
+        (await pool.lease({ signal })).release();
+      }
+    } finally {
+      Date.now = wall;
+    }
+    (await pool.lease({ signal })).release();
+    await pool.close();
+    const at = events.map((e) => e.at);
+    expect(at.length).toBeGreaterThan(8);
+    expect(at).toEqual([...at].sort((a, b) => a - b));
+    expect(at.at(-1)! - at[0]!).toBeLessThan(60_000);
+  });
+
   it('a cancelled wait takes no desktop', async () => {
     const { pool } = setUp();
     const held = await pool.lease({ signal });

@@ -242,12 +242,13 @@ describe.skipIf('why' in found)('try policy page', () => {
     ]);
     // The newest, until one is chosen.
     await d.page.until("document.querySelector('.try-detail h3').textContent.startsWith('Step 2')");
-    expect(await page.locator('.live-box .heat rect').count()).toBe(2);
+    await d.page.until("document.querySelectorAll('.live-box .heat rect').length === 2");
     await page.locator('.try-steps button').first().focus();
     await page.keyboard.press('Enter');
     await d.page.until("document.querySelector('.try-detail h3').textContent.startsWith('Step 1')");
     expect(await page.locator('.ds-stage img').getAttribute('src')).toContain(hash);
-    expect(await page.locator('.ds-stage .heat rect').count()).toBe(2);
+    // Drawn once the picture is there.
+    await d.page.until("document.querySelectorAll('.ds-stage .heat rect').length === 2");
     expect(await page.locator('.try-detail .ds-alternatives').count()).toBe(2);
     await page.locator('.ds-alternatives [tabindex]').first().hover();
     await d.page.until("document.querySelector('.ds-stage .highlight')");

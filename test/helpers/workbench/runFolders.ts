@@ -40,6 +40,8 @@ export async function writeTrainedRun(dir: string, o: TrainedRun): Promise<void>
   w.say({ type: 'metrics', source: 'run', version: trained.updates + 1, values: { elapsedMs: 15 * minute } });
   w.at(25.5);
   await w.close('budget');
+  // Where its weights would be: without any it could neither be resumed nor evaluated.
+  await mkdir(join(dir, 'checkpoints', 'v000000'), { recursive: true });
   await leaveWhatTheRuntimeLeaves(dir);
 }
 

@@ -260,7 +260,7 @@ const runFile = JSON.stringify({
   tasks: { families: ['press-button', 'term-touch'] },
   desktops: { count: 2, provider: 'local' },
   policy: { replicas: 1 },
-  rollout: { maxSteps: 8 },
+  rollout: { maxSteps: 40 },
   curation: { dynamicRollouts: { max: 4 }, dynamicLength: { enabled: false } },
   trainer: { batchGroups: 1 },
   warmStart: { demonstrations: 0, steps: 0 },

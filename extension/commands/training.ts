@@ -101,7 +101,7 @@ function refuseWithoutPolicy(s: StudioContext, run: RunPath): boolean {
     void window.showInformationMessage(
       t('None of the checkpoints of this run is left, so it cannot be resumed or evaluated.'),
     );
-  return Boolean(collection ?? weightless);
+  return Boolean(collection || weightless);
 }
 const hasPolicy = (r: ListedRun): boolean => !r.damaged && !r.collection && !r.weightless;
 async function resumeRun(s: StudioContext, arg: unknown): Promise<void> {

@@ -4,7 +4,7 @@
  */
 import { basename, join } from 'node:path';
 import { labelled, labelName, runLabelOf, type RunLabel } from '../../runtime/protocol/runLabel.js';
-import { summaryName } from '../../runtime/protocol/version.js';
+import { lacksCheckpoints, summaryName } from '../../runtime/protocol/version.js';
 import type { EvalPoint, RunState, RunSummary } from '../../runtime/protocol/types.js';
 import { t } from '../words.js';
 
@@ -55,17 +55,17 @@ async function savedRun(dir: string, files: RunFiles): Promise<ListedRun | undef
     return labelled<ListedRun>({ ...base, state: 'stopped', rollouts: 0, version: 0, evals: [], unread: true }, label);
   const evals = Array.isArray(s['evals']) ? s['evals'].filter((x): x is number => number(x) !== undefined) : [],
     lastEval = evalOf(s['lastEval']),
-    learned = (number(s['version']) ?? 0) > 0,
-    kept = learned ? await files.list(join(dir, 'checkpoints')) : [];
+    version = number(s['version']) ?? 0,
+    kept = version > 0 ? await files.list(join(dir, 'checkpoints')) : [];
   const run: ListedRun = {
     ...base,
     state: stateOf(s['state']),
     rollouts: number(s['rollouts']) ?? 0,
-    version: number(s['version']) ?? 0,
+    version,
     evals,
     ...(lastEval ? { lastEval } : {}),
     ...(s['collection'] === true ? { collection: true } : {}),
-    ...(learned && !kept.some((name) => name.startsWith('v')) ? { weightless: true } : {}),
+    ...(lacksCheckpoints(version, kept) ? { weightless: true } : {}),
   };
   return labelled(run, label);
 }

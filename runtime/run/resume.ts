@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { StudioError, id, type RolloutId, type Trajectory } from '../domain/index.js';
 import { checkpointOf } from '../data/events.js';
 import type { RunReader } from '../data/store/runStore.js';
+import { checkpointName } from '../protocol/version.js';
 import { damageOf } from '../trainer/checkpoint.js';
 import type { EvalPoint } from './evaluation.js';
 
@@ -105,7 +106,8 @@ async function* checkpointsOf(run: RunReader): AsyncGenerator<RunCheckpoint> {
       written = e && checkpointOf(e),
       // A journal may be a stranger's: what it names is beside the others or not at all.
       name = written?.dir.split(/[\\/]/).at(-1) ?? '';
-    if (written && /^v\d+$/.test(name)) yield { version: written.version, dir: join(run.dir, 'checkpoints', name) };
+    if (written && checkpointName.test(name))
+      yield { version: written.version, dir: join(run.dir, 'checkpoints', name) };
   }
 }
 async function newestVersion(run: RunReader): Promise<number> {
@@ -148,7 +150,7 @@ export async function startingPoint(from: string): Promise<{ version: number; di
   const dirs = isCheckpoint(folder)
     ? [folder]
     : (await readdir(checkpoints).catch((): string[] => []))
-        .filter((n) => /^v\d+$/.test(n))
+        .filter((n) => checkpointName.test(n))
         .sort()
         .map((n) => join(checkpoints, n))
         .filter(isCheckpoint);
@@ -188,7 +190,7 @@ function undamaged(e: unknown): undefined {
 
 /** Keeps the newest `keep` checkpoint folders. */
 export async function pruneCheckpoints(dir: string, keep: number): Promise<void> {
-  const names = (await readdir(dir).catch((): string[] => [])).filter((n) => /^v\d+$/.test(n)).sort();
+  const names = (await readdir(dir).catch((): string[] => [])).filter((n) => checkpointName.test(n)).sort();
   await Promise.all(
     names.slice(0, Math.max(0, names.length - keep)).map((n) => rm(join(dir, n), { recursive: true, force: true })),
   );

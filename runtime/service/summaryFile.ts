@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { unfinishedName } from '../data/store/unfinished.js';
 import { orUndefined } from '../domain/index.js';
 import { readForeignText } from '../files/foreignFile.js';
-import { summaryName } from '../protocol/version.js';
+import { lacksCheckpoints, summaryName } from '../protocol/version.js';
 import type { RunStatus, RunSummary } from '../protocol/types.js';
 import type { SessionPlan } from './runSession.js';
 
@@ -41,7 +41,7 @@ export function leaveRunning(plan: SessionPlan, s: RunStatus): Promise<void> {
 export async function isWeightless(s: Pick<RunSummary, 'run' | 'version' | 'status'>): Promise<boolean> {
   if (s.version === 0 || s.status) return false;
   const kept = await orUndefined(readdir(join(s.run, 'checkpoints')), 'a copied run may lack the folder');
-  return !kept?.some((name) => name.startsWith('v'));
+  return lacksCheckpoints(s.version, kept ?? []);
 }
 
 async function write(dir: string, summary: Omit<RunSummary, 'status'>): Promise<void> {

@@ -70,15 +70,13 @@ export class Loader {
     if (run !== this.#state.run || events.length === 0) return moved;
     for (const e of events)
       switch (e.type) {
-        case 'started':
-          rows.setOver(false);
-          rows.put(e.row);
-          moved.push(e.row.rollout);
-          break;
         case 'closed':
           rows.setOver(true);
           break;
+        case 'started':
         case 'ended':
+          // Somebody works on the run again.
+          if (e.type === 'started') rows.setOver(false);
           rows.put(e.row);
           moved.push(e.row.rollout);
           break;

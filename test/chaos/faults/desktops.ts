@@ -97,6 +97,7 @@ export const desktopFaults: Faults = {
   'oom-container': docker(hog),
   'kill-x': some(isX, 'SIGKILL'),
   'hang-x': some(isX, 'SIGSTOP', 'found'),
+  'stop-application': some(applications, 'SIGSTOP', AWAY_MS),
   'hang-application': some(applications, 'SIGSTOP', 'found'),
   'kill-application': some(applications, 'SIGKILL'),
 };

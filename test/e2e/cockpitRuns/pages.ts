@@ -158,7 +158,8 @@ export function flowsOfPages(flow: Flow, w: () => RunsWindow): void {
     await until(async () => (await on.rows()).some((r) => /selected · .*seed 4/.test(r)), 'it is the one selected');
     await c.ui.palette('DART Studio: Open Dashboard');
     await when(
-      await c.ui.webview('dashboard', { timeoutMs: 60_000 }),
+      // The page of the flow before may still be on its way out.
+      await c.ui.webview('dashboard', { timeoutMs: 60_000, text: /Seed\s*4/ }),
       "[...document.querySelectorAll('.fact')].some((f) => f.textContent === 'Seed4')",
     );
     await on.dashboard('trained-3');

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { osworldTask } from '../../helpers/interchange/make.js';
 import type { Locator } from '../../helpers/workbench/playwright.js';
+import { saveAs } from '../../helpers/workbench/saveAs.js';
 import { when } from '../../helpers/workbench/ui.js';
 import { until } from '../../helpers/workbench/workbench.js';
 import { textOf, type Flow, type RunsWindow } from './window.js';
@@ -113,18 +114,8 @@ export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
     await c.closeEditors();
     const again = await on.dashboard('trained-3');
     await again.getByRole('button', { name: 'Duplicate with Changes…' }).click();
-    const made = join(c.w.folder, 'again.dart-run.json'),
-      field = c.w.page
-        .locator('.quick-input-widget', { hasText: 'Duplicate with Changes' })
-        .locator('.quick-input-box input');
-    await until(async () => {
-      if (existsSync(made)) return true;
-      if (await field.isVisible()) {
-        if ((await field.inputValue()) === made) await field.press('Enter', { timeout: 2000 }).catch(() => undefined);
-        else await field.fill(made, { timeout: 2000 }).catch(() => undefined);
-      }
-      return false;
-    }, 'it is saved');
+    const made = join(c.w.folder, 'again.dart-run.json');
+    await saveAs(c.w.page, 'Duplicate with Changes', made);
     const text = JSON.parse(readFileSync(made, 'utf8')) as { readonly trainer: unknown; readonly seed: unknown };
     expect(text).toMatchObject({ name: 'trained', seed: 3, trainer: { lr: 7e-4 } });
   });

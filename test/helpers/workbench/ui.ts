@@ -34,8 +34,11 @@ export class Ui {
           () => true,
           () => false,
         ))
-      )
+      ) {
+        // An open palette goes on showing the commands there were when its text was entered.
+        await this.page.keyboard.press('Escape');
         return false;
+      }
       return this.#input.press('Enter', { timeout: 1000 }).then(
         () => true,
         () => false,

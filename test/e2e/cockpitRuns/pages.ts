@@ -163,7 +163,10 @@ export function flowsOfPages(flow: Flow, w: () => RunsWindow): void {
       "[...document.querySelectorAll('.fact')].some((f) => f.textContent === 'Seed4')",
     );
     await on.dashboard('trained-3');
-    await until(async () => (await c.tabs).every((t) => /trained, Nov 1[67]/.test(t)), 'both tabs have their names');
+    await until(async () => {
+      const tabs = await c.tabs;
+      return tabs.length === 2 && tabs.every((t) => /trained, Nov 1[67]/.test(t));
+    }, 'both tabs are there and have their names');
     expect(await c.tabs).toHaveLength(2);
     await c.w.reload();
     await until(async () => (await c.tabs).length === 2, 'both are there again');

@@ -6,6 +6,7 @@ export * from './annotation.js';
 export * from './annotationView.js';
 export * from './batch.js';
 export * from './canonicalAction.js';
+export * from './checkpointName.js';
 export * from './control.js';
 export * from './desktopImage.js';
 export * from './desktopRow.js';

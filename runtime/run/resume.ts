@@ -1,10 +1,9 @@
 import { readdir, rm } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { existsSync } from 'node:fs';
-import { StudioError, id, type RolloutId, type Trajectory } from '../domain/index.js';
+import { StudioError, checkpointName, id, type RolloutId, type Trajectory } from '../domain/index.js';
 import { checkpointOf } from '../data/events.js';
 import type { RunReader } from '../data/store/runStore.js';
-import { checkpointName } from '../protocol/version.js';
 import { damageOf } from '../trainer/checkpoint.js';
 import type { EvalPoint } from './evaluation.js';
 

@@ -13,6 +13,7 @@ import {
   orUndefined,
   type RunPath,
   type Trajectory,
+  checkpointName,
 } from '../domain/index.js';
 import { copyForeignAtomic, readForeignText } from '../files/foreignFile.js';
 import { segmentOptions, type SessionHost } from '../human/controlSession.js';
@@ -215,7 +216,7 @@ const checkpointNames = async (run: RunPath): Promise<string[]> =>
       if (errorCode(e) === 'ENOENT') return [];
       throw e;
     })
-  ).filter((n) => /^v\d+$/.test(n));
+  ).filter((n) => checkpointName.test(n));
 
 async function policyOfFile(file: string): Promise<TryPolicy | undefined> {
   const config = parseRunText(await readForeignText(file, MOST_RUN_FILE), file),

@@ -54,11 +54,19 @@ function trainingCommands(program: Command, act: Act): void {
       'afterwards measure the policy on everything held out and with a blank screen: report.html and figures.json in the run folder',
     )
     .action(act(async (file: string | undefined, o: Options) => (await import('./train.js')).train(file, o)));
+  evaluateCommand(program, act);
+  collectCommand(program, act);
+  tryCommand(program, act);
+}
+
+function evaluateCommand(program: Command, act: Act): void {
   withCluster(program.command('evaluate'))
-    .argument('<run>', 'run id or folder')
-    .description('Evaluate a checkpoint on the probe set.')
+    .argument('[run]', 'run id or folder; none with --policy')
+    .description(
+      'Evaluate a checkpoint of a run on its probe set; or, with --policy and --out, any model on any tasks.',
+    )
     .option('--checkpoint <version>', 'policy version; default: the newest')
-    .option('--episodes <n>', 'probe episodes')
+    .option('--episodes <n>', 'probe episodes; with --policy: of each task file, or of each family (1)')
     .option(
       '--split <name>',
       'train; heldout (the words of training, arranged otherwise), words (unseen ones), pairs, looks; templates (never trained on)',
@@ -71,12 +79,23 @@ function trainingCommands(program: Command, act: Act): void {
       'choose at random among all that is possible: what is solved all the same needs no policy',
       false,
     )
+    .option('--policy <policy>', 'who acts: run file, run folder, checkpoint, or address of a model server (…/v1)')
+    .option(
+      '--tasks <dir or suite>',
+      'folder of OSWorld task files, a copy of MiniWoB++, or desk; default: those of the policy',
+    )
+    .option('--out <dir>', "where results go, in OSWorld's layout; the same command goes on with what is there")
+    .option('--families <names>', 'with --policy: only these, with commas')
+    .option('--assets <dir>', 'with --policy: what `tasks fetch` mirrored')
+    .option('--image <name>', 'with --policy: desktop image; default: that of the policy')
+    .option('--max-steps <n>', 'with --policy: step cap')
+    .option('--desktops <n>', 'with --policy: desktops at once')
+    .option('--model <name>', 'of a model server: the model; default: the first it names')
+    .option('--coordinates <name>', 'of a model server: qwen25, relative1000, relative999 or relative1')
     .option('--json', 'result as JSON', false)
     .option('--runs <dir>', 'folder of run folders', 'runs')
     .option('--provider <name>', providerWords)
-    .action(act(async (run: string, o: Options) => (await import('./evaluate.js')).evaluate(run, o)));
-  collectCommand(program, act);
-  tryCommand(program, act);
+    .action(act(async (run: string | undefined, o: Options) => (await import('./evaluate.js')).evaluate(run, o)));
 }
 
 function tryCommand(program: Command, act: Act): void {

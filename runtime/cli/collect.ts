@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { RunFile } from '../config/index.js';
@@ -6,10 +5,12 @@ import { StudioError, isRunName } from '../domain/index.js';
 import { rateText } from '../domain/stats.js';
 import { onInterrupt, progressLine } from '../interchange/terminal.js';
 import type { AttemptRow } from '../run/collect/attempts.js';
+import { trainingTasks } from '../run/collect/chosen.js';
 import { collect, type CollectReport } from '../run/collect/collect.js';
 import { actorOf } from '../run/collect/policy.js';
 import { thisBundle } from '../service/engines.js';
-import { numberOption, type Options } from './options.js';
+import { actingOverrides } from './acting.js';
+import { numberOption, textOption, type Options } from './options.js';
 
 /** `collect --policy P --into NAME`: attempts of a model at tasks; Ctrl-C stops, and the same command goes on. */
 export async function collectAttempts(o: Options): Promise<number> {
@@ -27,10 +28,10 @@ export async function collectAttempts(o: Options): Promise<number> {
     );
   try {
     const actor = await actorOf(String(o['policy']), {
-      model: text(o['model']),
-      coordinates: text(o['coordinates']),
+      model: textOption(o, 'model'),
+      coordinates: textOption(o, 'coordinates'),
       version: numberOption(o, 'checkpoint', 0),
-      over: overrides(o, stopAfter),
+      over: { ...(await actingOverrides(o)), ...poolOf(stopAfter) },
       entry: thisBundle(),
       signal: stop.signal,
     });
@@ -43,7 +44,8 @@ export async function collectAttempts(o: Options): Promise<number> {
       dir: resolve(runs, name),
       attempts,
       stopAfter,
-      seeds: numberOption(o, 'seeds') ?? 1,
+      choose: trainingTasks(numberOption(o, 'seeds') ?? 1),
+      pooled: true,
       entry: thisBundle(),
       signal: stop.signal,
       onProgress: (rows) => line.show(progress(rows, attempts)),
@@ -60,38 +62,11 @@ export async function collectAttempts(o: Options): Promise<number> {
     stop.off();
   }
 }
-const text = (v: Options[string]): string | undefined => (typeof v === 'string' ? v : undefined);
 
-function overrides(o: Options, stopAfter: number): RunFile {
-  const tasks = text(o['tasks']),
-    families = text(o['families'])?.split(','),
-    count = numberOption(o, 'desktops'),
-    provider = o['provider'] as 'auto' | undefined,
-    temperature = numberOption(o, 'temperature', 0.01),
-    maxSteps = numberOption(o, 'maxSteps'),
-    seed = numberOption(o, 'seed', 0);
-  // Without an override its section must be absent: an empty one would hide a section of the wrong type in the file.
-  return {
-    ...(seed === undefined ? {} : { seed }),
-    ...(tasks === undefined && families === undefined ? {} : { tasks: { ...sourceOf(tasks), families } }),
-    ...(provider || count ? { desktops: { provider, count } } : {}),
-    ...(temperature === undefined ? {} : { policy: { temperature } }),
-    ...(maxSteps === undefined ? {} : { rollout: { maxSteps } }),
-    // Every success may join; of those that act alike one does.
-    curation: { pool: { enabled: true, addSuccesses: true, maxPerFamily: Math.max(16, stopAfter), from: [] } },
-  };
-}
-function sourceOf(tasks: string | undefined): RunFile['tasks'] {
-  if (tasks === undefined) return {};
-  if (tasks === 'desk') return { suite: 'desk' };
-  if (existsSync(tasks)) return { suite: 'folder', dir: resolve(tasks) };
-  throw new StudioError(
-    'config.invalid',
-    `--tasks ${tasks}: there is no such folder, and no suite of that name.`,
-    'Give a folder of OSWorld task files, or desk.',
-  );
-}
-
+/** Every success may join; of those that act alike one does. */
+const poolOf = (stopAfter: number): RunFile => ({
+  curation: { pool: { enabled: true, addSuccesses: true, maxPerFamily: Math.max(16, stopAfter), from: [] } },
+});
 function progress(rows: readonly AttemptRow[], attempts: number): string {
   const verdicts = rows.reduce((n, t) => n + t.successes + t.failures, 0),
     solved = rows.filter((t) => t.successes > 0).length;

@@ -6,8 +6,25 @@ import { allowCluster, numberOption, type Options } from './options.js';
 import { runFolder } from '../run/runFolders.js';
 import { rateText } from '../domain/stats.js';
 
-/** `evaluate RUN`: episodes of one checkpoint; the run itself is only read. */
-export async function evaluate(name: string, o: Options): Promise<number> {
+/** `evaluate RUN`, or `evaluate --policy P --out DIR`. */
+export async function evaluate(run: string | undefined, o: Options): Promise<number> {
+  const { policy, out } = o;
+  if (run !== undefined && policy === undefined && out === undefined) return evaluateCheckpoint(run, o);
+  if (run === undefined && policy !== undefined && out !== undefined && o['random'] !== true)
+    return (await import('./evaluatePolicy.js')).evaluatePolicy(o);
+  throw new StudioError(
+    'config.invalid',
+    run !== undefined
+      ? '--policy and --out go without a run.'
+      : o['random'] === true
+        ? '--random is for a checkpoint of a run.'
+        : 'Neither a run nor --policy with --out is given.',
+    '`evaluate RUN` measures a checkpoint on its probe set, `evaluate --policy P --tasks T --out DIR` any model on any tasks.',
+  );
+}
+
+/** Episodes of one checkpoint; the run itself is only read. */
+async function evaluateCheckpoint(name: string, o: Options): Promise<number> {
   const dir = runFolder(String(o['runs'] ?? 'runs'), name),
     wanted = String(o['split'] ?? 'heldout'),
     split = EVALUATION_SPLITS.find((s) => s === wanted);

@@ -4,6 +4,9 @@ import { CONTEXT_VARIABLE, PLUGINS_VARIABLE } from '../service/kubernetes.js';
 /** Options of a command as commander gives them. */
 export type Options = Readonly<Record<string, string | boolean | undefined>>;
 
+export const textOption = (o: Options, name: string): string | undefined =>
+  typeof o[name] === 'string' ? o[name] : undefined;
+
 /** A number from a command-line option, or undefined when it was not given. */
 export function numberOption(o: Options, name: string, min = 1): number | undefined {
   const v = o[name];

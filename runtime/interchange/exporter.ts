@@ -13,7 +13,7 @@ import { agentnetWriter } from './writers/agentnet.js';
 import { openaiWriter } from './writers/openai.js';
 import { osworldWriter } from './writers/osworld.js';
 import { trajWriter } from './writers/traj.js';
-import type { ReadView, WriteContext, WriteOptions, Writer } from './writers/write.js';
+import type { DomainOf, ReadView, WriteContext, WriteOptions, Writer } from './writers/write.js';
 
 export interface ExportRequest {
   /** Run folder; read beside its writer. */
@@ -32,6 +32,8 @@ export interface ExportRequest {
   /** Share of trajectories in `train/`; the rest goes to `test/`. No task is in both. */
   readonly split?: { readonly share: number; readonly seed: number };
   readonly options: WriteOptions;
+  /** Of OSWorld's layout: what a task is listed under; default: the suite of its family. */
+  readonly domainOf?: DomainOf;
   readonly signal?: AbortSignal;
   readonly onProgress?: (done: number, of: number) => void;
 }
@@ -196,8 +198,9 @@ class Writing {
   #writer(part: string): Writer {
     let writer = this.#writers.get(part);
     if (!writer) {
-      const { format, options } = this.#request;
-      writer = writers[format]({ run: this.#run, view: this.#view, dir: join(this.#dir, part), options });
+      const { format, options, domainOf } = this.#request,
+        dir = join(this.#dir, part);
+      writer = writers[format]({ run: this.#run, view: this.#view, dir, options, ...(domainOf ? { domainOf } : {}) });
       this.#writers.set(part, writer);
     }
     return writer;

@@ -78,6 +78,7 @@ export async function evaluateAll(
       store: { index: r.entry, create: { id: id<RunId>(`eval-${meta.id}`), createdAt: Date.now() } },
     });
     engine = await startEngine({
+      temporary: true,
       config,
       dir: scratch,
       run: meta.id,

@@ -94,7 +94,16 @@ export async function prepareTry(host: TryHost, p: TryRequest): Promise<Trying> 
     signal = AbortSignal.any([p.signal, stop.signal]);
   p.onStarting?.('Starting the policy and a desktop.');
   const starts = [
-    startActing({ config, dir: p.dir, run: p.name, entry: host.entry, frames, signal, checkpoint: actor.checkpoint }),
+    startActing({
+      temporary: true,
+      config,
+      dir: p.dir,
+      run: p.name,
+      entry: host.entry,
+      frames,
+      signal,
+      checkpoint: actor.checkpoint,
+    }),
     openPersonalDesktop(host.own, { config, run: p.run, label: 'try', signal }),
   ] as const;
   for (const s of starts)

@@ -51,6 +51,8 @@ export interface Tasks {
   readonly demoSeeds: readonly number[];
   /** Whether a text has something that is held out: reading lessons show none of it. */
   readonly withheld: (text: string) => boolean;
+  /** Of a folder: task files that cannot run here. */
+  readonly leftOut?: number;
 }
 
 /**
@@ -166,12 +168,8 @@ async function folderTasks(c: RunConfig, parts: EngineParts): Promise<Tasks> {
   // A `sleep` of a task file is a wait for programs to be done, which can be seen; the file's own time is the bound.
   const engine = createTaskEngine({ ...parts, assets, settings: { sleepMode: 'settle' } });
   const wanted = c.tasks.families;
-  const usable = folder.families.filter(
-    (f) =>
-      engine.check(folder.task(f.id, 0)).length === 0 &&
-      (c.tasks.infeasible || !f.infeasible) &&
-      (!wanted || wanted.includes(f.id)),
-  );
+  const able = folder.families.filter((f) => engine.check(folder.task(f.id, 0)).length === 0),
+    usable = able.filter((f) => (c.tasks.infeasible || !f.infeasible) && (!wanted || wanted.includes(f.id)));
   if (usable.length === 0)
     throw new StudioError(
       'task.unsupported',
@@ -188,6 +186,7 @@ async function folderTasks(c: RunConfig, parts: EngineParts): Promise<Tasks> {
     probes: (n) => ofFolder(usable, n),
     probesOf: (split, n) => (split === 'train' || split === 'heldout' ? ofFolder(usable, n) : []),
     withheld: () => false,
+    leftOut: folder.skipped.length + folder.families.length - able.length,
   };
 }
 const ofFolder = (usable: readonly { readonly id: FamilyId }[], n: number): Probe[] =>

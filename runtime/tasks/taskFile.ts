@@ -1,3 +1,4 @@
+import { basename, dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import type { FamilyId, TaskId } from '../domain/index.js';
 import { StudioError, id, messageOf } from '../domain/index.js';
@@ -155,6 +156,7 @@ export function parseTask(json: unknown, file: string): Task {
       postconfig: t.evaluator.postconfig ?? [],
     } as Evaluator,
     relatedApps: typeof t.related_apps === 'string' ? [t.related_apps] : (t.related_apps ?? []),
+    domain: basename(dirname(resolve(file))) || undefined,
     infeasible: t.evaluator.func === 'infeasible',
     maxSteps: t.max_steps || undefined,
     proxy: t.proxy ? true : undefined,

@@ -10,6 +10,8 @@ export interface Task {
   readonly config: readonly SetupStep[];
   readonly evaluator: Evaluator;
   readonly relatedApps: readonly string[];
+  /** What results list it under: the folder of its file, as in OSWorld's examples. Undefined for tasks of a suite. */
+  readonly domain?: string;
   readonly infeasible: boolean;
   /** Global step cap suggested by the suite (turns). */
   readonly maxSteps?: number;

@@ -62,7 +62,7 @@ describe.skipIf(missing !== undefined)('VS Code, current, the sample run', () =>
     await c.picture('sample-trajectory');
   });
 
-  flow('is exported as one file, and linked to', async () => {
+  flow('is exported as one file', async () => {
     const page = await opened(),
       file = join(c.w.folder, 'shared.html');
     await page.getByRole('button', { name: 'Export as HTML…' }).click();
@@ -73,15 +73,55 @@ describe.skipIf(missing !== undefined)('VS Code, current, the sample run', () =>
     expect(html).toContain("default-src 'none'");
     expect(html).toContain('Examples of success');
     expect(html).not.toContain(c.storage);
-    // The link of the run opens its dashboard again, and nothing for a run that is not here.
-    // In a browser the clipboard is the page's, which would ask somebody.
-    await c.w.page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  });
+
+  /** Chooses Copy Link and reads the clipboard. */
+  const copied = async (of: RegExp): Promise<string> => {
+    await c.w.host.run((v) => v.env.clipboard.writeText(''));
     await c.ui.palette('DART Studio: Copy Link');
     let link = '';
     await until(async () => {
       link = await c.w.host.run((v) => v.env.clipboard.readText());
-      return link.includes('/open?run=');
+      return of.test(link);
     }, 'the link is copied');
-    expect(link).toMatch(/^[\w-]+:\/\/dart-studio\.dart-studio\/open\?run=[\w.+-]+$/);
+    return link;
+  };
+  /** VS Code hands it to the extension whose name it has. */
+  const follow = (link: string): Promise<void> =>
+    c.w.host.run((v, to) => {
+      void v.commands.executeCommand('vscode.open', v.Uri.parse(to, true));
+    }, link);
+
+  flow('a link opens the run, or the trajectory at its step; a link to another run says where to look', async () => {
+    // In a browser the clipboard is the page's, which would ask somebody.
+    await c.w.page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await opened();
+    const toRun = await copied(/\/open\?run=/);
+    expect(toRun).toMatch(/^[\w-]+:\/\/dart-studio\.dart-studio\/open\?run=[\w.+-]+$/);
+    await c.ui.palette('DART Studio: Open Trajectory Table');
+    const table = await c.ui.webview('table');
+    await table.getByRole('textbox', { name: /Search/ }).fill('probe/final');
+    const row = table.locator('.tb-row[aria-rowindex="2"]');
+    await row.filter({ hasText: 'evaluation' }).waitFor();
+    await row.click();
+    const page = await c.ui.webview('inspector');
+    await page.locator('.ds-surface img').waitFor();
+    await page.locator('.ds-surface').press('ArrowRight');
+    await page.locator('h2', { hasText: 'Step 2' }).waitFor();
+    const toStep = await copied(/rollout=/);
+    expect(toStep).toMatch(/&rollout=[^&]+&step=2$/);
+    await c.closeEditors();
+
+    await follow(toStep);
+    await (await c.ui.webview('inspector')).locator('h2', { hasText: 'Step 2' }).waitFor();
+    await c.closeEditors();
+    await follow(toRun);
+    await (await c.ui.webview('dashboard')).locator('.state', { hasText: 'Finished' }).waitFor();
+    await c.closeEditors();
+    await follow(toRun.replace(/run=.*$/, 'run=somebody-elses'));
+    await c.ui.told('The run somebody-elses of this link is not in this window');
+    await follow(toRun.replace('/open?', '/delete?'));
+    await c.ui.told('This link is not one of DART Studio');
+    expect(await c.tabs).toEqual([]);
   });
 });

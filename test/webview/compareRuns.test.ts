@@ -100,6 +100,14 @@ describe.skipIf('why' in found)('comparison of runs', () => {
     open = await TestPage.open(browser, b, {
       input: { kind: 'compareRuns', runs: ['/a', '/b'] },
       folders: [],
+      answer: () => new Promise(() => undefined),
+    });
+    await open.until("document.querySelector('h1')?.textContent === 'Reading the runs…'");
+    expect(await open.axe(axe)).toEqual([]);
+    await open.close();
+    open = await TestPage.open(browser, b, {
+      input: { kind: 'compareRuns', runs: ['/a', '/b'] },
+      folders: [],
       answer: () => made,
       daemon: 'stopped',
     });

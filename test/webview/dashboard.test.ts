@@ -285,6 +285,12 @@ describe.skipIf('why' in found)('dashboard page', () => {
     await drawn(failing);
   });
 
+  it('while the run is read that heads the page, and axe finds nothing', async () => {
+    const t = await show({ answer: () => new Promise(() => undefined) });
+    await t.until("document.querySelector('h1')?.textContent === 'Reading the run…'");
+    expect(await t.axe(axe)).toEqual([]);
+  });
+
   it('a run that is over offers resume and evaluation; a failed one says why', async () => {
     const over = makeRun({ state: 'failed' }),
       t = await show(

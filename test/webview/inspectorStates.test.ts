@@ -213,6 +213,7 @@ describe.skipIf('why' in found)('states of the inspector', () => {
   it('a page that is closed before anything has loaded still knows what it was to show', async () => {
     const first = await show({ answer: () => new Promise(() => undefined) });
     await expect.poll(() => first.kept[0]).toMatchObject({ input });
+    expect(await first.axe(axe)).toEqual([]);
     const again = await show({
       answer: () => new Promise(() => undefined),
       saved: { input: { ...input, step: 2 }, pinned: false },

@@ -10,7 +10,7 @@ import { onThemeChange } from '../ui/chartTheme.js';
 import { ZoomGroup } from '../ui/chartZoom.js';
 import { h, replace, text } from '../ui/dom.js';
 import { hostErrorOf, type Host, type Init } from '../ui/host.js';
-import { button, dropdown, progress } from '../ui/toolkit.js';
+import { button, dropdown, pageProgress } from '../ui/toolkit.js';
 import { t } from '../ui/words.js';
 import { axes, entitiesOf, evaluationLine, metricNames, trainingLine, type CompareAxis, type Entity } from './model.js';
 import {
@@ -334,7 +334,7 @@ export class App {
           button(t('Show Log'), () => this.#host.act({ action: 'command', command: 'showLog' })),
         )
       : this.#daemon === 'ready' || this.#daemon === 'starting' || this.#daemon === 'attaching'
-        ? progress(this.#daemon === 'ready' ? t('Reading the runs…') : t('Starting the runtime…'))
+        ? pageProgress(this.#daemon === 'ready' ? t('Reading the runs…') : t('Starting the runtime…'))
         : emptyState(
             'debug-disconnect',
             t('The runtime is not connected'),

@@ -8,7 +8,7 @@ import { ZoomGroup } from '../ui/chartZoom.js';
 import { h, replace, text } from '../ui/dom.js';
 import type { Host, Init } from '../ui/host.js';
 import { LanesView } from '../ui/lanes.js';
-import { button, progress } from '../ui/toolkit.js';
+import { button, pageProgress } from '../ui/toolkit.js';
 import { t } from '../ui/words.js';
 import { bannersOf } from './banners.js';
 import { behindMetric } from './behind.js';
@@ -320,7 +320,7 @@ export class App {
             button(t('Start Training…'), act('startTraining'), { kind: 'primary' }),
           )
         : m.daemon === 'ready' || m.daemon === 'starting' || m.daemon === 'attaching'
-          ? progress(m.daemon === 'ready' ? t('Reading the run…') : t('Starting the runtime…'))
+          ? pageProgress(m.daemon === 'ready' ? t('Reading the run…') : t('Starting the runtime…'))
           : emptyState(
               'debug-disconnect',
               t('The runtime is not connected'),

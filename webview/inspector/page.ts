@@ -11,7 +11,7 @@ import { Stage } from '../ui/stage.js';
 import { TimelineView } from '../ui/timelineView.js';
 import { Announcer } from '../ui/commands.js';
 import { splitter } from '../ui/split.js';
-import { button, progress, setPressed } from '../ui/toolkit.js';
+import { button, pageProgress, setPressed } from '../ui/toolkit.js';
 import { versionSpans, type VersionSpan } from '../ui/versions.js';
 import { bannerView, emptyState } from '../ui/banner.js';
 import { t } from '../ui/words.js';
@@ -166,7 +166,7 @@ export class Page {
             s.error.remedy,
             button(t('Try again'), this.#actions.retry, { kind: 'primary', icon: 'refresh' }),
           )
-        : progress(t('Reading the trajectory…'));
+        : pageProgress(t('Reading the trajectory…'));
     this.#head.hidden = this.#main.hidden = this.toolsSlot.hidden = !v;
     this.#whole.hidden = !whole;
     if (whole) {

@@ -7,7 +7,7 @@ import { Announcer, Commands } from '../ui/commands.js';
 import { focusFirst, h, replace, set, text } from '../ui/dom.js';
 import type { Host, Init, Pushed } from '../ui/host.js';
 import { roving } from '../ui/roving.js';
-import { button, progress } from '../ui/toolkit.js';
+import { button, pageProgress } from '../ui/toolkit.js';
 import { steps, t, whole } from '../ui/words.js';
 import { outcomeLower } from '../inspector/header.js';
 import type { OutcomeKind } from '../../runtime/protocol/types.js';
@@ -328,7 +328,7 @@ export class App {
               button(t('Try again'), () => void this.#loader.open(this.#input.run), { icon: 'refresh' }),
             )
           : busy
-            ? progress(this.#daemon === 'ready' ? t('Reading the run…') : t('Starting the runtime…'))
+            ? pageProgress(this.#daemon === 'ready' ? t('Reading the run…') : t('Starting the runtime…'))
             : emptyState(
                 'debug-disconnect',
                 t('The runtime is not connected'),

@@ -112,14 +112,11 @@ export function textField(
  * Work going on, with words for it. Not the toolkit's ring: it sets an inline style, which the content policy reports
  * as a breach.
  */
-export function progress(words: string): HTMLElement {
-  return h(
-    'div',
-    { class: 'ds-progress', role: 'status' },
-    icon('loading codicon-modifier-spin'),
-    h('span', null, words),
-  );
-}
+export const progress = (words: string): HTMLElement => progressOf(h('span', null, words));
+/** In place of a page's content: what is waited for is all there is to head it. */
+export const pageProgress = (words: string): HTMLElement => progressOf(h('h1', null, words));
+const progressOf = (words: HTMLElement): HTMLElement =>
+  h('div', { class: 'ds-progress', role: 'status' }, icon('loading codicon-modifier-spin'), words);
 export function tag(...children: Child[]): HTMLElement {
   return h('vscode-tag', null, ...children);
 }

@@ -7,13 +7,13 @@ import { actionsCode } from '../pyautoguiWrite.js';
 import { ownKey, ownOf } from '../own.js';
 import type { CoordinateMode } from '../types.js';
 import { copyFrame, fileName } from './write.js';
-import type { WriteContext, Writer } from './write.js';
+import type { DomainOf, WriteContext, Writer } from './write.js';
 
 /**
  * OSWorld's results layout: pyautogui/screenshot/<model>/<domain>/<task>/. The first screen is kept too, as step_0.png.
  * Layouts have one result per task and model: a second attempt at a task goes under `<run>.2`, and so on.
  */
-export function osworldWriter({ run, dir, options }: WriteContext): Writer {
+export function osworldWriter({ run, dir, options, domainOf = suiteOf }: WriteContext): Writer {
   const attempts = new Map<string, number>(),
     args = new Set<string>(),
     name = fileName(run.meta.id);
@@ -21,7 +21,7 @@ export function osworldWriter({ run, dir, options }: WriteContext): Writer {
     async add(t) {
       const attempt = (attempts.get(t.task) ?? 0) + 1,
         model = attempt === 1 ? name : `${name}.${attempt}`,
-        domain = t.family.includes('/') ? fileName(t.family.split('/')[0]!) : 'dart-studio';
+        domain = fileName(domainOf(t) ?? 'dart-studio');
       const models = join(dir, 'pyautogui', 'screenshot', model),
         folder = join(models, domain, fileName(t.task));
       await mkdir(folder, { recursive: true });
@@ -43,6 +43,9 @@ export function osworldWriter({ run, dir, options }: WriteContext): Writer {
     close: () => Promise.resolve(),
   };
 }
+
+/** `desk` of `desk/calc-sum`. */
+const suiteOf: DomainOf = ({ family }) => (family.includes('/') ? family.split('/')[0] : undefined);
 
 interface TaskFolder {
   readonly run: WriteContext['run'];

@@ -16,12 +16,15 @@ export interface WriteOptions {
 }
 /** A recorded trajectory for people. Whoever exports gives it: this room knows no policy or trainer. */
 export type ReadView = (run: RunReader, rollout: RolloutId) => Promise<TrajectoryView>;
+/** What a trajectory's task is listed under. */
+export type DomainOf = (t: Pick<Trajectory, 'task' | 'family'>) => string | undefined;
 export interface WriteContext {
   readonly run: RunReader;
   readonly view: ReadView;
   /** Folder of this part of the export. */
   readonly dir: string;
   readonly options: WriteOptions;
+  readonly domainOf?: DomainOf;
 }
 
 /**

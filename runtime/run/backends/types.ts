@@ -105,6 +105,8 @@ export interface BackendRequest {
   readonly checkpoint?: { readonly version: number; readonly dir: string };
   /** Without a checkpoint: what the untaught weights count as; default 0. */
   readonly version?: number;
+  /** Nothing goes on with it later: what model servers have loaded for it is unloaded at the end. */
+  readonly temporary?: true;
   /**
    * Cancels the start: it rejects with `cancelled`, whatever else went wrong (Ctrl-C in a terminal also ends child
    * processes that have only just started).

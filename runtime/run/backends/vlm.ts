@@ -40,6 +40,8 @@ type RemoteConfig = NonNullable<RunConfig['trainer']['remote']>;
 
 /** One answer may take as long as a large model needs for a long thought on a busy server. */
 const ANSWER_MS = 300_000;
+/** For a list of models, and for taking one off it. */
+const UNLOAD_MS = 10_000;
 /** A server that is restarted has a model to load first. */
 const RESTART = { baseMs: 1000, maxMs: 30_000, attempts: 40 };
 /** What the training server hears of its client. */
@@ -76,6 +78,7 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
   const loaded = new LoadedWeights((path) => trainer.forget(path)),
     models = await servers.through(async () => startPool(r, vlm, servers.acting, loaded, await proven.exportWeights()));
   loaded.oldest = () => models.oldest;
+  if (r.temporary) parts.add(() => unloadAdapters(servers.acting, basename(r.dir)));
   parts.add(() => models.close());
   parts.throwIfCancelled();
   const ended = new AbortController(),
@@ -101,6 +104,15 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
       publish: (w) => models.publish(w),
     }),
   };
+}
+
+/** All of a run's that servers have loaded. Another use of the same checkpoint has names of its own. */
+async function unloadAdapters(servers: readonly ModelServerOptions[], run: string): Promise<void> {
+  for (const o of servers) {
+    const server = new ModelServer(o),
+      names = await server.models(AbortSignal.timeout(UNLOAD_MS));
+    await Promise.all(names.filter((n) => n.startsWith(`${run}.`)).map((n) => server.unloadAdapter(n)));
+  }
 }
 
 /** Servers that run already. */

@@ -5,6 +5,12 @@ export interface Attempted {
   readonly family: FamilyId;
   readonly task: TaskId;
   readonly seed: number;
+  /** Steps it may have, where that is fewer than all may. */
+  readonly cap?: number;
+  /** What results list it under. */
+  readonly domain?: string;
+  /** To say that it cannot be done is what succeeds. */
+  readonly infeasible?: boolean;
 }
 export interface AttemptLimits {
   /** Verdicts wanted of each task. */

@@ -8,6 +8,7 @@ import type { StoredEvent } from '../../data/events.js';
 import { RunAppender } from '../../data/runAppender.js';
 import type { RolloutOrder } from '../../data/types.js';
 import { StudioError, id, type GroupId, type ProcessEntry, type RolloutId, type RunId } from '../../domain/index.js';
+import type { Policy } from '../../policy/types.js';
 import { systemClock } from '../../rollout/clock.js';
 import { Scheduler, trainingSampling } from '../../rollout/scheduler.js';
 import type { SchedulerEvent } from '../../rollout/types.js';
@@ -31,8 +32,14 @@ export interface CollectRequest {
   readonly attempts: number;
   /** Successes after which a task is left. */
   readonly stopAfter: number;
-  /** Tasks of each family of a suite: so many seeds. */
-  readonly seeds: number;
+  /** Which tasks are attempted. */
+  readonly choose: (tasks: Tasks) => readonly Attempted[];
+  /** Successes may join its pool. */
+  readonly pooled: boolean;
+  /** The most probable choice always; default: sampled as in training, at `policy.temperature`. */
+  readonly greedy?: boolean;
+  /** What acts in the policy's place: a control. */
+  readonly control?: ((policy: Policy) => Policy) | undefined;
   readonly entry: ProcessEntry;
   readonly signal: AbortSignal;
   readonly onProgress?: (rows: readonly AttemptRow[]) => void;
@@ -46,6 +53,8 @@ export interface CollectReport {
   readonly successes: number;
   /** Successes in the pool: of the same task, those that act alike count once. */
   readonly pooled: number;
+  /** Task files that cannot run here. */
+  readonly leftOut: number;
   readonly stopped: boolean;
 }
 /** A desktop or model server that fails so often in a row at one task will go on failing. */
@@ -59,7 +68,7 @@ const GRACE_MS = 3000;
  */
 export async function collect(r: CollectRequest): Promise<CollectReport> {
   const tasks = await openTasks(r.config, await imageContents(r.config.desktops.image), r.entry),
-    attempts = new Attempts(attempted(tasks, r.seeds), { ...r, errors: ERRORS }),
+    attempts = new Attempts(r.choose(tasks), { ...r, errors: ERRORS }),
     earlier = new Earlier(attempts),
     { entry, config, name, policy } = r;
   const run = await RunAppender.open(r.dir, {
@@ -77,6 +86,7 @@ export async function collect(r: CollectRequest): Promise<CollectReport> {
       tasks: attempts.rows(),
       ...sums(attempts.rows()),
       pooled: run.pool.entries().length,
+      leftOut: tasks.leftOut ?? 0,
       stopped: r.signal.aborted,
     };
   } finally {
@@ -94,19 +104,8 @@ function check(run: RunAppender, { policy, name }: CollectRequest): void {
   throw new StudioError(
     'config.invalid',
     made === undefined ? `${name} is no collection of this command.` : `${name} was collected with ${made.policy}.`,
-    'Choose another name with --into: success rates of two policies say nothing together.',
+    'Choose another name: success rates of two policies say nothing together.',
   );
-}
-
-/** The tasks of a source: of a suite so many seeds of each family, of a folder each file. */
-function attempted({ families, taskOf }: Tasks, seeds: number): Attempted[] {
-  const rounds = Array.from({ length: seeds }, (_, i) =>
-    families.flatMap(({ id: family, seeds: s }) => {
-      const seed = 'count' in s ? (i < s.count ? s.from + i : undefined) : s[i];
-      return seed === undefined ? [] : [{ family, seed, task: taskOf(family, seed) }];
-    }),
-  );
-  return rounds.flat();
 }
 
 /** What the journal says of earlier parts of a collection. */
@@ -147,6 +146,7 @@ async function attempt(
   let engine: Engine | undefined;
   try {
     engine = await startEngine({
+      temporary: true,
       config: r.config,
       dir: scratch,
       run: r.name,
@@ -177,7 +177,8 @@ interface Parts {
 async function drive(r: CollectRequest, p: Parts): Promise<void> {
   const { config } = r,
     { attempts, engine, tasks, fault } = p,
-    writer = new Writer(r, p);
+    writer = new Writer(r, p),
+    sampled = trainingSampling(config.seed, config.policy.temperature);
   let { begun } = p,
     over: () => void = () => undefined;
   const ended = new Promise<void>((done) => {
@@ -187,7 +188,7 @@ async function drive(r: CollectRequest, p: Parts): Promise<void> {
     {
       pool: engine.pool,
       clock: systemClock,
-      episode: episodeOf(config, engine, tasks),
+      episode: episodeOf(config, { ...engine, policy: r.control?.(engine.policy) ?? engine.policy }, tasks),
       next: () => {
         const t = attempts.next();
         if (!t) return undefined;
@@ -197,7 +198,7 @@ async function drive(r: CollectRequest, p: Parts): Promise<void> {
       },
       admit: () => attempts.open,
       taskOf: (order) => tasks.source.task(order.family, order.seed),
-      sampling: trainingSampling(config.seed, config.policy.temperature),
+      sampling: (order) => ({ ...sampled(order), greedy: r.greedy === true }),
     },
     { slots: config.desktops.count },
   );
@@ -220,7 +221,7 @@ const orderOf = (t: Attempted, number: number, cap: number): RolloutOrder => ({
   rollout: id<RolloutId>(`c${String(number).padStart(6, '0')}`),
   group: id<GroupId>(`collect/${t.task}`),
   ...t,
-  cap,
+  cap: Math.min(cap, t.cap ?? cap),
   groupSize: 1,
 });
 
@@ -267,7 +268,7 @@ class Writer {
     this.#write(() =>
       how === 'stopped'
         ? run.store.append({ type: 'rollout.retired', rollout: t.id, group: order.group, reason: 'stopped' })
-        : run.record(t, 'auto', undefined, extras),
+        : run.record(t, this.#r.pooled ? 'auto' : 'never', undefined, extras),
     );
   }
   #write(write: () => Promise<unknown>): void {

@@ -1,5 +1,3 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,35 +6,31 @@ import type { RunFile } from '../../../runtime/config/index.js';
 import type { CollectReport } from '../../../runtime/run/collect/collect.js';
 import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 import { cliJson, endAll, ensureBundle, folderOf, replay, start } from '../../helpers/run/cli.js';
+import {
+  askedCommand,
+  DONE,
+  isFirstStep,
+  scriptedModel,
+  typing,
+  type ScriptedModel,
+} from '../../helpers/run/scriptedModel.js';
 
 /** `collect`, and a run that joins what it made, through the bundle and on real desktops. */
 const noLocal = await whyNoLocalDesktops();
 if (noLocal) console.warn(`skipped: collecting on local desktops (${noLocal})`);
 
-let dir: string, runs: string, server: Server, url: string;
+let dir: string, runs: string, server: ScriptedModel, url: string;
 /** Episodes so far; every second one solves its task, where that is to run a command. */
 let asked = 0;
 beforeAll(async () => {
   ensureBundle();
   dir = await mkdtemp(join(tmpdir(), 'dart-collect-'));
   runs = join(dir, 'runs');
-  server = createServer((q, r) => {
-    let body = '';
-    q.on('data', (d) => (body += d));
-    q.on('end', () => {
-      r.setHeader('content-type', 'application/json');
-      if (q.url!.endsWith('/models')) return r.end('{"data":[{"id":"large"}]}');
-      const command = /Run \\"(touch [\w.-]+)\\" in the terminal/.exec(body)?.[1],
-        begins = !body.includes('"assistant"');
-      const content =
-        command !== undefined && begins && asked++ % 2 === 1
-          ? `Action: type(content='${command}\\n')`
-          : "Action: finished(content='')";
-      r.end(JSON.stringify({ model: 'large', choices: [{ index: 0, message: { role: 'assistant', content } }] }));
-    });
+  server = await scriptedModel((body) => {
+    const command = askedCommand(body);
+    return command !== undefined && isFirstStep(body) && asked++ % 2 === 1 ? typing(command) : DONE;
   });
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  ({ url } = server);
 });
 afterEach(endAll);
 afterAll(async () => {

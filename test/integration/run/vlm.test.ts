@@ -1,6 +1,6 @@
 import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { RunFile } from '../../../runtime/config/index.js';
@@ -80,6 +80,36 @@ const stepsOf = (s: ReferenceServer, model: string): number =>
     (c) => c.path.endsWith('/optim_step') && (JSON.parse(c.body.toString()) as { model_id: string }).model_id === model,
   ).length;
 
+/** Its newest weights act on a desktop of their own, step by step; the server has no more adapters after it than before. */
+async function tried(s: ReferenceServer, run: string, version: number): Promise<void> {
+  const adapters = async (): Promise<string[]> => {
+      const list = (await (await fetch(`${s.url}/v1/models`)).json()) as { data: { id: string }[] };
+      return list.data.map((m) => m.id).sort();
+    },
+    before = await adapters(),
+    checkpoint = join(run, 'checkpoints', `v${String(version).padStart(6, '0')}`),
+    ended = await start(
+      'try',
+      '--policy',
+      checkpoint,
+      '--task',
+      'term-touch',
+      '--max-steps',
+      '2',
+      '--provider',
+      'local',
+    ).ended,
+    lines = ended.stdout
+      .trim()
+      .split('\n')
+      .map((l) => JSON.parse(l) as Record<string, unknown>);
+  expect(ended, ended.stderr).toMatchObject({ code: 0 });
+  expect(lines[0]).toMatchObject({ policy: `${basename(run)} v${version}` });
+  expect(lines[1]).toMatchObject({ step: 0, version, tokens: expect.any(Array) as unknown });
+  expect(lines.at(-1)).toHaveProperty('outcome.kind');
+  expect(await adapters()).toEqual(before);
+}
+
 describe.skipIf(noLocal)('a vision-language model', () => {
   it('imitates demonstrations, is rolled out, trained, published, and every step is fit to train from', async () => {
     const s = await serve();
@@ -122,6 +152,7 @@ describe.skipIf(noLocal)('a vision-language model', () => {
     } finally {
       await reader.close();
     }
+    await tried(s, run, versions.at(-1)!);
   });
 
   it('the runtime killed in the middle and resumed: no batch twice, none skipped, from the saved weights', async () => {

@@ -7,6 +7,7 @@ import { GLYPH_SPEC, READER_SPEC, type FamilyId } from '../../../runtime/domain/
 import { tokenizeInstruction } from '../../../runtime/policy/embedded/instruction.js';
 import { lessonTexts } from '../../../runtime/run/backends/lessonTexts.js';
 import { vocabulary } from '../../../runtime/run/backends/reading.js';
+import { measuredTasks } from '../../../runtime/run/collect/chosen.js';
 import { EVALUATION_SPLITS, openTasks, type Tasks } from '../../../runtime/tasks/open.js';
 import type { Task } from '../../../runtime/tasks/types.js';
 import {
@@ -188,6 +189,17 @@ describe('what a run learns from and is measured by', () => {
   const config = parseRunFile({ preset: 'quickstart' });
   beforeAll(async () => {
     tasks = await openTasks(config, desk);
+  });
+
+  it('measures a model without a run on as many unseen tasks of each family', () => {
+    const chosen = measuredTasks('words', 2)(tasks),
+      per = new Map<string, number>();
+    for (const c of chosen) per.set(c.family, (per.get(c.family) ?? 0) + 1);
+    expect(per.size).toBeGreaterThan(5);
+    expect(new Set(per.values())).toEqual(new Set([2]));
+    const reported = new Set(tasks.probesOf('words', chosen.length).map((p) => `${p.family}#${p.seed}`));
+    expect(new Set(chosen.map((c) => c.task as string))).toEqual(reported);
+    expect(chosen.every((c) => c.domain === 'desk')).toBe(true);
   });
 
   it('reading lessons and the words of instructions have nothing that is held out', () => {

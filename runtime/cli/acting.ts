@@ -1,0 +1,36 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { RunFile } from '../config/index.js';
+import { StudioError } from '../domain/index.js';
+import { isMiniwob } from '../tasks/index.js';
+import { numberOption, textOption, type Options } from './options.js';
+
+/** What the command line says of tasks, desktops and sampling, over a policy's own run file. */
+export async function actingOverrides(o: Options): Promise<RunFile> {
+  const tasks = textOption(o, 'tasks'),
+    families = textOption(o, 'families')?.split(','),
+    count = numberOption(o, 'desktops'),
+    image = textOption(o, 'image'),
+    provider = o['provider'] as 'auto' | undefined,
+    temperature = numberOption(o, 'temperature', 0.01),
+    maxSteps = numberOption(o, 'maxSteps'),
+    seed = numberOption(o, 'seed', 0);
+  // Without an override its section must be absent: an empty one would hide a section of the wrong type in the file.
+  return {
+    ...(seed === undefined ? {} : { seed }),
+    ...(tasks === undefined && families === undefined ? {} : { tasks: { ...(await sourceOf(tasks)), families } }),
+    ...(provider || count || image ? { desktops: { provider, count, image } } : {}),
+    ...(temperature === undefined ? {} : { policy: { temperature } }),
+    ...(maxSteps === undefined ? {} : { rollout: { maxSteps } }),
+  };
+}
+async function sourceOf(tasks: string | undefined): Promise<NonNullable<RunFile['tasks']>> {
+  if (tasks === undefined) return {};
+  if (tasks === 'desk') return { suite: 'desk' };
+  if (existsSync(tasks)) return { suite: (await isMiniwob(tasks)) ? 'miniwob' : 'folder', dir: resolve(tasks) };
+  throw new StudioError(
+    'config.invalid',
+    `--tasks ${tasks}: there is no such folder, and no suite of that name.`,
+    'Give a folder of OSWorld task files, a copy of MiniWoB++, or desk.',
+  );
+}

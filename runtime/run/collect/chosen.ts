@@ -1,0 +1,37 @@
+import type { EvaluationSplit, Tasks } from '../../tasks/open.js';
+import type { Attempted } from './attempts.js';
+
+/** Of a suite so many training seeds of each family, of a folder each file. */
+export const trainingTasks =
+  (seeds: number) =>
+  ({ families, taskOf }: Tasks): Attempted[] =>
+    Array.from({ length: seeds }, (_, i) =>
+      families.flatMap(({ id: family, seeds: s }) => {
+        const seed = 'count' in s ? (i < s.count ? s.from + i : undefined) : s[i];
+        return seed === undefined ? [] : [{ family, seed, task: taskOf(family, seed) }];
+      }),
+    ).flat();
+
+/** More than any source has families. */
+const MANY = 10_000;
+
+/** Of a suite `each` tasks of every family that has something held out so; of a folder each file, whatever `each` is. */
+export const measuredTasks =
+  (split: EvaluationSplit, each: number) =>
+  (tasks: Tasks): Attempted[] => {
+    const families = new Set(tasks.probesOf(split, MANY).map((p) => p.family)).size,
+      chosen = new Map<string, Attempted>();
+    for (const { family, seed } of tasks.probesOf(split, families * each)) {
+      const task = tasks.source.task(family, seed),
+        id = tasks.taskOf(family, seed);
+      chosen.set(id, {
+        family,
+        seed,
+        task: id,
+        domain: task.domain ?? family.split('/')[0]!,
+        infeasible: task.infeasible,
+        ...(task.maxSteps === undefined ? {} : { cap: task.maxSteps }),
+      });
+    }
+    return [...chosen.values()];
+  };

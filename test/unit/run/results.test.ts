@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest';
+import { id, type FamilyId, type TaskId } from '../../../runtime/domain/index.js';
+import type { AttemptRow } from '../../../runtime/run/collect/attempts.js';
+import { resultsOf } from '../../../runtime/run/collect/results.js';
+
+const row = (task: string, o: Partial<AttemptRow>): AttemptRow => ({
+  family: id<FamilyId>(task),
+  task: id<TaskId>(task),
+  seed: 0,
+  domain: 'os',
+  successes: 0,
+  failures: 0,
+  givenUp: false,
+  ...o,
+});
+
+describe('what a policy did on tasks', () => {
+  it('counts an episode that ended in an error, and gives it no score', () => {
+    const r = resultsOf(
+      [row('solved', { successes: 1 }), row('half', { failures: 1, domain: 'gimp' }), row('broken', { givenUp: true })],
+      [
+        { task: id<TaskId>('solved'), score: 1 },
+        { task: id<TaskId>('half'), score: 0.5 },
+      ],
+      1,
+    );
+    expect(r).toMatchObject({ episodes: 3, successes: 1, errors: 1, score: 0.5, open: 0 });
+    expect(r.domains).toEqual({
+      gimp: { episodes: 1, successes: 0, errors: 0, score: 0.5 },
+      os: { episodes: 2, successes: 1, errors: 1, score: 0.5 },
+    });
+    expect(r.low).toBeLessThan(1 / 3);
+    expect(r.high).toBeGreaterThan(1 / 3);
+  });
+
+  it('sets tasks that cannot be done apart, and says what is still to come', () => {
+    const r = resultsOf(
+      [row('impossible', { infeasible: true, successes: 2 }), row('begun', { failures: 1 }), row('left', {})],
+      [],
+      2,
+    );
+    expect(r).toMatchObject({ episodes: 1, successes: 0, open: 3, infeasible: { episodes: 2, successes: 2 } });
+    expect(resultsOf([], [], 1).score).toBeUndefined();
+  });
+});

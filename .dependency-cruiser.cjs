@@ -79,6 +79,7 @@ const mayImport = {
     'interchange',
     'share',
     'queries',
+    'gateway',
     'tasks/index.ts',
     'trainer/remote/probe.ts',
     'trainer/engine/server.ts',
@@ -190,7 +191,7 @@ module.exports = {
     pkg('hyparquet(-writer)?', '^runtime/interchange/parquet/'),
     pkg('protobufjs', '^runtime/trainer/remote/wire/'),
     pkg('sql\\.js', '^runtime/data/store/'),
-    pkg('ws', '^(runtime/(server|cluster/providers/kubernetes)|extension/daemon)/'),
+    pkg('ws', '^(runtime/(server|gateway/openenv|cluster/providers/kubernetes)|extension/daemon)/'),
   ],
   options: {
     tsPreCompilationDeps: true,

@@ -1,16 +1,10 @@
 import { Command, CommanderError } from 'commander';
 import { DEFAULT_IMAGE, PRESET_NAMES, providerWords, toRunError } from '../domain/index.js';
+import { actingCommands } from './actingCommands.js';
+import { withCluster, type Act } from './command.js';
 import type { Options } from './options.js';
 
-/** Makes a commander action of a command: its exit code, 0 for none, is reported to the caller of `createProgram`. */
-type Act = <A extends unknown[]>(f: (...a: A) => Promise<number | void>) => (...a: A) => Promise<void>;
 type Serve = (storage: string, o: { readonly idleMinutes?: string }) => Promise<void>;
-
-/** What a command that uses a cluster may be told of it. */
-const withCluster = (c: Command): Command =>
-  c
-    .option('--kube-context <name>', 'context of the kubeconfig whose credentials desktops on Kubernetes may use')
-    .option('--kube-plugin <command...>', 'credential plug-ins that the kubeconfig may run on this machine');
 
 /** Commands and options; runtime/cli/README.md is made from them. `ended` hears a command's exit code. */
 export function createProgram(serve: Serve, ended: (code: number) => void): Command {
@@ -54,93 +48,7 @@ function trainingCommands(program: Command, act: Act): void {
       'afterwards measure the policy on everything held out and with a blank screen: report.html and figures.json in the run folder',
     )
     .action(act(async (file: string | undefined, o: Options) => (await import('./train.js')).train(file, o)));
-  evaluateCommand(program, act);
-  collectCommand(program, act);
-  tryCommand(program, act);
-}
-
-function evaluateCommand(program: Command, act: Act): void {
-  withCluster(program.command('evaluate'))
-    .argument('[run]', 'run id or folder; none with --policy')
-    .description(
-      'Evaluate a checkpoint of a run on its probe set; or, with --policy and --out, any model on any tasks.',
-    )
-    .option('--checkpoint <version>', 'policy version; default: the newest')
-    .option('--episodes <n>', 'probe episodes; with --policy: of each task file, or of each family (1)')
-    .option(
-      '--split <name>',
-      'train; heldout (the words of training, arranged otherwise), words (unseen ones), pairs, looks; templates (never trained on)',
-      'heldout',
-    )
-    .option('--sampled', 'sample as in training, instead of the most probable choice', false)
-    .option('--blind', 'blank the screen: what is solved all the same needs no eyes', false)
-    .option(
-      '--random',
-      'choose at random among all that is possible: what is solved all the same needs no policy',
-      false,
-    )
-    .option('--policy <policy>', 'who acts: run file, run folder, checkpoint, or address of a model server (…/v1)')
-    .option(
-      '--tasks <dir or suite>',
-      'folder of OSWorld task files, a copy of MiniWoB++, or desk; default: those of the policy',
-    )
-    .option('--out <dir>', "where results go, in OSWorld's layout; the same command goes on with what is there")
-    .option('--families <names>', 'with --policy: only these, with commas')
-    .option('--assets <dir>', 'with --policy: what `tasks fetch` mirrored')
-    .option('--image <name>', 'with --policy: desktop image; default: that of the policy')
-    .option('--max-steps <n>', 'with --policy: step cap')
-    .option('--desktops <n>', 'with --policy: desktops at once')
-    .option('--model <name>', 'of a model server: the model; default: the first it names')
-    .option('--coordinates <name>', 'of a model server: qwen25, relative1000, relative999 or relative1')
-    .option('--json', 'result as JSON', false)
-    .option('--runs <dir>', 'folder of run folders', 'runs')
-    .option('--provider <name>', providerWords)
-    .action(act(async (run: string | undefined, o: Options) => (await import('./evaluate.js')).evaluate(run, o)));
-}
-
-function tryCommand(program: Command, act: Act): void {
-  program
-    .command('try')
-    .description('Let a policy do one thing on a fresh desktop; its steps are printed as JSON, one a line.')
-    .requiredOption(
-      '--policy <policy>',
-      'who acts: run folder, checkpoint, run file, or address of a model server (…/v1)',
-    )
-    .option('--instruction <text>', 'what it shall do; default: what the task asks')
-    .option('--task <family>', 'task family that sets the desktop up; default: an empty desktop')
-    .option('--seed <n>', 'seed of the task; default: one of the training seeds')
-    .option('--checkpoint <version>', 'of a run folder: policy version; default: the newest')
-    .option('--sampled', 'sample choices as in training; default: the most probable ones', false)
-    .option('--max-steps <n>', 'step cap')
-    .option('--image <name>', 'desktop image; default: that of the policy')
-    .option('--model <name>', 'of a model server: the model; default: the first it names')
-    .option('--coordinates <name>', 'of a model server: qwen25, relative1000, relative999 or relative1')
-    .option('--provider <name>', providerWords)
-    .action(act(async (o: Options) => (await import('./try.js')).tryPolicy(o)));
-}
-
-function collectCommand(program: Command, act: Act): void {
-  program
-    .command('collect')
-    .description('Roll a model out on tasks and keep its verified successes as a pool that runs join.')
-    .requiredOption('--policy <policy>', 'who acts: run file, run folder, or address of a model server (…/v1)')
-    .requiredOption('--into <name>', 'collection to make, or to go on with')
-    .option('--tasks <dir or suite>', 'folder of OSWorld task files, or desk; default: those of the run file')
-    .option('--families <names>', 'only these families, with commas')
-    .option('--attempts <n>', 'verdicts of each task', '32')
-    .option('--stop-after <n>', 'leave a task that has succeeded so often')
-    .option('--seeds <n>', 'tasks of each family of a suite', '1')
-    .option('--temperature <t>', 'sampling temperature; default: that of the run file')
-    .option('--max-steps <n>', 'step cap')
-    .option('--seed <n>', 'seed of the sampling')
-    .option('--model <name>', 'of a model server: the model; default: the first it names')
-    .option('--coordinates <name>', 'of a model server: qwen25, relative1000, relative999 or relative1')
-    .option('--checkpoint <version>', 'of a run folder: policy version; default: the newest')
-    .option('--provider <name>', providerWords)
-    .option('--desktops <n>', 'desktops at once')
-    .option('--runs <dir>', 'folder of run folders', 'runs')
-    .option('--json', 'report as JSON', false)
-    .action(act(async (o: Options) => (await import('./collect.js')).collectAttempts(o)));
+  actingCommands(program, act);
 }
 
 function interchangeCommands(program: Command, act: Act): void {
@@ -281,16 +189,23 @@ function desktopCommands(program: Command, act: Act): void {
     .action(act(async (file: string, o: Options) => (await import('./desktop.js')).screenshot(file, o)));
   desktop
     .command('serve')
-    .description('Serve desktops to other programs, such as OSWorld or cua, until Ctrl-C.')
-    .option('--osworld', "speak the API of OSWorld's virtual machines (port 5000)", false)
-    .option('--count <n>', 'desktops, each at a port of its own', '1')
-    .option('--port <n>', 'port of the first desktop; the others follow', '5000')
+    .description('Serve desktops to other programs, such as OSWorld, cua or clients of OpenEnv, until Ctrl-C.')
+    .option('--osworld', "speak the API of OSWorld's virtual machines, each desktop at a port of its own", false)
+    .option('--openenv', 'speak OpenEnv: tasks to reset to, steps, and a reward at the end', false)
+    .option('--count <n>', 'desktops; sessions at once', '1')
+    .option('--port <n>', 'port (8000), or that of the first machine (5000)')
     .option('--host <address>', 'address to listen at; any but 127.0.0.1 needs --token')
     .option('--token <token>', 'clients send it as Authorization: Bearer TOKEN')
-    .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
+    .option('--image <name>', 'desktop image')
     .option('--provider <name>', providerWords, 'auto')
     .option('--screen <size>', 'size of the screen, e.g. 1920x1080')
-    .option('--accessibility', 'with an accessibility tree, which makes resets slower', false)
+    .option('--accessibility', 'with an accessibility tree, which makes resets slower (--osworld)', false)
+    .option('--tasks <dir or suite>', 'with --openenv: OSWorld task files, a copy of MiniWoB++, or desk', 'desk')
+    .option('--families <names>', 'with --openenv: only these, with commas')
+    .option('--assets <dir>', 'with --openenv: what `tasks fetch` mirrored')
+    .option('--split <name>', 'with --openenv: tasks that resets draw from, as in `evaluate`', 'train')
+    .option('--max-steps <n>', 'with --openenv: step cap')
+    .option('--no-picture', 'with --openenv: observations without a picture, unless a reset asks for one')
     .action(act(async (o: Options) => (await import('./desktopServe.js')).serve(o)));
 }
 

@@ -45,7 +45,7 @@ export async function collectAttempts(o: Options): Promise<number> {
       attempts,
       stopAfter,
       choose: trainingTasks(numberOption(o, 'seeds') ?? 1),
-      pooled: true,
+      measures: false,
       entry: thisBundle(),
       signal: stop.signal,
       onProgress: (rows) => line.show(progress(rows, attempts)),

@@ -1,15 +1,76 @@
+import { resolve } from 'node:path';
+import { parseRunFile, type RunFile } from '../config/index.js';
 import { DEFAULT_IMAGE, StudioError, type ProviderChoice, type Size } from '../domain/index.js';
+import { serveOpenEnv } from '../gateway/openenv/serve.js';
+import { onInterrupt } from '../interchange/terminal.js';
+import { thisBundle } from '../service/engines.js';
+import { openEnvironments } from '../service/openEnvironments.js';
+import { thisBuild } from '../server/build.js';
 import { serveDesktops } from '../service/serveDesktops.js';
-import { numberOption, type Options } from './options.js';
+import { EVALUATION_SPLITS } from '../run/evaluateRun.js';
+import { actingOverrides } from './acting.js';
+import { numberOption, textOption, type Options } from './options.js';
 
 /** `desktop serve`: desktops for other programs until Ctrl-C. */
 export async function serve(o: Options): Promise<number> {
-  if (o['osworld'] !== true)
+  if ((o['osworld'] === true) === (o['openenv'] === true))
     throw new StudioError(
       'config.invalid',
-      'desktop serve: which API the desktops speak is missing',
-      'Add --osworld, the API of OSWorld’s virtual machines.',
+      `desktop serve: ${o['osworld'] === true ? 'it speaks one API' : 'which API the desktops speak is missing'}`,
+      'Give --osworld, the API of OSWorld’s virtual machines, or --openenv, environments with tasks.',
     );
+  return o['openenv'] === true ? serveEnvironments(o) : serveMachines(o);
+}
+
+/** OpenEnv: one address, a session each client. */
+async function serveEnvironments(o: Options): Promise<number> {
+  const stop = onInterrupt('Stopping: desktops are taken down. Ctrl-C again to leave at once.'),
+    wanted = String(o['split'] ?? 'train'),
+    split = EVALUATION_SPLITS.find((s) => s === wanted);
+  if (!split)
+    throw new StudioError('config.invalid', `--split ${wanted}: unknown`, `Use ${EVALUATION_SPLITS.join(', ')}.`);
+  const host = textOption(o, 'host'),
+    ended = new Promise<void>((done) => {
+      stop.signal.addEventListener('abort', () => done(), { once: true });
+    }),
+    environments = await openEnvironments({
+      config: parseRunFile({}, await servedConfig(o)),
+      split,
+      picture: o['picture'] !== false,
+      version: thisBuild.version,
+      entry: thisBundle(),
+      signal: stop.signal,
+      onLine: (line) => process.stderr.write(`${line}\n`),
+    });
+  try {
+    const served = await serveOpenEnv({
+      environments,
+      port: numberOption(o, 'port', 0) ?? 8000,
+      host,
+      token: textOption(o, 'token'),
+    });
+    process.stdout.write(`http://${host ?? '127.0.0.1'}:${served.port}\n`);
+    await ended;
+    await served.close();
+  } finally {
+    await environments.close();
+    stop.off();
+  }
+  return 0;
+}
+async function servedConfig(o: Options): Promise<RunFile> {
+  const over = await actingOverrides({ ...o, desktops: o['count'] ?? '1' }),
+    screen = screenOf(o['screen']),
+    assets = textOption(o, 'assets');
+  return {
+    ...over,
+    ...(assets === undefined ? {} : { tasks: { ...over.tasks, assets: resolve(assets) } }),
+    desktops: { ...over.desktops, ...(screen ? { screen } : {}) },
+  };
+}
+
+/** OSWorld: a port each desktop. */
+async function serveMachines(o: Options): Promise<number> {
   const served = await serveDesktops({
     provider: String(o['provider'] ?? 'auto') as ProviderChoice,
     image: String(o['image'] ?? DEFAULT_IMAGE),

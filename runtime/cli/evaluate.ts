@@ -6,16 +6,32 @@ import { allowCluster, numberOption, type Options } from './options.js';
 import { runFolder } from '../run/runFolders.js';
 import { rateText } from '../domain/stats.js';
 
+/** What says more of a measurement without a run, and nothing of a run's own. */
+const WITHOUT_RUN = [
+  'policy',
+  'out',
+  'tasks',
+  'families',
+  'assets',
+  'image',
+  'maxSteps',
+  'taskTimeout',
+  'desktops',
+  'model',
+  'coordinates',
+];
+
 /** `evaluate RUN`, or `evaluate --policy P --out DIR`. */
 export async function evaluate(run: string | undefined, o: Options): Promise<number> {
-  const { policy, out } = o;
-  if (run !== undefined && policy === undefined && out === undefined) return evaluateCheckpoint(run, o);
-  if (run === undefined && policy !== undefined && out !== undefined && o['random'] !== true)
+  const given = WITHOUT_RUN.filter((k) => o[k] !== undefined);
+  if (run !== undefined && given.length === 0) return evaluateCheckpoint(run, o);
+  if (run === undefined && o['policy'] !== undefined && o['out'] !== undefined && o['random'] !== true)
     return (await import('./evaluatePolicy.js')).evaluatePolicy(o);
+  const dashed = (k: string): string => `--${k.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`)}`;
   throw new StudioError(
     'config.invalid',
     run !== undefined
-      ? '--policy and --out go without a run.'
+      ? `${given.map(dashed).join(', ')}: not for a run, which is measured on its own tasks.`
       : o['random'] === true
         ? '--random is for a checkpoint of a run.'
         : 'Neither a run nor --policy with --out is given.',

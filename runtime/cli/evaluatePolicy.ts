@@ -1,40 +1,27 @@
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
-import { StudioError, type TaskId } from '../domain/index.js';
+import { mkdir, readdir, rm } from 'node:fs/promises';
+import { join, resolve, sep } from 'node:path';
+import type { RunConfig, RunFile } from '../config/index.js';
+import { StudioError } from '../domain/index.js';
 import { rateText } from '../domain/stats.js';
-import { RunReader } from '../data/store/runStore.js';
-import { exportRun } from '../interchange/exporter.js';
 import { onInterrupt, progressLine } from '../interchange/terminal.js';
 import { blinded } from '../run/blindPolicy.js';
 import type { AttemptRow } from '../run/collect/attempts.js';
 import { measuredTasks } from '../run/collect/chosen.js';
-import { collect, type CollectReport } from '../run/collect/collect.js';
+import { collect } from '../run/collect/collect.js';
 import { actorOf, type Actor } from '../run/collect/policy.js';
-import { resultsOf, type Results, type Tally } from '../run/collect/results.js';
+import { resultsOf, type Tally } from '../run/collect/results.js';
+import { EVALUATION_SPLITS, type EvaluationSplit } from '../run/evaluateRun.js';
 import { thisBundle } from '../service/engines.js';
-import { recordedView } from '../service/recordedView.js';
-import { EVALUATION_SPLITS, type EvaluationSplit } from '../tasks/open.js';
 import { actingOverrides } from './acting.js';
+import { EPISODES, writeResults, type Report } from './evaluationResults.js';
 import { allowCluster, numberOption, textOption, type Options } from './options.js';
 
-/** In the folder of results: the episodes as a run folder, and OSWorld's layout. */
-const EPISODES = 'episodes',
-  LAYOUT = 'pyautogui';
-
-interface Report extends Results {
-  readonly policy: string;
-  readonly out: string;
-  /** Folder of OSWorld's layout, which its tools read; undefined while there is no verdict. */
-  readonly results: string | undefined;
-  /** Task files that cannot run here. */
-  readonly leftOut: number;
-  readonly stopped: boolean;
-  readonly tasks: readonly AttemptRow[];
-}
+/** A step of a large model on a busy server, with its thought, s. */
+const STEP_S = 60;
 
 /**
  * `evaluate --policy P --tasks T --out DIR`: what any model does on tasks, without a run. Ctrl-C stops, and the same
- * command goes on.
+ * command goes on. Exit code 1 when tasks were given up.
  */
 export async function evaluatePolicy(o: Options): Promise<number> {
   const json = o['json'] === true,
@@ -46,25 +33,27 @@ export async function evaluatePolicy(o: Options): Promise<number> {
   allowCluster(o);
   try {
     const actor = await actorOf(String(o['policy']), {
-      model: textOption(o, 'model'),
-      coordinates: textOption(o, 'coordinates'),
-      version: numberOption(o, 'checkpoint', 0),
-      over: await overrides(o),
-      entry: thisBundle(),
-      signal: stop.signal,
-    });
-    const ofFolder = actor.config.tasks.suite === 'folder',
+        model: textOption(o, 'model'),
+        coordinates: textOption(o, 'coordinates'),
+        version: numberOption(o, 'checkpoint', 0),
+        over: await overrides(o),
+        entry: thisBundle(),
+        signal: stop.signal,
+      }),
+      config = withTime(actor.config, numberOption(o, 'taskTimeout')),
+      ofFolder = config.tasks.suite === 'folder',
       attempts = ofFolder ? episodes : 1;
-    await mkdir(out, { recursive: true });
+    await mayWrite(out, config);
     const made = await collect({
       ...actor,
-      policy: [actor.name, ...(o['sampled'] ? ['sampled'] : []), ...(o['blind'] ? ['screen blanked'] : [])].join(', '),
+      config,
+      policy: inWords(actor, o, ofFolder ? undefined : split),
       name: nameOf(actor, o['blind'] === true),
       dir: join(out, EPISODES),
       attempts,
       stopAfter: Infinity,
       choose: measuredTasks(ofFolder ? 'heldout' : split, episodes),
-      pooled: false,
+      measures: true,
       greedy: o['sampled'] !== true,
       control: o['blind'] === true ? blinded : undefined,
       entry: thisBundle(),
@@ -76,22 +65,42 @@ export async function evaluatePolicy(o: Options): Promise<number> {
       },
     });
     line.clear();
-    const report = await written(out, made, attempts, actor);
+    const report = await writeResults(out, made, attempts, actor.name);
     process.stdout.write(json ? `${JSON.stringify(report, null, 2)}\n` : `${lines(report, o).join('\n')}\n`);
-    return made.stopped ? 130 : 0;
+    return made.stopped ? 130 : report.givenUp > 0 ? 1 : 0;
   } finally {
     line.clear();
     stop.off();
   }
 }
 
+/** What stands in the folder is replaced: it must be of this command, or nothing. */
+async function mayWrite(out: string, { tasks }: RunConfig): Promise<void> {
+  if (tasks.dir !== undefined && `${out}${sep}`.startsWith(`${resolve(tasks.dir)}${sep}`))
+    throw new StudioError(
+      'config.invalid',
+      `${out} lies in the folder of the tasks, where results would be taken for tasks.`,
+      'Name a folder elsewhere with --out.',
+    );
+  await mkdir(out, { recursive: true });
+  const there = (await readdir(out)).filter((f) => !f.startsWith('.'));
+  if (there.length > 0 && !there.includes(EPISODES))
+    throw new StudioError(
+      'config.invalid',
+      `${out} is not empty, and holds no results of this command.`,
+      'Name a folder that does not exist yet, or one that this command has begun.',
+    );
+  // A part that was killed while it wrote.
+  for (const f of await readdir(out))
+    if (f.startsWith('.writing')) await rm(join(out, f), { recursive: true, force: true });
+}
 function splitOf(o: Options): EvaluationSplit {
   const wanted = String(o['split'] ?? 'heldout'),
     split = EVALUATION_SPLITS.find((s) => s === wanted);
   if (split) return split;
   throw new StudioError('config.invalid', `--split ${wanted}: unknown`, `Use ${EVALUATION_SPLITS.join(', ')}.`);
 }
-async function overrides(o: Options): Promise<Awaited<ReturnType<typeof actingOverrides>>> {
+async function overrides(o: Options): Promise<RunFile> {
   const over = await actingOverrides(o),
     assets = textOption(o, 'assets');
   // Tasks that cannot be done are part of a benchmark; they are counted apart.
@@ -100,6 +109,22 @@ async function overrides(o: Options): Promise<Awaited<ReturnType<typeof actingOv
     tasks: { ...over.tasks, infeasible: true, ...(assets === undefined ? {} : { assets: resolve(assets) }) },
   };
 }
+/** A time limit is for what hangs: it must not cut off a slow model. */
+const withTime = (c: RunConfig, given: number | undefined): RunConfig => ({
+  ...c,
+  rollout: {
+    ...c.rollout,
+    taskTimeoutS: given ?? Math.max(c.rollout.taskTimeoutS, STEP_S * c.rollout.maxSteps),
+  },
+});
+/** What acts, and how: results of another stand in another folder. */
+const inWords = (actor: Actor, o: Options, split: EvaluationSplit | undefined): string =>
+  [
+    actor.name,
+    ...(o['sampled'] ? ['sampled'] : []),
+    ...(o['blind'] ? ['screen blanked'] : []),
+    ...(split ? [`split ${split}`] : []),
+  ].join(', ');
 /** Names the folder of its results, as OSWorld names it by the model. */
 const nameOf = ({ config: { policy }, name, checkpoint }: Actor, blind: boolean): string =>
   [
@@ -110,91 +135,36 @@ const nameOf = ({ config: { policy }, name, checkpoint }: Actor, blind: boolean)
     .join('-')
     .replace(/[^\w.-]+/g, '-')
     .replace(/^[^\w]+/, '')
-    .slice(0, 100);
+    .slice(0, 100) || 'model';
 
 function progress(rows: readonly AttemptRow[], attempts: number): string {
-  const { episodes, successes, open, infeasible } = resultsOf(rows, [], attempts);
-  return `${episodes + infeasible.episodes} of ${episodes + infeasible.episodes + open} episodes · ${successes + infeasible.successes} successes`;
+  const { episodes, successes, open, infeasible } = resultsOf(rows, [], attempts),
+    made = episodes + infeasible.episodes;
+  return `${made} of ${made + open} episodes · ${successes + infeasible.successes} successes`;
 }
-
-/** Writes what was measured in OSWorld's layout, and its sums; what stood there of an earlier part is replaced. */
-async function written(out: string, made: CollectReport, attempts: number, actor: Actor): Promise<Report> {
-  const run = await RunReader.open(made.dir, { index: thisBundle() }),
-    rows = await run.index
-      .query("SELECT task, reward, ended_at FROM rollouts WHERE outcome IN ('success', 'failure') ORDER BY born", [])
-      .finally(() => run.close());
-  const judged = rows.map((r) => ({
-      task: String(r['task']) as TaskId,
-      score: Number(r['reward'] ?? 0),
-      at: Number(r['ended_at'] ?? 0),
-    })),
-    domains = new Map(made.tasks.map((t) => [t.task, t.domain])),
-    layout = judged.length > 0 ? join(out, LAYOUT) : undefined;
-  if (layout !== undefined) {
-    const part = join(out, '.writing');
-    await rm(part, { recursive: true, force: true });
-    await exportRun(
-      {
-        run: made.dir,
-        to: part,
-        format: 'osworld',
-        index: thisBundle(),
-        options: { coordinates: 'qwen25' },
-        domainOf: ({ task }) => domains.get(task),
-      },
-      recordedView,
-    );
-    await rm(layout, { recursive: true, force: true });
-    await rename(join(part, LAYOUT), layout);
-    await rm(part, { recursive: true, force: true });
-  }
-  const report: Report = {
-    policy: actor.name,
-    out,
-    results: layout,
-    ...resultsOf(made.tasks, judged, attempts),
-    leftOut: made.leftOut,
-    stopped: made.stopped,
-    tasks: made.tasks,
-  };
-  await mkdir(join(out, 'summary'), { recursive: true });
-  await writeFile(join(out, 'summary', 'results.json'), `${JSON.stringify(asOsworld(report, judged), null, 2)}\n`);
-  await writeFile(join(out, 'results.json'), `${JSON.stringify(report, null, 2)}\n`);
-  return report;
-}
-/** OSWorld's list of results. A task that was given up has no score. */
-const asOsworld = (
-  { tasks }: Report,
-  judged: readonly { readonly task: TaskId; readonly score: number; readonly at: number }[],
-): unknown[] =>
-  tasks.flatMap((t) => [
-    ...judged
-      .filter((j) => j.task === t.task)
-      .map((j) => ({
-        application: t.domain,
-        task_id: t.task,
-        status: 'success',
-        score: j.score,
-        timestamp: new Date(j.at).toISOString().slice(0, 19).replace('T', ' '),
-      })),
-    ...(t.givenUp ? [{ application: t.domain, task_id: t.task, status: 'error' }] : []),
-  ]);
 
 function lines(r: Report, o: Options): string[] {
   const width = Math.max(11, ...Object.keys(r.domains).map((d) => d.length)),
+    errors = (n: number): string => (n > 0 ? `; ${n} ended in errors and count as not solved` : ''),
     row = (name: string, t: Tally): string =>
-      `  ${name.padEnd(width)} ${rateText(t.successes, t.episodes)} of ${t.episodes}, mean score ${(t.score ?? 0).toFixed(2)}${t.errors > 0 ? `, ${t.errors} errors` : ''}`;
+      `  ${name.padEnd(width)} ${rateText(t.successes, t.episodes)} of ${t.episodes}, mean score ${(t.score ?? 0).toFixed(2)}${errors(t.errors)}`,
+    percent = (x: number): number => Math.round(100 * x);
   return [
     r.episodes === 0
       ? 'No episode has ended.'
-      : `success ${rateText(r.successes, r.episodes)} of ${r.episodes} episodes, mean score ${r.score!.toFixed(2)}${r.errors > 0 ? `; ${r.errors} ended in errors and count as not solved` : ''}`,
+      : `success ${percent(r.successes / r.episodes)} % (${percent(r.low)}–${percent(r.high)}) of ${r.episodes} episodes, mean score ${r.score!.toFixed(2)}${errors(r.errors)}`,
     ...Object.entries(r.domains).map(([name, t]) => row(name, t)),
     ...(r.infeasible.episodes > 0 ? [row('infeasible', r.infeasible)] : []),
+    ...(r.retried > 0 ? [`${r.retried} episodes were cut short by an error of the environment and tried again.`] : []),
+    ...(r.givenUp > 0
+      ? [`${r.givenUp} tasks were given up: see the errors above. The same command tries them again.`]
+      : []),
     ...(r.leftOut > 0
       ? [
           `${r.leftOut} task files cannot run here: \`dart-studio tasks check ${String(o['tasks'])}\` says what they need.`,
         ]
       : []),
+    ...r.notes,
     '',
     ...(r.results === undefined ? [] : [`In OSWorld's layout: ${r.results}`]),
     `To look at: ${join(r.out, EPISODES)}`,

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { DesktopId, RunError, Screenshot } from '../domain/index.js';
-import { id as brand, StudioError, toRunError, orUndefined } from '../domain/index.js';
+import { id as brand, StudioError, monotonicNow, orUndefined, toRunError } from '../domain/index.js';
 import { PoolMachine, type Place, type PoolEffect, type PoolRules } from './poolMachine.js';
 import { ReferenceFrames } from './referenceFrames.js';
 import type { Desktop, DesktopPool, DesktopProvider, DesktopSpec, Lease, PoolEvent, PoolStatus } from './types.js';
@@ -290,9 +290,8 @@ class Pool implements DesktopPool {
   #emit(e: PoolEvent): void {
     for (const l of [...this.#listeners]) l(e);
   }
-  /** Monotonic, as all times of a run are: the machine's clock may be set while a desktop is at work. */
   #now(): number {
-    return this.#o.now?.() ?? performance.timeOrigin + performance.now();
+    return this.#o.now?.() ?? monotonicNow();
   }
 }
 

@@ -1,4 +1,5 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
 import type { AddressInfo } from 'node:net';
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { StudioError, messageOf } from '../domain/index.js';
@@ -39,6 +40,12 @@ export interface FaceOptions {
   /** Clients send it as `Authorization: Bearer TOKEN`. */
   readonly token?: string | undefined;
   readonly handle: Handler;
+  /** Takes a connection that asks for WebSocket; it has passed the checks of any request. */
+  readonly upgrade?: (req: IncomingMessage, socket: Duplex, head: Buffer) => void;
+  /** Connections at once; default 64. */
+  readonly connections?: number;
+  /** Of a request; default 256 MiB. */
+  readonly mostBytes?: number;
 }
 export interface Face {
   readonly port: number;
@@ -67,7 +74,16 @@ export async function listen(o: FaceOptions): Promise<Face> {
   const server = createServer((req, res) => {
     void answer(o, host, req, res);
   });
-  server.maxConnections = MOST_CONNECTIONS;
+  const { upgrade } = o;
+  if (upgrade)
+    server.on('upgrade', (req: IncomingMessage, socket: Duplex, head: Buffer) => {
+      // Node has taken its own listener away: without one, a client that resets the connection would end the process.
+      socket.on('error', () => socket.destroy());
+      const refused = refusal(o, host, req);
+      if (refused) refuse(socket, refused.status);
+      else upgrade(req, socket, head);
+    });
+  server.maxConnections = o.connections ?? MOST_CONNECTIONS;
   server.requestTimeout = REQUEST_MS;
   server.headersTimeout = 10_000;
   await started(server, o.port, host);
@@ -80,6 +96,13 @@ export async function listen(o: FaceOptions): Promise<Face> {
         server.closeAllConnections();
       }),
   };
+}
+
+/** Ends a connection that may not be upgraded, whether or not its client closes it. */
+export function refuse(socket: Duplex, status: number): void {
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () =>
+    socket.destroy(),
+  );
 }
 
 const started = (server: Server, port: number, host: string): Promise<void> =>
@@ -111,7 +134,7 @@ async function answer(o: FaceOptions, host: string, req: IncomingMessage, res: S
         method: req.method ?? 'GET',
         path: new URL(req.url ?? '/', 'http://desktop').pathname,
         contentType: req.headers['content-type'] ?? '',
-        body: await bodyOf(req),
+        body: await bodyOf(req, o.mostBytes ?? MOST_BYTES),
         signal: gone.signal,
       });
     } catch (e) {
@@ -147,14 +170,14 @@ const digest = (s: string): Buffer => createHash('sha256').update(s).digest();
 class TooLong extends Error {}
 
 let receiving = 0;
-async function bodyOf(req: IncomingMessage): Promise<Buffer> {
+async function bodyOf(req: IncomingMessage, most: number): Promise<Buffer> {
   const parts: Buffer[] = [];
   let bytes = 0;
   try {
     for await (const part of req as AsyncIterable<Buffer>) {
       bytes += part.length;
       receiving += part.length;
-      if (bytes > MOST_BYTES) throw new TooLong(`The request is longer than ${MOST_BYTES / 2 ** 20} MiB.`);
+      if (bytes > most) throw new TooLong(`The request is longer than ${most / 2 ** 20} MiB.`);
       if (receiving > MOST_BYTES_AT_ONCE)
         throw new TooLong('Other requests fill the memory; send this one again later.');
       parts.push(part);

@@ -1,12 +1,13 @@
 import {
   StudioError,
-  ignoreFailure,
+  deferred,
   isTerminal,
   toRunError,
   type Action,
   type TokenTrace,
   type ControlState,
   type ControlVerdict,
+  type Deferred,
   type InputEvent,
   type Trajectory,
   ServiceError,
@@ -17,35 +18,6 @@ import type { HeldRollout } from '../run/runAccess.js';
 import { HumanInputRecorder } from './humanInputRecorder.js';
 import type { SegmentOptions } from './segment.js';
 import { ControlSession, type SessionFacts, type SessionHost } from './controlSession.js';
-
-/** A promise with its resolvers. It need not be awaited: an unobserved rejection is not a fault. */
-interface Deferred<T> {
-  readonly promise: Promise<T>;
-  readonly settled: boolean;
-  resolve(v: T): void;
-  reject(e: unknown): void;
-}
-function deferred<T>(): Deferred<T> {
-  let resolve!: (v: T) => void, reject!: (e: unknown) => void;
-  const promise = new Promise<T>((a, b) => {
-    resolve = a;
-    reject = b;
-  });
-  ignoreFailure(promise, 'whoever waits for it hears of it');
-  const d = {
-    promise,
-    settled: false,
-    resolve: (v: T) => {
-      d.settled = true;
-      resolve(v);
-    },
-    reject: (e: unknown) => {
-      d.settled = true;
-      reject(e);
-    },
-  };
-  return d;
-}
 
 /** A person steers a rollout: it waits for them at each of its decisions. */
 export class TakeOverSession extends ControlSession {

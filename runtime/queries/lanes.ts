@@ -192,7 +192,28 @@ async function spansOf(run: RunReader, from: number, to: number): Promise<Map<st
     // Thousands of records are a matter of tens of ms: the loop turns in between.
     if (k % 50 === 49) await new Promise((next) => setImmediate(next));
   }
-  for (const l of out.values()) l.spans.sort((a, b) => a.start - b.start);
+  for (const [id, l] of out) {
+    l.spans.sort((a, b) => a.start - b.start);
+    if (l.kind !== 'replica') out.set(id, { ...l, spans: joinSpans(l.spans) });
+  }
+  return out;
+}
+/** Times are stored in single precision: pieces of one span meet within so many ms. */
+const MEET_MS = 1;
+/** What was written while it went on is one span again. Spans are in order of their start. Pure. */
+export function joinSpans(spans: readonly Span[]): Span[] {
+  const out: Span[] = [];
+  for (const s of spans) {
+    const last = out.at(-1);
+    if (
+      last &&
+      last.what === s.what &&
+      last.rollout === s.rollout &&
+      Math.abs(s.start - last.start - last.ms) <= MEET_MS
+    )
+      out[out.length - 1] = { ...last, ms: s.start + s.ms - last.start, version: s.version };
+    else out.push(s);
+  }
   return out;
 }
 

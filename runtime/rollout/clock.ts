@@ -1,5 +1,5 @@
 /** Time as a dependency: tests run the same code on virtual time. */
-import { StudioError, ignoreFailure } from '../domain/index.js';
+import { StudioError, ignoreFailure, monotonicNow } from '../domain/index.js';
 
 export interface Clock {
   /** ms since the epoch, monotonic within the process, with fractions. */
@@ -12,7 +12,7 @@ export interface Clock {
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
-  now: () => performance.timeOrigin + performance.now(),
+  now: monotonicNow,
   after: (ms, fn) => {
     let timer: NodeJS.Timeout;
     const arm = (left: number): void => {

@@ -16,7 +16,7 @@ import { imageContents } from '../cluster/images.js';
 import { openTasks, type EvaluationSplit, type Tasks } from '../tasks/open.js';
 import { lastCheckpoint } from './resume.js';
 
-export { EVALUATION_SPLITS } from '../tasks/open.js';
+export { EVALUATION_SPLITS, type EvaluationSplit } from '../tasks/open.js';
 
 export interface EvaluateRequest {
   readonly dir: string;

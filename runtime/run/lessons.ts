@@ -1,4 +1,4 @@
-import { id, toRunError, type FamilyId, type LearnStep } from '../domain/index.js';
+import { id, toRunError, type FamilyId, type LearnStep, type PolicyVersion } from '../domain/index.js';
 import type { EventOf } from '../data/events.js';
 import type { DesktopPool } from '../cluster/types.js';
 import { settleOf } from '../cluster/provide.js';
@@ -49,13 +49,11 @@ export async function readingLessons(r: RunParts): Promise<void> {
       r.state.detail = `drawing screens, ${n} of ${w.screens}`;
     },
   });
-  const lessonsBegan = r.clock.now(),
-    left = readingLeft(w.steps, r.progress.untaught ? 0 : r.state.version, r.progress.readingSteps);
+  const left = readingLeft(w.steps, r.progress.untaught ? 0 : r.state.version, r.progress.readingSteps);
   const report = await interruptible(r, learner, () =>
     reading.read(screens, { steps: left, lr: w.lr, shift: READING_SHIFT, tones: r.config.warmStart.tones }),
   );
   if (report.steps === 0) return;
-  r.monitor.spans.trainer('imitate', lessonsBegan, r.clock.now(), report.version);
   await saveLearned(r, learner, {
     source: report.steps < left ? 'reading.part' : 'reading',
     values: { loss: report.loss, ms: report.ms, screens: report.screens, steps: report.steps, words: words.length },
@@ -149,16 +147,14 @@ export async function warmStart(r: RunParts): Promise<void> {
     left = Math.max(0, w.steps - r.progress.imitationSteps);
   if (left === 0 || r.state.warmStartVersion !== undefined || !learner || !imitate) return;
   r.state.phase = 'warm start';
-  const began = r.clock.now(),
-    imitated = await imitateReadable(r, learner, (steps) =>
-      imitate({ id: id('warm-start'), steps, epochs: 1 }, { steps: left, lr: w.lr, shift: w.shift, tones: w.tones }),
-    );
+  const imitated = await imitateReadable(r, learner, (steps) =>
+    imitate({ id: id('warm-start'), steps, epochs: 1 }, { steps: left, lr: w.lr, shift: w.shift, tones: w.tones }),
+  );
   if (!imitated) return;
   const { report, steps } = imitated;
   const done = report.optimizerSteps + report.skippedNonFinite,
     whole = done >= left;
   if (done === 0) return;
-  r.monitor.spans.trainer('imitate', began, r.clock.now(), report.version);
   await saveLearned(r, learner, {
     source: whole ? 'warm-start' : 'warm-start.part',
     values: { loss: report.imitationLoss, ms: report.ms, samples: steps.length, steps: report.optimizerSteps },
@@ -207,12 +203,21 @@ async function saveLearned(
 }
 
 /** Runs a long lesson that ends early, keeping what it has learned, when the run ends. */
-async function interruptible<T>(r: RunParts, learner: Learner, lesson: () => Promise<T>): Promise<T> {
-  const stop = (): void => learner.interrupt();
+async function interruptible<T extends { readonly version: PolicyVersion }>(
+  r: RunParts,
+  learner: Learner,
+  lesson: () => Promise<T>,
+): Promise<T> {
+  const stop = (): void => learner.interrupt(),
+    { spans } = r.monitor;
+  let report: T | undefined;
   r.ending.addEventListener('abort', stop, { once: true });
+  spans.trainerBegins('imitate', r.clock.now());
   try {
-    return await lesson();
+    report = await lesson();
+    return report;
   } finally {
+    spans.trainerEnds(r.clock.now(), report?.version);
     r.ending.removeEventListener('abort', stop);
   }
 }

@@ -83,18 +83,40 @@ export class SpanRecorder {
     }
   }
 
-  trainer(what: 'update' | 'imitate', start: number, end: number, version: PolicyVersion): void {
-    this.#add('trainer', 'trainer', { what, start, ms: end - start, rollout: '' }, version);
-    this.#flush('trainer', this.#lane('trainer', 'trainer'));
+  /** An update of a large model takes minutes: it is written as it goes on. */
+  trainerBegins(what: 'update' | 'imitate', at: number): void {
+    const lane = this.#lane('trainer', 'trainer');
+    // What it makes has no version yet.
+    lane.version = undefined;
+    lane.open = { what, since: at, rollout: '' };
+  }
+  /** It has made this version; undefined: it failed. */
+  trainerEnds(at: number, version: PolicyVersion | undefined): void {
+    const lane = this.#lane('trainer', 'trainer'),
+      { open } = lane;
+    lane.open = undefined;
+    if (!open) return;
+    const span = { what: open.what, start: open.since, ms: Math.max(0, at - open.since), rollout: '' };
+    this.#add('trainer', 'trainer', span, version);
+    this.#flush('trainer', lane);
   }
 
-  /** Writes the spans that have waited long enough; with `all`, at the end of the run, every span. */
+  /** Writes what has waited long enough, of what goes on as well; with `all`, at the end of the run, every span. */
   flush(now: number, all = false): void {
-    for (const [id, lane] of this.#lanes)
+    for (const [id, lane] of this.#lanes) {
+      this.#writeOpen(lane, now);
       if (all || (lane.spans.length > 0 && now - lane.spans[0]!.start > FLUSH_MS)) {
         if (all) this.#close(lane, now);
         this.#flush(id, lane);
       }
+    }
+  }
+  /** What goes on for long, until now: readers join it with what follows. */
+  #writeOpen(lane: Lane, now: number): void {
+    const { open } = lane;
+    if (!open || lane.kind === 'replica' || now - open.since <= FLUSH_MS) return;
+    this.#close(lane, now);
+    lane.open = { ...open, since: now };
   }
 
   #lane(id: string, kind: Lane['kind']): Lane {
@@ -109,7 +131,7 @@ export class SpanRecorder {
     if (o && lane.kind !== 'replica')
       lane.spans.push({ what: o.what, start: o.since, ms: Math.max(0, at - o.since), rollout: o.rollout });
   }
-  #add(id: string, kind: Lane['kind'], span: Span, version: PolicyVersion): void {
+  #add(id: string, kind: Lane['kind'], span: Span, version: PolicyVersion | undefined): void {
     const lane = this.#lane(id, kind);
     if (lane.version !== version || lane.spans.length >= FLUSH_SPANS) this.#flush(id, lane);
     lane.version = version;

@@ -108,7 +108,8 @@ async function train(d: Training, batch: ClaimedBatch): Promise<Update> {
   const began = clock.now(),
     scale = lrScale(budget.used, config.trainer.lrDecay);
   monitor.meters.trainer(true, began);
-  let report: UpdateReport;
+  monitor.spans.trainerBegins('update', began);
+  let report: UpdateReport | undefined;
   try {
     report = await d.learner.update({
       id: batch.id,
@@ -119,8 +120,8 @@ async function train(d: Training, batch: ClaimedBatch): Promise<Update> {
     });
   } finally {
     monitor.meters.trainer(false, clock.now());
+    monitor.spans.trainerEnds(clock.now(), report?.version);
   }
-  monitor.spans.trainer('update', began, clock.now(), report.version);
   monitor.meters.trained(
     batch.steps,
     batch.groups.reduce((n, g) => n + g.members.length, 0),

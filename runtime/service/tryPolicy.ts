@@ -21,7 +21,7 @@ import {
 import { openPersonalDesktop, type PersonalDesktop, type PersonalDesktops } from '../human/personalDesktops.js';
 import type { TryRolloutOptions } from '../human/tryRollout.js';
 import type { TryParams } from '../protocol/try.js';
-import { startActing } from '../run/acting.js';
+import { startActing, type ActingPolicy } from '../run/acting.js';
 import { specOfCheckpoint } from '../run/backends/embeddedActing.js';
 import { actorOfRun, fileActor, type Actor } from '../run/collect/policy.js';
 import { episodeOf } from '../run/episodeOf.js';
@@ -90,33 +90,8 @@ export async function prepareTry(host: TryHost, p: TryRequest): Promise<Trying> 
   const chosen = await chooseTask(host, p, actor),
     notes = await notesOf(actor, chosen),
     frames = new PngFrameStore(p.frames, { sync: false }),
-    stop = new AbortController(),
-    signal = AbortSignal.any([p.signal, stop.signal]);
-  p.onStarting?.('Starting the policy and a desktop.');
-  const starts = [
-    startActing({
-      temporary: true,
-      config,
-      dir: p.dir,
-      run: p.name,
-      entry: host.entry,
-      frames,
-      signal,
-      checkpoint: actor.checkpoint,
-    }),
-    openPersonalDesktop(host.own, { config, run: p.run, label: 'try', signal }),
-  ] as const;
-  for (const s of starts)
-    s.catch(() => {
-      stop.abort();
-    });
-  const [acting, desktop] = await Promise.allSettled(starts);
-  if (acting.status === 'rejected' || desktop.status === 'rejected') {
-    await Promise.all([acting, desktop].flatMap((s) => (s.status === 'fulfilled' ? [s.value.close()] : [])));
-    throw firstCause([acting, desktop]);
-  }
-  const own = desktop.value,
-    { policy } = acting.value;
+    { acting, own } = await startBoth(host, p, actor, frames),
+    { policy } = acting;
   let closing: Promise<void> | undefined;
   const { task, engine, provenance } = chosen,
     cap = p.maxSteps ?? task.maxSteps ?? config.rollout.maxSteps,
@@ -152,11 +127,35 @@ export async function prepareTry(host: TryHost, p: TryRequest): Promise<Trying> 
     },
     close: () => {
       own.registry.end(own.desktop.id);
-      return (closing ??= Promise.all([own.close(), acting.value.close()]).then(() => undefined));
+      return (closing ??= Promise.all([own.close(), acting.close()]).then(() => undefined));
     },
   };
 }
 
+/** Both, or neither. */
+async function startBoth(
+  host: TryHost,
+  p: TryRequest,
+  { config, checkpoint }: Actor,
+  frames: PngFrameStore,
+): Promise<{ readonly acting: ActingPolicy; readonly own: PersonalDesktop }> {
+  const stop = new AbortController(),
+    signal = AbortSignal.any([p.signal, stop.signal]);
+  p.onStarting?.('Starting the policy and a desktop.');
+  const starts = [
+    startActing({ temporary: true, config, dir: p.dir, run: p.name, entry: host.entry, frames, signal, checkpoint }),
+    openPersonalDesktop(host.own, { config, run: p.run, label: 'try', signal }),
+  ] as const;
+  for (const s of starts)
+    s.catch(() => {
+      stop.abort();
+    });
+  const [acting, desktop] = await Promise.allSettled(starts);
+  if (acting.status === 'fulfilled' && desktop.status === 'fulfilled')
+    return { acting: acting.value, own: desktop.value };
+  await Promise.all([acting, desktop].flatMap((s) => (s.status === 'fulfilled' ? [s.value.close()] : [])));
+  throw firstCause([acting, desktop]);
+}
 /** One failed, and the other was called off for it: what the first one said. */
 function firstCause(starts: readonly PromiseSettledResult<unknown>[]): unknown {
   const reasons = starts.flatMap((s): unknown[] => (s.status === 'rejected' ? [s.reason] : []));

@@ -31,7 +31,7 @@ export interface ChaosOptions {
   readonly provider: 'local' | 'docker';
 }
 
-/** One daemon, one run, one window, and what happens to them. */
+/** One daemon, one run after another, one window, and what happens to them. */
 export class Chaos implements Patient {
   readonly base = mkdtempSync(join(tmpdir(), 'dart-chaos-'));
   readonly disk = join(this.base, 'disk');
@@ -51,6 +51,13 @@ export class Chaos implements Patient {
   readonly #made: Made[] = [];
   readonly #missed: string[] = [];
   readonly #impossible: Record<string, string> = {};
+  /** Runs before the last one. */
+  readonly #stopped: {
+    readonly folder: string;
+    readonly audit: Audit;
+    readonly steps: number;
+    readonly versions: number;
+  }[] = [];
 
   constructor(o: ChaosOptions) {
     this.#o = o;
@@ -138,22 +145,41 @@ export class Chaos implements Patient {
       await this.engine.begin();
     }
     await this.startDaemon();
-    const hosts = this.engine ? { hosts: [{ host: this.engine.host, capacity: 16 }] } : {};
-    const text = JSON.stringify(runFile({ provider, ...hosts })),
-      { run } = await this.client.request(methods.startRun, { text, base: this.disk });
-    this.folder = run;
-    this.tail = new Tail(run);
-    this.#daemon.window.follow(run);
+    await this.#startRun();
     for (const [kind, f] of this.#wanted()) {
       const why = f.unless?.(this);
       if (why !== undefined) this.#impossible[kind] = why;
     }
   }
-  /** Lessons come once, one after another: so many of their faults, in that order. */
+  async #startRun(): Promise<void> {
+    const hosts = this.engine ? { hosts: [{ host: this.engine.host, capacity: 16 }] } : {},
+      text = JSON.stringify(runFile({ provider: this.#o.provider, ...hosts })),
+      { run } = await this.client.request(methods.startRun, { text, base: this.disk });
+    this.folder = run;
+    this.tail = new Tail(run);
+    this.#daemon.window.follow(run);
+  }
+  /** Lessons come once: each of their faults in a run of its own, the last of which goes on. */
   async #lessons(n: number): Promise<void> {
     const names = this.#of('lessons');
     while (names.length > n) names.splice(Math.floor(this.random() * names.length), 1);
-    for (const kind of names) await this.#make(kind);
+    for (const [i, kind] of names.entries()) {
+      if (i > 0) await this.#anotherRun();
+      await this.#make(kind);
+    }
+  }
+  /** The run is stopped and judged, and another one begins. */
+  async #anotherRun(): Promise<void> {
+    await this.#windowKnowsAll();
+    await this.client.request(methods.stopRun, { run: this.folder, now: true });
+    this.tail.poll();
+    this.#stopped.push({
+      folder: this.folder,
+      audit: audit(this.folder, this.#known, true),
+      steps: this.tail.count('rollout.step'),
+      versions: this.tail.versions,
+    });
+    await this.#startRun();
   }
   /** Faults of a phase, in passes through all of its kinds, until there were `until` in all. */
   async #phase(phase: Fault['phase'], until: number): Promise<void> {
@@ -220,13 +246,17 @@ export class Chaos implements Patient {
       this.problems.push(`the run could not be stopped: ${String(e)}`);
     }
     this.#daemon.window.close();
-    const left = (): string[] => orphans(this.base, [this.folder, this.#daemon.storage], this.pid);
+    const earlier = this.#stopped,
+      sumOf = (of: readonly number[]): number => of.reduce((a, b) => a + b, 0);
+    const left = (): string[] =>
+      orphans(this.base, [...earlier.map((r) => r.folder), this.folder, this.#daemon.storage], this.pid);
     await this.when(() => left().length === 0, 5000);
     const lost = [...left(), ...((await this.engine?.left()) ?? [])];
     await this.killDaemon().catch(() => undefined);
     await this.engine?.close();
     const report = reportOf({
       made: this.#made,
+      stopped: earlier.map((r) => r.audit),
       strict,
       last,
       orphans: lost,
@@ -234,8 +264,8 @@ export class Chaos implements Patient {
       rest: {
         seed: this.#o.seed,
         provider: this.#o.provider,
-        steps: this.tail?.count('rollout.step') ?? 0,
-        versions: this.tail?.versions ?? 0,
+        steps: (this.tail?.count('rollout.step') ?? 0) + sumOf(earlier.map((r) => r.steps)),
+        versions: (this.tail?.versions ?? 0) + sumOf(earlier.map((r) => r.versions)),
         events: this.#daemon.window.events,
         missed: this.#missed,
         impossible: this.#impossible,

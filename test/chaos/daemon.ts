@@ -4,12 +4,11 @@ import { join, resolve } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { activeRunsFile, parseActiveRuns } from '../../runtime/protocol/activeRuns.js';
 import { DEATHS, IDLE_DEATHS } from '../../runtime/service/activeRuns.js';
+import { REACH_MS } from './patient.js';
 import { processes } from './processes.js';
 import type { Tail } from './tail.js';
 import { Window } from './window.js';
 
-/** How long the place of a fault is waited for. */
-const REACH_MS = 45_000;
 const SERVES_MS = 60_000;
 
 /** The bundle as a daemon, with something of ours loaded before it (`preload`), and one window. */

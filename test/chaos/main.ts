@@ -4,6 +4,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { machine, stamp } from '../bench/lib/report.js';
 import { Chaos } from './controller.js';
 
 const { values } = parseArgs({
@@ -24,6 +25,7 @@ const chaos = new Chaos({
   provider,
 });
 const report = await chaos.run();
-if (values.json) writeFileSync(values.json, `${JSON.stringify(report, null, 2)}\n`);
+if (values.json)
+  writeFileSync(values.json, `${JSON.stringify({ ...stamp(), machine: machine(), ...report }, null, 2)}\n`);
 process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
 process.exit(report.problems.length === 0 ? 0 : 1);

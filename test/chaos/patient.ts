@@ -63,6 +63,8 @@ export type Faults = Readonly<Record<string, Fault>>;
  * than this on a busy machine is too late.
  */
 export const DETECTED_MS = 120_000;
+/** How long the place of a fault is waited for. */
+export const REACH_MS = 45_000;
 
 export const signal = (pid: number, name: NodeJS.Signals): boolean => {
   try {

@@ -51,23 +51,26 @@ export interface ChaosReport {
   readonly problems: readonly string[];
 }
 
-/** What `made` and the audits, before any damage and at the end, come to. */
+/** What `made` and the audits, of runs that were stopped, before any damage and at the end, come to. */
 export function reportOf(o: {
   readonly made: readonly Made[];
+  readonly stopped: readonly Audit[];
   readonly strict: Audit | undefined;
   readonly last: Audit | undefined;
   readonly orphans: readonly string[];
   readonly problems: readonly string[];
   readonly rest: Pick<ChaosReport, 'seed' | 'provider' | 'steps' | 'versions' | 'events' | 'missed' | 'impossible'>;
 }): ChaosReport {
-  const { made, strict, last, orphans } = o,
+  const { made, stopped, strict, last, orphans } = o,
+    closed = last ? [...stopped, last] : stopped,
+    all = strict ? [...closed, strict] : closed,
     sum = (of: readonly number[]): number => of.reduce((a, b) => a + b, 0),
     slowest = (of: readonly Made[]): number => Math.round(Math.max(0, ...of.map((d) => d.ms))),
     recovery = slowest(made);
   const problems = [
     ...o.problems,
     ...(strict?.problems ?? []).map((p) => `before any damage: ${p}`),
-    ...(last?.problems ?? []),
+    ...closed.flatMap((a) => a.problems),
     ...orphans.map((what) => `left behind: ${what}`),
     ...made
       .filter((m) => m.redone > m.inFlight)
@@ -78,13 +81,14 @@ export function reportOf(o: {
   ];
   return {
     kills: made.length,
-    lost: (last?.lost ?? 0) + (strict?.lost ?? 0),
-    duplicated: (last?.duplicated ?? 0) + (strict?.duplicated ?? 0),
-    skipped: last?.skipped ?? 0,
-    trained_twice: (last?.trained_twice ?? 0) + (strict?.trained_twice ?? 0),
+    lost: sum(all.map((a) => a.lost)),
+    duplicated: sum(all.map((a) => a.duplicated)),
+    // What is under way is no skipped group yet.
+    skipped: sum(closed.map((a) => a.skipped)),
+    trained_twice: sum(all.map((a) => a.trained_twice)),
     redone_steps: sum(made.map((m) => m.redone)),
     in_flight_steps: sum(made.map((m) => m.inFlight)),
-    corrupt: last?.corrupt ?? 0,
+    corrupt: sum(closed.map((a) => a.corrupt)),
     orphans: orphans.length,
     recovery_max_ms: recovery,
     bars: [

@@ -20,6 +20,7 @@ export class Window {
   #events = 0;
   #over = false;
   #off: (() => void) | undefined;
+  #run = '';
 
   constructor(storage: string, problems: string[]) {
     this.#problems = problems;
@@ -31,6 +32,9 @@ export class Window {
       log: () => undefined,
     });
     this.client.on(methods.runRecovered, (r) => this.#told(r.outcome, r.message));
+    this.client.on(methods.runStatus, (r) => {
+      if (r.run === this.#run && this.#off && this.#over) this.#subscribe(r.run);
+    });
     this.client.onState(() => {
       if (this.client.state === 'ready')
         for (const r of this.client.hello?.recovered ?? []) this.#told(r.outcome, r.message);
@@ -45,9 +49,8 @@ export class Window {
    * resumed yet is over, so it is asked again when the daemon speaks of it.
    */
   follow(run: string): void {
-    this.client.on(methods.runStatus, (s) => {
-      if (s.run === run && this.#off && this.#over) this.#subscribe(run);
-    });
+    this.#run = run;
+    this.#next = 0;
     this.#subscribe(run);
   }
   #subscribe(run: string): void {

@@ -129,24 +129,6 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
     await until(() => posted.some((p) => p.alert.kind === 'target'), 'and its webhook');
   });
 
-  flow('lanes and cards of a run that goes on tell the same of its parts', async () => {
-    await given.training();
-    const page = await given.dashboard();
-    await page.getByRole('button', { name: 'Whole run' }).click();
-    const share = (text: string, part: RegExp): number =>
-      Number(new RegExp(`${part.source}[^\\d]*(\\d+) ?%`, 'i').exec(text)?.[1] ?? NaN);
-    // Both are of the whole run so far; a card is up to some seconds older.
-    await until(async () => {
-      const lanes = await textOf(page, '#lanes-summary'),
-        cards = (await page.locator('.tile', { hasText: 'Utilisation' }).getAttribute('aria-label')) ?? '';
-      return [
-        [share(lanes, /Desktops busy/), share(cards, /desktops/)],
-        [share(lanes, /replicas busy/), share(cards, /replicas/)],
-        [share(lanes, /Trainer busy/), share(cards, /trainer/)],
-      ].every(([a, b]) => Math.abs(a! - b!) <= 5);
-    }, 'they tell the same');
-  });
-
   flow('Prometheus reads its figures with the token, and nobody without', async () => {
     await given.training();
     const token = readFileSync(join(c.storage, 'metrics-token'), 'utf8').trim();

@@ -181,19 +181,26 @@ function concat(a: Lane | undefined, b: Lane, keepFrom: number): Lane {
   const first = b.start[0];
   if (first === undefined) return a;
   const from = lowerBound(a.start, keepFrom),
-    to = lowerBound(a.start, first);
-  const cut = <T>(xs: readonly T[], ys: readonly T[]): T[] => [...xs.slice(from, Math.max(from, to)), ...ys];
+    to = Math.max(from, lowerBound(a.start, first)),
+    goesOn = to > from && isSame(a, to - 1, b);
+  const cut = <T>(xs: readonly T[], ys: readonly T[]): T[] => [...xs.slice(from, goesOn ? to - 1 : to), ...ys];
   return {
     id: a.id,
     kind: a.kind,
     slot: a.slot ?? b.slot,
     what: cut(a.what, b.what),
-    start: cut(a.start, b.start),
-    ms: cut(a.ms, b.ms),
+    start: cut(a.start, goesOn ? [a.start[to - 1]!, ...b.start.slice(1)] : b.start),
+    ms: cut(a.ms, goesOn ? [first + b.ms[0]! - a.start[to - 1]!, ...b.ms.slice(1)] : b.ms),
     rollout: cut(a.rollout, b.rollout),
     version: cut(a.version, b.version),
   };
 }
+/** What takes long is told as it goes on, in pieces that meet within a ms: whether b's first goes on with a's span. */
+const isSame = (a: Lane, i: number, b: Lane): boolean =>
+  a.kind !== 'replica' &&
+  a.what[i] === b.what[0] &&
+  a.rollout[i] === b.rollout[0] &&
+  Math.abs(b.start[0]! - a.start[i]! - a.ms[i]!) <= 1;
 
 /** Share of the window each activity took, over lanes of one kind; what is left is idle. */
 export function shares(

@@ -6,9 +6,11 @@ export interface Message {
   readonly type: 'observation' | 'state' | 'error' | 'mcp';
   readonly data: Readonly<Record<string, unknown>>;
 }
+/** Characters of an error: it may quote what was sent. */
+const MOST_WORDS = 2000;
 export const errorMessage = (message: string, code: ErrorCode, more: object = {}): Message => ({
   type: 'error',
-  data: { message, code, ...more },
+  data: { message: message.slice(0, MOST_WORDS), code, ...more },
 });
 export const observedData = (o: Observed): Readonly<Record<string, unknown>> => ({
   observation: o.observation,
@@ -22,7 +24,7 @@ export function failed(e: unknown): Message {
   return errorMessage(`${message} ${remedy}`.trim(), isTheirs ? 'VALIDATION_ERROR' : 'EXECUTION_ERROR');
 }
 
-const isRecord = (v: unknown): v is Readonly<Record<string, unknown>> =>
+export const isRecord = (v: unknown): v is Readonly<Record<string, unknown>> =>
   typeof v === 'object' && v !== null && !Array.isArray(v);
 
 /** One message of a client, answered. Never rejects. */

@@ -75,10 +75,17 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
   const [first] = servers.acting,
     proof = await servers.through(() => proofOf({ ...first!, imageToken: vlm.imageToken }, vlm.model, r.signal)),
     proven = provenWeights(trainer, proof, servers);
-  const loaded = new LoadedWeights((path) => trainer.forget(path)),
-    models = await servers.through(async () => startPool(r, vlm, servers.acting, loaded, await proven.exportWeights()));
+  const loaded = new LoadedWeights((path) => trainer.forget(path));
+  // Before the first of them loads any: a start that fails half-way leaves nothing either.
+  if (r.temporary)
+    parts.add(async () => {
+      await unloadAdapters(servers.acting, basename(r.dir));
+      await loaded.forgetAll();
+    });
+  const models = await servers.through(async () =>
+    startPool(r, vlm, servers.acting, loaded, await proven.exportWeights()),
+  );
   loaded.oldest = () => models.oldest;
-  if (r.temporary) parts.add(() => unloadAdapters(servers.acting, basename(r.dir)));
   parts.add(() => models.close());
   parts.throwIfCancelled();
   const ended = new AbortController(),
@@ -108,11 +115,13 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
 
 /** All of a run's that servers have loaded. Another use of the same checkpoint has names of its own. */
 async function unloadAdapters(servers: readonly ModelServerOptions[], run: string): Promise<void> {
-  for (const o of servers) {
-    const server = new ModelServer(o),
-      names = await server.models(AbortSignal.timeout(UNLOAD_MS));
-    await Promise.all(names.filter((n) => n.startsWith(`${run}.`)).map((n) => server.unloadAdapter(n)));
-  }
+  await Promise.allSettled(
+    servers.map(async (o) => {
+      const server = new ModelServer(o),
+        names = await server.models(AbortSignal.timeout(UNLOAD_MS));
+      await Promise.allSettled(names.filter((n) => n.startsWith(`${run}.`)).map((n) => server.unloadAdapter(n)));
+    }),
+  );
 }
 
 /** Servers that run already. */
@@ -185,11 +194,12 @@ function provenWeights(
  * ones are in use everywhere: a server asks for the files of what it has loaded again when it runs out of room.
  */
 class LoadedWeights {
-  readonly #forget: (path: string) => void;
+  /** Never rejects. */
+  readonly #forget: (path: string) => Promise<void>;
   readonly #servers = new Map<string, number>();
   oldest: () => number = () => 0;
 
-  constructor(forget: (path: string) => void) {
+  constructor(forget: (path: string) => Promise<void>) {
     this.#forget = forget;
   }
   change({ saved, version }: AdapterWeights, loaded: boolean): void {
@@ -198,7 +208,13 @@ class LoadedWeights {
     this.#servers.set(saved, n);
     if (n > 0 || version >= this.oldest()) return;
     this.#servers.delete(saved);
-    this.#forget(saved);
+    void this.#forget(saved);
+  }
+  /** No server has them any more. */
+  async forgetAll(): Promise<void> {
+    const all = [...this.#servers.keys()];
+    this.#servers.clear();
+    await Promise.all(all.map((saved) => this.#forget(saved)));
   }
 }
 

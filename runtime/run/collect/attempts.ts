@@ -19,20 +19,29 @@ export interface AttemptLimits {
   readonly stopAfter: number;
   /** A task is given up after so many errors in a row: it cannot be tried here. */
   readonly errors: number;
+  /** Errors of an earlier part count too; without, a task that was given up is tried again. */
+  readonly remember: boolean;
 }
-export type AttemptEnd = 'success' | 'failure' | 'error' | 'stopped';
+/** `unsolved`: an error that is the policy's to answer for, such as its time being up; it is not tried again. */
+export type AttemptEnd = 'success' | 'failure' | 'unsolved' | 'error' | 'stopped';
 
 interface Count {
   readonly of: Attempted;
   successes: number;
   failures: number;
+  unsolved: number;
   /** In a row. */
   errors: number;
+  retried: number;
   running: number;
 }
 export interface AttemptRow extends Attempted {
   readonly successes: number;
   readonly failures: number;
+  /** Attempts that ended in an error which is not tried again. */
+  readonly unsolved: number;
+  /** Errors of the environment, each of which was tried again unless the task was given up. */
+  readonly retried: number;
   readonly givenUp: boolean;
 }
 
@@ -47,7 +56,10 @@ export class Attempts {
   constructor(tasks: readonly Attempted[], limits: AttemptLimits) {
     this.#limits = limits;
     this.#tasks = new Map(
-      tasks.map((of) => [of.task, { of, successes: 0, failures: 0, errors: 0, running: 0 } satisfies Count]),
+      tasks.map((of) => [
+        of.task,
+        { of, successes: 0, failures: 0, unsolved: 0, errors: 0, retried: 0, running: 0 } satisfies Count,
+      ]),
     );
   }
 
@@ -73,19 +85,16 @@ export class Attempts {
   /** An attempt that `next` began has ended. */
   ended(task: TaskId, how: AttemptEnd): void {
     const c = this.#tasks.get(task);
-    if (c) c.running = Math.max(0, c.running - 1);
-    this.seen(task, how);
+    if (!c) return;
+    c.running = Math.max(0, c.running - 1);
+    count(c, how);
   }
   /** The end of an attempt that an earlier part of the collection made. */
   seen(task: TaskId, how: AttemptEnd): void {
     const c = this.#tasks.get(task);
-    if (!c || how === 'stopped') return;
-    if (how === 'error') c.errors++;
-    else {
-      c.errors = 0;
-      if (how === 'success') c.successes++;
-      else c.failures++;
-    }
+    if (!c) return;
+    count(c, how);
+    if (!this.#limits.remember) c.errors = 0;
   }
 
   rows(): AttemptRow[] {
@@ -93,6 +102,8 @@ export class Attempts {
       ...c.of,
       successes: c.successes,
       failures: c.failures,
+      unsolved: c.unsolved,
+      retried: c.retried,
       givenUp: c.errors >= this.#limits.errors,
     }));
   }
@@ -103,4 +114,17 @@ export class Attempts {
     return begun(c) < attempts && c.successes < stopAfter && c.errors < errors;
   }
 }
-const begun = (c: Count): number => c.successes + c.failures + c.running;
+const begun = (c: Count): number => c.successes + c.failures + c.unsolved + c.running;
+
+function count(c: Count, how: AttemptEnd): void {
+  if (how === 'stopped') return;
+  if (how === 'error') {
+    c.errors++;
+    c.retried++;
+    return;
+  }
+  c.errors = 0;
+  if (how === 'success') c.successes++;
+  else if (how === 'failure') c.failures++;
+  else c.unsolved++;
+}

@@ -7,7 +7,17 @@ import { poolConfigOf } from '../../data/collections.js';
 import type { StoredEvent } from '../../data/events.js';
 import { RunAppender } from '../../data/runAppender.js';
 import type { RolloutOrder } from '../../data/types.js';
-import { StudioError, id, type GroupId, type ProcessEntry, type RolloutId, type RunId } from '../../domain/index.js';
+import {
+  StudioError,
+  id,
+  type GroupId,
+  type Outcome,
+  type ProcessEntry,
+  type RolloutId,
+  type RunError,
+  type RunId,
+  type Trajectory,
+} from '../../domain/index.js';
 import type { Policy } from '../../policy/types.js';
 import { systemClock } from '../../rollout/clock.js';
 import { Scheduler, trainingSampling } from '../../rollout/scheduler.js';
@@ -34,8 +44,11 @@ export interface CollectRequest {
   readonly stopAfter: number;
   /** Which tasks are attempted. */
   readonly choose: (tasks: Tasks) => readonly Attempted[];
-  /** Successes may join its pool. */
-  readonly pooled: boolean;
+  /**
+   * It is for measuring, and nothing of it is ever trained on: its episodes are those of an evaluation, what ran out of
+   * time is not tried again, and it is gone on with under the same settings alone. Else successes join its pool.
+   */
+  readonly measures: boolean;
   /** The most probable choice always; default: sampled as in training, at `policy.temperature`. */
   readonly greedy?: boolean;
   /** What acts in the policy's place: a control. */
@@ -59,6 +72,8 @@ export interface CollectReport {
 }
 /** A desktop or model server that fails so often in a row at one task will go on failing. */
 const ERRORS = 4;
+/** So many episodes in a row without an answer of the policy: it is away, and no task is to blame. */
+const AWAY = 12;
 /** Attempts under way may end when somebody stops. */
 const GRACE_MS = 3000;
 
@@ -68,8 +83,8 @@ const GRACE_MS = 3000;
  */
 export async function collect(r: CollectRequest): Promise<CollectReport> {
   const tasks = await openTasks(r.config, await imageContents(r.config.desktops.image), r.entry),
-    attempts = new Attempts(r.choose(tasks), { ...r, errors: ERRORS }),
-    earlier = new Earlier(attempts),
+    attempts = new Attempts(chosen(r, tasks), { ...r, errors: ERRORS, remember: !r.measures }),
+    earlier = new Earlier(attempts, r),
     { entry, config, name, policy } = r;
   const run = await RunAppender.open(r.dir, {
     index: entry,
@@ -93,18 +108,62 @@ export async function collect(r: CollectRequest): Promise<CollectReport> {
     await run.close();
   }
 }
+/** Rejects when there is nothing to attempt. */
+function chosen(r: CollectRequest, tasks: Tasks): readonly Attempted[] {
+  const all = r.choose(tasks);
+  if (all.length > 0) return all;
+  throw new StudioError(
+    'config.invalid',
+    'No task is held out in this way.',
+    'Choose another --split, or other tasks.',
+  );
+}
+const endOf = (o: Outcome, r: Pick<CollectRequest, 'measures'>): AttemptEnd => {
+  if (o.kind !== 'error') return o.kind;
+  if (o.error.kind === 'cancelled') return 'stopped';
+  // A policy that is slow would get more time than another by being tried again.
+  return r.measures && o.error.kind === 'timeout' ? 'unsolved' : 'error';
+};
+const asProbe = (t: Trajectory): Trajectory => ({ ...t, provenance: { kind: 'probe' }, group: undefined });
+const studioError = (e: RunError): StudioError => new StudioError(e.kind, e.message, e.remedy);
 const sums = (rows: readonly AttemptRow[]): Pick<CollectReport, 'attempts' | 'successes'> => ({
   attempts: rows.reduce((n, t) => n + t.successes + t.failures, 0),
   successes: rows.reduce((n, t) => n + t.successes, 0),
 });
 
-function check(run: RunAppender, { policy, name }: CollectRequest): void {
-  const made = run.store.meta.collected;
-  if (made?.policy === policy) return;
+function check(run: RunAppender, r: CollectRequest): void {
+  const { policy, name } = r,
+    made = run.store.meta.collected;
+  if (made?.policy === policy) {
+    if (r.measures) sameSettings(run.store.meta.config as RunConfig, r);
+    return;
+  }
   throw new StudioError(
     'config.invalid',
     made === undefined ? `${name} is no collection of this command.` : `${name} was collected with ${made.policy}.`,
     'Choose another name: success rates of two policies say nothing together.',
+  );
+}
+
+/** Episodes under two settings say nothing together. */
+function sameSettings(was: RunConfig, { config, name }: CollectRequest): void {
+  const settings = (c: RunConfig): Record<string, unknown> => ({
+      policy: c.policy,
+      tasks: c.tasks,
+      'rollout.maxSteps': c.rollout.maxSteps,
+      'rollout.taskTimeoutS': c.rollout.taskTimeoutS,
+      'desktops.image': c.desktops.image,
+      'desktops.screen': c.desktops.screen,
+    }),
+    before = settings(was),
+    other = Object.entries(settings(config)).flatMap(([k, v]) =>
+      JSON.stringify(v) === JSON.stringify(before[k]) ? [] : [k],
+    );
+  if (other.length === 0) return;
+  throw new StudioError(
+    'config.invalid',
+    `${name} was measured under other settings: ${other.join(', ')}.`,
+    'Give the command as it was, or another --out.',
   );
 }
 
@@ -113,10 +172,12 @@ class Earlier {
   /** Attempts that were ever begun: their number makes the next one's name. */
   begun = 0;
   readonly #attempts: Attempts;
+  readonly #r: Pick<CollectRequest, 'measures'>;
   readonly #open = new Map<RolloutId, GroupId>();
 
-  constructor(attempts: Attempts) {
+  constructor(attempts: Attempts, r: Pick<CollectRequest, 'measures'>) {
     this.#attempts = attempts;
+    this.#r = r;
   }
   see(e: StoredEvent): void {
     if (e.type === 'rollout.queued') {
@@ -124,7 +185,7 @@ class Earlier {
       this.#open.set(e.order.rollout, e.order.group);
     } else if (e.type === 'rollout.retired') this.#open.delete(e.rollout);
     else if (e.type === 'trajectory.recorded' && this.#open.delete(e.head.id))
-      this.#attempts.seen(e.head.task, e.head.outcome.kind);
+      this.#attempts.seen(e.head.task, endOf(e.head.outcome, this.#r));
   }
   /** Attempts that a crash cut off are over. */
   async close({ store }: RunAppender): Promise<void> {
@@ -220,7 +281,9 @@ async function drive(r: CollectRequest, p: Parts): Promise<void> {
 const orderOf = (t: Attempted, number: number, cap: number): RolloutOrder => ({
   rollout: id<RolloutId>(`c${String(number).padStart(6, '0')}`),
   group: id<GroupId>(`collect/${t.task}`),
-  ...t,
+  family: t.family,
+  task: t.task,
+  seed: t.seed,
   cap: Math.min(cap, t.cap ?? cap),
   groupSize: 1,
 });
@@ -231,6 +294,8 @@ class Writer {
   readonly #p: Parts;
   readonly #extras = new Map<RolloutId, (ReturnType<typeof stepExtra> | undefined)[]>();
   #last: Promise<unknown> = Promise.resolve();
+  /** Episodes in a row that the policy's engine did not answer. */
+  #away = 0;
 
   constructor(r: CollectRequest, p: Parts) {
     this.#r = r;
@@ -260,15 +325,16 @@ class Writer {
     const { run, attempts } = this.#p,
       extras = this.#extras.get(t.id);
     this.#extras.delete(t.id);
-    const how: AttemptEnd =
-      t.outcome.kind === 'error' ? (t.outcome.error.kind === 'cancelled' ? 'stopped' : 'error') : t.outcome.kind;
+    const how = endOf(t.outcome, this.#r);
     attempts.ended(order.task, how);
-    if (t.outcome.kind === 'error' && how === 'error')
+    if (t.outcome.kind === 'error' && how !== 'stopped')
       this.#r.onNote?.(`${order.task}: ${t.outcome.error.message} ${t.outcome.error.remedy}`);
+    this.#away = t.outcome.kind === 'error' && t.outcome.error.kind.startsWith('policy.') ? this.#away + 1 : 0;
+    if (this.#away >= AWAY && t.outcome.kind === 'error') this.#p.fault.abort(studioError(t.outcome.error));
     this.#write(() =>
       how === 'stopped'
         ? run.store.append({ type: 'rollout.retired', rollout: t.id, group: order.group, reason: 'stopped' })
-        : run.record(t, this.#r.pooled ? 'auto' : 'never', undefined, extras),
+        : run.record(this.#r.measures ? asProbe(t) : t, this.#r.measures ? 'never' : 'auto', undefined, extras),
     );
   }
   #write(write: () => Promise<unknown>): void {

@@ -57,7 +57,7 @@ export interface RemoteTrainerEngine extends TrainerEngine<TokenSample, RemoteWe
   /** log p of the answer's tokens under the present weights. */
   score(s: TokenSequence): Promise<Float32Array>;
   /** Deletes exported weights where the server can; no model server may have them loaded any more. */
-  forget(path: string): void;
+  forget(path: string): Promise<void>;
 }
 
 /** Connects and makes a model. Throws `trainer.remote` when the server is away, `config.invalid` on what it cannot do. */
@@ -192,11 +192,11 @@ class RemoteTrainer implements RemoteTrainerEngine {
     );
   }
   /** Sampler weights that no server has loaded any more. */
-  forget(path: string): void {
+  async forget(path: string): Promise<void> {
     const asked = this.#serial(async () => {
       await this.#connection?.client.forget(path, this.#closed.signal);
     });
-    ignoreFailure(asked, 'a server that keeps them needs more disk');
+    await orUndefined(asked, 'a server that keeps them needs more disk');
   }
   restore(from: CheckpointRef): Promise<void> {
     return this.#serial(async () => {

@@ -1,12 +1,13 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { cpus, loadavg, release, totalmem } from 'node:os';
+import { loadavg } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { RunFile } from '../../../runtime/config/index.js';
 import { parseRunFile } from '../../../runtime/config/index.js';
 import { RunReader } from '../../../runtime/data/store/runStore.js';
 import { statusLine, type RunProgress } from '../../../runtime/run/reporter.js';
+import { machine } from './report.js';
 import { RunMeter, type RunMeasure } from './runMeasure.js';
 
 /** One training run of an experiment, made by the production runtime in a process of its own. */
@@ -270,14 +271,6 @@ export function interruptSignal(): AbortSignal {
   process.on('SIGTERM', on);
   return stop.signal;
 }
-export const machine = (): Record<string, unknown> => ({
-  cpu: cpus()[0]?.model ?? '?',
-  cores: cpus().length,
-  memoryGb: Math.round(totalmem() / 2 ** 30),
-  kernel: release(),
-  node: process.version,
-});
-
 const textOf = (file: string): string | undefined => {
   try {
     return readFileSync(file, 'utf8');

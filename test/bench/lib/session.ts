@@ -1,13 +1,12 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Bar } from './report.js';
-import { benchArgs, finish } from './report.js';
+import { benchArgs, finish, machine } from './report.js';
 import {
   Interrupted,
   Lab,
   StatusLine,
   interruptSignal,
-  machine,
   writeAtomic,
   type Experiment,
   type RunResult,

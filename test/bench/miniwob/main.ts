@@ -4,8 +4,8 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { Interrupted, Lab, StatusLine, interruptSignal, machine, writeAtomic } from '../lib/experiments.js';
-import { finish } from '../lib/report.js';
+import { Interrupted, Lab, StatusLine, interruptSignal, writeAtomic } from '../lib/experiments.js';
+import { finish, machine } from '../lib/report.js';
 import { sessionArgs } from '../lib/session.js';
 import { ROWS, trainOn, type RowName } from './plan.js';
 import { miniwobBars, miniwobPage, pageResults, type Counts } from './report.js';

@@ -1,4 +1,4 @@
-import { restart, type Fault, type Faults } from '../patient.js';
+import { REACH_MS, restart, type Fault, type Faults } from '../patient.js';
 
 /** A kill at a place of the runtime: of the daemon, which is then started again, or of a child. */
 export const at = (place: string, dies: 'daemon' | 'child' = 'daemon', phase: Fault['phase'] = 'live'): Fault => ({
@@ -20,6 +20,12 @@ export const placeFaults: Faults = {
   'at-reset': at('reset'),
 };
 
+/** Reading has been learned and said: what is learned next is the warm start. */
+const afterReading = (fault: Fault): Fault => ({
+  ...fault,
+  make: async (c) => (await c.when(() => c.tail.count('checkpoint') > 0, REACH_MS)) && fault.make(c),
+});
+
 /** In the order in which a run comes to them; each is come to once. */
 export const lessonFaults: Faults = {
   'at-reading': at('reading', 'daemon', 'lessons'),
@@ -28,5 +34,5 @@ export const lessonFaults: Faults = {
   'at-demonstration': at('demonstration', 'daemon', 'lessons'),
   'at-warm-start': at('warm-start', 'daemon', 'lessons'),
   'at-warm-start-trainer': at('warm-start-trainer', 'child', 'lessons'),
-  'at-warm-start-learned': at('lesson-unsaid', 'daemon', 'lessons'),
+  'at-warm-start-learned': afterReading(at('lesson-unsaid', 'daemon', 'lessons')),
 };

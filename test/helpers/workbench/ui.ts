@@ -90,7 +90,8 @@ export class Ui {
   async openContainer(): Promise<void> {
     const pane = this.page.locator('.part.sidebar .composite.title', { hasText: /DART Studio/i });
     if (await pane.isVisible()) return;
-    await this.page.locator('.activitybar [aria-label^="DART Studio"]').first().click();
+    // A badge lies over it while a run goes on, and takes the click as well.
+    await this.page.locator('.activitybar [aria-label^="DART Studio"]').first().click({ force: true });
     await pane.waitFor();
   }
   /** A section of the side bar by its heading. */

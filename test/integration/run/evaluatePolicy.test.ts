@@ -88,12 +88,11 @@ describe.skipIf(noLocal)('a model measured on task files', () => {
     expect((await readdir(join(model, 'os'))).sort()).toEqual(['impossible', 'touch-one', 'touch-two']);
     expect(await readFile(join(model, 'os', 'touch-one', 'result.txt'), 'utf8')).toBe('1\n');
     expect(await readFile(join(`${model}.2`, 'office', 'press', 'result.txt'), 'utf8')).toBe('0\n');
-    expect(JSON.parse(await readFile(join(out, 'summary', 'results.json'), 'utf8'))).toContainEqual({
-      application: 'os',
-      task_id: 'touch-two',
-      status: 'success',
-      score: 1,
-      timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/) as string,
+    expect(JSON.parse(await readFile(join(out, 'results.json'), 'utf8'))).toMatchObject({
+      successes: 4,
+      tasks: expect.arrayContaining([
+        expect.objectContaining({ task: 'touch-two', domain: 'os', successes: 2, scores: [1, 1] }),
+      ]) as unknown,
     });
     const back = await cliJson<ImportReport>(
       'import',
@@ -106,6 +105,22 @@ describe.skipIf(noLocal)('a model measured on task files', () => {
     );
     // Both attempts of a task were alike.
     expect(back).toMatchObject({ imported: 4, successes: 2, duplicateCount: 4, problemCount: 0 });
+
+    // More steps would be another measurement; what lies beside ours stays.
+    const longer = start(...args, '--max-steps', '3', '--provider', 'local', '--json');
+    expect((await longer.ended).stderr).toContain('under other settings: rollout.maxSteps');
+    const theirs = join(out, 'pyautogui', 'screenshot', 'gpt-4o');
+    await mkdir(theirs);
+    await cliJson(...args, ...how);
+    expect(await readdir(theirs)).toEqual([]);
+    expect(of('trajectory.recorded').every((e) => e.head.provenance.kind === 'probe')).toBe(true);
+
+    // A folder with something of somebody else's is left as it is.
+    const strange = join(dir, 'strange');
+    await mkdir(join(strange, 'pyautogui'), { recursive: true });
+    const refused = start('evaluate', '--policy', server.url, '--tasks', tasks, '--out', strange, '--json');
+    expect(await refused.ended).toMatchObject({ code: 1, stderr: expect.stringContaining('is not empty') as string });
+    expect(await readdir(strange)).toEqual(['pyautogui']);
 
     // The screen blanked is another policy: its episodes go elsewhere.
     const blind = start(...args, ...how, '--blind');

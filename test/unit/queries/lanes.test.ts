@@ -2,17 +2,17 @@ import { describe, expect, it } from 'vitest';
 import type { EventOf } from '../../../runtime/data/events.js';
 import { id, type DesktopId, type ReplicaId, type RolloutId } from '../../../runtime/domain/index.js';
 import { SpanRecorder } from '../../../runtime/run/spanRecorder.js';
-import { mergeSpans, placesOf } from '../../../runtime/queries/lanes.js';
+import { joinSpans, mergeSpans, placesOf, spansIn } from '../../../runtime/queries/lanes.js';
 
 const rollout = (s: string): RolloutId => id<RolloutId>(s);
 
 describe('lanes', () => {
-  const span = (what: 'act' | 'decide', start: number, ms: number, of = 'r1') => ({
+  const span = (what: 'act' | 'decide' | 'update', start: number, ms: number, of = 'r1', version = -1) => ({
     what,
     start,
     ms,
     rollout: of,
-    version: -1,
+    version,
   });
   it('merges what is thinner than a pixel into what took most of it, and nothing else', () => {
     expect(
@@ -41,6 +41,36 @@ describe('lanes', () => {
       const mine = lives.filter((l) => places.get(l.id) === place).sort((a, b) => a.from - b.from);
       for (let i = 1; i < mine.length; i++) expect(mine[i]!.from).toBeGreaterThanOrEqual(mine[i - 1]!.to);
     }
+  });
+
+  it('what takes minutes is written as it goes on, and read as one span', () => {
+    const out: EventOf<'spans'>[] = [],
+      r = new SpanRecorder((e) => out.push(e)),
+      desktop = id<DesktopId>('d1'),
+      drawn = (lane: string): ReturnType<typeof spansIn> =>
+        joinSpans(out.filter((e) => e.lane === lane).flatMap(spansIn));
+    r.onScheduler({ type: 'lane', desktop, phase: 'perform', rollout: rollout('r1'), at: 500 });
+    r.trainerBegins('update', 1000);
+    for (let now = 2000; now < 120_000; now += 2000) {
+      r.flush(now);
+      // No more than a few seconds are missing from what is drawn.
+      const until = drawn('trainer').at(-1);
+      expect(now - (until ? until.start + until.ms : 1000)).toBeLessThanOrEqual(4000);
+    }
+    r.trainerEnds(120_000, 7);
+    r.onScheduler({ type: 'lane', desktop, phase: 'released', at: 120_000 });
+    r.flush(120_000, true);
+    expect(drawn('trainer')).toEqual([span('update', 1000, 119_000, '', 7)]);
+    expect(drawn('d1')).toEqual([span('act', 500, 119_500)]);
+    // One that failed is as long as it was, and the next one begins anew.
+    r.trainerBegins('update', 130_000);
+    r.trainerEnds(130_500, undefined);
+    r.trainerBegins('update', 140_000);
+    r.trainerEnds(140_100, 8);
+    expect(drawn('trainer').slice(1)).toEqual([
+      span('update', 130_000, 500, '', -1),
+      span('update', 140_000, 100, '', 8),
+    ]);
   });
 
   it('records what desktops do a few seconds at once, and decisions and syncs of a replica by version', () => {
@@ -91,7 +121,8 @@ describe('lanes', () => {
       ['replica-1', 1, [3], [5]],
       ['replica-1', 2, [9], [20]],
     ]);
-    r.trainer('update', 3000, 3500, 3);
+    r.trainerBegins('update', 3000);
+    r.trainerEnds(3500, 3);
     expect(out.at(-1)).toMatchObject({ lane: 'trainer', kind: 'trainer', version: 3 });
   });
 });

@@ -4,7 +4,7 @@ import { SuccessStats } from '../../../runtime/data/curation/successStats.js';
 import { Attempts, type AttemptEnd } from '../../../runtime/run/collect/attempts.js';
 
 const task = (name: string) => ({ family: id<FamilyId>('f'), task: id<TaskId>(name), seed: 0 });
-const limits = { attempts: 4, stopAfter: 2, errors: 3 };
+const limits = { attempts: 4, stopAfter: 2, errors: 3, remember: true };
 
 describe('attempts of a collection', () => {
   it('go round the tasks, and a task is left when it has its verdicts or its successes', () => {
@@ -63,5 +63,19 @@ describe('success rates of another policy', () => {
     expect(s.of(f)).toMatchObject({ n: 5, successes: 2 });
     s.seed(id<FamilyId>('none'), { successes: 0, failures: 0 });
     expect(s.of(id<FamilyId>('none')).n).toBe(0);
+  });
+
+  it('of an earlier part of a measurement errors are not held against a task, and what ran out of time is not repeated', () => {
+    const a = new Attempts([task('t'), task('slow')], { ...limits, attempts: 1, remember: false });
+    for (let i = 0; i < 3; i++) a.seen(id<TaskId>('t'), 'error');
+    a.seen(id<TaskId>('slow'), 'unsolved');
+    expect(a.next()?.task).toBe('t');
+    expect(a.open).toBe(0);
+    a.ended(id<TaskId>('t'), 'success');
+    expect(a.done).toBe(true);
+    expect(a.rows()).toMatchObject([
+      { successes: 1, retried: 3, unsolved: 0, givenUp: false },
+      { successes: 0, retried: 0, unsolved: 1, givenUp: false },
+    ]);
   });
 });

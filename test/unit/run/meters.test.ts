@@ -1,7 +1,10 @@
+import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import type { EventOf } from '../../../runtime/data/events.js';
 import { id, type DesktopId } from '../../../runtime/domain/index.js';
-import type { ModelPoolStatus } from '../../../runtime/rollout/types.js';
+import type { EpisodePhase, ModelPoolStatus } from '../../../runtime/rollout/types.js';
 import { Meters } from '../../../runtime/run/meters.js';
+import { SpanRecorder } from '../../../runtime/run/spanRecorder.js';
 
 it('a desktop is busy from its reset to the end of its rollout; the policy’s time is not its work', () => {
   const m = new Meters(0),
@@ -34,4 +37,57 @@ it('replicas are busy with what they decide from its start on, not with evaluati
   const m = new Meters(5000, worked(4000));
   expect(m.utilisation(6000, 1, worked(4250)).replicas).toBe(0.25);
   expect(m.utilisation(6000, 1, worked(10)).replicas).toBe(0);
+});
+
+it('lanes and figures never tell two stories: the same events are the same share of time', () => {
+  const ms = fc.integer({ min: 0, max: 400 }),
+    rollout = fc.record({
+      wait: ms,
+      phases: fc.array(fc.tuple(fc.constantFrom('setup', 'observe', 'decide', 'perform', 'settle', 'verify'), ms), {
+        minLength: 1,
+        maxLength: 8,
+      }),
+      reset: ms,
+    });
+  fc.assert(
+    fc.property(
+      fc.array(fc.array(rollout, { maxLength: 6 }), { minLength: 1, maxLength: 3 }),
+      fc.nat(300),
+      (desktops, more) => {
+        const meters = new Meters(0),
+          spans: EventOf<'spans'>[] = [],
+          recorder = new SpanRecorder((e) => spans.push(e));
+        let end = 0;
+        for (const [i, rollouts] of desktops.entries()) {
+          const desktop = id<DesktopId>(`d${i}`);
+          let at = 0;
+          const lane = (phase: EpisodePhase | 'idle' | 'released'): void => {
+              for (const to of [meters, recorder]) to.onScheduler({ type: 'lane', desktop, phase, at });
+            },
+            pool = (state: 'leased' | 'resetting' | 'ready'): void => {
+              for (const to of [meters, recorder]) to.onPool({ type: 'state', desktop, state, at });
+            };
+          for (const r of rollouts) {
+            pool('leased');
+            lane('idle');
+            at += r.wait;
+            for (const [phase, takes] of r.phases) {
+              lane(phase as EpisodePhase);
+              at += takes;
+            }
+            lane('released');
+            pool('resetting');
+            at += r.reset;
+            pool('ready');
+          }
+          end = Math.max(end, at);
+        }
+        const now = end + more + 1;
+        recorder.flush(now, true);
+        const drawn = spans.reduce((n, e) => n + e.ms.reduce((a, b) => a + b, 0), 0),
+          told = meters.utilisation(now, desktops.length, { replicas: [], waiting: 0, version: 0, publishing: false });
+        expect(drawn / (now * desktops.length)).toBeCloseTo(told.desktops, 6);
+      },
+    ),
+  );
 });

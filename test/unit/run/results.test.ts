@@ -10,6 +10,8 @@ const row = (task: string, o: Partial<AttemptRow>): AttemptRow => ({
   domain: 'os',
   successes: 0,
   failures: 0,
+  unsolved: 0,
+  retried: 0,
   givenUp: false,
   ...o,
 });
@@ -41,5 +43,21 @@ describe('what a policy did on tasks', () => {
     );
     expect(r).toMatchObject({ episodes: 1, successes: 0, open: 3, infeasible: { episodes: 2, successes: 2 } });
     expect(resultsOf([], [], 1).score).toBeUndefined();
+  });
+
+  it('an episode whose time was up is not solved; errors that were tried again are told', () => {
+    const r = resultsOf(
+      [row('slow', { unsolved: 1, successes: 1, retried: 3 })],
+      [{ task: id<TaskId>('slow'), score: 1 }],
+      2,
+    );
+    expect(r).toMatchObject({ episodes: 2, successes: 1, errors: 1, score: 0.5, retried: 3, givenUp: 0, open: 0 });
+  });
+
+  it('attempts at one task are no independent episodes', () => {
+    const rows = Array.from({ length: 10 }, (_, i) => row(`t${i}`, i < 5 ? { successes: 8 } : { failures: 8 })),
+      many = resultsOf(rows, [], 8);
+    // Ten tasks, not eighty.
+    expect(many.high - many.low).toBeGreaterThan(0.5);
   });
 });

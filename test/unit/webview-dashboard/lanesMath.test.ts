@@ -227,6 +227,22 @@ describe('live spans', () => {
       ),
     );
   });
+  it('told in pieces as they go on are one span', () => {
+    const piece = (start: number, ms: number): Lane => ({
+      ...laneOf('t', 'trainer', [[start, ms]]),
+      what: ['update'],
+      rollout: [''],
+    });
+    let known = lanesOf([]);
+    for (const [start, ms] of [
+      [0, 4000],
+      [4000.4, 3000],
+      [7000, 2500],
+      [9600, 100],
+    ] as const)
+      known = appendLanes(known, { lanes: [piece(start, ms)], syncs: [] });
+    expect(known.lanes[0]).toMatchObject({ start: [0, 9600], ms: [9500, 100], what: ['update', 'update'] });
+  });
   it('forgets what is older than it keeps', () => {
     const known = appendLanes(
       lanesOf([

@@ -182,7 +182,7 @@ describe('every batch is trained exactly once', () => {
     await trainer.checkpoint();
     await vi.waitFor(() => expect(weights()).toHaveLength(2));
     expect(weights()).not.toContain(firstUri);
-    trainer.forget(exported.path);
+    void trainer.forget(exported.path);
     await vi.waitFor(() => expect([...s.disk.keys()]).not.toContain(exported.path));
     // What is left is enough to go on from.
     await trainer.close();

@@ -1,0 +1,113 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { messageOf } from '../domain/index.js';
+import { exportRun } from '../interchange/exporter.js';
+import type { AttemptRow } from '../run/collect/attempts.js';
+import type { CollectReport } from '../run/collect/collect.js';
+import { judgedEpisodes, resultsOf, type Results } from '../run/collect/results.js';
+import { thisBundle } from '../service/engines.js';
+import { recordedView } from '../service/recordedView.js';
+
+/** In the folder of results: the episodes as a run folder. */
+export const EPISODES = 'episodes';
+/** OSWorld's layout: folders of models lie here side by side, those of others as well. */
+const LAYOUT = join('pyautogui', 'screenshot');
+/** In each task's folder that we have written. */
+const OURS = 'dart-studio.json';
+
+export interface Report extends Results {
+  readonly policy: string;
+  readonly out: string;
+  /** Folder of OSWorld's layout, which its tools read; undefined while there is no verdict. */
+  readonly results: string | undefined;
+  /** Task files that cannot run here. */
+  readonly leftOut: number;
+  readonly stopped: boolean;
+  readonly tasks: readonly (AttemptRow & { readonly scores: readonly number[] })[];
+  /** What could not be written, in words. */
+  readonly notes: readonly string[];
+}
+
+/** Writes sums, and then episodes in OSWorld's layout; what stood there of an earlier part is replaced. */
+export async function writeResults(
+  out: string,
+  made: CollectReport,
+  attempts: number,
+  policy: string,
+): Promise<Report> {
+  const judged = await judgedEpisodes(made.dir, thisBundle()),
+    report: Report = {
+      policy,
+      out,
+      results: undefined,
+      ...resultsOf(made.tasks, judged, attempts),
+      leftOut: made.leftOut,
+      stopped: made.stopped,
+      tasks: made.tasks.map((t) => ({
+        ...t,
+        scores: judged.filter((j) => j.task === t.task).map((j) => j.score),
+      })),
+      notes: [],
+    };
+  await replace(out, report);
+  if (judged.length === 0) return report;
+  const { results, notes } = await layout(out, made),
+    whole = { ...report, results, notes };
+  await replace(out, whole);
+  return whole;
+}
+/** Another name first: a link that lies there is not followed, and a kill leaves the old file or the new one. */
+async function replace(out: string, report: Report): Promise<void> {
+  const part = join(out, '.writing.json');
+  await rm(part, { recursive: true, force: true });
+  await writeFile(part, `${JSON.stringify(report, null, 2)}\n`, { flag: 'wx' });
+  await rename(part, join(out, 'results.json'));
+}
+
+async function layout(out: string, made: CollectReport): Promise<Pick<Report, 'results' | 'notes'>> {
+  const domains = new Map(made.tasks.map((t) => [t.task, t.domain])),
+    part = join(out, '.writing');
+  try {
+    const { problems } = await exportRun(
+      {
+        run: made.dir,
+        to: part,
+        format: 'osworld',
+        index: thisBundle(),
+        options: { coordinates: 'qwen25' },
+        // As the verifier judged them, whatever people have said of them since.
+        annotations: { revised: false },
+        domainOf: ({ task }) => domains.get(task),
+      },
+      recordedView,
+    );
+    const notes = problems.map((p) => `${p.where} is not in OSWorld's layout: ${p.what}.`);
+    for (const model of await readdir(join(part, LAYOUT)))
+      notes.push(...(await put(join(part, LAYOUT, model), join(out, LAYOUT, model))));
+    return { results: join(out, LAYOUT), notes };
+  } catch (e) {
+    // The sums are there already.
+    return { results: undefined, notes: [`OSWorld's layout is not written: ${messageOf(e)}`] };
+  } finally {
+    await rm(part, { recursive: true, force: true });
+  }
+}
+/** A model's folder in its place, unless what is there is somebody else's. */
+async function put(from: string, to: string): Promise<string[]> {
+  if (existsSync(to) && !(await isOurs(to)))
+    return [`${to} holds results of somebody else and is left as it is; ours are in ${EPISODES}.`];
+  await rm(to, { recursive: true, force: true });
+  await mkdir(join(to, '..'), { recursive: true });
+  await rename(from, to);
+  return [];
+}
+/** Every task of it was written by us. */
+async function isOurs(model: string): Promise<boolean> {
+  for (const domain of await readdir(model, { withFileTypes: true })) {
+    if (!domain.isDirectory()) continue;
+    for (const task of await readdir(join(model, domain.name)))
+      if (!existsSync(join(model, domain.name, task, OURS))) return false;
+  }
+  return true;
+}

@@ -7,16 +7,23 @@ import { join } from 'node:path';
 import { ensureBuilt } from './lib/ensure.mjs';
 
 const folder = join(process.cwd(), 'test/peers/openenv'),
-  venv = join(homedir(), '.cache', 'dart-studio', 'peers', 'openenv'),
-  python = join(venv, 'bin', 'python');
+  peers = join(homedir(), '.cache', 'dart-studio', 'peers');
 const run = (file, ...argv) => {
   const { status } = spawnSync(file, argv, { stdio: 'inherit' });
   if (status !== 0) process.exit(status ?? 1);
 };
 
+/** An environment of its own: the two ask for packages that exclude one another. */
+const environment = (name, ...wanted) => {
+  const python = join(peers, name, 'bin', 'python');
+  if (!existsSync(python)) run('python3', '-m', 'venv', join(peers, name));
+  run(python, '-m', 'pip', 'install', '--quiet', ...wanted);
+  return python;
+};
+
 await ensureBuilt();
-if (!existsSync(python)) run('python3', '-m', 'venv', venv);
-run(python, '-m', 'pip', 'install', '--quiet', '-r', join(folder, 'requirements.txt'));
+const python = environment('openenv', 'openenv==0.10.0'),
+  verifiers = environment('verifiers', 'verifiers[openenv]==0.4.0');
 const serve = ['dist/runtime.js', 'desktop', 'serve', '--openenv', '--port', '0', '--count', '2'],
   served = spawn(process.execPath, [...serve, '--families', 'term-touch,press-button', '--max-steps', '4'], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -28,7 +35,7 @@ const address = await new Promise((resolve, reject) => {
 mkdirSync(join(folder, 'results'), { recursive: true });
 const { status } = spawnSync(
   python,
-  [join(folder, 'client.py'), address, join(folder, 'results', 'openenv.json')],
+  [join(folder, 'client.py'), address, join(folder, 'results', 'openenv.json'), join(verifiers, '..')],
   { stdio: 'inherit' },
 );
 served.kill('SIGTERM');

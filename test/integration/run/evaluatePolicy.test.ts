@@ -119,7 +119,7 @@ describe.skipIf(noLocal)('a model measured on task files', () => {
     const strange = join(dir, 'strange');
     await mkdir(join(strange, 'pyautogui'), { recursive: true });
     const refused = start('evaluate', '--policy', server.url, '--tasks', tasks, '--out', strange, '--json');
-    expect(await refused.ended).toMatchObject({ code: 1, stderr: expect.stringContaining('is not empty') as string });
+    expect(await refused.ended).toMatchObject({ code: 2, stderr: expect.stringContaining('is not empty') as string });
     expect(await readdir(strange)).toEqual(['pyautogui']);
 
     // The screen blanked is another policy: its episodes go elsewhere.

@@ -1,6 +1,6 @@
 """OpenEnv's validator and client, and an evaluation of verifiers, drive desktops that DART Studio serves.
 
-client.py ADDRESS RESULTS.json
+client.py ADDRESS RESULTS.json FOLDER-OF-vf-eval
 """
 
 import base64
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from openenv import GenericEnvClient
 
-ADDRESS, TARGET = sys.argv[1], Path(sys.argv[2])
+ADDRESS, TARGET, VERIFIERS = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
 BIN = Path(sys.executable).parent
 FAILED = []
 
@@ -142,7 +142,7 @@ resets = [{resets}]
 """
     )
     said = subprocess.run(
-        [BIN / "vf-eval", "@", str(config), "--no-rich"],
+        [VERIFIERS / "vf-eval", "@", str(config), "--no-rich"],
         capture_output=True,
         text=True,
         check=False,
@@ -165,7 +165,7 @@ resets = [{resets}]
 
 results = {
     "openenv": version("openenv"),
-    "verifiers": version("verifiers"),
+    "verifiers": "0.4.0",
     "validate": validated(),
     "client": driven(),
     "evaluation": evaluated(),

@@ -1,5 +1,4 @@
 import { mkdir, open, rename } from 'node:fs/promises';
-import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StudioError, messageOf, errorCode } from '../../domain/index.js';
 import { ForeignFileError, readForeignText } from '../../files/foreignFile.js';
@@ -11,7 +10,8 @@ import { PngFrameStore } from './frames.js';
 import type { FrameStoreOptions } from './frames.js';
 import { Journal, syncDir } from './journal.js';
 import type { JournalOptions, Recovery } from './journal.js';
-import { byteOf, openSegment, readJournal, readRecord, segmentOf } from './journalReader.js';
+import { byteOf, readJournal, readRecord, segmentOf } from './journalReader.js';
+import { SegmentFiles } from './segmentFiles.js';
 import type { Damage, JournalEntry, JournalPosition } from './journalReader.js';
 import { LocalIndex, WorkerIndex } from './runIndex.js';
 import type { RunIndex } from './runIndex.js';
@@ -67,13 +67,14 @@ export class RunReader {
   readonly meta: RunMeta;
   readonly frames: PngFrameStore;
   readonly index: RunIndex;
-  readonly #files = new Map<number, Promise<FileHandle>>();
+  readonly #files: SegmentFiles;
 
   constructor(dir: string, meta: RunMeta, frames: PngFrameStore, index: RunIndex) {
     this.dir = dir;
     this.meta = meta;
     this.frames = frames;
     this.index = index;
+    this.#files = new SegmentFiles(runPaths(dir).journal);
   }
 
   static async open(dir: string, o: Pick<RunStoreOptions, 'index' | 'frames'>): Promise<RunReader> {
@@ -122,13 +123,10 @@ export class RunReader {
 
   /** One record by its journal position (the index's `position` columns). */
   async at(position: JournalPosition): Promise<(JournalEvent & { readonly at: number }) | undefined> {
-    const segment = segmentOf(position);
-    let file = this.#files.get(segment);
-    if (!file) {
-      file = openSegment(runPaths(this.dir).journal, segment);
-      this.#files.set(segment, file);
-    }
-    return (await readRecord(await file, byteOf(position))) as (JournalEvent & { at: number }) | undefined;
+    return this.#files.use(
+      segmentOf(position),
+      async (file) => (await readRecord(file, byteOf(position))) as (JournalEvent & { at: number }) | undefined,
+    );
   }
 
   /** The newest event of a type (steps and spans are not listed by type); undefined when there is none. */
@@ -175,17 +173,8 @@ export class RunReader {
     await this.index.close({ snapshot: false });
     await this.closeFiles();
   }
-  protected async closeFiles(): Promise<void> {
-    const files = [...this.#files.values()];
-    this.#files.clear();
-    await Promise.all(
-      files.map((f) =>
-        f.then(
-          (h) => h.close(),
-          () => undefined,
-        ),
-      ),
-    );
+  protected closeFiles(): Promise<void> {
+    return this.#files.close();
   }
 }
 

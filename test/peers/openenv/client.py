@@ -99,20 +99,22 @@ class Model(BaseHTTPRequestHandler):
         named = re.search(r'touch [\w.-]+', last)
         begins = re.search(r'step\\*": 0', last)
         text = f"type(content='{named.group(0)}\\n')" if named and begins else "finished(content='')"
-        answer = {
-            "id": "x",
-            "object": "chat.completion",
-            "created": 0,
-            "model": body["model"],
-            "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}],
-            "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
-        }
-        data = json.dumps(answer).encode()
+        shared = {"id": "x", "created": 0, "model": body["model"]}
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        if body.get("stream"):
+            delta = {"index": 0, "delta": {"role": "assistant", "content": text}, "finish_reason": None}
+            end = {"index": 0, "delta": {}, "finish_reason": "stop"}
+            chunks = [{**shared, "object": "chat.completion.chunk", "choices": [c]} for c in (delta, end)]
+            chunks.append({**shared, "object": "chat.completion.chunk", "choices": [], "usage": usage})
+            data = "".join(f"data: {json.dumps(c)}\n\n" for c in chunks) + "data: [DONE]\n\n"
+        else:
+            choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+            data = json.dumps({**shared, "object": "chat.completion", "choices": [choice], "usage": usage})
         self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(data)))
+        self.send_header("content-type", "text/event-stream" if body.get("stream") else "application/json")
+        self.send_header("content-length", str(len(data.encode())))
         self.end_headers()
-        self.wfile.write(data)
+        self.wfile.write(data.encode())
 
     def log_message(self, *_):
         pass
@@ -139,6 +141,10 @@ api_key_var = "SCRIPTED_KEY"
 id = "openenv"
 base_url = "{ADDRESS}"
 resets = [{resets}]
+[env.player.harness]
+id = "null"
+[env.player.runtime]
+type = "subprocess"
 """
     )
     said = subprocess.run(

@@ -7,9 +7,9 @@ import { thisBundle } from '../service/engines.js';
 import { openEnvironments } from '../service/openEnvironments.js';
 import { thisBuild } from '../server/build.js';
 import { serveDesktops } from '../service/serveDesktops.js';
-import { EVALUATION_SPLITS } from '../run/evaluateRun.js';
 import { actingOverrides } from './acting.js';
 import { numberOption, textOption, type Options } from './options.js';
+import { splitOption } from './split.js';
 
 /** `desktop serve`: desktops for other programs until Ctrl-C. */
 export async function serve(o: Options): Promise<number> {
@@ -25,11 +25,8 @@ export async function serve(o: Options): Promise<number> {
 /** OpenEnv: one address, a session each client. */
 async function serveEnvironments(o: Options): Promise<number> {
   const stop = onInterrupt('Stopping: desktops are taken down. Ctrl-C again to leave at once.'),
-    wanted = String(o['split'] ?? 'train'),
-    split = EVALUATION_SPLITS.find((s) => s === wanted);
-  if (!split)
-    throw new StudioError('config.invalid', `--split ${wanted}: unknown`, `Use ${EVALUATION_SPLITS.join(', ')}.`);
-  const host = textOption(o, 'host'),
+    split = splitOption(o),
+    host = textOption(o, 'host'),
     ended = new Promise<void>((done) => {
       stop.signal.addEventListener('abort', () => done(), { once: true });
     }),

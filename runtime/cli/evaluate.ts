@@ -1,8 +1,9 @@
 import { StudioError } from '../domain/index.js';
 import { thisBundle } from '../service/engines.js';
-import { EVALUATION_SPLITS, evaluateRun } from '../run/evaluateRun.js';
+import { evaluateRun } from '../run/evaluateRun.js';
 import type { EvalPoint } from '../run/evaluation.js';
 import { allowCluster, numberOption, type Options } from './options.js';
+import { splitOption } from './split.js';
 import { runFolder } from '../run/runFolders.js';
 import { rateText } from '../domain/stats.js';
 
@@ -42,10 +43,7 @@ export async function evaluate(run: string | undefined, o: Options): Promise<num
 /** Episodes of one checkpoint; the run itself is only read. */
 async function evaluateCheckpoint(name: string, o: Options): Promise<number> {
   const dir = runFolder(String(o['runs'] ?? 'runs'), name),
-    wanted = String(o['split'] ?? 'heldout'),
-    split = EVALUATION_SPLITS.find((s) => s === wanted);
-  if (!split)
-    throw new StudioError('config.invalid', `--split ${wanted}: unknown`, `Use ${EVALUATION_SPLITS.join(', ')}.`);
+    split = splitOption(o);
   allowCluster(o);
   const abort = new AbortController(),
     tty = process.stderr.isTTY;

@@ -10,11 +10,12 @@ import { measuredTasks } from '../run/collect/chosen.js';
 import { collect } from '../run/collect/collect.js';
 import { actorOf, type Actor } from '../run/collect/policy.js';
 import { resultsOf, type Tally } from '../run/collect/results.js';
-import { EVALUATION_SPLITS, type EvaluationSplit } from '../run/evaluateRun.js';
+import type { EvaluationSplit } from '../run/evaluateRun.js';
 import { thisBundle } from '../service/engines.js';
 import { actingOverrides } from './acting.js';
 import { EPISODES, writeResults, type Report } from './evaluationResults.js';
 import { allowCluster, numberOption, textOption, type Options } from './options.js';
+import { splitOption } from './split.js';
 
 /** A step of a large model on a busy server, with its thought, s. */
 const STEP_S = 60;
@@ -25,7 +26,7 @@ const STEP_S = 60;
  */
 export async function evaluatePolicy(o: Options): Promise<number> {
   const json = o['json'] === true,
-    split = splitOf(o),
+    split = splitOption(o),
     episodes = numberOption(o, 'episodes') ?? 1,
     out = resolve(String(o['out'])),
     stop = onInterrupt('Stopping: what is measured stays. The same command goes on. Ctrl-C again to leave at once.'),
@@ -93,12 +94,6 @@ async function mayWrite(out: string, { tasks }: RunConfig): Promise<void> {
   // A part that was killed while it wrote.
   for (const f of await readdir(out))
     if (f.startsWith('.writing')) await rm(join(out, f), { recursive: true, force: true });
-}
-function splitOf(o: Options): EvaluationSplit {
-  const wanted = String(o['split'] ?? 'heldout'),
-    split = EVALUATION_SPLITS.find((s) => s === wanted);
-  if (split) return split;
-  throw new StudioError('config.invalid', `--split ${wanted}: unknown`, `Use ${EVALUATION_SPLITS.join(', ')}.`);
 }
 async function overrides(o: Options): Promise<RunFile> {
   const over = await actingOverrides(o),

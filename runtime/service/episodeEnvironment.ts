@@ -16,7 +16,7 @@ import {
   type Screenshot,
   type Trajectory,
 } from '../domain/index.js';
-import type { Environment, Observed } from '../gateway/openenv/types.js';
+import { NO_EPISODE, type Environment, type Observed } from '../gateway/openenv/types.js';
 import { parseActions } from '../policy/actions/uiTars.js';
 import type { Decision, Policy, PolicySession } from '../policy/types.js';
 import { abortable, cancelled } from '../rollout/clock.js';
@@ -84,7 +84,7 @@ export class EpisodeEnvironment implements Environment {
     return this.#episode.step(parsed(stepRequest, request).action);
   }
   state(): Readonly<Record<string, unknown>> {
-    return this.#episode?.state() ?? { episode_id: null, step_count: 0, task: null, done: false };
+    return this.#episode?.state() ?? NO_EPISODE;
   }
   async close(): Promise<void> {
     this.#closed.abort();

@@ -1,11 +1,10 @@
 import { jsonReply, type Reply } from '../http.js';
 import type { Places } from './places.js';
 import { failed, isRecord, observedData } from './session.js';
-import type { Environment } from './types.js';
+import { NO_EPISODE, type Environment } from './types.js';
 
 /** An episode that is over needs no desktop: its session ends after so long, ms. */
 const OVER_MS = 5000;
-const NOTHING = { episode_id: null, step_count: 0, task: null, done: false };
 
 /** The session of all HTTP clients: OpenEnv's routes name none. Requests are answered one after another. */
 export class SharedSession {
@@ -21,7 +20,7 @@ export class SharedSession {
     this.#idleMs = idleMs;
   }
   state(): Readonly<Record<string, unknown>> {
-    return this.#env?.state() ?? NOTHING;
+    return this.#env?.state() ?? NO_EPISODE;
   }
   ask(what: 'reset' | 'step', body: unknown): Promise<Reply> {
     if (!isRecord(body)) return Promise.resolve(jsonReply({ detail: 'The body is no JSON object.' }, 422));

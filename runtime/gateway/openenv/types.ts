@@ -11,6 +11,9 @@ export interface Observed {
 export type ErrorCode =
   'INVALID_JSON' | 'UNKNOWN_TYPE' | 'VALIDATION_ERROR' | 'EXECUTION_ERROR' | 'CAPACITY_REACHED' | 'SESSION_ERROR';
 
+/** The state where no episode has begun. */
+export const NO_EPISODE = { episode_id: null, step_count: 0, task: null, done: false };
+
 /** One session's environment: an episode after the other on a desktop. Calls come one at a time. */
 export interface Environment {
   /** Begins an episode; one that goes on is given up. Rejects with what was wrong with the request or the desktop. */

@@ -189,3 +189,13 @@ export async function journalWhen(dir: string, writer: Command, so: (r: Replay) 
     watcher.close();
   }
 }
+
+/** `try` of a checkpoint in a terminal, two steps at most, with its lines. */
+export async function tryInTerminal(
+  checkpoint: string,
+): Promise<{ readonly ended: Ended; readonly lines: readonly Record<string, unknown>[] }> {
+  const how = ['--task', 'term-touch', '--max-steps', '2', '--provider', 'local'],
+    command = start('try', '--policy', checkpoint, ...how),
+    ended = await command.ended;
+  return { ended, lines: command.said };
+}

@@ -10,7 +10,16 @@ import { sequencesOf } from '../../../runtime/domain/index.js';
 import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 import { servedPolicy } from '../../helpers/engine/servedPolicy.js';
 import { ReferenceServer } from '../../helpers/engine/server.js';
-import { endAll, ensureBundle, folderOf, journalWhen, replay, start, type Replay } from '../../helpers/run/cli.js';
+import {
+  endAll,
+  ensureBundle,
+  folderOf,
+  journalWhen,
+  replay,
+  start,
+  tryInTerminal,
+  type Replay,
+} from '../../helpers/run/cli.js';
 
 /**
  * A vision-language model trained through the whole stack, as a user starts it: the bundle in a process of its own, real
@@ -88,21 +97,7 @@ async function tried(s: ReferenceServer, run: string, version: number): Promise<
     },
     before = await adapters(),
     checkpoint = join(run, 'checkpoints', `v${String(version).padStart(6, '0')}`),
-    ended = await start(
-      'try',
-      '--policy',
-      checkpoint,
-      '--task',
-      'term-touch',
-      '--max-steps',
-      '2',
-      '--provider',
-      'local',
-    ).ended,
-    lines = ended.stdout
-      .trim()
-      .split('\n')
-      .map((l) => JSON.parse(l) as Record<string, unknown>);
+    { ended, lines } = await tryInTerminal(checkpoint);
   expect(ended, ended.stderr).toMatchObject({ code: 0 });
   expect(lines[0]).toMatchObject({ policy: `${basename(run)} v${version}` });
   expect(lines[1]).toMatchObject({ step: 0, version, tokens: expect.any(Array) as unknown });

@@ -17,7 +17,7 @@ import type {
 import { createStudioService, type Broadcast, type StudioService } from '../../../runtime/service/index.js';
 import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 import { processes } from '../../helpers/machine/processes.js';
-import { ensureBundle, start } from '../../helpers/run/cli.js';
+import { ensureBundle, tryInTerminal } from '../../helpers/run/cli.js';
 import { untaughtRun } from '../../helpers/run/untaughtRun.js';
 
 /** A policy that is tried with a real checkpoint on real desktops. */
@@ -212,21 +212,7 @@ describe.skipIf(noLocal)('trying a policy', () => {
 
   it('in a terminal: a line of JSON for each step, and no run is written', async () => {
     const before = await readdir(runs),
-      r = await start(
-        'try',
-        '--policy',
-        join(run, 'checkpoints', 'v000000'),
-        '--task',
-        'term-touch',
-        '--max-steps',
-        '2',
-        '--provider',
-        'local',
-      ).ended,
-      lines = r.stdout
-        .trim()
-        .split('\n')
-        .map((l) => JSON.parse(l) as Record<string, unknown>);
+      { lines } = await tryInTerminal(join(run, 'checkpoints', 'v000000'));
     expect(lines[0]).toMatchObject({ policy: 'untaught v0', instruction: expect.stringContaining('"') as string });
     expect(lines[1]).toMatchObject({ step: 0, version: 0, tokens: expect.any(Array) as unknown });
     // Untaught weights may type the right line by chance.

@@ -14,6 +14,7 @@ import {
 } from 'vscode';
 import * as methods from '../runtime/protocol/methods.js';
 import type { PageInput } from '../webview/protocol.js';
+import { alertEnvironment } from './alerts.js';
 import { registerActions } from './commands/action.js';
 import { DaemonClient } from './daemon/client.js';
 import { wasInterrupted } from './daemon/interrupted.js';
@@ -158,6 +159,7 @@ function createClient(
           // Without the setting, DOCKER_HOST of this window's own environment holds.
           ...(settings.dockerHost ? { DOCKER_HOST: settings.dockerHost } : {}),
           ...(settings.metricsPort > 0 && !sample ? { DART_STUDIO_METRICS_PORT: String(settings.metricsPort) } : {}),
+          ...(sample ? {} : alertEnvironment()),
           ...(settings.kubeContext ? { DART_STUDIO_KUBE_CONTEXT: settings.kubeContext } : {}),
           ...(settings.osworldCheckout ? { DART_STUDIO_OSWORLD_CHECKOUT: settings.osworldCheckout } : {}),
           ...(settings.kubePlugins.length > 0 ? { DART_STUDIO_KUBE_PLUGINS: settings.kubePlugins.join(',') } : {}),

@@ -1,20 +1,17 @@
 /** The toast at the end of a run: only when the run is not visible, and never again after "don't show again". */
 import { window } from 'vscode';
 import type { RunSummary } from '../runtime/protocol/types.js';
-import { sayAlert } from './alerts.js';
 import { commands, stored } from './ids.js';
 import { settings } from './settings.js';
 import type { StudioContext } from './studioContext.js';
-import { runStateWord, successWords } from './views/runRows.js';
+import { successWords } from './views/runRows.js';
 import { rollouts, t } from './words.js';
 
 export function sayEnded(s: StudioContext, r: RunSummary): void {
   s.log.info(`run ${r.id}: ${r.state}`);
   if (s.cancelled.delete(r.run)) return;
-  const ended = [runStateWord(r.state), rollouts(r.rollouts), successWords(r)].filter(Boolean).join(', ');
   // An interrupted one goes on with the next runtime; where it does not, that one says so (recovered.ts).
   if (r.state === 'interrupted') return;
-  sayAlert(s, { run: r.run, id: r.id, name: r.name, kind: 'finished', message: ended, at: r.endedAt });
   const seen = s.panels.visible.some((i) => i.kind === 'dashboard' && i.run === r.run) && window.state.focused;
   if (!settings.notifyRunFinished || s.extension.globalState.get<boolean>(stored.muteFinished)) return;
   const open = t('Open'),

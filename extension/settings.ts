@@ -75,6 +75,9 @@ export const settings = {
   get alertWebhook(): string {
     return text('alerts.webhook');
   },
+  get alertDesktop(): boolean {
+    return config().get<boolean>('alerts.desktop', false);
+  },
   get pageSize(): number {
     return Math.min(500, Math.max(20, count('trajectories.pageSize', 100)));
   },
@@ -82,6 +85,8 @@ export const settings = {
     return Math.max(1, count('trajectory.maxFileSizeMb', 100)) * 2 ** 20;
   },
 };
+/** Settings that a runtime is told whenever they change. */
+export const alertSettings = `${section}.alerts`;
 /** Settings that a runtime takes when it starts. */
 export const runtimeSettings = [
   'docker.host',

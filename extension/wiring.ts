@@ -1,5 +1,5 @@
 /** How the studio reacts to events of the runtime, its models and the workspace. */
-import { sayAlert } from './alerts.js';
+import { sayAlert, tellTargets } from './alerts.js';
 import { join } from 'node:path';
 import { window, workspace } from 'vscode';
 import * as methods from '../runtime/protocol/methods.js';
@@ -11,7 +11,7 @@ import { machineOf } from './model/machine.js';
 import type { ReviewCount } from './model/reviewCount.js';
 import { sayEnded } from './notify.js';
 import { sayRecovered } from './recovered.js';
-import { runtimeSettings } from './settings.js';
+import { alertSettings, runtimeSettings } from './settings.js';
 import { onDemand } from './loadOnDemand.js';
 import type { StudioContext } from './studioContext.js';
 import { throttle } from './throttle.js';
@@ -153,7 +153,10 @@ function followRuntime(own: Disposables, w: Wiring): void {
         report.report(lost);
         void attach();
       }
-      if (state === 'ready') for (const r of client.hello?.recovered ?? []) sayRecovered(w.studio, r);
+      if (state === 'ready') {
+        tellTargets(w.studio);
+        for (const r of client.hello?.recovered ?? []) sayRecovered(w.studio, r);
+      }
       lost = state === 'reconnecting' ? detail : undefined;
       if (state !== 'stopped') tail.start();
       if (detail && (state === 'failed' || state === 'incompatible')) report.report(detail);
@@ -178,6 +181,7 @@ function followWorkspace(own: Disposables, studio: StudioContext): void {
     workspace.onDidChangeConfiguration((e) => {
       if (e.affectsConfiguration('dartStudio.runsFolder')) void model.reload();
       if (e.affectsConfiguration('dartStudio.trajectories.pageSize')) void list.reload();
+      if (e.affectsConfiguration(alertSettings)) tellTargets(studio);
       if (client.state === 'ready' && runtimeSettings.some((k) => e.affectsConfiguration(k))) offerRestart(studio);
     }),
   );

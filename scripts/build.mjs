@@ -2,7 +2,7 @@
 // webviews, and copies what they load at run time. Types are checked apart, by `npm run typecheck`.
 import { build, transform } from 'esbuild';
 import { existsSync, readFileSync, statSync } from 'node:fs';
-import { cp, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { brotliCompressSync, constants } from 'node:zlib';
 
@@ -235,6 +235,16 @@ async function buildPages() {
   );
   return split;
 }
+/** Packages' own names are shortened: stack traces keep ours. A tenth of the runtime. */
+const foreignNames = {
+  name: 'foreign-names',
+  setup({ onLoad }) {
+    onLoad({ filter: /[\\/]node_modules[\\/].*\.[cm]?js$/ }, async ({ path }) => {
+      const { code } = await transform(await readFile(path, 'utf8'), { minifyIdentifiers: true, logLevel: 'error' });
+      return { contents: code, loader: 'js' };
+    });
+  },
+};
 const runtime = {
   ...common,
   outdir: 'dist',
@@ -267,14 +277,14 @@ const reexport = (files) => ({
 
 await mkdir('dist', { recursive: true });
 const built = await Promise.all([
-  build({ ...runtime, entryPoints: { runtime: 'runtime/main.ts' }, plugins: [partsApart] }),
+  build({ ...runtime, entryPoints: { runtime: 'runtime/main.ts' }, plugins: [partsApart, foreignNames] }),
   ...Object.entries(parts).map(([name, files]) =>
     build({
       ...runtime,
       stdin: reexport(files),
       outdir: undefined,
       outfile: `dist/${name}.js`,
-      plugins: [unused, demandApart],
+      plugins: [unused, demandApart, foreignNames],
     }),
   ),
   ...Object.entries(onDemand).map(([name, file]) =>

@@ -54,6 +54,8 @@ export async function packageVsix(target, { updateList = false } = {}) {
   ]) {
     if (existsSync(f)) await cp(f, join(stage, f), { recursive: true });
   }
+  // The English words are in the code: only translations of them are read.
+  await rm(join(stage, 'l10n/bundle.l10n.json'), { force: true });
   for (const f of files(join(stage, 'dist')).filter((x) => /\.(js|cjs|css)$/.test(x))) {
     const text = readFileSync(f, 'utf8');
     writeFileSync(f, text.replace(/\n(\/\/# sourceMappingURL=.*|\/\*# sourceMappingURL=.*\*\/)\s*$/, '\n'));

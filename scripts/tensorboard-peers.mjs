@@ -1,7 +1,8 @@
-// `npm run test:peers:tensorboard`: a run is exported, and TensorBoard and pandas read it back; writes
-// test/peers/tensorboard/results. Needs PyPI the first time.
+// `npm run test:peers:tensorboard`: a run is exported, and TensorBoard and pandas read it back; then one is trained for a
+// minute, and TensorBoard reads what it wrote meanwhile. Writes test/peers/tensorboard/results. Needs desktops, and PyPI
+// the first time.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensureBuilt } from './lib/ensure.mjs';
@@ -42,7 +43,14 @@ try {
   command(events, '--what', 'tensorboard');
   for (const f of files) command(f, '--what', f.includes('rollouts') ? 'rollouts' : 'metrics');
   mkdirSync(join(folder, 'results'), { recursive: true });
-  run(python, join(folder, 'read.py'), events, ...files, join(folder, 'results', 'tensorboard.json'));
+  const result = join(folder, 'results', 'tensorboard.json');
+  run(python, join(folder, 'read.py'), events, ...files, result);
+  const runs = join(scratch, 'runs');
+  run(process.execPath, 'dist/runtime.js', 'train', join(folder, 'live.dart-run.json'), '--runs', runs);
+  const trained = join(runs, readdirSync(runs)[0]),
+    exported = join(scratch, 'exported');
+  run(process.execPath, 'dist/runtime.js', 'runs', 'export', trained, exported, '--what', 'tensorboard');
+  run(python, join(folder, 'read_live.py'), join(trained, 'tensorboard'), exported, result);
 } finally {
   rmSync(scratch, { recursive: true, force: true });
 }

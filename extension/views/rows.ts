@@ -237,7 +237,7 @@ export function trajectoryRow(run: string, r: TrajectoryRow): Row {
       list(
         outcomeWord(r.outcome),
         r.reward !== undefined && t('reward {0}', r.reward),
-        r.truncated && t('cut off at the step cap'),
+        r.truncated && t('hit the step limit'),
         r.errorKind && plain(r.errorKind),
       ),
       t('{0} of at most {1}', length, r.cap),

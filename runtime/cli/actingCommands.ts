@@ -14,10 +14,10 @@ function evaluateCommand(program: Command, act: Act): void {
   withCluster(program.command('evaluate'))
     .argument('[run]', 'run id or folder; none with --policy')
     .description(
-      'Evaluate a checkpoint of a run on its probe set; or, with --policy and --out, any model on any tasks.',
+      'Evaluate a checkpoint of a run on the tasks of its evaluations; or, with --policy and --out, any model on any tasks.',
     )
     .option('--checkpoint <version>', 'policy version; default: the newest')
-    .option('--episodes <n>', 'probe episodes; with --policy: of each task file, or of each family (1)')
+    .option('--episodes <n>', 'episodes of the evaluation; with --policy: of each task file, or of each family (1)')
     .option(
       '--split <name>',
       'train; heldout (the words of training, arranged otherwise), words (unseen ones), pairs, looks; templates (never trained on)',
@@ -39,7 +39,7 @@ function evaluateCommand(program: Command, act: Act): void {
     .option('--families <names>', 'with --policy: only these, with commas')
     .option('--assets <dir>', 'with --policy: what `tasks fetch` mirrored')
     .option('--image <name>', 'with --policy: desktop image; default: that of the policy')
-    .option('--max-steps <n>', 'with --policy: step cap')
+    .option('--max-steps <n>', 'with --policy: max steps of an episode')
     .option('--task-timeout <s>', 'with --policy: seconds of an episode; default: a minute a step')
     .option('--desktops <n>', 'with --policy: desktops at once')
     .option('--model <name>', 'of a model server: the model; default: the first it names')
@@ -63,7 +63,7 @@ function tryCommand(program: Command, act: Act): void {
     .option('--seed <n>', 'seed of the task; default: one of the training seeds')
     .option('--checkpoint <version>', 'of a run folder: policy version; default: the newest')
     .option('--sampled', 'sample choices as in training; default: the most probable ones', false)
-    .option('--max-steps <n>', 'step cap')
+    .option('--max-steps <n>', 'max steps of an episode')
     .option('--image <name>', 'desktop image; default: that of the policy')
     .option('--model <name>', 'of a model server: the model; default: the first it names')
     .option('--coordinates <name>', 'of a model server: qwen25, relative1000, relative999 or relative1')
@@ -83,7 +83,7 @@ function collectCommand(program: Command, act: Act): void {
     .option('--stop-after <n>', 'leave a task that has succeeded so often')
     .option('--seeds <n>', 'tasks of each family of a suite', '1')
     .option('--temperature <t>', 'sampling temperature; default: that of the run file')
-    .option('--max-steps <n>', 'step cap')
+    .option('--max-steps <n>', 'max steps of an episode')
     .option('--seed <n>', 'seed of the sampling')
     .option('--model <name>', 'of a model server: the model; default: the first it names')
     .option('--coordinates <name>', 'of a model server: qwen25, relative1000, relative999 or relative1')

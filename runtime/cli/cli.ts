@@ -1,10 +1,13 @@
 import { Command, CommanderError } from 'commander';
 import { DEFAULT_IMAGE, PRESET_NAMES, providerWords, toRunError } from '../domain/index.js';
 import { actingCommands } from './actingCommands.js';
-import { withCluster, type Act } from './command.js';
-import type { Options } from './options.js';
+import { withAlerts, withCluster, type Act } from './command.js';
+import { alertTargets, textOption, type Options } from './options.js';
 
-type Serve = (storage: string, o: { readonly idleMinutes?: string }) => Promise<void>;
+type Serve = (
+  storage: string,
+  o: { readonly idleMinutes?: string; readonly alerts?: ReturnType<typeof alertTargets> },
+) => Promise<void>;
 
 /** Commands and options; runtime/cli/README.md is made from them. `ended` hears a command's exit code. */
 export function createProgram(serve: Serve, ended: (code: number) => void): Command {
@@ -32,7 +35,7 @@ export function createProgram(serve: Serve, ended: (code: number) => void): Comm
 }
 
 function trainingCommands(program: Command, act: Act): void {
-  withCluster(program.command('train'))
+  withAlerts(withCluster(program.command('train')))
     .argument('[run.json]', 'run file')
     .description('Train a policy; without a run file, with the preset.')
     .option('--preset <name>', PRESET_NAMES.join(', '))
@@ -204,7 +207,7 @@ function desktopCommands(program: Command, act: Act): void {
     .option('--families <names>', 'with --openenv: only these, with commas')
     .option('--assets <dir>', 'with --openenv: what `tasks fetch` mirrored')
     .option('--split <name>', 'with --openenv: tasks that resets draw from, as in `evaluate`', 'train')
-    .option('--max-steps <n>', 'with --openenv: step cap')
+    .option('--max-steps <n>', 'with --openenv: max steps of an episode')
     .option('--no-picture', 'with --openenv: observations without a picture, unless a reset asks for one')
     .action(act(async (o: Options) => (await import('./desktopServe.js')).serve(o)));
 }
@@ -293,12 +296,15 @@ function engineCommands(program: Command, act: Act): void {
 }
 
 function machineCommands(program: Command, act: Act, serve: Serve): void {
-  program
-    .command('serve')
+  withAlerts(program.command('serve'))
     .argument('<storage>', "folder for the daemon's record, lock and log")
     .description('Run the daemon that VS Code windows share.')
     .option('--idle-minutes <n>', 'end after this long with no window and no run')
-    .action(act(async (storage: string, o: { readonly idleMinutes?: string }) => serve(storage, o)));
+    .action(
+      act(async (storage: string, o: Options) =>
+        serve(storage, { idleMinutes: textOption(o, 'idleMinutes'), alerts: alertTargets(o) }),
+      ),
+    );
   withCluster(program.command('doctor'))
     .description('Check this machine, or all that a run file needs.')
     .option(

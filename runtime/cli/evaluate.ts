@@ -36,7 +36,7 @@ export async function evaluate(run: string | undefined, o: Options): Promise<num
       : o['random'] === true
         ? '--random is for a checkpoint of a run.'
         : 'Neither a run nor --policy with --out is given.',
-    '`evaluate RUN` measures a checkpoint on its probe set, `evaluate --policy P --tasks T --out DIR` any model on any tasks.',
+    '`evaluate RUN` measures a checkpoint on the tasks of its evaluations, `evaluate --policy P --tasks T --out DIR` any model on any tasks.',
   );
 }
 

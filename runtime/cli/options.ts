@@ -1,4 +1,6 @@
 import { StudioError } from '../domain/index.js';
+import type { AlertTargets } from '../service/alerts/alertSender.js';
+import { isWebAddress } from '../service/alerts/channels.js';
 import { CONTEXT_VARIABLE, PLUGINS_VARIABLE } from '../service/kubernetes.js';
 
 /** Options of a command as commander gives them. */
@@ -30,4 +32,28 @@ export function allowCluster(o: Options): void {
     plugins = o['kubePlugin'] as unknown as readonly string[] | undefined;
   if (typeof context === 'string') process.env[CONTEXT_VARIABLE] = context;
   if (plugins) process.env[PLUGINS_VARIABLE] = plugins.join(',');
+}
+
+const alertVariables = {
+  command: 'DART_STUDIO_ALERT_COMMAND',
+  webhook: 'DART_STUDIO_ALERT_WEBHOOK',
+  desktop: 'DART_STUDIO_ALERT_DESKTOP',
+} as const;
+/**
+ * Where the command line sends alerts, else this process's environment; a run file cannot. What was read of the
+ * environment is removed from it: an address is often a secret, and programs that are started inherit the rest.
+ */
+export function alertTargets(o: Options, env: NodeJS.ProcessEnv = process.env): AlertTargets {
+  const given = textOption(o, 'alertWebhook'),
+    command = textOption(o, 'alertCommand') ?? env[alertVariables.command] ?? '',
+    webhook = given ?? env[alertVariables.webhook] ?? '',
+    desktop = o['alertDesktop'] === true || env[alertVariables.desktop] === '1';
+  for (const name of Object.values(alertVariables)) delete env[name];
+  if (given !== undefined && !isWebAddress(given))
+    throw new StudioError(
+      'config.invalid',
+      'The address of the webhook for alerts is none.',
+      'Give --alert-webhook an address that begins with http:// or https://.',
+    );
+  return { command, webhook, desktop };
 }

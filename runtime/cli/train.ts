@@ -4,7 +4,8 @@ import { dirname, join, resolve } from 'node:path';
 import { StudioError, id, type RunId } from '../domain/index.js';
 import { parseRunText, type RunConfig, type RunFile } from '../config/index.js';
 import { thisBundle } from '../service/engines.js';
-import { allowCluster, numberOption, type Options } from './options.js';
+import { alertTargets, allowCluster, numberOption, type Options } from './options.js';
+import { withAlertsSent } from './alerts.js';
 import { jsonReporter, terminalReporter } from '../run/reporter.js';
 import { locateModel } from '../run/backends/ownEngine.js';
 import { locatePools } from '../run/poolSources.js';
@@ -16,6 +17,7 @@ import { trainRun, type TrainResult } from '../run/trainRun.js';
 /** `train [run.json]`: a new run, or `--resume` of one; Ctrl-C ends it cleanly, a second Ctrl-C at once. */
 export async function train(file: string | undefined, o: Options): Promise<number> {
   allowCluster(o);
+  const targets = alertTargets(o);
   const over = overrides(o);
   let config: RunConfig, dir: string, run: RunId;
   const deprecated: string[] = [];
@@ -61,16 +63,18 @@ export async function train(file: string | undefined, o: Options): Promise<numbe
   for (const note of deprecated) reporter.note(note);
   reporter.note(`Run ${run} in ${dir}`);
   try {
-    const result = await trainRun({
-      config,
-      dir,
-      run,
-      resume,
-      entry: thisBundle(),
-      reporter,
-      signal: abort.signal,
-      annotated: () => annotatedRollouts(dir),
-    });
+    const result = await withAlertsSent({ id: run, name: config.name }, { targets, reporter }, (told) =>
+      trainRun({
+        config,
+        dir,
+        run,
+        resume,
+        entry: thisBundle(),
+        reporter: told,
+        signal: abort.signal,
+        annotated: () => annotatedRollouts(dir),
+      }),
+    );
     report(dir, run, result, o['json'] === true);
     if (o['figures'] !== undefined && result.stopped === 'budget' && result.version > 0)
       await figures({ dir, run, config, result, o, note: (text) => reporter.note(text), signal: abort.signal });

@@ -169,7 +169,7 @@ export const RunFileSchema = z.strictObject({
 
   rollout: section(
     {
-      maxSteps: count(12, 'Global step cap: turns of the model (paper: 30 to 50).'),
+      maxSteps: count(12, 'Max steps of a rollout: turns of the model (paper: 30 to 50).'),
       taskTimeoutS: positive(120, 'A rollout that takes longer is an error, never a failure of the policy.'),
       regime: z
         .enum(['rollout', 'task', 'batch'])
@@ -350,14 +350,14 @@ export const RunFileSchema = z.strictObject({
 
   evaluation: section(
     {
-      episodes: whole(64, 'Probe episodes per evaluation: held-out seeds, greedy, apart from training; 0 = none.'),
+      episodes: whole(64, 'Episodes per evaluation: held-out seeds, greedy, apart from training; 0 = none.'),
       untrained: z.boolean().default(true).describe('Evaluate the policy it starts from, too.'),
       everyMinutes: nonNegative(
         5,
         'Evaluate this often during reinforcement learning; 0 = only at the start and the end.',
       ),
     },
-    'Evaluation on a fixed probe set.',
+    'Evaluation on a fixed set of tasks.',
   ),
 
   budget: section(

@@ -30,7 +30,7 @@ export function pooling(
   if (t.outcome.kind !== 'success' && wish === 'auto') return no('its verifier did not call it a success');
   // What it did after its goal would be imitated too; a person may think otherwise of it.
   if (!by && t.provenance.kind !== 'human' && !endedInSuccess(t.outcome))
-    return no('its step cap ended it: it went on after its goal');
+    return no('it hit the step limit: it went on after its goal');
   if (t.instruction === '') return no('its instruction is not known');
   if (t.steps.length === 0) return no('it has no steps');
   if (!pool.enabled) return no('the pool is off in the run file');

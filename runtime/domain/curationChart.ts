@@ -53,7 +53,12 @@ export type CurationChartData =
       readonly mark?: ChartMark;
     }
   /** counts[i] = how many had the whole number i. */
-  | { readonly form: 'bars'; readonly counts: readonly number[] };
+  | {
+      readonly form: 'bars';
+      readonly counts: readonly number[];
+      /** Rollouts that were trained at lag i are behind bar i: those of the updates to this version and later ones. */
+      readonly behind?: { readonly by: 'lag'; readonly fromUpdate?: number };
+    };
 
 export interface CurationChart {
   /** `<mechanism>.<chart>`. */

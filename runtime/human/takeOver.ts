@@ -338,6 +338,8 @@ export class TakeOverSession extends ControlSession {
     // Nothing but the proposal itself is told.
   }
   #failed(error: unknown): void {
+    // What was being looked at when it ended, on a desktop that may be gone by now.
+    if (this.over) return;
     this.#fault ??= { error };
     this.error ??= toRunError(error);
     this.#turn?.end.reject(error);

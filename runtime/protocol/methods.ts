@@ -75,6 +75,7 @@ export const listImages = request('desktop/images');
 export const buildDesktop = request('desktop/build');
 export const buildProgress = notification('desktop/buildProgress');
 export const doctor = request('machine/doctor');
+export const setAlerts = request('machine/alerts');
 export const checkConfig = request('config/check');
 export const template = request('config/template');
 export const diagnostics = request('machine/diagnostics');

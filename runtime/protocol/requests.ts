@@ -253,6 +253,11 @@ export const requests = {
     { readonly provider: string; readonly what: string }
   >(),
   'machine/doctor': reads<Empty, { readonly checks: readonly T.CheckRow[] }>(),
+  /**
+   * Where alerts go, by the settings of the client's machine (never by a workspace): with or without a window from now
+   * on. The newest call counts; what is empty is as the daemon's own command line says.
+   */
+  'machine/alerts': writes<{ readonly command: string; readonly webhook: string; readonly desktop: boolean }, Empty>(),
   /** A starter run file as text, and the JSON schema. */
   'config/template': reads<{ readonly preset: PresetName }, { readonly text: string }>(),
   /** What is wrong in a run file's text, place by place; nothing is started. */

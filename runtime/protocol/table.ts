@@ -43,14 +43,25 @@ export interface TableRange {
   readonly min?: number;
   readonly max?: number;
 }
-export const rangeColumns = ['steps', 'reward', 'entropy', 'advantage', 'weight', 'version', 'update', 'time'] as const;
+export const rangeColumns = [
+  'steps',
+  'reward',
+  'entropy',
+  'advantage',
+  'weight',
+  'version',
+  'update',
+  'lag',
+  'time',
+] as const;
 export type RangeColumn = (typeof rangeColumns)[number];
 export const listColumns = ['outcome', 'family', 'origin', 'ledger'] as const;
 export type ListColumn = (typeof listColumns)[number];
 
 /**
  * Which trajectories are listed: all parts hold at once, and of a list any one. `time` is when it ended, or began where
- * it goes on, ms since the epoch; a trajectory without the number is outside every range.
+ * it goes on, ms since the epoch; `lag` is how many updates its oldest step was behind when it was trained. A trajectory
+ * without the number is outside every range.
  */
 export interface TableFilter
   extends Partial<Record<ListColumn, readonly string[]>>, Partial<Record<RangeColumn, TableRange>> {

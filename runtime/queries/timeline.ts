@@ -6,8 +6,19 @@ const LEAST_OUTAGE_MS = 2000;
 
 /** When each phase of a run began, and when nobody worked on it. */
 export async function timelineOf(run: RunReader): Promise<RunTimeline> {
-  const [phases, outages] = await Promise.all([phasesOf(run), outagesOf(run)]);
-  return { phases, outages };
+  const [phases, outages, measured] = await Promise.all([phasesOf(run), outagesOf(run), measuredOf(run)]);
+  return { phases, outages, ...(measured ? { measured } : {}) };
+}
+
+/** A process that resumes a run counts from its first order on. */
+async function measuredOf(run: RunReader): Promise<RunTimeline['measured']> {
+  const queued = "SELECT at FROM events WHERE type = 'rollout.queued'",
+    [newest] = await run.index.query(
+      `${queued} AND seq > (SELECT COALESCE(MAX(seq), -1) FROM events WHERE type = 'run.opened' AND seq < (SELECT MAX(seq) FROM events WHERE type = 'rollout.queued')) ORDER BY seq LIMIT 1`,
+      [],
+    ),
+    [first] = await run.index.query(`${queued} ORDER BY seq LIMIT 1`, []);
+  return newest && { from: Number(newest['at']), resumed: newest['at'] !== first?.['at'] };
 }
 
 /** Phases by the records that they leave; one that left none did not happen or has not ended yet. */

@@ -1,10 +1,14 @@
 import { StudioError } from '../domain/index.js';
 import { thisBundle } from '../service/engines.js';
-import { createStudioService } from '../service/index.js';
+import { createStudioService, type AlertTargets } from '../service/index.js';
 import { serve } from './serve.js';
 
+interface ServeOptions {
+  readonly idleMinutes?: string;
+  readonly alerts?: AlertTargets;
+}
 /** `serve <storage>`; resolves when the daemon serves, and the process ends by itself. */
-export async function serveCommand(storage: string, o: { readonly idleMinutes?: string }): Promise<void> {
+export async function serveCommand(storage: string, o: ServeOptions): Promise<void> {
   const idle = o.idleMinutes ?? process.env['DART_STUDIO_IDLE_MINUTES'],
     idleMinutes = idle === undefined ? undefined : Number(idle);
   if (idleMinutes !== undefined && !(idleMinutes > 0 && idleMinutes <= 10_000))
@@ -21,6 +25,7 @@ export async function serveCommand(storage: string, o: { readonly idleMinutes?: 
     storage,
     idleMinutes,
     metricsPort,
+    alerts: o.alerts,
     createService: (s) => createStudioService({ entry: { ...thisBundle(), background: true }, ...s }),
     exit: (code) => process.exit(code),
   });

@@ -5,6 +5,7 @@ import { ignoreFailure, settled, toRunError, ServiceError } from '../domain/inde
 import * as methods from '../protocol/methods.js';
 import { capabilities, exitAlreadyRunning, protocolVersion, type Build } from '../protocol/version.js';
 import { lockStorage, type Lock } from '../service/storageLock.js';
+import type { AlertTargets } from '../service/alerts/alertSender.js';
 import type { StudioService } from '../service/types.js';
 import { thisBuild } from './build.js';
 import type { ConnectionHost } from './connection.js';
@@ -26,6 +27,8 @@ export interface ServeOptions {
   readonly idleMinutes?: number;
   /** Port of figures for Prometheus; none without it. */
   readonly metricsPort?: number;
+  /** Where alerts go until a window tells its machine's settings. */
+  readonly alerts?: AlertTargets;
   /** ms a client has to say hello. */
   readonly helloMs?: number;
   /** What is served. */
@@ -33,6 +36,7 @@ export interface ServeOptions {
     readonly cacheDir: string;
     /** Where what must outlive this daemon is kept. */
     readonly storage: string;
+    readonly alerts?: AlertTargets;
     log(level: LogLevel, message: string): void;
   }): StudioService | Promise<StudioService>;
   /** Who this says it is; the bundle by default. */
@@ -111,7 +115,12 @@ class Daemon {
     process.on('unhandledRejection', (e) => this.#shutdown.fault(e, 'rejection'));
     try {
       const { storage, log } = this.#held;
-      this.#service = await this.#o.createService({ cacheDir: join(storage, 'cache'), storage, log: log.write });
+      this.#service = await this.#o.createService({
+        cacheDir: join(storage, 'cache'),
+        storage,
+        alerts: this.#o.alerts,
+        log: log.write,
+      });
       await (this.#opening = this.#open(this.#service));
     } catch (e) {
       const { message, remedy } = toRunError(e);

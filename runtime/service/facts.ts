@@ -2,6 +2,7 @@ import { parseRunFile, type RunConfig, type RunFile } from '../config/index.js';
 import type { RunReader } from '../data/store/runStore.js';
 import type { FamilyFacts, RunFacts } from '../queries/facts.js';
 import { imageContents } from '../cluster/images.js';
+import type { RunPath } from '../protocol/types.js';
 import { openTasks } from '../tasks/open.js';
 import { deskSuite, trainSeed } from '../tasks/suites/desk/index.js';
 import type { TaskSource } from '../tasks/types.js';
@@ -45,3 +46,24 @@ const familiesOf = (source: TaskSource): Map<string, FamilyFacts> =>
       ];
     }),
   );
+
+/** Facts of the runs that were read last. */
+export class KnownFacts {
+  readonly #of = new Map<RunPath, Promise<RunFacts>>();
+
+  of(dir: RunPath, reader: RunReader): Promise<RunFacts> {
+    let facts = this.#of.get(dir);
+    if (!facts) {
+      this.#of.set(dir, (facts = factsOf(reader)));
+      for (const oldest of this.#of.keys()) {
+        if (this.#of.size > mostKnown) this.#of.delete(oldest);
+        break;
+      }
+    }
+    return facts;
+  }
+  forget(dir: RunPath): void {
+    this.#of.delete(dir);
+  }
+}
+const mostKnown = 64;

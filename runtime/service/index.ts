@@ -25,6 +25,7 @@ import { watchDesktop } from './watch.js';
 
 export * from './types.js';
 export type { ServiceLog, StudioServiceOptions } from './studio.js';
+export type { AlertTargets } from './alerts/alertSender.js';
 
 /** Everything the daemon can do, without a transport. */
 export function createStudioService(o: StudioServiceOptions): StudioService {
@@ -43,6 +44,12 @@ export function createStudioService(o: StudioServiceOptions): StudioService {
   queueHandlers(handlers, queue);
   poolHandlers(handlers, studio);
   const recovered: Recovered[] = [];
+  studio.onBroadcast((b) => {
+    if (b.method === 'run/alert') studio.alerts.send(b.params);
+    // One that goes on has not ended.
+    else if (b.method === 'run/recovered' && b.params.outcome !== 'resumed')
+      studio.alerts.send({ ...b.params, kind: 'finished' });
+  });
   const annotator = annotationHandlers(handlers, studio);
   interchangeHandlers(handlers, studio);
   const control = controlHandlers(handlers, studio, annotator);

@@ -1,13 +1,27 @@
 import { arch, cpus, freemem, homedir, platform, release, totalmem } from 'node:os';
 import * as m from '../protocol/methods.js';
 import { machineChecks } from './checks.js';
+import { z } from 'zod';
 import { schemas, type Handlers } from './params.js';
 import type { Studio } from './studio.js';
 import { configProblems, templateOf } from './templates.js';
 
-/** machine/doctor, machine/diagnostics, config/template. */
+const alertTargets = z.strictObject({
+  command: z
+    .string()
+    .max(4096)
+    .refine((s) => !s.includes('\0'), 'must not contain NUL'),
+  webhook: z.string().max(4096),
+  desktop: z.boolean(),
+});
+
+/** machine/doctor, machine/alerts, machine/diagnostics, config/template. */
 export function machineHandlers(h: Handlers, s: Studio): void {
   h.on(m.doctor, schemas.empty, async () => ({ checks: await machineChecks(s.entry) }));
+  h.on(m.setAlerts, alertTargets, (p) => {
+    s.alerts.use(p);
+    return {};
+  });
   h.on(m.checkConfig, schemas.checkConfig, (p) => ({ problems: configProblems(p.text, p.file) }));
   h.on(m.template, schemas.template, (p) => ({ text: templateOf(p.preset) }));
   h.on(m.diagnostics, schemas.empty, async () => {

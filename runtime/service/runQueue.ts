@@ -62,6 +62,8 @@ export class RunQueue {
     studio.onSession((s) => {
       if (!s) this.#ended();
     });
+    // What waits for the end of a long job is not begun by the end of a run.
+    studio.onIdle(() => void this.#next());
   }
   /** Something is to begin: the daemon stays. */
   get busy(): boolean {
@@ -130,7 +132,15 @@ export class RunQueue {
       if (x instanceof ServiceError && x.kind === 'busy') await this.#put(changed(this.#q, e.id, { state: 'waiting' }));
       else if (!s.closing.aborted) {
         s.log('error', `Queued run ${e.name}: ${error.message} ${error.remedy}`);
-        await this.#put(changed(this.#q, e.id, { state: 'failed', error: `${error.message} ${error.remedy}`.trim() }));
+        const why = `${error.message} ${error.remedy}`.trim();
+        s.alerts.send({
+          id: '',
+          name: e.name,
+          kind: 'finished',
+          message: `could not be started: ${why}`,
+          at: Date.now(),
+        });
+        await this.#put(changed(this.#q, e.id, { state: 'failed', error: why }));
       }
     } finally {
       this.#begins = false;

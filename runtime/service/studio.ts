@@ -1,15 +1,17 @@
 import { readFile } from 'node:fs/promises';
 import { createHash } from 'node:crypto';
 import { join, resolve } from 'node:path';
-import { orUndefined, toRunError, type ProcessEntry, ServiceError, settled } from '../domain/index.js';
+import { orUndefined, toRunError, type ProcessEntry, type RunError, ServiceError, settled } from '../domain/index.js';
 import type { RunReader } from '../data/store/runStore.js';
 import type { Ledger, RunPath, RunState, RunSummary } from '../protocol/types.js';
 import { chooseProvider } from '../cluster/provide.js';
 import { Annotations } from '../annotations/annotations.js';
 import { PersonalDesktops } from '../human/personalDesktops.js';
 import type { RunFacts } from '../queries/facts.js';
-import { factsOf } from './facts.js';
+import { KnownFacts } from './facts.js';
 import { ActiveRuns } from './activeRuns.js';
+import { AlertSender, type AlertTargets } from './alerts/alertSender.js';
+import { endAlert } from './alerts/endWords.js';
 import { endOf, ledgerFromIndex, ledgerOf, summaryOf } from '../queries/overview.js';
 import { alertOf, RunSession, type SessionPlan } from './runSession.js';
 import { RunWriters } from '../human/runWriter.js';
@@ -30,6 +32,8 @@ export interface StudioServiceOptions {
   readonly cacheDir: string;
   /** Where the record of active runs is kept; the cache folder when absent. */
   readonly storage?: string;
+  /** Where alerts go until a window tells its machine's settings. */
+  readonly alerts?: AlertTargets;
   readonly log: ServiceLog;
 }
 /** A run to read: the active one's own store, or a reader. `alive`: somebody writes it. */
@@ -57,9 +61,11 @@ export class Studio {
   session: RunSession | undefined;
   /** What a daemon that starts after us goes on with. */
   readonly activeRuns: ActiveRuns;
+  /** Passes on what somebody should look at, with or without a window. */
+  readonly alerts: AlertSender;
   /** Writers of what people add to runs, active or not. */
   readonly writers: RunWriters;
-  readonly #facts = new Map<RunPath, Promise<RunFacts>>();
+  readonly #facts = new KnownFacts();
   readonly #jobs = new Map<AbortController, string>();
   readonly #broadcast = new Set<(b: Broadcast) => void>();
   readonly #idle = new Set<() => void>();
@@ -79,6 +85,7 @@ export class Studio {
         this.log('warn', message);
       },
     });
+    this.alerts = new AlertSender({ warn: (text) => this.log('warn', text), targets: o.alerts });
     this.readers = new Readers(o.entry, (run) => {
       void this.told(run);
     });
@@ -156,7 +163,7 @@ export class Studio {
         .then(async () => {
           await this.writers.closed(run);
           this.readers.forget(run);
-          this.#facts.delete(run);
+          this.#facts.forget(run);
           await this.activeRuns.begin({
             run,
             id: plan.run,
@@ -206,7 +213,7 @@ export class Studio {
         if (error) this.log('error', `${plan.run}: ${error.message} ${error.remedy}`);
         for (const l of this.#sessions) l(undefined);
         void this.told(run);
-        if (!this.#closing) void orUndefined(this.summary(run), 'the next list makes it');
+        if (!this.#closing) void this.#sayEnded(run, error);
         this.#settle();
       });
       return session;
@@ -214,6 +221,11 @@ export class Studio {
       this.#starting = undefined;
       if (!this.session) this.#settle();
     }
+  }
+  /** Nobody may be looking at it: its summary is left for windows, and its end goes where alerts go. */
+  async #sayEnded(run: RunPath, error: RunError | undefined): Promise<void> {
+    const r = await orUndefined(this.summary(run), 'the next list makes it');
+    if (r) this.alerts.send(endAlert(r, error));
   }
   /** Reports at once what desktops lack, rather than let the run fail a moment later. */
   async #desktops(plan: SessionPlan): Promise<void> {
@@ -271,7 +283,7 @@ export class Studio {
             reader: session.store,
             alive: true,
             session,
-            facts: await this.#factsOf(dir, session.store),
+            facts: await this.#facts.of(dir, session.store),
           });
         } catch (e) {
           if (!session.store.closed) throw e;
@@ -283,7 +295,7 @@ export class Studio {
     const written = await this.writers.reader(dir);
     if (written) {
       try {
-        return await f({ reader: written, alive: false, facts: await this.#factsOf(dir, written) });
+        return await f({ reader: written, alive: false, facts: await this.#facts.of(dir, written) });
       } catch (e) {
         if (!written.closed) throw e;
       }
@@ -291,23 +303,11 @@ export class Studio {
     await this.writers.closed(dir);
     const r = await this.readers.use(dir);
     try {
-      return await f({ reader: r.reader, alive: r.alive, facts: await this.#factsOf(dir, r.reader) });
+      return await f({ reader: r.reader, alive: r.alive, facts: await this.#facts.of(dir, r.reader) });
     } finally {
       r.release();
     }
   }
-  #factsOf(dir: RunPath, reader: RunReader): Promise<RunFacts> {
-    let facts = this.#facts.get(dir);
-    if (!facts) {
-      this.#facts.set(dir, (facts = factsOf(reader)));
-      for (const oldest of this.#facts.keys()) {
-        if (this.#facts.size > 64) this.#facts.delete(oldest);
-        break;
-      }
-    }
-    return facts;
-  }
-
   async stateOf(r: OpenRun): Promise<Pick<RunSummary, 'state' | 'endedAt' | 'error'>> {
     if (r.session) return { state: r.session.status().state };
     return r.alive ? { state: 'elsewhere' } : endOf(r.reader);
@@ -375,7 +375,10 @@ export class Studio {
   close(now: boolean): Promise<void> {
     this.#now ||= now;
     this.#stopping.abort();
-    if (now) void this.session?.stop(true);
+    if (now) {
+      void this.session?.stop(true);
+      void this.alerts.close(true);
+    }
     this.#closing ??= (async () => {
       for (const j of this.#jobs.keys()) j.abort();
       await settled(this.#starting);
@@ -387,6 +390,7 @@ export class Studio {
       await this.annotations.close();
       await this.readers.close();
       await this.activeRuns.written();
+      await this.alerts.close(this.#now);
     })();
     return this.#closing;
   }

@@ -84,7 +84,7 @@ function heading(t: TrajectoryView, runName: string | undefined): string {
   return `<h1>${text(clip(row.instruction || row.rollout, MOST_TEXT))}</h1>${facts([
     [
       'Outcome',
-      `<b class="${text(row.outcome)}">${text(outcomeWords[row.outcome] ?? row.outcome)}</b>${row.truncated ? ' (at its cap)' : ''}`,
+      `<b class="${text(row.outcome)}">${text(outcomeWords[row.outcome] ?? row.outcome)}</b>${row.truncated ? ' (hit the step limit)' : ''}`,
     ],
     ['Reward', figure(row.reward)],
     ['Task', text(row.task)],

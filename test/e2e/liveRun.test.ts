@@ -6,10 +6,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import type { RunFile } from '../../runtime/config/index.js';
 import { whyNoLocalDesktops } from '../helpers/cluster/desktops.js';
+import { eventFiles, scalarsOfFile, type ReadScalar } from '../helpers/run/eventFile.js';
 import { Cockpit, tinyRun } from '../helpers/workbench/cockpit.js';
 import { flowIn, Given } from '../helpers/workbench/given.js';
-import type { Frame } from '../helpers/workbench/playwright.js';
+import type { Frame, Locator } from '../helpers/workbench/playwright.js';
 import { whyNoWorkbench } from '../helpers/workbench/rig.js';
+import { writeTrainedRun } from '../helpers/workbench/runFolders.js';
+import { tryWithOwnWords } from '../helpers/workbench/tryFlow.js';
 import { until } from '../helpers/workbench/workbench.js';
 
 /**
@@ -27,6 +30,7 @@ const liveRun = JSON.stringify({
   budget,
   warmStart: { demonstrations: 2, steps: 10, reading: { screens: 12, steps: 6 } },
   watch: { target: 0 },
+  store: { tensorboard: { enabled: true } },
 } satisfies RunFile);
 
 interface Heard {
@@ -79,6 +83,13 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
           'dartStudio.alerts.webhook': `http://127.0.0.1:${port}/workspace`,
         }),
       },
+      prepare: (folder) =>
+        writeTrainedRun(join(folder, 'runs', 'before-3'), {
+          name: 'before',
+          seed: 3,
+          lr: 7e-4,
+          begin: Date.UTC(2026, 10, 16, 9),
+        }),
     });
     given = new Given(c, 'live');
   });
@@ -102,6 +113,23 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
   /** Trajectories that the view lists, in view or not: "20 of 34". */
   const ended = async (): Promise<number> =>
     Number(/of (\d+)/.exec(await c.ui.section('Trajectories').locator('.pane-header').innerText())?.[1] ?? 0);
+  /** What page, toasts and row say until something else has been said. */
+  const sayings = async (page: Frame, end: () => Promise<unknown>): Promise<readonly string[]> => {
+    const all = new Set<string>();
+    let over = false;
+    const ends = end().finally(() => (over = true));
+    while (!over) {
+      const [banners, toasts, rows] = await Promise.all([
+        textOf(page, '.banners').catch(() => ''),
+        c.ui.notificationTexts(),
+        c.ui.rows('Runs'),
+      ]);
+      for (const x of [banners, ...toasts, ...rows.map((r) => `row ${r}`)]) all.add(x);
+    }
+    await ends;
+    for (const x of await c.ui.notificationTexts()) all.add(x);
+    return [...all];
+  };
   const metrics = (token: string): Promise<Response> =>
     fetch(`http://127.0.0.1:${metricsPort}/metrics`, { headers: { authorization: `Bearer ${token}` } });
 
@@ -122,6 +150,12 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
       'it comes to reinforcement learning',
       300_000,
     );
+    // How long it will take is an estimate once rollouts end, and its end a time of day.
+    await until(
+      async () => /\d left, until about \d/.test(await textOf(page, '.top-facts')),
+      'the header tells when it will be over',
+      120_000,
+    );
     expect([...seen].filter((x) => ['Reading', 'Demonstrations', 'Warm start'].includes(x)).length).toBeGreaterThan(0);
     await c.ui.told(/live: An evaluation reached \d+ %; the target is 0 %/);
     await c.picture('target');
@@ -139,6 +173,60 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
     expect(text.trimEnd().endsWith('# EOF')).toBe(true);
   });
 
+  flow('TensorBoard can follow it: its event file grows with every update, whole at any moment', async () => {
+    await given.training();
+    const dir = join(given.runFolder!, 'tensorboard'),
+      read = (): { readonly bytes: number; readonly scalars: readonly ReadScalar[] } => {
+        const files = eventFiles(dir);
+        return {
+          bytes: files.reduce((n, f) => n + f.length, 0),
+          scalars: files.flatMap(scalarsOfFile),
+        };
+      },
+      of = (x: readonly ReadScalar[], tag: string): readonly number[] =>
+        x.filter((s) => s.tag === tag).map((s) => s.step);
+    await until(() => of(read().scalars, 'update/loss').length > 0, 'an update is there', 120_000);
+    const before = read();
+    await until(
+      () => of(read().scalars, 'update/loss').length > of(before.scalars, 'update/loss').length,
+      'and the next one',
+      120_000,
+    );
+    const after = read();
+    expect(after.bytes).toBeGreaterThan(before.bytes);
+    expect(after.scalars.slice(0, before.scalars.length)).toEqual(before.scalars);
+    const steps = of(after.scalars, 'update/loss');
+    expect(steps.every((s, i) => i === 0 || s > steps[i - 1]!)).toBe(true);
+    expect(of(after.scalars, 'evaluation/success')[0]).toBe(0);
+  });
+
+  flow('while it trains, a run that is over offers neither Stop nor Pause, and it does', async () => {
+    await given.training();
+    const pageOf = async (run: string, state: string): Promise<Frame> => {
+        await c.w.host.command('dartStudio.openDashboard', run);
+        const page = await c.ui.webview('dashboard', { timeoutMs: 60_000, text: new RegExp(state) });
+        await page.locator('.state', { hasText: state }).waitFor({ timeout: 60_000 });
+        return page;
+      },
+      steersOf = (page: Frame): Locator => page.getByRole('button', { name: /^(Stop|Pause)/ }),
+      menuOf = async (row: string): Promise<readonly string[]> => {
+        await c.ui.row('Runs', row).click({ button: 'right' });
+        const items = c.w.page.locator('.monaco-menu .action-label');
+        await items.first().waitFor();
+        const words = await items.allInnerTexts();
+        await c.w.page.keyboard.press('Escape');
+        return words;
+      },
+      steers = (words: readonly string[]): number => words.filter((w) => /^\W*(Stop|Pause)\b/.test(w)).length;
+    const live = await pageOf(given.runFolder!, 'Running');
+    await until(async () => (await steersOf(live).count()) === 2, 'its page offers both');
+    const over = await pageOf(join(c.w.folder, 'runs', 'before-3'), 'Finished');
+    await over.getByRole('button', { name: /^Export as HTML/ }).waitFor();
+    expect(await steersOf(over).count()).toBe(0);
+    expect(steers(await menuOf('live'))).toBe(2);
+    expect(steers(await menuOf('before'))).toBe(0);
+  });
+
   flow(
     'its runtime is killed: time used stays used, every view follows, and no reading screen is drawn again',
     async () => {
@@ -152,11 +240,17 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
       const [before] = await times(page);
       expect(before).toBeGreaterThan(3);
       process.kill(pid, 'SIGKILL');
-      await c.ui.told(/Training run live: It was interrupted/, 60_000);
+      const said = await sayings(page, async () => c.ui.told(/Training run live: It was interrupted/, 60_000));
+      // Whatever is said meanwhile is not that it goes on, says what to do or what is done, and by then the row is told.
+      expect(said.filter((x) => /goes on meanwhile/.test(x))).toEqual([]);
+      expect(
+        said.filter((x) => /being started again|has been resumed|can be resumed|Start Runtime/.test(x)),
+      ).not.toEqual([]);
+      expect(said.filter((x) => /^row live, /.test(x))).not.toEqual([]);
       await until(
         async () => (await c.ui.rows('Runs')).some((r) => r.startsWith('live, running')),
         'its row says that it goes on',
-        60_000,
+        5000,
       );
       await page.locator('.state', { hasText: 'Running' }).waitFor({ timeout: 60_000 });
       const count = await ended(),
@@ -185,6 +279,12 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
       expect(existsSync(join(outside, 'workspace'))).toBe(false);
     },
   );
+
+  flow('what it has learned is tried: an own instruction, a checkpoint of several, what it considered', async () => {
+    await given.trained();
+    await tryWithOwnWords(c, 'live', 'Press the button Continue');
+    await c.closeEditors();
+  });
 
   flow('ten more minutes are ten more, of a run that was finished, and every view follows', async () => {
     await given.runtime();

@@ -1,10 +1,12 @@
 import { readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { Cockpit } from '../helpers/workbench/cockpit.js';
 import { flowIn, Given } from '../helpers/workbench/given.js';
 import { axeSource, whyNoWorkbench } from '../helpers/workbench/rig.js';
-import { pictures, violations } from '../helpers/workbench/ui.js';
+import { pictures, violations, when } from '../helpers/workbench/ui.js';
+import { goTo, textOf } from './cockpitRuns/window.js';
 import { saveAs } from '../helpers/workbench/saveAs.js';
 import { until } from '../helpers/workbench/workbench.js';
 
@@ -47,6 +49,26 @@ describe.skipIf(missing !== undefined)('VS Code, current, the sample run', () =>
       .waitFor();
   });
 
+  flow('its lanes and its cards say the same of desktops, replicas and trainer', async () => {
+    const page = await opened();
+    await goTo(page, 'lanes', 'canvas.lanes-canvas');
+    await when(page, "/desktops busy/i.test(document.getElementById('lanes-summary').textContent)");
+    await c.picture('sample-lanes');
+    const shares = (text: string): Record<string, number> =>
+        Object.fromEntries(
+          [...text.matchAll(/(desktops|replicas|trainer)\D*?(\d+) ?%/gi)].map((x) => [
+            x[1]!.toLowerCase(),
+            Number(x[2]),
+          ]),
+        ),
+      lanes = shares(await textOf(page, '#lanes-summary')),
+      card = page.locator('.tile', { hasText: 'Utilisation' }),
+      cards = shares((await card.getAttribute('aria-label')) ?? (await card.innerText()));
+    expect(Object.keys(cards).sort()).toEqual(['desktops', 'replicas', 'trainer']);
+    for (const [part, share] of Object.entries(cards))
+      expect(Math.abs(lanes[part]! - share), part).toBeLessThanOrEqual(2);
+  });
+
   flow('has trajectories with screens, which open in the inspector', async () => {
     await opened();
     await c.ui.palette('DART Studio: Open Trajectory Table');
@@ -62,7 +84,49 @@ describe.skipIf(missing !== undefined)('VS Code, current, the sample run', () =>
     await c.picture('sample-trajectory');
   });
 
-  flow('is exported as one file', async () => {
+  /** What a file is for somebody without a network: its words, its pictures, what it asked for and complained of. */
+  const offline = async (
+    file: string,
+  ): Promise<{ readonly text: string; readonly pictures: number; readonly trouble: readonly string[] }> => {
+    const context = await c.w.page
+        .context()
+        .browser()!
+        .newContext({ viewport: { width: 1200, height: 900 }, offline: true }),
+      page = await context.newPage(),
+      url = pathToFileURL(file).href,
+      trouble: string[] = [];
+    page.on('console', (m) => {
+      if (m.type() === 'error' || m.type() === 'warning') trouble.push(m.text());
+    });
+    page.on('pageerror', (e) => trouble.push(String(e)));
+    page.on('request', (r) => {
+      if (r.url() !== url && !r.url().startsWith('data:')) trouble.push(`asked for ${r.url()}`);
+    });
+    try {
+      await page.goto(url);
+      await page.screenshot({ path: `test/e2e/screenshots/offline-${basename(file, '.html')}.png` });
+      return {
+        text: await page.evaluate<string>('document.body.innerText'),
+        // A screen shows a picture of the file, by its name.
+        pictures:
+          await page.evaluate<number>(`Promise.all([...document.querySelectorAll('svg.screen use')].map(async (u) => {
+          const read = new Image(),
+            find = (ref) => {
+              const kept = document.querySelector(ref);
+              return kept.querySelector('image') ?? find(kept.querySelector('use').getAttribute('href'));
+            };
+          read.src = find(u.getAttribute('href')).getAttribute('href');
+          await read.decode();
+          return read.naturalWidth;
+        })).then((all) => all.filter((width) => width > 0).length)`),
+        trouble,
+      };
+    } finally {
+      await context.close();
+    }
+  };
+
+  flow('run and trajectory are exported as one file each, which opens without a network', async () => {
     const page = await opened(),
       file = join(c.w.folder, 'shared.html');
     await page.getByRole('button', { name: 'Export as HTML…' }).click();
@@ -73,6 +137,59 @@ describe.skipIf(missing !== undefined)('VS Code, current, the sample run', () =>
     expect(html).toContain("default-src 'none'");
     expect(html).toContain('Examples of success');
     expect(html).not.toContain(c.storage);
+    const run = await offline(file);
+    expect(run.trouble).toEqual([]);
+    expect(run.text).toMatch(/Examples of success/);
+    expect(run.pictures).toBeGreaterThan(0);
+
+    await c.ui.palette('DART Studio: Open Trajectory Table');
+    const table = await c.ui.webview('table');
+    await table.getByRole('textbox', { name: /Search/ }).fill('probe/final');
+    const row = table.locator('.tb-row[aria-rowindex="2"]');
+    await row.filter({ hasText: 'evaluation' }).waitFor();
+    const asked = (await row.locator('.tb-asked').innerText()).trim(),
+      one = join(c.w.folder, 'trajectory.html');
+    await row.click();
+    await (await c.ui.webview('inspector')).locator('.ds-surface img').waitFor();
+    await c.w.host.command('notifications.clearAll');
+    await c.ui.palette('DART Studio: Export as HTML');
+    await saveAs(c.w.page, 'Export as HTML', one);
+    await c.ui.told('without a network');
+    expect(statSync(one).size).toBeLessThan(5_000_000);
+    const trajectory = await offline(one);
+    expect(trajectory.trouble).toEqual([]);
+    expect(trajectory.text).toContain(asked);
+    expect(trajectory.text).toMatch(/Step 1\b/);
+    expect(trajectory.pictures).toBeGreaterThan(0);
+  });
+
+  flow('a chart is copied as CSV, all of its points, and as PNG', async () => {
+    await c.w.page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    const page = await opened();
+    await page.locator('#success .uplot canvas').first().waitFor();
+    await c.w.host.run((v) => v.env.clipboard.writeText(''));
+    await page.getByRole('button', { name: 'All tasks: copy as CSV' }).click();
+    let csv = '';
+    await until(async () => (csv = await c.w.host.run((v) => v.env.clipboard.readText())) !== '', 'it is copied');
+    const lines = csv.trim().split('\n');
+    expect(lines[0]).toMatch(/^"?Time since the run began, s"?,"?evaluation, held-out tasks"?,.*low.*,.*high/);
+    expect(lines.length).toBeGreaterThan(10);
+    expect(lines.slice(1).every((l) => /^\d+(\.\d+)?(,-?[\d.e-]*)+$/.test(l))).toBe(true);
+    await page.getByRole('button', { name: 'All tasks: copy as PNG' }).click();
+    let picture = '';
+    await until(async () => {
+      picture = await c.w.page.evaluate<string>(`navigator.clipboard.read().then(async ([item]) => {
+        if (!item.types.includes('image/png')) return '';
+        const b = await createImageBitmap(await item.getType('image/png'));
+        return b.width + ' ' + b.height;
+      })`);
+      return picture !== '';
+    }, 'the picture is in the clipboard');
+    const [width, height] = picture.split(' ').map(Number) as [number, number],
+      box = (await page.locator('#success .uplot canvas').first().boundingBox())!;
+    expect(width).toBe(Math.round(box.width));
+    // Title and legend stand above what is drawn.
+    expect(height).toBeGreaterThan(box.height + 20);
   });
 
   /** Chooses Copy Link and reads the clipboard. */

@@ -40,3 +40,14 @@ export function settled<P extends Point>(points: readonly P[], warmUp: number): 
     to = points.at(-1)?.at ?? 0;
   return points.filter((p) => p.at >= from + warmUp * (to - from));
 }
+
+/** The lowest point of each stretch of so many ms. */
+export function lowest<P extends Point>(points: readonly P[], everyMs: number): P[] {
+  const out = new Map<number, P>();
+  for (const p of points) {
+    const stretch = Math.floor((p.at - points[0]!.at) / everyMs),
+      least = out.get(stretch);
+    if (!least || p.value < least.value) out.set(stretch, p);
+  }
+  return [...out.values()];
+}

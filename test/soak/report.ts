@@ -1,4 +1,4 @@
-import { quantile, settled, slopeOf, type Point } from './fit.js';
+import { lowest, quantile, settled, slopeOf, type Point } from './fit.js';
 import type { Sample } from './sample.js';
 
 /** Share of the time that is not judged: memory is still filling up. */
@@ -7,6 +7,8 @@ const WARM_UP = 1 / 3;
 const JUDGED_MINUTES = 10;
 /** Where others use more of the processors, how late something is is theirs to say: it is reported and not judged. */
 const BUSY = 0.25;
+/** What a process keeps is what it has left after collecting garbage, which it does every few minutes. */
+const LEAST_EVERY_MS = 150_000;
 const GOAL = {
   /** Growth an hour, as a share of what a process has. */
   memory: 0.1,
@@ -29,10 +31,14 @@ export interface Soaked {
   /** Share of the processors that others used meanwhile. */
   readonly others: number;
   readonly samples: readonly Sample[];
+  /** What the daemon says of its own memory. */
+  readonly inside: readonly { readonly at: number; readonly heapMb: number; readonly outsideMb: number }[];
   readonly folder: readonly Folder[];
   /** ms of the daemon's event loop: each second's worst hundredth, and its longest. */
   readonly delayP99: readonly number[];
   readonly delayMax: readonly number[];
+  /** Of `delayP99`, what was not waiting for a processor; none where that is not known. */
+  readonly ownP99: readonly number[];
   /** ms until the window had an answer. */
   readonly answers: readonly number[];
   /** ms until a page that is shown drew its next picture; none without a window. */
@@ -54,12 +60,17 @@ export interface SoakReport {
   readonly memory: Readonly<
     Record<string, { readonly mean_mb: number; readonly mb_per_hour: number; readonly error: number }>
   >;
-  readonly descriptors: Readonly<Record<string, { readonly first: number; readonly last: number }>>;
+  /** Medians of the two halves. */
+  readonly descriptors: Readonly<
+    Record<string, { readonly first: number; readonly last: number; readonly most: number }>
+  >;
   readonly bytes_per_step: { readonly journal: number; readonly frames: number; readonly index: number };
-  readonly event_loop_ms: { readonly p99: number; readonly max: number };
+  readonly event_loop_ms: { readonly p99: number; readonly own_p99?: number; readonly max: number };
   readonly answer_ms: { readonly p50: number; readonly p99: number };
   /** Of pages in a window; absent without one. */
   readonly drawn_ms?: { readonly p50: number; readonly p99: number };
+  /** A line a minute: MB of each role. */
+  readonly course: readonly Readonly<Record<string, number>>[];
   readonly bars: readonly Bar[];
 }
 
@@ -80,7 +91,8 @@ export function soakReport(s: Soaked): SoakReport {
             at: p.at,
             value: p.rssMb - (role === 'daemon' ? indexMb(p.at) : 0),
           })),
-          { mean, perHour, error } = slopeOf(settled(of, WARM_UP));
+          { mean } = slopeOf(settled(of, WARM_UP)),
+          { perHour, error } = slopeOf(lowest(settled(of, WARM_UP), LEAST_EVERY_MS));
         bar(`memory of ${role}, MB an hour`, perHour - 2 * error, GOAL.memory * mean, long);
         return [role, { mean_mb: round(mean), mb_per_hour: round(perHour), error: round(error) }];
       }),
@@ -92,10 +104,12 @@ export function soakReport(s: Soaked): SoakReport {
             WARM_UP,
           ),
           half = Math.ceil(of.length / 2),
-          first = Math.max(...of.slice(0, half).map((p) => p.descriptors)),
-          last = Math.max(...of.slice(half).map((p) => p.descriptors));
+          open = of.map((p) => p.descriptors),
+          first = quantile(open.slice(0, half), 0.5),
+          last = quantile(open.slice(half), 0.5);
+        // Medians: those that a desktop's tasks need for a moment come and go.
         bar(`descriptors of ${role}`, last - first, GOAL.descriptors);
-        return [role, { first, last }];
+        return [role, { first, last, most: Math.max(...open) }];
       }),
     ),
     [journal, frames, index] = (['journal', 'frames', 'index'] as const).map((what) => growth(s.folder, what));
@@ -103,6 +117,9 @@ export function soakReport(s: Soaked): SoakReport {
   bar('frame bytes a step, end against middle', frames!.ratio, GOAL.growth);
   const p99 = quantile(s.delayP99, 0.99);
   bar('event loop of the daemon, p99 ms', p99, GOAL.delayMs, quiet);
+  const own = s.ownP99.length > 0 ? quantile(s.ownP99, 0.99) : undefined;
+  if (own !== undefined)
+    bar('event loop of the daemon without waiting for a processor, p99 ms', own, GOAL.delayMs, quiet);
   bar('answers to the window, p99 ms', quantile(s.answers, 0.99), GOAL.answerMs, quiet);
   const drawn = s.drawn.length > 0 ? { p50: quantile(s.drawn, 0.5), p99: quantile(s.drawn, 0.99) } : undefined;
   if (drawn) bar('pictures of the pages, p99 ms', drawn.p99, GOAL.drawnMs, quiet);
@@ -113,11 +130,32 @@ export function soakReport(s: Soaked): SoakReport {
     memory,
     descriptors,
     bytes_per_step: { journal: journal!.perStep, frames: frames!.perStep, index: index!.perStep },
-    event_loop_ms: { p99: round(p99), max: round(Math.max(...s.delayMax)) },
+    event_loop_ms: {
+      p99: round(p99),
+      ...(own === undefined ? {} : { own_p99: round(own) }),
+      max: round(Math.max(...s.delayMax)),
+    },
     answer_ms: { p50: round(quantile(s.answers, 0.5)), p99: round(quantile(s.answers, 0.99)) },
     ...(drawn ? { drawn_ms: { p50: round(drawn.p50), p99: round(drawn.p99) } } : {}),
+    course: courseOf(s),
     bars,
   };
+}
+function courseOf(s: Soaked): Record<string, number>[] {
+  const began = s.samples[0]?.at ?? 0,
+    by = new Map<number, Record<string, number>>();
+  for (const role of new Set(s.samples.map((x) => x.role)))
+    for (const p of perMoment(s.samples.filter((x) => x.role === role))) {
+      const minute = Math.floor((p.at - began) / 60_000),
+        line = by.get(minute) ?? { minute };
+      line[role] = Math.round(p.rssMb);
+      by.set(minute, line);
+    }
+  for (const l of s.inside) {
+    const line = by.get(Math.floor((l.at - began) / 60_000));
+    if (line) Object.assign(line, { 'daemon heap': Math.round(l.heapMb), 'daemon buffers': Math.round(l.outsideMb) });
+  }
+  return [...by.values()].sort((a, b) => a['minute']! - b['minute']!);
 }
 
 /** All processes of a role together, at each moment. */

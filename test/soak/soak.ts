@@ -84,6 +84,8 @@ export async function soak({ minutes, window: wanted, say }: SoakOptions): Promi
       folder,
       delayP99: lines.map((l) => l.delayP99),
       delayMax: lines.map((l) => l.delayMax),
+      ownP99: lines.flatMap((l) => (l.ownP99 === undefined ? [] : [l.ownP99])),
+      inside: lines,
       answers,
       drawn,
     });

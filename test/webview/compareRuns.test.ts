@@ -56,7 +56,7 @@ describe.skipIf('why' in found)('comparison of runs', () => {
 
   it('takes seeds together with their range, and apart again; what is hidden is in no chart', async () => {
     const t = await show();
-    expect(await legend(t)).toEqual(['quickstart, lr 0.0003', 'quickstart, lr 0.001', 'with-kl']);
+    expect(await legend(t)).toEqual(['quickstart, lr 0.0003, 3 seeds', 'quickstart, lr 0.001, 2 seeds', 'with-kl']);
     await t.page.getByLabel('Group seeds').click();
     await t.until("document.querySelectorAll('#success .chart:first-child .legend-label').length === 6");
     expect((await legend(t))[1]).toBe('quickstart, lr 0.0003, seed 2');

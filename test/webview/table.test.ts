@@ -110,7 +110,14 @@ describe.skipIf('why' in found)('trajectory table', () => {
     await t.page.getByRole('button', { name: 'Filter by Outcome' }).click();
     await t.page.getByRole('checkbox', { name: /^Failure/ }).click();
     await t.until("!document.querySelector('.tb-top [role=status]').textContent.startsWith('1,200')");
-    expect(new Set(await column(t, 'outcome'))).toEqual(new Set(['Failure', 'Failure, step cap']));
+    expect(new Set(await column(t, 'outcome'))).toEqual(new Set(['Failure', 'Failure, step limit']));
+    // It is told whole, and the tools above have room.
+    expect(
+      await t.page.evaluate<string[]>(
+        "[...document.querySelectorAll('.tb-body .tb-row:not([hidden]) .tb-outcome span')].filter((s) => s.scrollWidth > s.clientWidth + 1 || s.getBoundingClientRect().right > s.closest('.tb-cell').getBoundingClientRect().right).map((s) => s.textContent)",
+      ),
+    ).toEqual([]);
+    expect((await t.page.getByRole('toolbar').first().boundingBox())!.height).toBeGreaterThanOrEqual(16);
     await t.page.keyboard.press('Escape');
     await t.page.getByRole('button', { name: 'Filter by Steps' }).click();
     await t.page.getByLabel('At least').fill('25');
@@ -289,7 +296,7 @@ describe.skipIf('why' in found)('trajectory table', () => {
     expect(await t.page.locator('.tb-cluster h2').allInnerTexts()).toEqual([
       '38 typed without clicking first',
       '12 clicked 38 px below the right place',
-      '5 ran into the step cap before clicking',
+      '5 hit the step limit before clicking',
     ]);
     const first = t.page.locator('.tb-cluster').first();
     await first.locator('.tb-exemplar').first().click();

@@ -61,7 +61,11 @@ function labelsOf(c: Comparison, sets: readonly (readonly ComparedRun[])[]): str
         labels[i] = `${label}, ${parts[i]![k]!}`;
     });
   }
-  return labels;
+  // What is a mean over seeds says so.
+  return labels.map((label, i) => {
+    const seeds = sets[i]!.length > 1 ? seedOf(sets[i]!) : '';
+    return seeds === '' || label.endsWith(`, ${seeds}`) ? label : `${label}, ${seeds}`;
+  });
 }
 /** A value of a run file as a person would write it. */
 export function valueWords(json: string, most = 200): string {

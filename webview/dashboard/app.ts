@@ -28,6 +28,7 @@ import {
   isOver,
   reduce,
   stateOf,
+  measuredWindow,
   wholeRun,
   type Message,
   type Model,
@@ -116,7 +117,12 @@ export class App {
       },
       (f) => this.#list(f),
     );
-    this.#curation = new CurationSection(this.#painter, this.#kept.family, (family) => this.#keep({ family }));
+    this.#curation = new CurationSection(
+      this.#painter,
+      this.#kept.family,
+      (family) => this.#keep({ family }),
+      (f) => this.#list(f),
+    );
     this.#lanes = this.#makeLanes();
     const metric = (spec: MetricChart): Metric => this.#metric(spec);
     const throughput = throughputCharts.map(metric),
@@ -274,12 +280,17 @@ export class App {
         kept = this.#kept.lanes,
         inside = kept && kept.to > limits.from && kept.from < limits.to;
       this.#lanes.reveal(
-        inside && !follow ? kept : live ? { from: limits.to - firstWindowMs(m), to: limits.to } : limits,
+        inside && !follow
+          ? kept
+          : live
+            ? { from: limits.to - firstWindowMs(m), to: limits.to }
+            : (measuredWindow(m) ?? limits),
         limits,
         follow,
       );
     }
-    if (m.lanes !== old?.lanes || m.now !== old?.now) this.#lanes.update(m.lanes, limits);
+    if (m.lanes !== old?.lanes || m.now !== old?.now || m.detail !== old.detail)
+      this.#lanes.update(m.lanes, limits, measuredWindow(m));
   }
   #renderBanners(m: Model): void {
     const banners = bannersOf(m),

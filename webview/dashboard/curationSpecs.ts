@@ -1,5 +1,11 @@
 /** The charts of curation as data, from what each mechanism says of itself. Pure. */
-import type { ChartUnit, CurationChart, CurationChartData, Histogram } from '../../runtime/protocol/types.js';
+import type {
+  ChartUnit,
+  CurationChart,
+  CurationChartData,
+  Histogram,
+  TableFilter,
+} from '../../runtime/protocol/types.js';
 import { binPosition, type Cell } from '../ui/chartMath.js';
 import type { ChartSeries, ChartSpec, Mark } from '../ui/chartSpec.js';
 import { fromDaemon, t } from '../ui/words.js';
@@ -151,7 +157,13 @@ function histogramSpec({ words, unit }: CurationChart, h: Data<'histogram'>): Ch
   };
 }
 
-function barsSpec({ words }: CurationChart, { counts }: Data<'bars'>): ChartSpec {
+/** The rollouts that were trained so many updates behind. */
+const behindBar = (n: number, lag: number, fromUpdate: number | undefined): TableFilter | undefined =>
+  n === 0
+    ? undefined
+    : { lag: { min: lag, max: lag }, ...(fromUpdate === undefined ? {} : { update: { min: fromUpdate } }) };
+
+function barsSpec({ words }: CurationChart, { counts, behind }: Data<'bars'>): ChartSpec {
   const n = counts.reduce((a, b) => a + b, 0),
     mean = counts.reduce((a, c, i) => a + c * i, 0) / Math.max(1, n),
     label = fromDaemon(words.label);
@@ -159,6 +171,7 @@ function barsSpec({ words }: CurationChart, { counts }: Data<'bars'>): ChartSpec
     x: { kind: 'bins', label, names: counts.map((_, i) => String(i)), format: String, tick: String },
     y: { format: count, floor: 0, integers: true },
     series: n > 0 ? [{ kind: 'bars', label, hue: 'blue', x: counts.map((_, i) => i + 0.5), y: counts }] : [],
+    ...(behind ? { behind: (_x, at) => behindBar(counts[at] ?? 0, at, behind.fromUpdate) } : {}),
     summary: fromDaemon(
       words.summary,
       count(n),
@@ -223,7 +236,7 @@ export function tisSpec(m: Model): ChartSpec {
     y: { format: count, floor: 0, integers: true },
     series: h && n > 0 ? [bars(h, t('tokens'))] : [],
     summary: t(
-      'Truncated importance weights of the newest updates: {0} tokens, {1} of them in the bin at the cap.',
+      'Truncated importance weights of the newest updates: {0} tokens, {1} of them in the highest bin.',
       count(n),
       percent(n > 0 ? top / n : 0),
     ),

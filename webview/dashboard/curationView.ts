@@ -2,13 +2,14 @@
  * What became of the data on its way to the trainer: what each curation mechanism shows of itself, importance weights,
  * corrections.
  */
-import type { CurationChart } from '../../runtime/protocol/types.js';
+import type { CurationChart, TableFilter } from '../../runtime/protocol/types.js';
 import type { Chart } from '../ui/chart.js';
 import type { Painter } from '../ui/chartPainter.js';
 import type { ChartSpec } from '../ui/chartSpec.js';
 import { h, replace } from '../ui/dom.js';
 import { dropdown } from '../ui/toolkit.js';
 import { fromDaemon, t } from '../ui/words.js';
+import { behindMetric } from './behind.js';
 import { curationSpec, familiesOf, tisSpec } from './curationSpecs.js';
 import { shortFamily } from './format.js';
 import type { Model } from './model.js';
@@ -37,20 +38,28 @@ export class CurationSection {
   /** The first answer tells which charts exist; until then their space is reserved. */
   readonly #charts = h('div', { class: 'charts pending' });
   readonly #chosen: (family: string | undefined) => void;
+  readonly #open: (f: TableFilter) => void;
   #family: string | undefined;
   #families = '';
   #m: Model | undefined;
 
-  constructor(painter: Painter, family: string | undefined, chosen: (family: string | undefined) => void) {
+  /** `open`: the list behind a point or a bar. */
+  constructor(
+    painter: Painter,
+    family: string | undefined,
+    chosen: (family: string | undefined) => void,
+    open: (f: TableFilter) => void,
+  ) {
     this.#painter = painter;
     this.#family = family;
     this.#chosen = chosen;
+    this.#open = open;
     this.#corrections = [
       {
         chart: titledChart({
           title: t('Importance weight histogram'),
           says: t(
-            'Truncated importance weights of the tokens of the newest updates: probability under the trained policy over that under the one that acted, cut at the cap.',
+            'Truncated importance weights of the tokens of the newest updates: probability under the trained policy over that under the one that acted, at most trainer.tis.cap.',
           ),
           painter,
         }),
@@ -58,8 +67,8 @@ export class CurationSection {
         of: 'curation',
       },
       ...correctionCharts.map((c): Part => ({
-        chart: titledChart({ title: c.title, says: c.says, painter, sync: 'run' }),
-        spec: (m) => metricSpec(m, c),
+        chart: titledChart({ title: c.title, says: c.says, painter, sync: 'run', open }),
+        spec: (m) => ({ ...metricSpec(m, c), behind: behindMetric(m, c) }),
         of: 'series',
       })),
     ];
@@ -92,6 +101,7 @@ export class CurationSection {
         says: fromDaemon(c.words.says),
         painter: this.#painter,
         ...(overTime(c) ? { sync: 'run' } : {}),
+        ...(c.data.form === 'bars' && c.data.behind ? { open: this.#open } : {}),
       }),
       spec: (now) => {
         const newest = chartsOf(now).find((x) => x.id === c.id) ?? c;

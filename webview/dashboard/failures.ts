@@ -75,7 +75,7 @@ export class Failures {
   #row(run: string, r: TrajectoryRow): HTMLElement {
     const facts = [
       r.truncated
-        ? t('stopped at the cap of {0} steps', r.cap)
+        ? t('hit the limit of {0} steps', r.cap)
         : r.steps === 1
           ? t('1 step of {0}', r.cap)
           : t('{0} steps of {1}', r.steps, r.cap),

@@ -3,7 +3,7 @@ import type { SuccessCurve } from '../../runtime/protocol/types.js';
 import { h } from '../ui/dom.js';
 import { t } from '../ui/words.js';
 import { count, interval, percent } from './format.js';
-import { evalRate, evaluationOnly, isLive, isOver, last, rolloutsBegun, type Model } from './model.js';
+import { evalRate, evaluationOnly, isLive, isOver, last, measuredWindow, rolloutsBegun, type Model } from './model.js';
 import { roving } from '../ui/roving.js';
 import { tile, type TileState } from './parts.js';
 import { boundNow, rateNow, shareOfBound, trainingLabel, type RateKey } from './specs.js';
@@ -131,6 +131,7 @@ export class Figures {
     this.#rollouts.set(this.#rate(m, 'rolloutsPerHour'));
     this.#steps.set(this.#rate(m, 'stepsPerMinute'));
     this.#trained.set(this.#rate(m, 'trainedActionsPerMinute'));
+    const measured = measuredWindow(m);
     this.#busy.set({
       value: '',
       bars: [
@@ -138,6 +139,7 @@ export class Figures {
         { label: t('replicas'), share: st?.replicaUtilisation ?? last(m, 'run.replicaUtilisation'), hue: 'purple' },
         { label: t('trainer'), share: st?.trainerUtilisation ?? last(m, 'run.trainerUtilisation'), hue: 'green' },
       ],
+      detail: measured ? (measured.resumed ? t('since RL was resumed') : t('since RL began')) : undefined,
     });
     const total = rolloutsBegun(m),
       live = isLive(m);

@@ -86,15 +86,21 @@ export class LedgerView {
         height: ribbons.reduce((a, r) => a + r.fromHeight, 0),
       }),
       ribbons.flatMap((r, i) => {
-        const p = parts[i]!;
+        const p = parts[i]!,
+          on = { click: () => this.#open(placesOf(p)) };
         return [
-          s('path', { class: `ledger-ribbon hue-${hues[p.kind]} ${p.kind}`, d: ribbonPath(r, barWidth, w - barWidth) }),
+          s('path', {
+            class: `ledger-ribbon hue-${hues[p.kind]} ${p.kind}`,
+            d: ribbonPath(r, barWidth, w - barWidth),
+            on,
+          }),
           s('rect', {
             class: `ledger-bar hue-${hues[p.kind]} ${p.kind}`,
             x: w - barWidth,
             y: r.toY,
             width: barWidth,
             height: r.toHeight,
+            on,
           }),
         ];
       }),

@@ -286,6 +286,15 @@ export const wholeRun = (m: Model): Window => {
   const from = m.detail?.summary.createdAt ?? 0;
   return { from, to: Math.max(m.now, from + 1000) };
 };
+/**
+ * What the shares of the utilisation card are of; a run that is over said them last at its last update. Undefined
+ * before RL.
+ */
+export function measuredWindow(m: Model): (Window & { readonly resumed: boolean }) | undefined {
+  const { measured } = m.detail?.timeline ?? {},
+    to = isLive(m) ? m.now : (m.series.get('run.desktopUtilisation')?.at.at(-1) ?? 0);
+  return measured && to > measured.from ? { ...measured, to } : undefined;
+}
 export const evalRate = (e: EvalPoint): number | undefined => (e.episodes > 0 ? e.successes / e.episodes : undefined);
 /**
  * What the lanes show of a live run at first: some fourteen rollouts of a desktop, so that single spans can be told

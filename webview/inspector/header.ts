@@ -52,7 +52,7 @@ export function outcomeBadge(kind: OutcomeKind, truncated = false): HTMLElement 
     'span',
     { class: `ds-outcome ${kind}` },
     icon(outcomeIcons[kind]),
-    h('span', null, truncated ? t('{0} at the step cap', outcomeWords[kind]) : outcomeWords[kind]),
+    h('span', null, truncated ? t('{0} at the step limit', outcomeWords[kind]) : outcomeWords[kind]),
   );
 }
 
@@ -145,11 +145,7 @@ export function facts(v: TrajectoryView, brief = false, open?: (rollout: string)
     v.advantage === undefined
       ? undefined
       : fact(t('Advantage'), signed(v.advantage, 3), t('Reward compared with the group’s')),
-    fact(
-      t('Steps'),
-      v.live ? t('{0} of at most {1}', v.steps.length, r.cap) : t('{0}, cap {1}', v.steps.length, r.cap),
-      t('Steps taken, and the step cap it ran under'),
-    ),
+    fact(t('Steps'), t('{0} of at most {1}', v.steps.length, r.cap), t('Steps taken, and the most it could take')),
     fact(t('Policy'), versions, t('Policy versions that decided its steps')),
     took === undefined ? undefined : fact(t('Duration'), duration(took), t('From the desktop’s reset to the verdict')),
     brief || v.resetMs === undefined

@@ -161,7 +161,7 @@ export class App {
       },
       bar = h(
         'span',
-        { class: 'tb-share', role: 'toolbar', 'aria-label': t('Active trajectory') },
+        { class: 'tb-tools', role: 'toolbar', 'aria-label': t('Active trajectory') },
         button(t('Export the active trajectory as HTML…'), act('exportPage'), { kind: 'icon', icon: 'share' }),
         button(t('Copy a link to the active trajectory'), act('copyLink'), { kind: 'icon', icon: 'link' }),
       );
@@ -300,7 +300,7 @@ export class App {
         ? undefined
         : rows.length > 0
           ? done
-            ? t('No trajectory fits these filters.')
+            ? t('No matches')
             : t('No match so far: the rest is being read.')
           : t('No rollout has begun.'),
     );

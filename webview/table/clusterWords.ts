@@ -37,7 +37,7 @@ const sides: Readonly<Record<Side, string>> = {
 const endings: Readonly<Record<FailureCluster['ended'], string>> = {
   finished: t('said it was done'),
   'gave up': t('gave up'),
-  'step cap': t('ran into the step cap'),
+  'step cap': t('hit the step limit'),
 };
 
 /** "typed without clicking first", "clicked 35 px below the right place". */

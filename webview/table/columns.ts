@@ -28,7 +28,7 @@ export const originWords: Readonly<Record<TrajectoryRow['provenance'], string>> 
   human: t('demonstration'),
   imported: t('imported'),
 };
-const value = (rows: Rows, c: Exclude<RangeColumn, 'time' | 'version' | 'update'>, i: number): string => {
+const value = (rows: Rows, c: Exclude<RangeColumn, 'time' | 'version' | 'update' | 'lag'>, i: number): string => {
   const x = rows.numbers[c][i]!;
   return Number.isNaN(x) ? '' : decimal(x);
 };
@@ -59,7 +59,7 @@ export const columns: readonly Column[] = [
   {
     key: 'outcome',
     title: t('Outcome'),
-    width: 130,
+    width: 152,
     filter: 'outcome',
     text: (r, i) => outcomeWords[r.word('outcome', i) as OutcomeKind],
   },

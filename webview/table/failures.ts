@@ -16,6 +16,9 @@ export interface FailuresActions {
   list(filter: TableFilter): void;
 }
 const all = '';
+const failureWords = (n: number): string => (n === 1 ? t('1 failure') : t('{0} failures', whole(n)));
+/** What is chosen with; drawn anew with each answer. */
+const choosers = '.tb-bar vscode-dropdown, .tb-bar input';
 const most = 40;
 
 export class Failures {
@@ -79,7 +82,8 @@ export class Failures {
   }
 
   #draw(busy: boolean): void {
-    const v = this.#view;
+    const v = this.#view,
+      chooser = [...this.element.querySelectorAll(choosers)].indexOf(document.activeElement!);
     if (this.#error)
       replace(
         this.element,
@@ -121,6 +125,8 @@ export class Failures {
               ),
         ),
       );
+    // Who chooses with the keyboard stays where they are.
+    if (chooser >= 0) this.element.querySelectorAll<HTMLElement>(choosers)[chooser]?.focus();
   }
   #head(v: FailuresView, busy: boolean): HTMLElement {
     const version = (end: 'min' | 'max', label: string): HTMLElement =>
@@ -149,7 +155,7 @@ export class Failures {
           { value: all, label: t('All tasks') },
           ...v.families.map((f) => ({
             value: f.family,
-            label: t('{0}: {1} failures', shortFamily(f.family), whole(f.failures)),
+            label: t('{0}: {1}', shortFamily(f.family), failureWords(f.failures)),
           })),
         ],
         this.#family,
@@ -169,7 +175,7 @@ export class Failures {
           ? t('Comparing…')
           : v.looked < v.failures
             ? t('The newest {0} of {1} failures', whole(v.looked), whole(v.failures))
-            : t('{0} failures', whole(v.failures)),
+            : failureWords(v.failures),
       ),
       h(
         'span',

@@ -172,7 +172,11 @@ export class FilterBar {
 }
 
 const titleOf = (c: ListColumn | RangeColumn): string =>
-  c === 'update' ? t('Trained in the update to') : (columns.find((x) => x.filter === c)?.title ?? c);
+  c === 'update'
+    ? t('Trained in the update to')
+    : c === 'lag'
+      ? t('Updates behind when trained')
+      : (columns.find((x) => x.filter === c)?.title ?? c);
 /** One for each part; the search has its own field. `over`: nobody works on the run. */
 function chipsOf(f: TableFilter, over: boolean): Chip[] {
   const chips: Chip[] = [];

@@ -10,7 +10,7 @@ import { countsOf, extent } from './query.js';
 import type { Rows } from './rows.js';
 
 export const flagWords: Readonly<Record<TableFlag, string>> = {
-  truncated: t('ended at the step cap'),
+  truncated: t('hit the step limit'),
   injected: t('used again from the experience pool'),
   assisted: t('a person acted'),
   annotated: t('annotated'),

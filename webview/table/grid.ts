@@ -263,7 +263,7 @@ export class Grid {
       const words = c.text(v.rows, i);
       if (c.key === 'outcome') {
         set(r.outcome.icon, { class: `codicon codicon-${outcomeIcons[outcome]} ${outcome}` });
-        text(r.outcome.words, v.rows.has(i, 'truncated') ? t('{0}, step cap', words) : words);
+        text(r.outcome.words, v.rows.has(i, 'truncated') ? t('{0}, step limit', words) : words);
       } else if (c.key === 'task') {
         text(r.task.name, words);
         text(r.task.asked, v.rows.word('instruction', i));

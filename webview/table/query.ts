@@ -3,7 +3,7 @@ import { listColumns, rangeColumns, tableFlags } from '../../runtime/protocol/sh
 import type { ListColumn, RangeColumn, TableFilter, TableRange } from '../../runtime/protocol/types.js';
 import type { Coded, Rows } from './rows.js';
 
-export type SortColumn = 'outcome' | 'task' | 'origin' | 'ledger' | Exclude<RangeColumn, 'update'>;
+export type SortColumn = 'outcome' | 'task' | 'origin' | 'ledger' | Exclude<RangeColumn, 'update' | 'lag'>;
 export interface TableSort {
   readonly by: SortColumn;
   readonly descending: boolean;

@@ -77,7 +77,10 @@ export class Rows {
   }
   /** The number that a range is about; of a version the newest that acted. */
   number(c: RangeColumn, i: number): number {
-    return c === 'time' ? this.time(i) : this.numbers[c === 'version' ? 'versionMax' : c][i]!;
+    if (c === 'time') return this.time(i);
+    // The update made the version after the one that it began from.
+    if (c === 'lag') return this.numbers.update[i]! - 1 - this.numbers.versionMin[i]!;
+    return this.numbers[c === 'version' ? 'versionMax' : c][i]!;
   }
 
   /** Somebody works on the run, or nobody does any more. */

@@ -11,7 +11,7 @@ import { drawGround, drawMarks, drawPoints } from './chartInk.js';
 import { ZoomGroup } from './chartZoom.js';
 import { joinOnX, moveCursor, nearest, type Cell, type Range } from './chartMath.js';
 import type { Painted, Painter } from './chartPainter.js';
-import { aboveWords, gapsAt, plotted, verticalRange, wholeRange } from './chartScale.js';
+import { aboveWords, summaryWords, gapsAt, plotted, verticalRange, wholeRange } from './chartScale.js';
 import { columnsOf, isEmpty, shapeOf, type ChartSpec } from './chartSpec.js';
 import { chartTable } from './chartTable.js';
 import { seriesOf } from './chartSeries.js';
@@ -175,7 +175,7 @@ export class Chart {
     this.#x = joined.x;
     this.#columns = joined.columns;
     this.#y = verticalRange(spec, joined.columns);
-    text(this.#summary, this.#y.above ? `${spec.summary} ${aboveWords(this.#y.above)}.` : spec.summary);
+    text(this.#summary, summaryWords(spec, this.#y.above));
     const shape = shapeOf(spec);
     if (shape !== this.#shape) {
       this.#shape = shape;

@@ -46,3 +46,6 @@ export function gapsAt(
 }
 export const aboveWords = (n: number): string =>
   n === 1 ? t('1 point above the scale') : t('{0} points above the scale', whole(n));
+/** The chart in words: its own summary, and what its scale does to the points. */
+export const summaryWords = ({ summary, y }: ChartSpec, above: number | undefined): string =>
+  [summary, y.log ? t('On a logarithmic scale.') : '', above ? `${aboveWords(above)}.` : ''].filter(Boolean).join(' ');

@@ -3,10 +3,11 @@
  * by mouse and keyboard.
  */
 import type { Lanes } from '../../runtime/protocol/types.js';
-import type { Painted, Painter } from './chartPainter.js';
+import type { Painted } from './chartPainter.js';
 import { h, replace, text } from './dom.js';
 import { makeFills, paintAxis, paintLanes, prepare, type Fills } from './lanesInk.js';
 import { fillLegend } from './lanesLegend.js';
+import type { LanesOptions } from './lanesOptions.js';
 import { spanWords, summaryWords } from './lanesWords.js';
 import {
   clampWindow,
@@ -33,16 +34,6 @@ const keys = t(
 const look = { row: 16, gap: 4, heading: 22 },
   axisHeight = 22,
   maxHeight = 380;
-export interface LanesOptions {
-  readonly painter: Painter;
-  /** Time tick and moment in the run's own clock; `origin` is its 0. */
-  readonly tick: (ms: number, step: number) => string;
-  readonly moment: (ms: number) => string;
-  /** The window changed, by a person or by following. */
-  readonly onWindow: (w: Window, widthPx: number, by: 'person' | 'live') => void;
-  readonly onOpen: (rollout: string) => void;
-  readonly onFollow: (on: boolean) => void;
-}
 type Cursor = { readonly row: number; readonly span: number };
 
 export class LanesView {
@@ -58,6 +49,7 @@ export class LanesView {
   readonly #spoken = h('div', { class: 'sr-only', role: 'status' });
   readonly #legend = h('ul', { class: 'lanes-legend', 'aria-label': t('Activities') });
   readonly #follow: HTMLElement;
+  readonly #measuredButton: HTMLElement;
   readonly #painted: Painted;
   /** As known, and with desktops by their places. */
   #known: Lanes['lanes'] = [];
@@ -67,6 +59,7 @@ export class LanesView {
   #layout: Layout = { rows: [], headings: [], height: 0 };
   #fills: Fills | undefined;
   #answered = false;
+  #measured: Window | undefined;
   #following = false;
   #cursor: Cursor | undefined;
   #drag: { readonly x: number; readonly window: Window; moved: boolean } | undefined;
@@ -80,6 +73,10 @@ export class LanesView {
       pressed: false,
       title: t('Keep the newest moment in view'),
     });
+    this.#measuredButton = button(t('RL'), () => this.#measured && this.#show(this.#measured), {
+      title: t('The time that the utilisation card is about'),
+    });
+    this.#measuredButton.hidden = true;
     this.element = h(
       'div',
       { class: 'lanes' },
@@ -139,6 +136,7 @@ export class LanesView {
         icon: 'screen-full',
         title: t('Whole run (0)'),
       }),
+      this.#measuredButton,
       this.#legend,
     );
   }
@@ -153,8 +151,13 @@ export class LanesView {
     return Math.max(50, this.#body.clientWidth - this.#gutter());
   }
 
-  /** `lanes` undefined: not known yet. `limits`: the whole run so far; with follow on, the window goes with its end. */
-  update(known: Lanes | undefined, limits: Window): void {
+  /**
+   * `lanes` undefined: not known yet. `limits`: the whole run so far; with follow on, the window goes with its end.
+   * `measured`: what the utilisation card is about.
+   */
+  update(known: Lanes | undefined, limits: Window, measured?: Window): void {
+    this.#measured = measured;
+    this.#measuredButton.hidden = measured === undefined;
     const lanes = known ?? { from: limits.from, to: limits.to, lanes: [], syncs: [], merged: false };
     this.#answered ||= known !== undefined;
     const moved = limits.to !== this.#limits.to;

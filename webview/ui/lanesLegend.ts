@@ -1,5 +1,6 @@
 import { h, replace } from './dom.js';
-import { activities, activityLook, makeFills, prepare } from './lanesInk.js';
+import { activities, makeFills, prepare } from './lanesInk.js';
+import { activityLook } from './lanesLook.js';
 
 /** What each colour and pattern of the lanes means; drawn anew with the theme. */
 export function fillLegend(list: HTMLElement): void {

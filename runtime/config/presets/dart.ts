@@ -33,7 +33,7 @@ export const DART_VALUES: SourcedValues = {
   'curation.planner': ['shuffle', 'code: each pass takes every task once, shuffled'],
   'curation.dynamicRollouts.max': [8, 'paper 3.3: N = 8'],
   'curation.dynamicRollouts.threshold': [0.6, 'paper 3.3: fewer rollouts from a success rate of 0.6 on'],
-  'curation.dynamicLength.enabled': [true, 'paper 3.3: step cap from the longest success of a task'],
+  'curation.dynamicLength.enabled': [true, 'paper 3.3: max steps from the longest success of a task'],
   'curation.pool.enabled': [true, 'paper 3.3: one pre-collected success joins a group that failed'],
   'curation.pool.addSuccesses': [true, "code: the pool takes the policy's own successes"],
   'curation.pool.selection': ['newest', "code: the task's newest success"],

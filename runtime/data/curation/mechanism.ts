@@ -62,10 +62,14 @@ export interface ChartSource {
     query(sql: string, params: readonly never[]): Promise<readonly Readonly<Record<string, unknown>>[]>;
   };
   /** The journal's record at a position of the index. */
-  at(
-    position: number,
-  ): Promise<
-    { readonly type: string; readonly lags?: readonly number[]; readonly poolLags?: readonly number[] } | undefined
+  at(position: number): Promise<
+    | {
+        readonly type: string;
+        readonly lags?: readonly number[];
+        readonly poolLags?: readonly number[];
+        readonly version?: number;
+      }
+    | undefined
   >;
 }
 /** What a chart reads from a run folder. The caller puts a histogram's values into bins. */

@@ -76,7 +76,12 @@ export const staleness: Mechanism<'staleness'> = {
           lags = claimed.flatMap((e) => [...(e?.lags ?? []), ...(e?.poolLags ?? [])]);
         const counts = new Array<number>(lags.length > 0 ? Math.max(...lags) + 1 : 0).fill(0);
         for (const lag of lags) counts[lag]!++;
-        return { form: 'bars', counts };
+        const oldest = rows.length === SHOWN_BATCHES ? claimed.at(-1)?.version : undefined;
+        return {
+          form: 'bars',
+          counts,
+          behind: { by: 'lag', ...(oldest === undefined ? {} : { fromUpdate: oldest + 1 }) },
+        };
       },
     },
   ],

@@ -19,6 +19,9 @@ export interface FollowSource {
   onGrowth(grown: () => void): () => void;
 }
 
+/** A journal grows with every step of every desktop; each look at it opens a file. */
+const LOOKS_APART_MS = 50;
+
 /**
  * Reads a growing journal without gaps, and without buffering for a slow reader. Ends with the source, or when the
  * signal fires.
@@ -41,7 +44,8 @@ export async function* follow(
   try {
     while (!signal?.aborted) {
       // Checked before reading, so that the last records are still read after the end.
-      const last = source.ended();
+      const last = source.ended(),
+        looked = performance.now();
       woken = false;
       for await (const entries of source.read(from === undefined ? { fromSeq: next } : { from, fromSeq: next })) {
         if (signal?.aborted) return;
@@ -56,6 +60,17 @@ export async function* follow(
       if (!woken && !signal?.aborted)
         await new Promise<void>((r) => {
           resume = r;
+        });
+      const early = LOOKS_APART_MS - (performance.now() - looked),
+        over = (): boolean => source.ended() || signal?.aborted === true;
+      if (early > 0 && !over())
+        await new Promise<void>((r) => {
+          const timer = setTimeout(r, early);
+          resume = () => {
+            if (!over()) return;
+            clearTimeout(timer);
+            r();
+          };
         });
     }
   } finally {

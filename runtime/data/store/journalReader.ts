@@ -96,7 +96,9 @@ export interface ReadOptions {
   readonly onDamage?: (d: Damage) => void;
 }
 
-const chunkBytes = 256 * 1024;
+/** What is read at once: little where a journal that grows is looked at, more where a whole one is read. */
+const pieceBytes = 8 * 1024,
+  chunkBytes = 256 * 1024;
 /**
  * Looking for the next valid record behind damage may cost this many bytes beyond twice those of the segment, in
  * checksums and copies. Damage never comes near it; a file made for it would hold the reader for hours. What is left of
@@ -183,6 +185,7 @@ async function* readSegment(
   let buffer: Buffer = Buffer.alloc(0),
     base = from,
     eof = false,
+    piece = pieceBytes,
     badFrom = -1;
   const search = new Search();
   const damage = (to: number, tail: boolean): void => {
@@ -232,9 +235,10 @@ async function* readSegment(
       continue;
     }
     search.costs(rest.length);
-    const chunk = Buffer.allocUnsafe(Math.max(chunkBytes, wantedBytes(rest)));
+    const chunk = Buffer.allocUnsafe(Math.max(piece, wantedBytes(rest)));
     const { bytesRead } = await file.read(chunk, 0, chunk.length, base + rest.length);
     eof = bytesRead === 0;
+    if (bytesRead === chunk.length) piece = Math.min(chunkBytes, 8 * piece);
     buffer = Buffer.concat([rest, chunk.subarray(0, bytesRead)]);
   }
 }

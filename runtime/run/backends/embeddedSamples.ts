@@ -18,7 +18,7 @@ import { creditOf, type SampleSource } from './learner.js';
 
 /**
  * Observations by frame hash. Frames pass through `put` while a rollout runs and are encoded then, so that building a
- * batch seldom has to decode a PNG again. Bounded: 64 kB an entry.
+ * batch seldom has to decode a PNG again. Bounded: 64 kB an entry, and a batch asks for what was put lately.
  */
 export class Observations implements FrameStore {
   readonly #frames: FrameStore;
@@ -30,7 +30,7 @@ export class Observations implements FrameStore {
   constructor(
     frames: FrameStore,
     spec: EmbeddedPolicySpec,
-    { capacity = 4096, blind = false }: { readonly capacity?: number; readonly blind?: boolean } = {},
+    { capacity = 1024, blind = false }: { readonly capacity?: number; readonly blind?: boolean } = {},
   ) {
     this.#frames = frames;
     this.#spec = spec;

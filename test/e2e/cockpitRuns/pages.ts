@@ -1,11 +1,12 @@
 /** Flows through the pages of finished runs. */
 import { expect } from 'vitest';
 import type { Frame, Locator } from '../../helpers/workbench/playwright.js';
-import { axeSource } from '../../helpers/workbench/rig.js';
 import { trained } from '../../helpers/workbench/runEpisodes.js';
-import { pictures, violations, when } from '../../helpers/workbench/ui.js';
+import { pictures, when } from '../../helpers/workbench/ui.js';
 import { until } from '../../helpers/workbench/workbench.js';
-import { counted, goTo, textOf, type Flow, type RunsWindow } from './window.js';
+import { flowsOfComparisons } from './compared.js';
+import { flowsOfTables } from './tables.js';
+import { goTo, textOf, type Flow, type RunsWindow } from './window.js';
 
 export function flowsOfPages(flow: Flow, w: () => RunsWindow): void {
   flow('without a runtime the runs are listed from their folders; namesakes and damaged ones can be told', async () => {
@@ -55,6 +56,8 @@ export function flowsOfPages(flow: Flow, w: () => RunsWindow): void {
       'Tasks: desk, 2 families',
       'Learning rate: 0.0007',
     ]);
+    expect(facts[4]).toMatch(/^Disk: [\d.]+ [kM]B, [\d.]+ [MGT]B free$/);
+    expect(facts[5]).toMatch(/^Machine: \d+ cores?, [\d.]+ GB memory$/);
     // The evaluation leads, with its interval; the window says of how many rollouts it is.
     expect(await page.locator('.tile').first().getAttribute('aria-label')).toMatch(
       /^Last evaluation: 55 %, 34–74 % · 11 of 20 at v5$/,
@@ -83,6 +86,11 @@ export function flowsOfPages(flow: Flow, w: () => RunsWindow): void {
     expect(await page.locator('.tile').nth(6).getAttribute('aria-label')).toMatch(
       new RegExp(`^Rollouts: ${trained.rollouts}\\b`),
     );
+    // Measured as 101 % of its limit, it is at the limit; half of one is half of it.
+    const rate = (name: string): Promise<string | null> =>
+      page.locator(`.tile[aria-label^="${name}: "]`).getAttribute('aria-label');
+    expect(await rate('Rollouts per hour')).toBe('Rollouts per hour: 200, at the limit of 198, at the end of the run');
+    expect(await rate('Steps per minute')).toBe('Steps per minute: 10, 50 % of the limit 20, at the end of the run');
     expect((await c.ui.rows('Runs')).find((r) => r.includes('finished') && r.includes('seed 3'))).toContain(
       `${trained.rollouts} rollouts`,
     );
@@ -135,6 +143,13 @@ export function flowsOfPages(flow: Flow, w: () => RunsWindow): void {
         slider = (name: string): Locator => page.locator(`[role=slider][aria-label="${name}: cursor"]`);
       await goTo(page, 'curation', '.uplot canvas');
       await slider('KL divergence').waitFor();
+      // What it is drawn on is said, for it alone.
+      const summary = (name: string): Promise<string> =>
+        page.evaluate<string>(
+          `document.getElementById(document.querySelector('[role=slider][aria-label="${name}: cursor"]').getAttribute('aria-describedby')).textContent`,
+        );
+      await until(async () => /On a logarithmic scale\.$/.test(await summary('KL divergence')), 'KL is on a log scale');
+      expect(await summary('Importance weights')).not.toContain('logarithmic');
       await goTo(page, 'trainer', '.uplot canvas');
       for (const name of ['Policy entropy', 'Learning rate', 'Loss']) await slider(name).waitFor();
       const back = chart('Learning rate').getByRole('button', { name: 'Reset zoom' });
@@ -157,10 +172,14 @@ export function flowsOfPages(flow: Flow, w: () => RunsWindow): void {
     await on.row(4).click();
     await until(async () => (await on.rows()).some((r) => /selected · .*seed 4/.test(r)), 'it is the one selected');
     await c.ui.palette('DART Studio: Open Dashboard');
-    await when(
-      // The page of the flow before may still be on its way out.
-      await c.ui.webview('dashboard', { timeoutMs: 60_000, text: /Seed\s*4/ }),
-      "[...document.querySelectorAll('.fact')].some((f) => f.textContent === 'Seed4')",
+    // The page of the flow before may still be on its way out.
+    await until(
+      async () =>
+        (await c.ui.webview('dashboard', { timeoutMs: 60_000, text: /Seed\s*4/ }))
+          .evaluate<boolean>("[...document.querySelectorAll('.fact')].some((f) => f.textContent === 'Seed4')")
+          .catch(() => false),
+      'the page of the selected run is there',
+      60_000,
     );
     await on.dashboard('trained-3');
     await until(async () => {
@@ -205,117 +224,6 @@ export function flowsOfPages(flow: Flow, w: () => RunsWindow): void {
     await c.ui.webview('dashboard', { text: /run\.json of .*broken cannot be understood/ });
   });
 
-  flow('runs are compared: success, options that differ, tasks, and by what', async () => {
-    const on = w(),
-      { c } = on;
-    await on.listed();
-    await on.row(4).click();
-    await on.row(3).click({ modifiers: ['Control'] });
-    await on.act(on.row(3), 'Compare Runs…');
-    const page = await c.ui.webview('compareRuns', { timeoutMs: 60_000 });
-    await when(page, "document.querySelectorAll('#success .uplot canvas').length === 2");
-    await c.picture('compared');
-    expect(await textOf(page, 'h1')).toBe('Compare 2 runs');
-    await goTo(page, 'config', 'table');
-    expect((await page.locator('#config tbody tr').allInnerTexts()).map((r) => r.split(/\s+/))).toEqual([
-      ['trainer.lr', expect.any(String), expect.any(String)],
-    ]);
-    expect([...(await page.locator('#config tbody td').allInnerTexts())].sort()).toEqual(['0.0007', '0.001']);
-    await goTo(page, 'tasks', 'table');
-    expect(await page.locator('#tasks tbody').innerText()).toMatch(/form-one\s+20 % 6–51 %\s+20 % 6–51 %\s+0 points/);
-    const words = (): Promise<string> =>
-      page.evaluate<string>("document.querySelector('#success [role=slider]').getAttribute('aria-valuetext')");
-    const axis = page.getByRole('combobox', { name: 'Horizontal axis' }),
-      cursor = page.locator('[role=slider][aria-label="Evaluations: cursor"]');
-    await cursor.focus();
-    await cursor.press('End');
-    // Time worked, without the ten minutes in which nobody did.
-    expect(await words()).toMatch(/^1[3-5]:\d\d: trained/);
-    const places: string[] = [];
-    for (let i = 0; i < 3; i++) {
-      await axis.focus();
-      await axis.press('ArrowDown');
-      await axis.press('Enter');
-      await cursor.focus();
-      await cursor.press('End');
-      places.push((await words()).split(':')[0]!);
-    }
-    expect(places).toEqual(['4 updates', '40 rollouts', expect.stringMatching(/^\d+ trained actions$/)]);
-  });
-
-  flow(
-    'the table of trajectories: a part of the ledger opens it, it is sorted, filtered, and the filter is saved',
-    async () => {
-      const on = w(),
-        { c } = on;
-      await on.listed();
-      const before = await on.dashboard('trained-3');
-      await goTo(before, 'ledger', '.ledger-part');
-      await before.locator('.ledger-part', { hasText: 'trained' }).first().click();
-      const page = await c.ui.webview('table', { timeoutMs: 60_000 });
-      await page.locator('.tb-row').first().waitFor();
-      const chips = (): Promise<readonly string[]> => page.locator('.tb-chip').allInnerTexts();
-      await until(async () => (await chips()).some((x) => /Ledger: trained/.test(x)), 'it lists what was behind it');
-      expect(await textOf(page, '.tb-top [role=status]')).toMatch(/^16 of \d+ trajectories$/);
-      await page.getByRole('button', { name: 'Clear filters' }).click();
-      // 40 rollouts, 12 episodes of evaluations, 2 demonstrations.
-      await counted(page, '54 trajectories');
-      await when(
-        page,
-        "[...document.querySelectorAll('img.tb-picture[src]')].filter((i) => i.complete && i.naturalWidth > 0).length > 5",
-      );
-      await c.picture('table');
-      const column = (name: string): Promise<string[]> =>
-        page.evaluate<string[]>(
-          `[...document.querySelectorAll('.tb-body .tb-row:not([hidden])')].sort((a, b) => a.ariaRowIndex - b.ariaRowIndex).map((r) => r.querySelector('.tb-cell.tb-${name}').textContent)`,
-        );
-      await page
-        .getByRole('button', { name: /^Entropy/ })
-        .first()
-        .click();
-      const sorted = (await column('entropy')).map(Number);
-      expect(sorted.length).toBeGreaterThan(5);
-      expect(sorted).toEqual([...sorted].sort((a, b) => b - a));
-      await page.locator('.tb-search').click();
-      await c.w.page.keyboard.type('press');
-      await until(
-        async () => (await column('task')).every((x) => x.includes('press-button')),
-        'what was typed filters it',
-      );
-      const [n] = /^\d+/.exec(await textOf(page, '.tb-top [role=status]')) ?? [];
-      await page.getByRole('button', { name: 'Saved filters' }).click();
-      await page.getByLabel('Name of the filter').fill('Presses');
-      await c.w.page.keyboard.press('Enter');
-      await c.closeEditors();
-      const again = await on.table('trained-4');
-      await again.getByRole('button', { name: 'Saved filters' }).click();
-      await again.locator('.tb-saved-name', { hasText: 'Presses' }).click();
-      await counted(again, `${n} of 54 trajectories`);
-      await again.locator('.tb-body .tb-row').first().dblclick();
-      await (await c.ui.webview('inspector')).locator('.ds-shot').first().waitFor();
-    },
-  );
-
-  flow('failures in clusters open an exemplar; what changed shows a held-out task version by version', async () => {
-    const on = w(),
-      { c } = on;
-    await on.listed();
-    const page = await on.table('trained-3');
-    await page.locator('#tb-tab-failures').click();
-    await page.locator('.tb-cluster').first().waitFor();
-    expect((await page.locator('.tb-cluster h2').allInnerTexts())[0]).toMatch(/^\d+ typed without clicking first$/);
-    await pictures(page);
-    await c.picture('clusters');
-    await page.locator('#tb-tab-changes').click();
-    await when(page, "document.querySelectorAll('.tb-strip').length === 2");
-    expect(await page.locator('.tb-strip').nth(1).innerText()).toContain('differs from step 1');
-    await pictures(page);
-    await c.picture('changes');
-    await page.locator('#tb-tab-failures').click();
-    await page.locator('.tb-exemplar').first().click();
-    await (await c.ui.webview('inspector')).locator('.ds-shot').first().waitFor();
-  });
-
   flow('a review leaves the screenshot its room, a few stops of the tab key away', async () => {
     const on = w(),
       { c } = on;
@@ -355,40 +263,6 @@ export function flowsOfPages(flow: Flow, w: () => RunsWindow): void {
     // Of a run that is over: nothing about it will be known later.
     expect(await textOf(plain, '.ds-detail')).not.toMatch(/not known yet|not trained yet/);
   });
-
-  flow('comparison and table in four themes: nothing for axe to find', async () => {
-    const on = w(),
-      { c } = on;
-    await on.listed();
-    const node = (name: string): unknown => ({ kind: 'run', run: on.run(name) });
-    await c.w.host.command('dartStudio.compareRuns', node('trained-3'), [node('trained-3'), node('trained-4')]);
-    await c.ui.webview('compareRuns', { timeoutMs: 60_000 });
-    const axe = axeSource(),
-      found: string[] = [];
-    await on.table('trained-3');
-    for (const [theme, name] of [
-      ['Dark Modern', 'dark'],
-      ['Light Modern', 'light'],
-      ['Default High Contrast', 'hc'],
-      ['Default High Contrast Light', 'hc-light'],
-    ] as const) {
-      await c.setTheme(theme);
-      for (const [i, kind] of (['compareRuns', 'table'] as const).entries()) {
-        await c.showTab(i + 1);
-        const page = await c.ui.webview(kind);
-        await when(
-          page,
-          kind === 'table'
-            ? "[...document.querySelectorAll('img.tb-picture[src]')].some((i) => i.naturalWidth > 0)"
-            : "document.querySelectorAll('#success .uplot canvas').length === 2",
-        );
-        await pictures(page);
-        await c.picture(`${kind}-${name}`);
-        for (const v of await violations(page, axe))
-          found.push(`${kind}, ${name}: ${v.id} (${v.impact}): ${v.nodes.slice(0, 3).join(' | ')}`);
-      }
-    }
-    await c.setTheme('Dark Modern');
-    expect(found).toEqual([]);
-  });
+  flowsOfComparisons(flow, w);
+  flowsOfTables(flow, w);
 }

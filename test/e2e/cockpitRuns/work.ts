@@ -1,5 +1,5 @@
 /** Flows of what is done with runs and run files: imported, exported, renamed, queued. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { osworldTask } from '../../helpers/interchange/make.js';
@@ -7,7 +7,7 @@ import type { Locator } from '../../helpers/workbench/playwright.js';
 import { saveAs } from '../../helpers/workbench/saveAs.js';
 import { when } from '../../helpers/workbench/ui.js';
 import { until } from '../../helpers/workbench/workbench.js';
-import { textOf, type Flow, type RunsWindow } from './window.js';
+import { counted, textOf, type Flow, type RunsWindow } from './window.js';
 
 export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
   flow('an import of OSWorld with its imports on the line is a collection: nothing to resume or evaluate', async () => {
@@ -43,7 +43,26 @@ export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
     expect(await textOf(page, '.top .buttons')).not.toMatch(/Resume|Evaluate/);
     await c.ui.palette('DART Studio: Resume Run');
     expect((await c.ui.picks()).some((p) => p.includes('imported'))).toBe(false);
-    await c.w.page.keyboard.press('Escape');
+    // A picker that is just opening does not hear the first key.
+    await until(async () => {
+      await c.w.page.keyboard.press('Escape');
+      return !(await c.w.page.locator('.quick-input-widget').isVisible());
+    }, 'the picker is closed');
+    // Both steps came, and the first is the click where it was.
+    const table = await on.table('imported-osworld-results');
+    await counted(table, '2 trajectories');
+    await table.locator('.tb-body .tb-row').first().click();
+    const shown = await c.ui.webview('inspector');
+    await shown.locator('.ds-shot').first().waitFor();
+    expect(await shown.locator('.ds-shot').first().getAttribute('aria-setsize')).toBe('2');
+    const step = async (key: string, n: number): Promise<string> => {
+      await shown.locator('.ds-film-list').press(key);
+      await shown.locator('h2', { hasText: `Step ${n}` }).waitFor();
+      return (await shown.locator('.ds-actions').allInnerTexts()).join(' ');
+    };
+    expect(await step('Home', 1)).toMatch(/click at 30,40/i);
+    expect(await step('End', 2)).toMatch(/finish/i);
+    await c.picture('imported');
     await c.w.host.command('dartStudio.selectRun', on.run('trained-3'));
   });
 
@@ -104,6 +123,36 @@ export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
     );
   });
 
+  flow('training is started from a plain JSON file: it is a run file from then on, and may say so', async () => {
+    const on = w(),
+      { c } = on;
+    await on.listed();
+    const file = join(c.w.folder, 'plain.json'),
+      command = 'DART Studio: Start Training with This File',
+      offered = async (): Promise<boolean> => (await c.ui.offered(command)).some((x) => x.startsWith(command));
+    // What is wrong in it keeps it from being trained; nothing in it says that it is a run file.
+    writeFileSync(file, JSON.stringify({ name: 'plain', desktops: { count: 'two' } }, null, 2));
+    await c.w.host.run(async (v, path) => {
+      await v.window.showTextDocument(v.Uri.file(path), { preview: false });
+    }, file);
+    expect(await offered()).toBe(false);
+    await c.w.host.run((v, path) => {
+      void v.commands.executeCommand('dartStudio.startTrainingWithFile', v.Uri.file(path));
+    }, file);
+    const toast = await c.ui.told('plain.json does not name the schema of run files');
+    await c.ui.told('Training was not started: plain.json has a problem');
+    expect(await offered()).toBe(true);
+    await toast.hover();
+    await toast.getByRole('button', { name: 'Add $schema' }).click();
+    const text = (): Promise<string> => c.w.host.run((v) => v.window.activeTextEditor?.document.getText() ?? '');
+    await until(
+      async () => (await text()).includes('"$schema": "dart-studio:/run.schema.json"'),
+      'it names the schema',
+    );
+    expect(JSON.parse(await text())).toMatchObject({ name: 'plain' });
+    expect(c.runs.some((r) => r.includes('plain'))).toBe(false);
+  });
+
   flow('the run file of a run is opened, and duplicated with changes', async () => {
     const on = w(),
       { c } = on;
@@ -120,13 +169,29 @@ export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
     expect(text).toMatchObject({ name: 'trained', seed: 3, trainer: { lr: 7e-4 } });
   });
 
-  flow('a run is renamed, tagged, pinned, archived, found again and deleted', async () => {
+  flow('a run is grouped, renamed, noted, tagged, pinned, archived, found again, restored and deleted', async () => {
     const on = w(),
       { c } = on;
     await on.listed();
+    await on.act(on.row(4), 'Move Run to Group…');
+    await c.ui.pick('New group…');
+    await on.answer('Name of the group', 'paper runs');
+    const group = c.ui.section('Runs').locator('.monaco-list-row[aria-level="1"]', { hasText: 'paper runs' });
+    await group.waitFor();
+    await until(
+      () =>
+        c.ui
+          .section('Runs')
+          .locator('.monaco-list-row[aria-level="1"]:has-text("paper runs") + .monaco-list-row[aria-level="2"]')
+          .filter({ hasText: 'seed 4' })
+          .isVisible(),
+      'the run stands in its group',
+    );
     await on.act(on.row(3), 'Rename Run…');
     await on.answer('Rename Run', 'best so far');
     await c.ui.row('Runs', 'best so far').waitFor();
+    await on.act(c.ui.row('Runs', 'best so far'), 'Edit Notes of Run…');
+    await on.answer('Edit Notes of Run', 'the learning rate of the paper');
     await on.act(c.ui.row('Runs', 'best so far'), 'Edit Tags of Run…');
     await on.answer('Edit Tags of Run', 'keep, paper');
     await c.ui.row('Runs', '#keep #paper').waitFor();
@@ -143,6 +208,20 @@ export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
     await c.ui.pick('spoiled');
     await c.ui.webview('dashboard', { timeoutMs: 60_000, text: /spoiled/ });
     await until(async () => (await on.rows()).some((r) => r.startsWith('spoiled')), 'archived runs are listed now');
+    const spoiled = async (): Promise<string | undefined> => (await on.rows()).find((r) => r.startsWith('spoiled'));
+    expect(await spoiled()).toContain('archived');
+    await on.act(c.ui.row('Runs', 'spoiled'), 'Archive or Restore Run');
+    await until(async () => (await spoiled())?.includes('archived') === false, 'it is no longer put away');
+    await c.w.host.command('dartStudio.showArchivedRuns');
+    // What is listed now are the runs that are not put away.
+    expect(await spoiled()).toBeDefined();
+    await c.ui.palette('DART Studio: Find Run');
+    await until(async () => {
+      await on.input.fill('learning rate of the paper');
+      const found = await c.ui.picks();
+      return found.length === 1 && found[0]!.includes('best so far');
+    }, 'it is found by its note');
+    await c.w.page.keyboard.press('Escape');
     await on.act(c.ui.row('Runs', 'broken'), 'Delete Run…');
     await c.ui
       .dialog()

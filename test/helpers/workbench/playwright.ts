@@ -88,6 +88,7 @@ export interface Page extends Frame {
   exposeFunction(name: string, f: (m: unknown) => void): Promise<void>;
   on(event: 'console', listener: (m: { type(): string; text(): string }) => void): void;
   on(event: 'pageerror', listener: (e: Error) => void): void;
+  on(event: 'request', listener: (r: { url(): string }) => void): void;
   context(): BrowserContext;
 }
 export interface CdpSession {
@@ -96,6 +97,7 @@ export interface CdpSession {
 }
 export interface BrowserContext {
   grantPermissions(names: readonly string[]): Promise<void>;
+  browser(): Browser | null;
   newPage(): Promise<Page>;
   close(): Promise<void>;
   newCDPSession(page: Page | Frame): Promise<CdpSession>;
@@ -105,6 +107,8 @@ export interface Browser {
     readonly viewport: { readonly width: number; readonly height: number };
     readonly reducedMotion?: 'reduce';
     readonly deviceScaleFactor?: number;
+    /** Without a network. */
+    readonly offline?: boolean;
   }): Promise<BrowserContext>;
   close(): Promise<void>;
 }

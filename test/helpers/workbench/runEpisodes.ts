@@ -18,6 +18,8 @@ export interface TrainedRun {
   readonly lr: number;
   /** ms since the epoch. */
   readonly begin: number;
+  /** Successes of form-one in the last evaluation, where they are not those of every run. */
+  readonly formOne?: number;
 }
 /** What a trained run came to; the same for each. */
 export const trained = {
@@ -28,20 +30,28 @@ export const trained = {
   /** Rollouts that began, and those of them that were curated when the run ended and never trained. */
   rollouts: 40,
   untrained: 4,
+  /** Rollouts that their limit of steps cut off: one in every group of press-button. */
+  truncated: 5,
+  /** Rollouts that were trained one update behind, and as many at once. */
+  behind: 8,
   /** Rollouts that were planned and never began. */
   planned: 2,
   updates: 4,
 } as const;
-/** Clicks the field, types the name, ends. A failure types without having clicked. */
-export function actionsOf(won: boolean, r: Random): readonly Action[] {
+/** Clicks the field, types the name, ends. A failure types without having clicked; one that is cut off says no end. */
+export function actionsOf(won: boolean, r: Random, truncated = false): readonly Action[] {
   const click = (x: number, y: number): Action => ({ type: 'click', at: { x: x + r.int(6), y: y + r.int(6) } }),
-    rest: readonly Action[] = [{ type: 'type', text: 'Ada' }, click(200, 150), { type: 'finished' }];
+    rest: readonly Action[] = [
+      { type: 'type', text: 'Ada' },
+      click(200, 150),
+      ...(truncated ? [] : [{ type: 'finished' } as const]),
+    ];
   return won ? [click(60, 50), ...rest] : rest;
 }
-export const outcomeOf = (won: boolean): Outcome => ({
+export const outcomeOf = (won: boolean, truncated = false): Outcome => ({
   kind: won ? 'success' : 'failure',
   reward: won ? 1 : 0,
-  truncated: false,
+  truncated,
   report: {
     checks: [{ what: 'text of the field', expected: 'Ada', found: won ? 'Ada' : '', score: won ? 1 : 0 }],
   },
@@ -58,6 +68,10 @@ export const updateFigures = (r: Random): Readonly<Record<string, number>> => ({
   gradNorm: r.next(),
   tisMean: 0.9,
   tisCapped: 0.1,
+  refKl: 10 ** -(1 + r.next() * 3),
+  clipLow: r.next() / 10,
+  clipHigh: r.next() / 10,
+  dualClip: r.next() / 100,
 });
 export const instructionOf = (family: string, seed: number): string =>
   family.endsWith('form-one') ? `Type Ada into field ${seed}` : `Press the button ${seed}`;

@@ -34,7 +34,7 @@ export async function writeTrainedRun(dir: string, o: TrainedRun): Promise<void>
   for (let g = 5; g < 10; g++) w.group(g, 15.5 + g);
   w.at(25);
   w.evaluation(trained.updates + 1, 'final', {
-    formOne: trained.formOne.successes,
+    formOne: o.formOne ?? trained.formOne.successes,
     pressButton: trained.pressButton.successes,
   });
   w.say({ type: 'metrics', source: 'run', version: trained.updates + 1, values: { elapsedMs: 15 * minute } });

@@ -176,7 +176,9 @@ export class RunWriter {
       family = id<FamilyId>(g % 2 === 0 ? formOne : pressButton),
       task = id<TaskId>(`${family}#${g}`),
       group = id<GroupId>(`g${g}`),
-      rollouts: Trajectory[] = [];
+      rollouts: Trajectory[] = [],
+      // Every second group that is trained was acted by the version before.
+      acting = g % 4 === 3 ? this.#version - 1 : this.#version;
     this.say({ type: 'group.opened', group, family, task, seed: g, size: groupSize, cap: 8 });
     for (let i = 0; i < groupSize; i++) {
       const rollout = id<RolloutId>(`r${String(this.#made++).padStart(4, '0')}`);
@@ -189,7 +191,7 @@ export class RunWriter {
       this.say({
         type: 'rollout.started',
         rollout,
-        version: this.#version,
+        version: acting,
         desktop,
         instruction: instructionOf(family, g),
       });
@@ -199,9 +201,10 @@ export class RunWriter {
           family,
           seed: g,
           provenance: { kind: 'rollout' },
-          version: this.#version,
+          version: acting,
           // The window of form-one is its newest 16: groups 2, 4, 6 and 8, all of which succeed.
           won: family === formOne ? g > 0 : i < 2,
+          truncated: family !== formOne && i === 3,
           desktop,
           group,
         }),
@@ -249,9 +252,9 @@ export class RunWriter {
         keep: t.steps.map((_, k) => k > 0),
       })),
     });
-    if (g < 9) this.#update(group, rollouts, minutes);
+    if (g < 9) this.#update(group, rollouts, minutes, acting);
   }
-  #update(group: GroupId, rollouts: readonly Trajectory[], minutes: number): void {
+  #update(group: GroupId, rollouts: readonly Trajectory[], minutes: number, acting: PolicyVersion): void {
     const batch = id<BatchId>(`b${this.#version}`),
       ids = rollouts.map((t) => t.id),
       r = this.#r;
@@ -260,7 +263,7 @@ export class RunWriter {
       batch,
       groups: [{ group, rollouts: ids }],
       version: this.#version,
-      lags: ids.map(() => r.int(2)),
+      lags: ids.map(() => this.#version - acting),
       steps: rollouts.reduce((a, t) => a + t.steps.length, 0),
     });
     this.#now += 5000;
@@ -291,8 +294,11 @@ export class RunWriter {
       values: {
         elapsedMs: this.#now - this.#o.begin - (minutes > 12 ? 10 * minute : 0),
         success: 0.5,
-        rolloutsPerHour: 200 + r.int(40),
+        // Measured over another stretch of time than its limit, it may seem to be above it.
+        rolloutsPerHour: 200,
+        boundRolloutsPerHour: 198,
         stepsPerMinute: 10,
+        boundStepsPerMinute: 20,
         trainedActionsPerMinute: 8,
         errors: 0,
         desktopUtilisation: 0.8,
@@ -311,6 +317,7 @@ export class RunWriter {
     readonly provenance: Provenance;
     readonly version: PolicyVersion;
     readonly won: boolean;
+    readonly truncated?: boolean;
     readonly desktop: string;
     readonly group?: GroupId;
   }): Trajectory {
@@ -332,7 +339,7 @@ export class RunWriter {
         version: e.version,
         desktop: e.desktop,
       });
-    const steps = actionsOf(e.won, r).map((action, index): Step => {
+    const steps = actionsOf(e.won, r, e.truncated).map((action, index): Step => {
       this.#now += 700;
       const { step, labels } = stepOf(
         index,
@@ -363,7 +370,7 @@ export class RunWriter {
       endedAt: this.#now,
       resetMs: 90,
       verifyMs: 40,
-      outcome: outcomeOf(e.won),
+      outcome: outcomeOf(e.won, e.truncated),
     };
     this.say({ type: 'trajectory.recorded', head: headOf(trajectory) });
     if (e.provenance.kind === 'rollout')

@@ -4,6 +4,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createLocalProvider, createProvider, procSettler, TaskWatch } from '../../../runtime/cluster/index.js';
+import { memoryGroups } from '../../../runtime/cluster/providers/cgroups.js';
 import { HOLD_MS } from '../../../runtime/cluster/drivers/settle.js';
 import type { AgentClient, X11Client } from '../../../runtime/cluster/index.js';
 import { stateDir } from '../../../runtime/cluster/providers/sandboxRecords.js';
@@ -20,6 +21,24 @@ import { statOf } from '../../helpers/machine/processes.js';
 
 const why = await whyNoLocalDesktops();
 if (why) console.warn(`skipped: ${why}`);
+
+const SHARERS = `
+import os, signal, time
+children = []
+for i in range(5):
+    r, w = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        have = b'x' * (100 << 20)
+        os.write(w, b'1')
+        time.sleep(60)
+    os.close(w)
+    os.read(r, 1)
+    children.append(pid)
+print(sum(os.waitpid(pid, os.WNOHANG)[0] == 0 for pid in children))
+for pid in children:
+    os.kill(pid, signal.SIGKILL)
+`;
 
 describe.skipIf(why)('a local desktop', () => {
   const p = localProvider();
@@ -96,6 +115,13 @@ describe.skipIf(why)('a local desktop', () => {
     expect(r.code).not.toBe(0);
     expect((await d.settle()).settled).toBe(true);
     expect((await d.observe()).width).toBe(640);
+  });
+
+  it('several programs have no more memory together than one alone', async () => {
+    // 100 MB each, of 300: those that the kernel ended are not counted. Who is not root may lack groups: doctor says so.
+    const alive = await d.exec(['python3', '-c', SHARERS], { timeoutMs: 60_000 });
+    expect(Number(alive.stdout)).toBeLessThanOrEqual(process.getuid!() === 0 && (await memoryGroups()) ? 2 : 5);
+    expect((await d.settle()).settled).toBe(true);
   });
 
   it('survives a fork bomb', async () => {

@@ -90,7 +90,7 @@ describe('a success that its step cap ended', () => {
     expect(known.imitable().map((x) => x.id)).toEqual(['clean']);
     expect((await m.record({ ...t, provenance: { kind: 'imported', from: 'there' } })).pool).toMatchObject({
       pooled: false,
-      why: 'its step cap ended it: it went on after its goal',
+      why: 'it hit the step limit: it went on after its goal',
     });
     expect(await m.addToPool(t, 'auto')).toEqual({ pooled: true });
   });

@@ -1,11 +1,6 @@
-import { chmodSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { RunAlert } from '../../../extension/alerts.js';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { StudioContext } from '../../../extension/studioContext.js';
+import type { Notifications } from '../../../runtime/protocol/notifications.js';
 import type { RunSummary } from '../../../runtime/protocol/types.js';
 
 /** What the editor was told to show, and what a person answers. */
@@ -39,10 +34,11 @@ vi.mock('vscode', () => {
     },
   };
 });
-const { sayAlert } = await import('../../../extension/alerts.js'),
+const { alertEnvironment, sayAlert, tellTargets } = await import('../../../extension/alerts.js'),
   { sayEnded } = await import('../../../extension/notify.js'),
   { sayRecovered } = await import('../../../extension/recovered.js');
 
+type RunAlert = Notifications['run/alert'];
 const alert = (o: Partial<RunAlert> = {}): RunAlert => ({
   run: '/w/runs/tiny',
   id: 'tiny-1',
@@ -53,14 +49,20 @@ const alert = (o: Partial<RunAlert> = {}): RunAlert => ({
   ...o,
 });
 
-let dir = '',
-  server: Server | undefined,
+let refuses: Error | undefined,
+  asked: unknown[] = [],
   warnings: string[] = [],
   shown: unknown[] = [];
 /** A window of the extension on this storage. */
 const studio = (visible: readonly unknown[] = []): StudioContext =>
   ({
-    storage: dir,
+    client: {
+      state: 'ready',
+      request: (type: { readonly method: string }, params: unknown) => {
+        asked.push([type.method, params]);
+        return refuses ? Promise.reject(refuses) : Promise.resolve({});
+      },
+    },
     log: { info: () => undefined, warn: (m: string) => warnings.push(m) },
     panels: { show: (input: unknown) => shown.push(input), visible },
     extension: { globalState: { get: (_key: string, fallback: unknown) => fallback, update: () => Promise.resolve() } },
@@ -69,72 +71,14 @@ const studio = (visible: readonly unknown[] = []): StudioContext =>
   }) as unknown as StudioContext;
 
 beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), 'dart-alerts-'));
   editor.said = [];
   editor.pick = undefined;
   editor.settings = {};
+  refuses = undefined;
+  asked = [];
   warnings = [];
   shown = [];
 });
-afterEach(async () => {
-  await new Promise((done) => (server ? server.close(done) : done(undefined)));
-  server = undefined;
-  rmSync(dir, { recursive: true, force: true });
-});
-
-/** A program that keeps what it reads, one line for each time it is started, and ends with a code. */
-function program(code = 0): { readonly path: string; readonly heard: () => readonly unknown[] } {
-  const path = join(dir, 'page-me.sh'),
-    out = join(dir, 'heard');
-  writeFileSync(
-    path,
-    `#!/bin/sh\ntest $# -eq 0 || exit 9\nbody=$(cat)\nprintf '%s\\n' "$body" >> '${out}'\nexit ${code}\n`,
-  );
-  chmodSync(path, 0o755);
-  return {
-    path,
-    heard: () =>
-      existsSync(out)
-        ? readFileSync(out, 'utf8')
-            .split('\n')
-            .filter((l) => l !== '')
-            .map((l) => JSON.parse(l) as unknown)
-        : [],
-  };
-}
-interface Heard {
-  readonly method: string | undefined;
-  readonly type: string | undefined;
-  readonly body: unknown;
-}
-/** A server that keeps what is posted to it. */
-async function hook(
-  status = 200,
-  headers: Readonly<Record<string, string>> = {},
-): Promise<{ url: string; heard: Heard[] }> {
-  const heard: Heard[] = [];
-  server = createServer((req, res) => {
-    let text = '';
-    req.on('data', (d: Buffer) => (text += d.toString()));
-    req.on('end', () => {
-      heard.push({
-        method: req.method,
-        type: req.headers['content-type'],
-        body: text === '' ? undefined : (JSON.parse(text) as unknown),
-      });
-      res.writeHead(status, headers).end();
-    });
-  });
-  await new Promise<void>((done) => server!.listen(0, '127.0.0.1', done));
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`, heard };
-}
-const body = {
-  run: 'tiny-1',
-  name: 'tiny',
-  kind: 'target',
-  message: 'An evaluation reached 90 %; the target is 80 %.',
-  at: '2026-11-22T12:00:00.000Z',
-};
 
 describe('an alert', () => {
   it('is a notification that opens the dashboard: good news as information, the rest as a warning', async () => {
@@ -142,61 +86,45 @@ describe('an alert', () => {
     sayAlert(studio(), alert());
     sayAlert(studio(), alert({ kind: 'stalled', message: 'No rollout has ended for 10 minutes.' }));
     expect(editor.said).toEqual([
-      { how: 'information', words: `tiny: ${body.message}`, buttons: ['Open Dashboard'] },
+      { how: 'information', words: `tiny: ${alert().message}`, buttons: ['Open Dashboard'] },
       { how: 'warning', words: 'tiny: No rollout has ended for 10 minutes.', buttons: ['Open Dashboard'] },
     ]);
     await vi.waitFor(() => expect(shown).toHaveLength(2));
     expect(shown[0]).toEqual({ kind: 'dashboard', run: '/w/runs/tiny' });
   });
-  it('is none where the settings want none, and still goes to who is named there', async () => {
-    const p = program();
-    editor.settings = { 'dartStudio.notifications.alerts': false, 'dartStudio.alerts.command': p.path };
+  it('is none where the settings want none', () => {
+    editor.settings = { 'dartStudio.notifications.alerts': false };
     sayAlert(studio(), alert());
-    await vi.waitFor(() => expect(p.heard()).toEqual([body]));
     expect(editor.said).toEqual([]);
   });
-  it('is handed to the command on its standard input and to the webhook as JSON, without path or configuration', async () => {
-    const p = program(),
-      h = await hook();
-    editor.settings = { 'dartStudio.alerts.command': p.path, 'dartStudio.alerts.webhook': h.url };
-    sayAlert(studio(), alert());
-    await vi.waitFor(() => expect(h.heard).toHaveLength(1));
-    expect(p.heard()).toEqual([body]);
-    expect(h.heard).toEqual([{ method: 'POST', type: 'application/json', body }]);
-    expect(warnings).toEqual([]);
-  });
-  it('is carried out by one window of all that hear it, and again when it comes again', async () => {
-    const p = program();
-    editor.settings = { 'dartStudio.alerts.command': p.path };
-    for (let i = 0; i < 5; i++) sayAlert(studio(), alert());
-    const later = alert({ at: Date.UTC(2026, 10, 22, 13) });
-    for (let i = 0; i < 5; i++) sayAlert(studio(), later);
-    await vi.waitFor(() => expect(p.heard()).toHaveLength(2));
-    // Each window has left its mark or found one: nobody is still at it.
-    expect(readdirSync(join(dir, 'cache', 'alerts'))).toHaveLength(2);
-    expect(editor.said).toHaveLength(10);
-  });
-  it('never goes through a shell, and no address but http', async () => {
-    const out = join(dir, 'owned');
+  it('is passed on by the runtime, which each window that attaches tells where to', async () => {
+    tellTargets(studio());
+    await vi.waitFor(() => expect(asked).toHaveLength(1));
     editor.settings = {
-      'dartStudio.alerts.command': `/bin/true; touch ${out}`,
-      'dartStudio.alerts.webhook': `file://${out}`,
+      'dartStudio.alerts.command': '/bin/page',
+      'dartStudio.alerts.webhook': 'https://hooks.example/secret',
+      'dartStudio.alerts.desktop': true,
     };
-    sayAlert(studio(), alert());
-    await vi.waitFor(() => expect(warnings).toHaveLength(2));
-    expect(warnings[0]).toMatch(/^the command for alerts: .*ENOENT/);
-    expect(warnings[1]).toMatch(/^the webhook for alerts: its address does not begin with http/);
-    expect(existsSync(out)).toBe(false);
+    tellTargets(studio());
+    await vi.waitFor(() => expect(asked).toHaveLength(2));
+    expect(asked).toEqual([
+      ['machine/alerts', { command: '', webhook: '', desktop: false }],
+      ['machine/alerts', { command: '/bin/page', webhook: 'https://hooks.example/secret', desktop: true }],
+    ]);
+    expect(alertEnvironment()).toEqual({
+      DART_STUDIO_ALERT_COMMAND: '/bin/page',
+      DART_STUDIO_ALERT_WEBHOOK: 'https://hooks.example/secret',
+      DART_STUDIO_ALERT_DESKTOP: '1',
+    });
+    editor.settings = {};
+    expect(alertEnvironment()).toEqual({});
   });
-  it('that the command or the server refuses is a line of the log; a redirect is followed nowhere', async () => {
-    const p = program(3),
-      h = await hook(302, { location: '/elsewhere' });
-    editor.settings = { 'dartStudio.alerts.command': p.path, 'dartStudio.alerts.webhook': h.url };
-    sayAlert(studio(), alert());
-    await vi.waitFor(() => expect(warnings).toHaveLength(2));
-    expect(warnings[0]).toBe('the command for alerts: it ended with code 3');
-    expect(warnings[1]).toMatch(/^the webhook for alerts: /);
-    expect(h.heard).toHaveLength(1);
+  it('of a runtime of an older build that cannot is a line of the log', async () => {
+    refuses = new Error('The runtime does not know machine/alerts.');
+    tellTargets(studio());
+    await vi.waitFor(() =>
+      expect(warnings).toEqual(['the runtime does not pass on alerts: The runtime does not know machine/alerts.']),
+    );
   });
 });
 
@@ -223,19 +151,8 @@ describe('the end of a run', () => {
       perFamily: {},
     },
   };
-  it('is one notification and one alert', async () => {
-    const p = program();
-    editor.settings = { 'dartStudio.alerts.command': p.path };
+  it('is one notification', () => {
     sayEnded(studio(), ended);
-    await vi.waitFor(() => expect(p.heard()).toHaveLength(1));
-    expect(p.heard()).toMatchObject([
-      {
-        run: 'tiny-1',
-        kind: 'finished',
-        message: 'finished, 40 rollouts, evaluation 90 %',
-        at: '2026-11-22T12:00:00.000Z',
-      },
-    ]);
     expect(editor.said).toEqual([
       {
         how: 'information',
@@ -244,30 +161,16 @@ describe('the end of a run', () => {
       },
     ]);
   });
-  it('of a run that was resumed is told again, also when it comes to the same', async () => {
-    const p = program(),
-      failed: RunSummary = { ...ended, state: 'failed' };
-    editor.settings = { 'dartStudio.alerts.command': p.path };
-    sayEnded(studio(), failed);
-    await vi.waitFor(() => expect(p.heard()).toHaveLength(1));
-    sayEnded(studio(), { ...failed, endedAt: ended.endedAt! + 2000 });
-    await vi.waitFor(() => expect(p.heard()).toHaveLength(2));
-  });
-  it('is none when its runtime died and the next one goes on with it, and one when that cannot', async () => {
-    const p = program(),
-      was = { run: '/w/runs/tiny', id: 'tiny-1', name: 'tiny', at: ended.endedAt! };
-    editor.settings = { 'dartStudio.alerts.command': p.path };
+  it('is none when its runtime died and the next one goes on with it, and one when that cannot', () => {
+    const was = { run: '/w/runs/tiny', id: 'tiny-1', name: 'tiny', at: ended.endedAt! };
     sayEnded(studio(), { ...ended, state: 'interrupted' });
+    expect(editor.said).toEqual([]);
     sayRecovered(studio(), { ...was, outcome: 'resumed', message: 'It was interrupted and goes on.' });
     sayRecovered(studio(), { ...was, at: was.at + 1, outcome: 'left', message: 'It ended three runtimes.' });
-    await vi.waitFor(() => expect(p.heard()).toHaveLength(1));
-    expect(p.heard()).toMatchObject([{ run: 'tiny-1', kind: 'finished', message: 'It ended three runtimes.' }]);
+    expect(editor.said.map((x) => x.how)).toEqual(['information', 'warning']);
   });
-  it('says nothing in a window that shows it already, and the alert goes out all the same', async () => {
-    const p = program();
-    editor.settings = { 'dartStudio.alerts.command': p.path };
+  it('says nothing in a window that shows it already', () => {
     sayEnded(studio([{ kind: 'dashboard', run: '/w/runs/tiny' }]), ended);
-    await vi.waitFor(() => expect(p.heard()).toHaveLength(1));
     expect(editor.said).toEqual([]);
   });
 });

@@ -99,6 +99,7 @@ function trying(
       onSteps: () => undefined,
       close: () => {
         closed++;
+        desktop.lose(); // and whoever still looks at it finds it gone
         return Promise.resolve();
       },
       forget: () => {
@@ -194,6 +195,17 @@ describe('a policy that is tried', () => {
     expect(x.s.asked()).toBeUndefined();
     await x.s.keep({ pool: 'auto' });
     expect(x.kept[0]).toMatch(/^success auto ph/);
+  });
+
+  it('is stopped while a screen is being looked at: no fault of a desktop that was given back', async () => {
+    const x = trying({ mode: 'step' });
+    await x.clock.until(() => x.s.state().proposal !== undefined);
+    const pressed = x.s.input(press(0)).catch(() => undefined);
+    await settled(x, Promise.resolve(x.s.stop()));
+    await pressed;
+    await x.clock.advance(5000);
+    expect(x.closed()).toBe(1);
+    expect([x.s.over, x.s.state().error, x.s.state().verdict]).toEqual([true, undefined, undefined]);
   });
 
   it('pauses at its next step, and goes on', async () => {

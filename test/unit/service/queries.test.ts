@@ -397,6 +397,8 @@ describe('dashboard', () => {
       truth.told.filter((t) => t.outcome !== 'running').reduce((a, t) => a + t.steps, 0),
     );
     expect(c.tis?.counts[3]).toBe(3 * Math.min(8, truth.updates));
-    expect(dataOf(c, 'staleness.lag', 'bars').counts.map((n) => n > 0)).toEqual([true, true, true]);
+    const staleness = dataOf(c, 'staleness.lag', 'bars');
+    expect(staleness.counts.map((n) => n > 0)).toEqual([true, true, true]);
+    expect(staleness.behind).toEqual({ by: 'lag' });
   });
 });

@@ -98,14 +98,25 @@ class Desk {
   session: { readonly run: string } | undefined;
   readonly begun: string[] = [];
   readonly told: string[] = [];
+  readonly alerts = { send: (a: { readonly message: string }): void => void this.told.push(a.message) };
   readonly stop = new AbortController();
   refuse: Error | undefined;
   #listeners: ((s: unknown) => void)[] = [];
   get closing(): AbortSignal {
     return this.stop.signal;
   }
+  /** An evaluation or another long job is under way. */
+  works = false;
+  #idle: (() => void)[] = [];
   get busy(): boolean {
-    return this.session !== undefined;
+    return this.session !== undefined || this.works;
+  }
+  onIdle(l: () => void): void {
+    this.#idle.push(l);
+  }
+  idle(): void {
+    this.works = false;
+    for (const l of this.#idle) l();
   }
   onSession(l: (s: unknown) => void): void {
     this.#listeners.push(l);
@@ -157,6 +168,20 @@ describe('the queue of a daemon', () => {
       await expect.poll(() => d.begun).toEqual(['1', '4']);
       expect(q.view.items[1]).toMatchObject({ error: 'No desktops. Start Docker.' });
       expect(d.told).toContain('queue/changed');
+      // Nobody may be looking: each that could not be started is an alert.
+      expect(d.told.filter((x) => x === 'could not be started: No desktops. Start Docker.')).toHaveLength(2);
+    }));
+  it('goes on when the long job is over that was under way at the end of a run', async () =>
+    withQueue(async (make, start) => {
+      const d = new Desk(),
+        q = make(d);
+      await q.add([start(1), start(2)]);
+      await expect.poll(() => d.begun).toEqual(['1']);
+      d.works = true;
+      d.end();
+      await expect.poll(() => states(q)).toBe('1 done, 2 waiting');
+      d.idle();
+      await expect.poll(() => d.begun).toEqual(['1', '2']);
     }));
   it('a run file that is wrong is said at once, and queues nothing', async () =>
     withQueue(async (make, start) => {

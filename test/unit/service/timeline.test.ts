@@ -93,8 +93,26 @@ describe('the timeline of a run', () => {
         { phase: 'training', from: 110_000 },
       ],
       outages: [],
+      measured: { from: 110_000, resumed: false },
     });
     await run.close();
+  });
+  it('shares count from the first order of the newest process that gave one', async () => {
+    const resumed = await runOf([
+        { says: [[10, queued('r1')]], closed: 20 },
+        {
+          says: [
+            [30, queued('r2')],
+            [31, queued('r3')],
+          ],
+          closed: 40,
+        },
+        { says: [[50, metrics('run', { elapsedMs: 0 })]], closed: 60 }, // only evaluated
+      ]),
+      neverTrained = await runOf([{ says: [[0, metrics('run', { elapsedMs: 0 })]], closed: 10 }]);
+    expect((await timelineOf(resumed)).measured).toEqual({ from: 30_000, resumed: true });
+    expect((await timelineOf(neverTrained)).measured).toBeUndefined();
+    await Promise.all([resumed.close(), neverTrained.close()]);
   });
   it('an outage lasts from what a process did last, however it ended, to what the next one did first', async () => {
     const run = await runOf([

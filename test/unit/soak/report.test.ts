@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { quantile, settled, slopeOf } from '../../soak/fit.js';
+import { lowest, quantile, settled, slopeOf } from '../../soak/fit.js';
 import { soakReport, type Soaked } from '../../soak/report.js';
 
 const MINUTE = 60_000;
 /** Half an hour of a run whose daemon grows by so many MB an hour. */
-function run(mbPerHour: number, o: { readonly leak?: number; readonly slow?: number } = {}): Soaked {
+function run(
+  mbPerHour: number,
+  o: { readonly leak?: number; readonly slow?: number; readonly own?: number } = {},
+): Soaked {
   const at = Array.from({ length: 180 }, (_, i) => i * 10_000);
   return {
     minutes: 30,
@@ -27,6 +30,8 @@ function run(mbPerHour: number, o: { readonly leak?: number; readonly slow?: num
     })),
     delayP99: at.map((_, i) => (i % 50 === 0 ? (o.slow ?? 2) : 2)),
     delayMax: at.map(() => 30),
+    ownP99: at.map((_, i) => (i % 50 === 0 ? (o.own ?? 2) : 2)),
+    inside: [{ at: 90_000, heapMb: 30, outsideMb: 40 }],
     answers: at.map(() => 3),
     drawn: at.map(() => 16),
   };
@@ -42,6 +47,11 @@ describe('a soak', () => {
     expect(failed(run(80))).toEqual(['memory of daemon, MB an hour']);
     expect(failed(run(0, { leak: 0.1 }))).toEqual(['descriptors of daemon']);
     expect(failed(run(0, { slow: 45 }))).toEqual(['event loop of the daemon, p99 ms']);
+    expect(failed(run(0, { own: 45 }))).toEqual(['event loop of the daemon without waiting for a processor, p99 ms']);
+    expect(soakReport(run(0)).course.slice(0, 2)).toEqual([
+      { minute: 0, daemon: 202 },
+      { minute: 1, daemon: 202, 'daemon heap': 30, 'daemon buffers': 40 },
+    ]);
     expect(failed({ ...run(0), answers: [500] })).toEqual(['answers to the window, p99 ms']);
     expect(failed({ ...run(0), drawn: [500] })).toEqual(['pictures of the pages, p99 ms']);
     expect(failed({ ...run(0), drawn: [] })).toEqual([]);
@@ -67,6 +77,12 @@ describe('figures over time', () => {
     expect(slopeOf(line)).toMatchObject({ perHour: 120, mean: 64 });
     expect(slopeOf(line).error).toBeCloseTo(0, 6);
     expect(slopeOf([]).perHour).toBeNaN();
+  });
+  it('have a lowest one in each stretch: what is left after garbage was collected', () => {
+    const saw = Array.from({ length: 40 }, (_, i) => ({ at: i * MINUTE, value: 100 + (i % 7) * 30 }));
+    expect(lowest(saw, 10 * MINUTE).map((p) => p.value)).toEqual([100, 100, 100, 100]);
+    const leak = saw.map((p, i) => ({ ...p, value: p.value + i }));
+    expect(slopeOf(lowest(leak, 10 * MINUTE)).perHour).toBeCloseTo(60, 0);
   });
   it('have quantiles, and a first part that does not count', () => {
     expect([0.5, 0.99, 1].map((q) => quantile([4, 1, 3, 2], q))).toEqual([2, 4, 4]);

@@ -18,8 +18,8 @@ describe('lines of a comparison', () => {
     const grouped = entitiesOf(made, true),
       single = entitiesOf(made, false);
     expect(grouped.map((e) => [e.label, e.runs.length])).toEqual([
-      ['quickstart, lr 0.0003', 3],
-      ['quickstart, lr 0.001', 2],
+      ['quickstart, lr 0.0003, 3 seeds', 3],
+      ['quickstart, lr 0.001, 2 seeds', 2],
       ['with-kl', 1],
     ]);
     expect(single).toHaveLength(6);

@@ -222,5 +222,14 @@ describe('curation', () => {
     const s = curationSpec(m, chart('staleness.lag', { form: 'bars', counts: [8, 0, 0, 2] }));
     expect(s.series[0]!.y).toEqual([8, 0, 0, 2]);
     expect(s.summary).toMatch(/mean 0.6, at most 3/);
+    // What a runtime of before says nothing of opens nothing.
+    expect(s.behind).toBeUndefined();
+  });
+  it('behind a bar of staleness are the rollouts that were trained so many updates behind, of the updates it counts', () => {
+    const of = (behind: { by: 'lag'; fromUpdate?: number }): NonNullable<ReturnType<typeof curationSpec>['behind']> =>
+      curationSpec(m, chart('staleness.lag', { form: 'bars', counts: [8, 0, 2], behind })).behind!;
+    expect(of({ by: 'lag' })(2.5, 2)).toEqual({ lag: { min: 2, max: 2 } });
+    expect(of({ by: 'lag', fromUpdate: 41 })(0.5, 0)).toEqual({ lag: { min: 0, max: 0 }, update: { min: 41 } });
+    expect(of({ by: 'lag' })(1.5, 1)).toBeUndefined();
   });
 });

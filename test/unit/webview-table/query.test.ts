@@ -210,4 +210,24 @@ describe('stored filters', () => {
       [{ name: 'Faults', filter: { outcome: ['error'] } }],
     );
   });
+  it('the lag is how many updates the oldest step was behind when it was trained; who was not trained has none', () => {
+    const some = (version: number | null): Plain => ({
+        task: 'desk/a#1',
+        family: 'desk/a',
+        outcome: 'success',
+        ledger: 'trained',
+        steps: 3,
+        reward: 1,
+        advantage: 0.5,
+        version,
+        endedAt: 5,
+        flags: 0,
+      }),
+      rows = new Rows();
+    rows.append({ ...columns([some(4), some(3), some(3), some(null)]), update: [5, 5, null, 5] });
+    const at = (lag: number): number[] => [...fits(rows, { lag: { min: lag, max: lag } })];
+    expect(at(0)).toEqual([1, 0, 0, 0]);
+    expect(at(1)).toEqual([0, 1, 0, 0]);
+    expect(tableFilterOf({ lag: { min: 1, max: 1 } })).toEqual({ lag: { min: 1, max: 1 } });
+  });
 });

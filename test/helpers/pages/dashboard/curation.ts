@@ -68,6 +68,7 @@ export function curationOf({ r, times, ended }: Course, groups: readonly Groups[
     'staleness.lag': {
       form: 'bars',
       counts: [Math.round(ended * 0.17), Math.round(ended * 0.3), Math.round(ended * 0.08)],
+      behind: { by: 'lag' },
     },
   };
   return {

@@ -1,0 +1,121 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { RunFile } from '../../../runtime/config/index.js';
+import * as methods from '../../../runtime/protocol/methods.js';
+import type { RunSummary } from '../../../runtime/protocol/types.js';
+import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
+import { cleanUp, folder, record, removeFolders, testClient, type TestClient } from '../../helpers/daemon/harness.js';
+import { hook, notifySend, program } from '../../helpers/machine/alertEnds.js';
+import { ensureBundle, replay } from '../../helpers/run/cli.js';
+
+/** The night: a queue that a window filled, and nobody there until the morning. */
+const noLocal = await whyNoLocalDesktops();
+let dir: string;
+beforeAll(async () => {
+  ensureBundle();
+  dir = await mkdtemp(join(tmpdir(), 'dart-night-'));
+});
+afterEach(cleanUp);
+afterAll(async () => {
+  removeFolders();
+  await rm(dir, { recursive: true, force: true });
+});
+
+const runFile = (name: string, o: RunFile): string =>
+  JSON.stringify({
+    name,
+    seed: 3,
+    tasks: { families: ['press-button'] },
+    desktops: { count: 2, provider: 'local' },
+    policy: { replicas: 1 },
+    rollout: { maxSteps: 4 },
+    trainer: { batchGroups: 1 },
+    warmStart: { demonstrations: 1, steps: 5 },
+    evaluation: { episodes: 0 },
+    ...o,
+  } satisfies RunFile);
+async function attach(storage: string): Promise<TestClient> {
+  const c = await testClient(storage, {
+    runtime: resolve('dist/runtime.js'),
+    build: JSON.parse(await readFile('dist/build.json', 'utf8')) as { version: string; time: number },
+    env: { PATH: `${dir}:${process.env['PATH'] ?? ''}` },
+  });
+  await c.client.connect({ start: true });
+  return c;
+}
+const said = (x: { readonly body: unknown }): unknown => x.body;
+
+describe.skipIf(noLocal !== undefined)('a queue without a window', () => {
+  it(
+    'ends both runs one after the other, passes on what they are watched for, and stops the one that reaches its target',
+    { timeout: 300_000 },
+    async () => {
+      const storage = folder(),
+        page = program(dir),
+        web = await hook(),
+        desk = notifySend(dir),
+        window = await attach(storage),
+        { client } = window,
+        { pid } = record(storage)!;
+      // Bounds that every run breaks after three updates; which of them comes last ends it.
+      const watched = runFile('watched', {
+          budget: { minutes: 30 },
+          curation: { dynamicRollouts: { max: 4 }, groupFilter: { enabled: false } },
+          watch: { diskBelowGb: 1e6, entropyBelow: 100, klAbove: 1e-12, stop: ['kl'] },
+        }),
+        early = runFile('early', {
+          budget: { minutes: 30 },
+          evaluation: { episodes: 2, everyMinutes: 0 },
+          watch: { target: 0, stop: ['target'] },
+        });
+      await client.request(methods.setAlerts, { command: page.path, webhook: web.url, desktop: true });
+      await client.request(methods.pauseQueue, { paused: true });
+      await client.request(methods.addToQueue, {
+        runs: [watched, early].map((text) => ({ text, base: dir })),
+      });
+      await client.request(methods.pauseQueue, { paused: false });
+      client.dispose();
+
+      const over = (): unknown[] => page.heard().filter((a) => a['kind'] === 'finished');
+      await expect.poll(over, { timeout: 240_000, interval: 200 }).toHaveLength(2);
+      const back = await attach(storage);
+      expect(record(storage)!.pid).toBe(pid);
+      const queue = await back.client.request(methods.listQueue, {});
+      expect(queue.items.map((i) => `${i.name} ${i.state}`)).toEqual(['watched done', 'early done']);
+      const [first, second] = await Promise.all(
+        queue.items.map(async (i) => JSON.parse(await readFile(join(i.run!, 'summary.json'), 'utf8')) as RunSummary),
+      );
+      expect([first!.state, second!.state]).toEqual(['finished', 'finished']);
+      expect(second!.createdAt).toBeGreaterThanOrEqual(first!.endedAt!);
+      expect(
+        (await back.client.request(methods.listRuns, { roots: [join(dir, 'runs')] })).runs.map((r) => r.state),
+      ).toEqual(['finished', 'finished']);
+
+      // Each thing was passed on once to each of the three, with nobody there.
+      const of = (name: string): readonly (readonly [unknown, string])[] =>
+        page
+          .heard()
+          .filter((a) => a['name'] === name)
+          .map((a) => [a['kind'], String(a['message'])] as const);
+      expect(new Set(of('watched').map(([kind]) => kind))).toEqual(new Set(['disk', 'entropy', 'kl', 'finished']));
+      expect(of('watched')).toHaveLength(4);
+      expect(of('early')).toEqual([
+        ['target', expect.stringMatching(/^An evaluation reached \d+ %; the target is 0 %\.$/) as string],
+        ['finished', expect.stringMatching(/^finished, \d+ rollouts?, evaluation \d+ %$/) as string],
+      ]);
+      expect(web.heard.map(said)).toEqual(page.heard());
+      expect(desk.calls().map((c) => c.slice(-2))).toEqual(page.heard().map((a) => [a['name'], a['message']]));
+      await web.close();
+
+      // It ended before its budget, and says why.
+      const journal = await replay(second!.run);
+      expect(second!.endedAt! - second!.createdAt).toBeLessThan(5 * 60_000);
+      expect(journal.of('log').map((n) => n.message)).toContain(
+        'The run ends early, as its run file asks: watch.stop names target.',
+      );
+      await back.client.shutdown();
+    },
+  );
+});

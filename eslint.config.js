@@ -1,5 +1,16 @@
 import tseslint from 'typescript-eslint';
 
+/** One way to hide a member: `#`. Constructors have no other word than `private`. */
+const hidden = {
+  selector:
+    ':matches(PropertyDefinition, MethodDefinition[kind!="constructor"], TSParameterProperty)[accessibility="private"]',
+  message: 'Write #name.',
+};
+const timeout = {
+  selector: 'CallExpression[callee.object.name="AbortSignal"][callee.property.name="timeout"]',
+  message: 'Use deadline() of runtime/domain: inside AbortSignal.any a timeout never fires once it is collected.',
+};
+
 export default tseslint.config(
   { ignores: ['dist/**', '.cache/**', 'node_modules/**', 'runs/**', 'coverage/**', '**/*.mjs', '**/*.cjs'] },
   ...tseslint.configs.recommended,
@@ -10,17 +21,10 @@ export default tseslint.config(
       '@typescript-eslint/consistent-type-imports': 'error',
       'max-lines': ['error', { max: 400, skipBlankLines: true }],
       eqeqeq: 'error',
-      // One way to hide a member: `#`. Constructors have no other word than `private`.
-      'no-restricted-syntax': [
-        'error',
-        {
-          selector:
-            ':matches(PropertyDefinition, MethodDefinition[kind!="constructor"], TSParameterProperty)[accessibility="private"]',
-          message: 'Write #name.',
-        },
-      ],
+      'no-restricted-syntax': ['error', hidden],
     },
   },
+  { files: ['runtime/**/*.ts'], rules: { 'no-restricted-syntax': ['error', hidden, timeout] } },
   {
     // An asynchronous codebase: a promise that nobody waits for, or a switch that forgets a case, is a fault.
     files: ['runtime/**/*.ts', 'extension/**/*.ts', 'webview/**/*.ts', 'test/**/*.ts'],

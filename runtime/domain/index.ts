@@ -8,6 +8,7 @@ export * from './batch.js';
 export * from './canonicalAction.js';
 export * from './checkpointName.js';
 export * from './control.js';
+export * from './deadline.js';
 export * from './deferred.js';
 export * from './desktopImage.js';
 export * from './desktopRow.js';

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import { StudioError, settled, messageOf, errorCode } from '../domain/index.js';
+import { StudioError, deadline, settled, messageOf, errorCode } from '../domain/index.js';
 import type { ProcessEntry, ProcessRole, Size } from '../domain/index.js';
 import { jpegHeader } from './jpeg.js';
 import type { JpegDone, JpegJob } from './jpegWorker.js';
@@ -39,28 +39,30 @@ export class JpegDecoder {
 
   async #ask(job: JpegJob): Promise<JpegDone> {
     const worker = (this.#worker ??= this.#start()),
-      limit = AbortSignal.timeout(this.#limitMs),
       exit = new AbortController(),
+      time = deadline(this.#limitMs, exit.signal),
       onExit = (): void => {
         exit.abort();
       };
     worker.once('exit', onExit);
     try {
-      const reply = once(worker, 'message', { signal: AbortSignal.any([limit, exit.signal]) });
+      const reply = once(worker, 'message', { signal: time.signal });
       worker.postMessage(job);
       return (await reply)[0] as JpegDone;
     } catch (e) {
-      const why = exit.signal.aborted ? 'it left by itself' : messageOf(e);
+      const left = exit.signal.aborted;
       await this.#end(worker);
-      if (limit.aborted) throw new Unusable(`takes longer than ${this.#limitMs / 1000} s to decode`, asPng);
+      if (!left && time.signal.aborted)
+        throw new Unusable(`takes longer than ${this.#limitMs / 1000} s to decode`, asPng);
       if (errorCode(e) === 'ERR_WORKER_OUT_OF_MEMORY') throw new Unusable('takes too much memory to decode', asPng);
       throw new StudioError(
         'internal',
-        `The worker that decodes JPEG pictures ended: ${why}.`,
+        `The worker that decodes JPEG pictures ended: ${left ? 'it left by itself' : messageOf(e)}.`,
         'Import again: it goes on behind what was imported. If it happens again, please report it.',
         { cause: e },
       );
     } finally {
+      time.end();
       worker.off('exit', onExit);
     }
   }

@@ -22,7 +22,7 @@ import { until } from '../helpers/workbench/workbench.js';
 const missing = whyNoWorkbench('latest') ?? (await whyNoLocalDesktops());
 if (missing) console.warn(`skipped: a live run in VS Code (${missing})`);
 
-const budget = { minutes: 20, rollouts: 20 };
+const budget = { minutes: 20, rollouts: 48 };
 /** As `tinyRun`, with a few reading lessons; it ends by its rollouts, and whatever an evaluation says is its target. */
 const liveRun = JSON.stringify({
   ...(JSON.parse(tinyRun('local')) as RunFile),
@@ -253,8 +253,8 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
         5000,
       );
       await page.locator('.state', { hasText: 'Running' }).waitFor({ timeout: 60_000 });
-      const count = await ended(),
-        tasks = (await c.ui.rows('Tasks')).join();
+      const tasks = (await c.ui.rows('Tasks')).join(),
+        count = await ended();
       const [after, whole] = await times(page);
       expect(after).toBeGreaterThanOrEqual(before - 3);
       expect(whole).toBe(60 * budget.minutes);

@@ -8,6 +8,9 @@ import {
   toRunError,
   type DesktopId,
   type RunError,
+  deadline,
+  withDeadline,
+  type Deadline,
 } from '../../domain/index.js';
 import { AgentClient } from '../agentClient.js';
 import { SandboxDesktop, type Channels } from '../drivers/desktop.js';
@@ -126,11 +129,13 @@ export class DockerProvider implements DesktopProvider {
   async #look(h: Host): Promise<{ detail: string; problem?: RunError }> {
     try {
       // info() takes options like the rest, although its types omit that.
-      const i = await (
-        h.docker.info as (
-          o: object,
-        ) => Promise<{ ServerVersion: string; MemTotal: number; NCPU: number; OSType: string }>
-      ).call(h.docker, { abortSignal: AbortSignal.timeout(STATUS_MS) });
+      const i = await withDeadline(STATUS_MS, [], (abortSignal) =>
+        (
+          h.docker.info as (
+            o: object,
+          ) => Promise<{ ServerVersion: string; MemTotal: number; NCPU: number; OSType: string }>
+        ).call(h.docker, { abortSignal }),
+      );
       if (i.OSType !== 'linux')
         throw new StudioError(
           'desktop.unavailable',
@@ -178,15 +183,15 @@ export class DockerProvider implements DesktopProvider {
   async reap(): Promise<number> {
     const counts = await Promise.all(
       this.#hosts.map(async (h) => {
-        const all = await h.docker
-          .listContainers({
+        const all = await withDeadline(CALL_MS, [], (abortSignal) =>
+          h.docker.listContainers({
             all: true,
             filters: { label: [LABEL] },
-            abortSignal: AbortSignal.timeout(CALL_MS),
-          } as Docker.ContainerListOptions)
-          .catch((e: unknown) => {
-            throw engineError(e, h.name);
-          });
+            abortSignal,
+          } as Docker.ContainerListOptions),
+        ).catch((e: unknown) => {
+          throw engineError(e, h.name);
+        });
         const orphans = all.filter(
           (c) => c.Labels[ROLE] === 'desktop' && isOrphan(parseOwner(c.Labels[OWNER]), this.#me),
         );
@@ -240,10 +245,12 @@ export class DockerProvider implements DesktopProvider {
     const host = await this.#choose();
     host.used++;
     let container: Docker.Container | undefined, relay: Relay | undefined, agent: AgentClient | undefined;
+    let time: Deadline | undefined;
     try {
       const either = AbortSignal.any([this.#ended.signal, ...(signal ? [signal] : [])]);
       const image = await this.#imageIn(host, either);
-      const limit = AbortSignal.any([either, AbortSignal.timeout(BOOT_MS)]);
+      time = deadline(BOOT_MS, either);
+      const limit = time.signal;
       const name = `docker-${randomBytes(4).toString('hex')}`;
       const owned = { name: `dart-studio-${name}`, owner: ownerLabel(this.#me), run: this.#o.run };
       container = await host.docker.createContainer({
@@ -291,6 +298,8 @@ export class DockerProvider implements DesktopProvider {
       const error = bootError(e, host.name);
       if (!(e instanceof StudioError) && error.kind === 'desktop.unavailable') host.down = true;
       throw error;
+    } finally {
+      time?.end();
     }
   }
 
@@ -344,7 +353,7 @@ const specKey = (s: DesktopSpec): string =>
 /** Removes a container for good; one that is gone or being removed is fine. */
 async function remove(c: Docker.Container): Promise<void> {
   try {
-    await c.remove({ force: true, v: true, abortSignal: AbortSignal.timeout(CALL_MS) } as object);
+    await withDeadline(CALL_MS, [], (abortSignal) => c.remove({ force: true, v: true, abortSignal } as object));
   } catch (e) {
     const status = statusOf(e);
     if (status !== 404 && status !== 409) throw engineError(e);

@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import Docker from 'dockerode';
-import { DEFAULT_IMAGE, StudioError, messageOf } from '../../domain/index.js';
+import { DEFAULT_IMAGE, StudioError, messageOf, withDeadline } from '../../domain/index.js';
 import { parseHost } from './dockerHosts.js';
 import { AptProgress, debLine, forContainer, machineAptConf, machineSources } from '../imageBuild/apt.js';
 import { aptRemedy, cancelled } from '../imageBuild/process.js';
@@ -134,14 +134,15 @@ export function proxyArgs(env: NodeJS.ProcessEnv): Record<string, string> {
   return out;
 }
 
+const PULL_MS = 120_000;
 /** Pulls the base; where no registry answers, makes it from Debian's packages and imports it under the same name. */
 async function ensureBase(docker: Docker, recipe: Recipe, onProgress: OnProgress, signal?: AbortSignal): Promise<void> {
   onProgress({ phase: 'base', message: `Pulling ${BASE_IMAGE}` });
   try {
-    const limit = AbortSignal.timeout(120_000);
-    const both = signal ? AbortSignal.any([signal, limit]) : limit;
-    await follow(await docker.pull(BASE_IMAGE, { abortSignal: both }), both, (l) =>
-      onProgress({ phase: 'base', message: l.slice(0, 120) }),
+    await withDeadline(PULL_MS, [signal], async (both) =>
+      follow(await docker.pull(BASE_IMAGE, { abortSignal: both }), both, (l) =>
+        onProgress({ phase: 'base', message: l.slice(0, 120) }),
+      ),
     );
     return;
   } catch (e) {
@@ -280,7 +281,9 @@ export async function exportRootfs(
 export const rootfsFromEngine: RootfsSource = async (dir, o) => {
   const docker = new Docker();
   try {
-    await (docker.ping as (o: object) => Promise<unknown>).call(docker, { abortSignal: AbortSignal.timeout(4000) });
+    await withDeadline(4000, [], (abortSignal) =>
+      (docker.ping as (o: object) => Promise<unknown>).call(docker, { abortSignal }),
+    );
   } catch {
     throw noTool();
   }

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import type Docker from 'dockerode';
-import { orUndefined } from '../../domain/index.js';
+import { orUndefined, withDeadline } from '../../domain/index.js';
 import type { Usage } from '../drivers/desktop.js';
 import { outOfMemory } from './cgroups.js';
 
@@ -63,7 +63,7 @@ export function containerUsage(container: Docker.Container, pid: number | undefi
     async outOfMemory() {
       const counted = await outOfMemory(await groups);
       if (counted !== undefined) return (known = counted);
-      const { State } = await container.inspect({ abortSignal: AbortSignal.timeout(ASK_MS) } as object);
+      const { State } = await withDeadline(ASK_MS, [], (abortSignal) => container.inspect({ abortSignal } as object));
       // After one time that was survived nobody can tell what ended it.
       return (known = known > 0 ? known : State.OOMKilled ? 1 : 0);
     },

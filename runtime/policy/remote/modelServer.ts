@@ -1,6 +1,7 @@
 /** What an OpenAI-compatible server with runtime adapters is asked over HTTP. Nothing it says is trusted. */
 import { withoutSlashes } from '../../domain/address.js';
 import { boundedBody } from '../../domain/boundedBody.js';
+import { withDeadline } from '../../domain/deadline.js';
 import { StudioError, messageOf } from '../../domain/index.js';
 import { jsonOf } from '../../domain/json.js';
 import { pause } from '../../domain/pause.js';
@@ -70,7 +71,9 @@ export class ModelServer {
     throw this.#refused(a, '/load_lora_adapter');
   }
   async unloadAdapter(name: string): Promise<void> {
-    const a = await this.#post('/unload_lora_adapter', { lora_name: name }, AbortSignal.timeout(TIMEOUT_MS));
+    const a = await withDeadline(TIMEOUT_MS, [], (signal) =>
+      this.#post('/unload_lora_adapter', { lora_name: name }, signal),
+    );
     if (a.status !== 200 && a.status !== 404) throw this.#refused(a, '/unload_lora_adapter');
   }
 
@@ -102,16 +105,18 @@ export class ModelServer {
   }
   #get(path: string, signal: AbortSignal, base = this.#base): Promise<Answer> {
     const { apiKey, timeoutMs = TIMEOUT_MS } = this.#o;
-    return this.#answer(signal, async () => {
-      const response = await fetch(`${base}${path}`, {
-        // Where a redirect leads nobody named, and the key would go there: the redirect is the answer.
-        redirect: 'manual',
-        signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
-        headers: apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` },
-      });
-      const text = (await boundedBody(response, MOST_ANSWER_BYTES, tooLong)).toString('utf8');
-      return { status: response.status, text, retryAfterMs: undefined };
-    });
+    return this.#answer(signal, () =>
+      withDeadline(timeoutMs, [signal], async (either) => {
+        const response = await fetch(`${base}${path}`, {
+          // Where a redirect leads nobody named, and the key would go there: the redirect is the answer.
+          redirect: 'manual',
+          signal: either,
+          headers: apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` },
+        });
+        const text = (await boundedBody(response, MOST_ANSWER_BYTES, tooLong)).toString('utf8');
+        return { status: response.status, text, retryAfterMs: undefined };
+      }),
+    );
   }
   async #answer(signal: AbortSignal, ask: () => Promise<Answer>): Promise<Answer> {
     try {

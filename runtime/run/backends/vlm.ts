@@ -2,7 +2,7 @@ import { withoutSlashes } from '../../domain/address.js';
 import { randomBytes } from 'node:crypto';
 import { basename, join, resolve } from 'node:path';
 import { startsEngine, type RunConfig } from '../../config/index.js';
-import { StudioError, id, type ReplicaId } from '../../domain/index.js';
+import { StudioError, id, withDeadline, type ReplicaId } from '../../domain/index.js';
 import { pngOf } from '../../data/store/png.js';
 import { limitsOf } from '../../policy/actions/imageTokens.js';
 import { ChatSession, type ChatOptions } from '../../policy/remote/chatSession.js';
@@ -118,7 +118,7 @@ async function unloadAdapters(servers: readonly ModelServerOptions[], run: strin
   await Promise.allSettled(
     servers.map(async (o) => {
       const server = new ModelServer(o),
-        names = await server.models(AbortSignal.timeout(UNLOAD_MS));
+        names = await withDeadline(UNLOAD_MS, [], (signal) => server.models(signal));
       await Promise.allSettled(names.filter((n) => n.startsWith(`${run}.`)).map((n) => server.unloadAdapter(n)));
     }),
   );

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { ignoreFailure } from '../../domain/index.js';
+import { ignoreFailure, withDeadline } from '../../domain/index.js';
 
 /** Of what a program says on its standard error so much is kept. */
 const mostSaid = 500;
@@ -53,14 +53,17 @@ function killGroup(pid: number): void {
 }
 
 /** The address is a secret of its owner: no error names it. Follows no redirect. */
-export async function post(address: string, body: string, ms: number, signal: AbortSignal): Promise<void> {
+export async function post(address: string, body: string, ms: number, stop: AbortSignal): Promise<void> {
   if (!isWebAddress(address)) throw new Error('its address does not begin with http: or https:');
+  await withDeadline(ms, [stop], (signal) => postOnce(address, body, ms, signal));
+}
+async function postOnce(address: string, body: string, ms: number, signal: AbortSignal): Promise<void> {
   const r = await fetch(address, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body,
     redirect: 'manual',
-    signal: AbortSignal.any([signal, AbortSignal.timeout(ms)]),
+    signal,
   }).catch((e: unknown) => {
     const { name, cause } = e as { name?: string; cause?: { code?: string } };
     throw new Error(

@@ -1,5 +1,5 @@
 import { boundedBody } from '../../domain/boundedBody.js';
-import { messageOf } from '../../domain/index.js';
+import { messageOf, withDeadline } from '../../domain/index.js';
 import { jsonOf } from '../../domain/json.js';
 
 /** One question to a server for a check: bounded, with a deadline, the key for that server alone. Never rejects. */
@@ -21,18 +21,20 @@ export async function ask(q: Question): Promise<Reply> {
   const { url, apiKey, body, timeoutMs = TIMEOUT_MS } = q,
     bytes = body instanceof Uint8Array;
   try {
-    const r = await fetch(url, {
-      method: body === undefined ? 'GET' : 'POST',
-      ...(body === undefined ? {} : { body: bytes ? Buffer.from(body) : JSON.stringify(body) }),
-      // Where a redirect leads nobody named, and the key would go there.
-      redirect: 'manual',
-      signal: AbortSignal.timeout(timeoutMs),
-      headers: {
-        'content-type': bytes ? 'application/x-protobuf' : 'application/json',
-        ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}`, 'x-api-key': apiKey }),
-      },
+    return await withDeadline(timeoutMs, [], async (signal) => {
+      const r = await fetch(url, {
+        method: body === undefined ? 'GET' : 'POST',
+        ...(body === undefined ? {} : { body: bytes ? Buffer.from(body) : JSON.stringify(body) }),
+        // Where a redirect leads nobody named, and the key would go there.
+        redirect: 'manual',
+        signal,
+        headers: {
+          'content-type': bytes ? 'application/x-protobuf' : 'application/json',
+          ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}`, 'x-api-key': apiKey }),
+        },
+      });
+      return { status: r.status, text: (await boundedBody(r, MOST_BYTES, tooLong)).toString('utf8') };
     });
-    return { status: r.status, text: (await boundedBody(r, MOST_BYTES, tooLong)).toString('utf8') };
   } catch (e) {
     if (e instanceof Error && e.name === 'TimeoutError') return { away: `no answer in ${timeoutMs / 1000} s` };
     return { away: messageOf(e instanceof Error && e.cause instanceof Error ? e.cause : e) };

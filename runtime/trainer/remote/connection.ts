@@ -1,4 +1,4 @@
-import { ignoreFailure, StudioError, toRunError } from '../../domain/index.js';
+import { ignoreFailure, StudioError, toRunError, withDeadline } from '../../domain/index.js';
 import { TrainingClient, type ClientOptions, type ModelOptions, type RemoteModel } from './client.js';
 
 /** Weights and optimizer on a server's disk, and those of the reference policy (null: the base model's). */
@@ -49,7 +49,7 @@ export class Connection {
       gone = [this.model, this.reference].flatMap((m) => (m ? [m.id] : []));
     for (const id of gone)
       ignoreFailure(
-        calls.json('unload_model', { model_id: id }, AbortSignal.timeout(UNLOAD_MS)),
+        withDeadline(UNLOAD_MS, [], (signal) => calls.json('unload_model', { model_id: id }, signal)),
         'a server that does not know the call drops the model with its session',
       );
     this.client.close();

@@ -1,6 +1,6 @@
 import { withoutSlashes } from '../../domain/address.js';
 import { boundedBody } from '../../domain/boundedBody.js';
-import { StudioError } from '../../domain/index.js';
+import { deadline, StudioError } from '../../domain/index.js';
 import { LIMITS, malformed } from './wire/index.js';
 
 /** One HTTP exchange with the training server: bounded, with a deadline, and the key for that server alone. */
@@ -54,15 +54,8 @@ export class TrainingHttp {
 
   /** Throws `cancelled` when `signal` is aborted, `trainer.remote` on an answer beyond the bounds; else answers. */
   async send(out: Outgoing, signal: AbortSignal): Promise<Reply> {
-    // Not AbortSignal.timeout and any: those of thousands of calls live on until their time is up.
-    const both = new AbortController(),
-      stop = (): void => {
-        both.abort();
-      },
-      timer = setTimeout(stop, out.timeoutMs),
+    const time = deadline(out.timeoutMs, signal),
       key = this.#o.apiKey;
-    if (signal.aborted) stop();
-    signal.addEventListener('abort', stop);
     try {
       const r = await (this.#o.fetch ?? fetch)(`${this.base}/${out.path}`, {
         method: out.method ?? (out.body === undefined ? 'GET' : 'POST'),
@@ -71,7 +64,7 @@ export class TrainingHttp {
             ? out.body
             : Buffer.from(out.body.buffer, out.body.byteOffset, out.body.byteLength),
         redirect: 'manual',
-        signal: both.signal,
+        signal: time.signal,
         headers: {
           ...(out.body === undefined ? {} : { 'content-type': typeOf(out.body) }),
           ...(key === undefined ? {} : { 'x-api-key': key, authorization: `Bearer ${key}` }),
@@ -92,16 +85,15 @@ export class TrainingHttp {
       const cause = e instanceof Error && e.cause instanceof Error ? e.cause : e;
       return {
         kind: 'unreachable',
-        why: both.signal.aborted
+        why: time.signal.aborted
           ? `no answer in ${out.timeoutMs} ms`
           : cause instanceof Error
             ? cause.message
             : String(cause),
-        timedOut: both.signal.aborted,
+        timedOut: time.signal.aborted,
       };
     } finally {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', stop);
+      time.end();
     }
   }
 }

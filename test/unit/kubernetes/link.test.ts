@@ -86,6 +86,27 @@ describe('link into a pod', () => {
     expect(link.stalledMs()).toBeGreaterThan(0);
   });
 
+  it('keeps a channel that is back, also when the patience of its cut is over', async () => {
+    serve();
+    const patienceMs = 400,
+      signals: AbortSignal[] = [];
+    const { link, got } = linkOf({
+      patienceMs,
+      open: (on, signal) => {
+        signals.push(signal);
+        return attach(on);
+      },
+    });
+    await link.open(never);
+    await until(() => got().length === 8);
+    channel!.kill('SIGKILL');
+    await until(() => !link.isUp);
+    await until(() => link.isUp);
+    await new Promise((done) => setTimeout(done, patienceMs));
+    expect(signals.at(-1)!.aborted).toBe(false);
+    expect(link.isUp).toBe(true);
+  });
+
   it('cuts a channel that is silent though nobody says so, and goes on over the next', async () => {
     serve();
     let frozen = false;

@@ -1,7 +1,7 @@
 import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { WebSocket } from 'ws';
-import { messageOf, StudioError } from '../../../domain/index.js';
+import { messageOf, StudioError, withDeadline } from '../../../domain/index.js';
 import type { ClusterAccess } from './access.js';
 import { answerFault, awayFault, type StatusBody } from './faults.js';
 import type { ChannelEvents, LinkChannel } from './link.js';
@@ -40,8 +40,10 @@ export class Api {
    * One call. An overloaded server (429) is asked again when it says so. Rejects with `answerFault` of any other answer
    * than success, and with `desktop.unavailable` when there is none.
    */
-  async call<T>(method: string, path: string, o: CallOptions): Promise<T> {
-    const limit = AbortSignal.any([AbortSignal.timeout(CALL_MS), ...(o.signal ? [o.signal] : [])]);
+  call<T>(method: string, path: string, o: CallOptions): Promise<T> {
+    return withDeadline(CALL_MS, [o.signal], (limit) => this.#call<T>(method, path, o, limit));
+  }
+  async #call<T>(method: string, path: string, o: CallOptions, limit: AbortSignal): Promise<T> {
     for (;;) {
       const res = await this.#send(method, path, o, limit);
       let text: string;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { PassThrough } from 'node:stream';
-import { StudioError } from '../../../domain/index.js';
+import { StudioError, withDeadline } from '../../../domain/index.js';
 import { lost } from '../../agentClient.js';
 import type { RelayPipes } from '../../drivers/portable.js';
 
@@ -261,8 +261,10 @@ export class Link {
 
   /** Opens channels until one holds, the patience ends, or the link does. */
   async #again(first: Error): Promise<void> {
-    const began = performance.now(),
-      limit = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(this.#o.patienceMs)]);
+    await withDeadline(this.#o.patienceMs, [this.#stop.signal], (limit) => this.#within(limit, first));
+  }
+  async #within(limit: AbortSignal, first: Error): Promise<void> {
+    const began = performance.now();
     let why = first;
     for (let n = 1; !limit.aborted; n++) {
       await pause((this.#o.backoffMs ?? spread)(n), limit);

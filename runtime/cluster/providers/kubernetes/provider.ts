@@ -1,5 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { DEFAULT_IMAGE, id, orUndefined, StudioError, toRunError, type DesktopId } from '../../../domain/index.js';
+import {
+  DEFAULT_IMAGE,
+  deadline,
+  id,
+  orUndefined,
+  StudioError,
+  toRunError,
+  withDeadline,
+  type DesktopId,
+} from '../../../domain/index.js';
 import { AgentClient } from '../../agentClient.js';
 import { SandboxDesktop, type Channels } from '../../drivers/desktop.js';
 import { Relay, screenOver } from '../../drivers/portable.js';
@@ -214,7 +223,7 @@ export class KubernetesProvider implements DesktopProvider {
 
   /** Waits until the container runs. Rejects with what keeps it from running. */
   async #started(cluster: Cluster, name: string, stop: AbortSignal): Promise<void> {
-    const late = AbortSignal.timeout(this.#c.startSeconds * 1000);
+    const time = deadline(this.#c.startSeconds * 1000, stop);
     try {
       await cluster.pods.until(
         name,
@@ -223,12 +232,14 @@ export class KubernetesProvider implements DesktopProvider {
           if (fault) throw fault;
           return pod?.status?.containerStatuses?.[0]?.state?.running ? true : undefined;
         },
-        AbortSignal.any([stop, late]),
+        time.signal,
       );
     } catch (e) {
-      if (!late.aborted || stop.aborted) throw e;
+      if (!time.signal.aborted || stop.aborted) throw e;
       const events = await orUndefined(eventsOf(cluster, name), 'they only add to what is known');
       throw lateFault(cluster.pods.pod(name), this.#c.startSeconds, events);
+    } finally {
+      time.end();
     }
   }
 
@@ -240,11 +251,14 @@ export class KubernetesProvider implements DesktopProvider {
       ...this.#o.link,
       onLost: (e) => this.#lost.get(link)?.(e),
     });
-    const limit = AbortSignal.any([stop, AbortSignal.timeout(this.#c.startSeconds * 1000)]);
+    await withDeadline(this.#c.startSeconds * 1000, [stop], (limit) => this.#attach(cluster, name, link, limit));
+    return link;
+  }
+  async #attach(cluster: Cluster, name: string, link: Link, limit: AbortSignal): Promise<void> {
     for (let n = 1; ; n++)
       try {
         await link.open(limit);
-        return link;
+        return;
       } catch (e) {
         if (e instanceof StudioError || limit.aborted || n === 5) throw e instanceof StudioError ? e : unreachable(e);
         const fault = endFault(cluster.pods.pod(name));

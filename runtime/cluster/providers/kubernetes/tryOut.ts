@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { RunConfig } from '../../../config/index.js';
-import { orUndefined, toRunError, type RunError } from '../../../domain/index.js';
+import { deadline, orUndefined, toRunError, type RunError } from '../../../domain/index.js';
 import type { DesktopSpec } from '../../types.js';
 import { RIGHTS } from './manifests.js';
 import { APP, CONTAINER, podOf, ROLE, selectorOf, type KubernetesConfig } from './podSpec.js';
@@ -124,19 +124,20 @@ async function checkDesktop(
 async function checkNetwork(cluster: Cluster, name: string): Promise<ClusterFinding> {
   const command = ['/usr/bin/python3', '-S', '-E', '-c', CALL_OUT];
   let said = '';
-  const limit = AbortSignal.timeout(CALL_OUT_MS);
+  const { signal, end } = deadline(CALL_OUT_MS);
   await new Promise<void>((resolve) => {
     const done = (): void => resolve();
-    limit.addEventListener('abort', done, { once: true });
+    signal.addEventListener('abort', done, { once: true });
     cluster.api
       .exec(
         { namespace: cluster.namespace, name, container: CONTAINER },
         command,
         { data: (b) => (said += b.toString('utf8')), ended: done },
-        limit,
+        signal,
       )
       .then(undefined, done);
   });
+  end();
   const answer = said.trim();
   if (answer === 'closed')
     return { name: 'network of desktops', level: 'ok', detail: 'the API server cannot be reached from a desktop' };
@@ -168,7 +169,7 @@ async function checkRoom(
     labels = { [APP]: 'dart-studio', [ROLE]: 'desktop', 'dart-studio/trial': round };
   const pods = new PodWatch(cluster.api, cluster.namespace, selectorOf(labels)),
     names = Array.from({ length: count }, (_, i) => `dart-trial-${round}-${i}`),
-    limit = AbortSignal.timeout(ms);
+    time = deadline(ms);
   const one = async (name: string): Promise<string | undefined> => {
     const pod = podOf(k, spec, {
       name,
@@ -182,10 +183,12 @@ async function checkRoom(
         name,
         await cluster.api.call<Pod>('POST', podsOf(cluster.namespace), { body: pod, what: 'create pods' }),
       );
-      await pods.until(name, (p) => (scheduled(p)?.status === 'True' ? true : undefined), limit);
+      await pods.until(name, (p) => (scheduled(p)?.status === 'True' ? true : undefined), time.signal);
       return undefined;
     } catch (e) {
-      return limit.aborted ? (scheduled(pods.pod(name))?.message ?? 'it found no node in time') : toRunError(e).message;
+      return time.signal.aborted
+        ? (scheduled(pods.pod(name))?.message ?? 'it found no node in time')
+        : toRunError(e).message;
     }
   };
   try {
@@ -201,6 +204,7 @@ async function checkRoom(
       remedy: 'Lower desktops.count or desktops.kubernetes.requests, add nodes, or raise the quota.',
     };
   } finally {
+    time.end();
     const remove = async (name: string): Promise<void> => {
       const gone = cluster.api.call('DELETE', `${podsOf(cluster.namespace)}/${name}`, {
         query: { gracePeriodSeconds: 0 },

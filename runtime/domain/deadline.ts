@@ -1,0 +1,45 @@
+export interface Deadline {
+  /** Fires with a TimeoutError when the time is up, or with the reason of the first of the others. */
+  readonly signal: AbortSignal;
+  /** What it was for is over: it no longer fires, and holds nothing. */
+  end(): void;
+}
+
+/**
+ * A signal that fires after `ms`, or with any of `others`. In place of `AbortSignal.any` over `AbortSignal.timeout`: in
+ * Node 20 nothing holds the timeout inside, and once it is collected as garbage the signal never fires.
+ */
+export function deadline(ms: number, ...others: readonly (AbortSignal | undefined)[]): Deadline {
+  const all = new AbortController(),
+    given = others.filter((o) => o !== undefined),
+    end = (): void => {
+      clearTimeout(timer);
+      for (const o of given) o.removeEventListener('abort', fired);
+    },
+    fire = (why: unknown): void => {
+      end();
+      all.abort(why);
+    };
+  const timer = setTimeout(() => fire(new DOMException('The time is up.', 'TimeoutError')), ms);
+  function fired(this: AbortSignal): void {
+    fire(this.reason);
+  }
+  for (const o of given) o.addEventListener('abort', fired);
+  const early = given.find((o) => o.aborted);
+  if (early) fire(early.reason);
+  return { signal: all.signal, end };
+}
+
+/** Runs `work` with a deadline, which ends with it. */
+export async function withDeadline<T>(
+  ms: number,
+  others: readonly (AbortSignal | undefined)[],
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const d = deadline(ms, ...others);
+  try {
+    return await work(d.signal);
+  } finally {
+    d.end();
+  }
+}

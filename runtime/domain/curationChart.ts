@@ -58,6 +58,8 @@ export type CurationChartData =
       readonly counts: readonly number[];
       /** Rollouts that were trained at lag i are behind bar i: those of the updates to this version and later ones. */
       readonly behind?: { readonly by: 'lag'; readonly fromUpdate?: number };
+      /** Others that stand on the bars and are not behind them. `summary`: {0} how many, {1} most. */
+      readonly onTop?: { readonly counts: readonly number[]; readonly label: string; readonly summary: string };
     };
 
 export interface CurationChart {

@@ -4,20 +4,20 @@
  */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { isMainThread } from 'node:worker_threads';
 
 const SECOND_MS = 1000;
-/** Delays are measured by a timer of this period, which is part of each. */
+/** Of the timer whose lateness is measured. */
 const PERIOD_MS = 5;
+
+/** Delays of so many ms and more are counted as one. */
+const LONGEST_MS = 500;
 
 export interface ProbeLine {
   readonly at: number;
-  /** ms that the event loop was late, at most, and in the worst hundredth of its turns. */
-  readonly delayMax: number;
-  readonly delayP99: number;
-  /** The same without the time in which the thread could have run and no processor was free; absent off Linux. */
-  readonly ownP99?: number;
+  /** How often the event loop was late by 0 to 1 ms, 1 to 2 ms …: whole, and without waiting for a processor (Linux). */
+  readonly late: readonly number[];
+  readonly ownLate?: readonly number[];
   readonly heapMb: number;
   readonly outsideMb: number;
 }
@@ -26,35 +26,51 @@ export interface ProbeLine {
 const SCHEDULED = '/proc/self/schedstat';
 const waitedMs = (): number => Number(readFileSync(SCHEDULED, 'utf8').split(' ')[1]) / 1e6;
 
+/**
+ * Counts by ms. A loop that stands still for 50 ms delays whatever comes meanwhile, not one event: each period of it
+ * counts with what is left, so that the counts say how late an event of any moment is.
+ */
+class Late {
+  #counts: number[] = [];
+  add(ms: number): void {
+    for (let left = Math.max(0, ms); ; left -= PERIOD_MS) {
+      const i = Math.min(Math.floor(left), LONGEST_MS);
+      while (this.#counts.length <= i) this.#counts.push(0);
+      this.#counts[i]!++;
+      if (left < PERIOD_MS) return;
+    }
+  }
+  take(): readonly number[] {
+    const counts = this.#counts;
+    this.#counts = [];
+    return counts;
+  }
+}
+
 const folder = process.env['DART_CHAOS'];
 if (folder !== undefined && isMainThread) {
-  const delay = monitorEventLoopDelay({ resolution: PERIOD_MS }),
-    ms = (ns: number): number => Math.max(0, ns / 1e6 - PERIOD_MS);
-  delay.enable();
-  let own: number[] = [];
-  if (existsSync(SCHEDULED)) {
-    let last = performance.now(),
-      waited = waitedMs();
-    setInterval(() => {
-      const now = performance.now(),
-        w = waitedMs();
-      own.push(Math.max(0, now - last - PERIOD_MS - (w - waited)));
-      last = now;
-      waited = w;
-    }, PERIOD_MS).unref();
-  }
+  const late = new Late(),
+    own = existsSync(SCHEDULED) ? new Late() : undefined;
+  let last = performance.now(),
+    waited = own ? waitedMs() : 0;
+  setInterval(() => {
+    const now = performance.now(),
+      w = own ? waitedMs() : 0,
+      ms = now - last - PERIOD_MS;
+    late.add(ms);
+    own?.add(ms - (w - waited));
+    last = now;
+    waited = w;
+  }, PERIOD_MS).unref();
   setInterval(() => {
     const { heapUsed, external } = process.memoryUsage(),
       line: ProbeLine = {
         at: Date.now(),
-        delayMax: ms(delay.max),
-        delayP99: ms(delay.percentile(99)),
-        ...(own.length > 0 ? { ownP99: own.sort((a, b) => a - b)[Math.ceil(own.length * 0.99) - 1]! } : {}),
+        late: late.take(),
+        ...(own ? { ownLate: own.take() } : {}),
         heapMb: heapUsed / 2 ** 20,
         outsideMb: external / 2 ** 20,
       };
-    delay.reset();
-    own = [];
     appendFileSync(join(folder, `${process.pid}.jsonl`), `${JSON.stringify(line)}\n`);
   }, SECOND_MS).unref();
 }

@@ -34,11 +34,10 @@ export interface Soaked {
   /** What the daemon says of its own memory. */
   readonly inside: readonly { readonly at: number; readonly heapMb: number; readonly outsideMb: number }[];
   readonly folder: readonly Folder[];
-  /** ms of the daemon's event loop: each second's worst hundredth, and its longest. */
-  readonly delayP99: readonly number[];
-  readonly delayMax: readonly number[];
-  /** Of `delayP99`, what was not waiting for a processor; none where that is not known. */
-  readonly ownP99: readonly number[];
+  /** Second by second, how often the daemon's event loop was late by 0 to 1 ms, 1 to 2 ms … (probe.ts). */
+  readonly late: readonly (readonly number[])[];
+  /** The same without waiting for a processor; none where that is not known. */
+  readonly ownLate: readonly (readonly number[])[];
   /** ms until the window had an answer. */
   readonly answers: readonly number[];
   /** ms until a page that is shown drew its next picture; none without a window. */
@@ -65,7 +64,13 @@ export interface SoakReport {
     Record<string, { readonly first: number; readonly last: number; readonly most: number }>
   >;
   readonly bytes_per_step: { readonly journal: number; readonly frames: number; readonly index: number };
-  readonly event_loop_ms: { readonly p99: number; readonly own_p99?: number; readonly max: number };
+  /** Of all moments; `own`: without waiting for a processor. `worst_seconds`: the worst hundredth of seconds, of its moments. */
+  readonly event_loop_ms: {
+    readonly p99: number;
+    readonly own_p99?: number;
+    readonly worst_seconds_p99: number;
+    readonly max: number;
+  };
   readonly answer_ms: { readonly p50: number; readonly p99: number };
   /** Of pages in a window; absent without one. */
   readonly drawn_ms?: { readonly p50: number; readonly p99: number };
@@ -115,9 +120,9 @@ export function soakReport(s: Soaked): SoakReport {
     [journal, frames, index] = (['journal', 'frames', 'index'] as const).map((what) => growth(s.folder, what));
   bar('journal bytes a step, end against middle', journal!.ratio, GOAL.growth);
   bar('frame bytes a step, end against middle', frames!.ratio, GOAL.growth);
-  const p99 = quantile(s.delayP99, 0.99);
+  const p99 = lateBy(s.late.flatMap(counted), 0.99);
   bar('event loop of the daemon, p99 ms', p99, GOAL.delayMs, quiet);
-  const own = s.ownP99.length > 0 ? quantile(s.ownP99, 0.99) : undefined;
+  const own = s.ownLate.length > 0 ? lateBy(s.ownLate.flatMap(counted), 0.99) : undefined;
   if (own !== undefined)
     bar('event loop of the daemon without waiting for a processor, p99 ms', own, GOAL.delayMs, quiet);
   bar('answers to the window, p99 ms', quantile(s.answers, 0.99), GOAL.answerMs, quiet);
@@ -133,13 +138,29 @@ export function soakReport(s: Soaked): SoakReport {
     event_loop_ms: {
       p99: round(p99),
       ...(own === undefined ? {} : { own_p99: round(own) }),
-      max: round(Math.max(...s.delayMax)),
+      worst_seconds_p99: quantile(
+        s.late.map((l) => lateBy(counted(l), 0.99)),
+        0.99,
+      ),
+      max: Math.max(0, ...s.late.map((l) => l.length)),
     },
     answer_ms: { p50: round(quantile(s.answers, 0.5)), p99: round(quantile(s.answers, 0.99)) },
     ...(drawn ? { drawn_ms: { p50: round(drawn.p50), p99: round(drawn.p99) } } : {}),
     course: courseOf(s),
     bars,
   };
+}
+type Counted = { readonly ms: number; readonly n: number };
+/** Each count with the most that its ms may be. */
+const counted = (counts: readonly number[]): Counted[] => counts.map((n, i) => ({ ms: i + 1, n }));
+/** The ms within which this share of them is. */
+function lateBy(of: readonly Counted[], share: number): number {
+  const by = new Map<number, number>();
+  for (const { ms, n } of of) by.set(ms, (by.get(ms) ?? 0) + n);
+  const all = [...by].sort(([a], [b]) => a - b),
+    most = share * all.reduce((sum, [, n]) => sum + n, 0);
+  let seen = 0;
+  return all.find(([, n]) => (seen += n) >= most)?.[0] ?? 0;
 }
 function courseOf(s: Soaked): Record<string, number>[] {
   const began = s.samples[0]?.at ?? 0,

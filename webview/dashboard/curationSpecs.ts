@@ -163,24 +163,42 @@ const behindBar = (n: number, lag: number, fromUpdate: number | undefined): Tabl
     ? undefined
     : { lag: { min: lag, max: lag }, ...(fromUpdate === undefined ? {} : { update: { min: fromUpdate } }) };
 
-function barsSpec({ words }: CurationChart, { counts, behind }: Data<'bars'>): ChartSpec {
+function barsSpec({ words }: CurationChart, { counts, behind, onTop }: Data<'bars'>): ChartSpec {
   const n = counts.reduce((a, b) => a + b, 0),
+    more = onTop?.counts.reduce((a, b) => a + b, 0) ?? 0,
+    x = counts.map((_, i) => i + 0.5),
     mean = counts.reduce((a, c, i) => a + c * i, 0) / Math.max(1, n),
     label = fromDaemon(words.label);
   return {
     x: { kind: 'bins', label, names: counts.map((_, i) => String(i)), format: String, tick: String },
     y: { format: count, floor: 0, integers: true },
-    series: n > 0 ? [{ kind: 'bars', label, hue: 'blue', x: counts.map((_, i) => i + 0.5), y: counts }] : [],
+    series: [
+      // Drawn first: what the other bars leave of it stands on them.
+      ...(onTop && more > 0
+        ? [
+            {
+              kind: 'bars' as const,
+              label: fromDaemon(onTop.label),
+              hue: 'purple' as const,
+              x,
+              y: counts.map((c, i) => c + (onTop.counts[i] ?? 0)),
+            },
+          ]
+        : []),
+      ...(n > 0 ? [{ kind: 'bars' as const, label, hue: 'blue' as const, x, y: counts }] : []),
+    ],
     ...(behind ? { behind: (_x, at) => behindBar(counts[at] ?? 0, at, behind.fromUpdate) } : {}),
-    summary: fromDaemon(
-      words.summary,
-      count(n),
-      decimal(Number(mean.toFixed(2))),
-      counts.findLastIndex((c) => c > 0),
-    ),
+    summary: [
+      fromDaemon(words.summary, count(n), decimal(Number(mean.toFixed(2))), mostOf(counts)),
+      onTop && more > 0 ? fromDaemon(onTop.summary, count(more), mostOf(onTop.counts)) : '',
+    ]
+      .filter(Boolean)
+      .join(' '),
     empty: fromDaemon(words.empty),
   };
 }
+
+const mostOf = (counts: readonly number[]): number => counts.findLastIndex((c) => c > 0);
 
 function seriesSpec(m: Model, { words, unit }: CurationChart, data: Data<'series'>): ChartSpec {
   const origin = originOf(m),

@@ -73,16 +73,31 @@ export const staleness: Mechanism<'staleness'> = {
             [],
           ),
           claimed = await Promise.all(rows.map((r) => run.at(Number(r['position'])))),
-          lags = claimed.flatMap((e) => [...(e?.lags ?? []), ...(e?.poolLags ?? [])]);
-        const counts = new Array<number>(lags.length > 0 ? Math.max(...lags) + 1 : 0).fill(0);
-        for (const lag of lags) counts[lag]!++;
+          lags = claimed.flatMap((e) => e?.lags ?? []),
+          poolLags = claimed.flatMap((e) => e?.poolLags ?? []),
+          most = [...lags, ...poolLags].reduce((a, b) => Math.max(a, b), -1);
         const oldest = rows.length === SHOWN_BATCHES ? claimed.at(-1)?.version : undefined;
         return {
           form: 'bars',
-          counts,
+          counts: countsOf(lags, most),
+          ...(poolLags.length > 0
+            ? {
+                onTop: {
+                  counts: countsOf(poolLags, most),
+                  label: message('with successes that joined from the pool'),
+                  summary: message('{0} successes joined from the pool, at most {1} updates behind.'),
+                },
+              }
+            : {}),
           behind: { by: 'lag', ...(oldest === undefined ? {} : { fromUpdate: oldest + 1 }) },
         };
       },
     },
   ],
 };
+
+function countsOf(lags: readonly number[], most: number): number[] {
+  const counts = new Array<number>(most + 1).fill(0);
+  for (const lag of lags) counts[lag]!++;
+  return counts;
+}

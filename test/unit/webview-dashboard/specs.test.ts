@@ -225,6 +225,21 @@ describe('curation', () => {
     // What a runtime of before says nothing of opens nothing.
     expect(s.behind).toBeUndefined();
   });
+  it('successes that joined from the pool stand on the bars of staleness, and are not among what opens behind them', () => {
+    const onTop = {
+        counts: [0, 3, 0],
+        label: 'with successes of the pool',
+        summary: '{0} joined from the pool, at most {1} behind.',
+      },
+      s = curationSpec(m, chart('staleness.lag', { form: 'bars', counts: [8, 0, 2], behind: { by: 'lag' }, onTop }));
+    expect(s.series.map((x) => [x.label, x.y])).toEqual([
+      ['with successes of the pool', [8, 3, 2]],
+      [expect.any(String), [8, 0, 2]],
+    ]);
+    expect(s.summary).toMatch(/Staleness of 10 .*3 joined from the pool, at most 1 behind/);
+    expect(s.behind!(1.5, 1)).toBeUndefined();
+    expect(s.behind!(0.5, 0)).toEqual({ lag: { min: 0, max: 0 } });
+  });
   it('behind a bar of staleness are the rollouts that were trained so many updates behind, of the updates it counts', () => {
     const of = (behind: { by: 'lag'; fromUpdate?: number }): NonNullable<ReturnType<typeof curationSpec>['behind']> =>
       curationSpec(m, chart('staleness.lag', { form: 'bars', counts: [8, 0, 2], behind })).behind!;

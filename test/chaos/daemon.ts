@@ -48,9 +48,15 @@ export class Daemon {
       const d = spawn(
         process.execPath,
         ['--import', resolve(this.#preload), resolve('dist/runtime.js'), 'serve', this.storage],
-        { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, DART_CHAOS: this.#base } },
+        {
+          // As the extension starts it: Linux divides the processor among sessions first.
+          detached: true,
+          stdio: ['ignore', 'ignore', 'pipe'],
+          env: { ...process.env, DART_CHAOS: this.#base },
+        },
       );
       this.#process = d;
+      process.once('exit', () => d.kill('SIGKILL'));
       let said = '';
       d.stderr.on('data', (text: Buffer) => {
         said = (said + text.toString()).slice(-2000);

@@ -10,12 +10,14 @@ import {
   encodeHeader,
   headerOf,
   positionOf,
+  entryOf,
   readJournal,
   segmentHeader,
   segmentName,
   segmentOf,
   segments,
 } from './journalReader.js';
+import { RecentRecords } from './recentRecords.js';
 import { DiskRoom } from './room.js';
 import type { Damage, JournalEntry, JournalPosition, ReadOptions } from './journalReader.js';
 
@@ -77,6 +79,7 @@ export class Journal {
   #closed = false;
   #syncs = 0;
   readonly #listeners = new Set<(durable: JournalPosition) => void>();
+  readonly #recent = new RecentRecords();
 
   private constructor(
     dir: string,
@@ -199,8 +202,18 @@ export class Journal {
   }
 
   /** Records that are on disk, from an offset to the present end. */
-  read(o: Omit<ReadOptions, 'until'> = {}): AsyncGenerator<JournalEntry[], void, undefined> {
-    return readJournal(this.dir, { ...o, until: this.durable });
+  async *read(o: Omit<ReadOptions, 'until'> = {}): AsyncGenerator<JournalEntry[], void, undefined> {
+    const { from } = o;
+    if (from !== undefined && from >= this.durable) return;
+    const recent = from === undefined ? undefined : this.#recent.from(from);
+    if (!recent) {
+      yield* readJournal(this.dir, { ...o, until: this.durable });
+      return;
+    }
+    for (const group of recent) {
+      const wanted = o.fromSeq === undefined ? group : group.filter((e) => e.seq >= o.fromSeq!);
+      if (wanted.length > 0) yield wanted;
+    }
   }
 
   async close(): Promise<void> {
@@ -228,10 +241,13 @@ export class Journal {
         this.#syncs++;
         this.#size = start + bytes.length;
         let at = start;
-        for (const p of group) {
-          p.resolve({ seq: p.seq, position: positionOf(this.#segment, at) });
+        const entries = group.map((p) => {
+          const e = entryOf(p.seq, this.#segment, at, p.data);
           at += p.data.length;
-        }
+          return e;
+        });
+        this.#recent.add(entries, bytes.length);
+        group.forEach((p, i) => p.resolve({ seq: p.seq, position: entries[i]!.position }));
         this.#writing = undefined;
         for (const l of [...this.#listeners]) l(this.durable);
       } catch (e) {

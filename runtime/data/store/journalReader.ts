@@ -174,6 +174,15 @@ async function headerDamaged(file: FileHandle, last: boolean): Promise<boolean> 
   return first !== undefined && first.seq !== head.seq;
 }
 
+/** `data`: the whole record. */
+export const entryOf = (seq: number, segment: number, byte: number, data: Buffer): JournalEntry => ({
+  seq,
+  position: positionOf(segment, byte),
+  next: positionOf(segment, byte + data.length),
+  type: () => typeOfRecord(data),
+  event: () => decodeRecord(data),
+});
+
 async function* readSegment(
   file: FileHandle,
   segment: number,
@@ -214,13 +223,7 @@ async function* readSegment(
       }
       damage(base + at, false);
       const { seq, data, bytes } = r;
-      batch.push({
-        seq,
-        position: positionOf(segment, base + at),
-        next: positionOf(segment, base + at + bytes),
-        type: () => typeOfRecord(data),
-        event: () => decodeRecord(data),
-      });
+      batch.push(entryOf(seq, segment, base + at, data));
       at += bytes;
     }
     if (batch.length > 0) yield batch;

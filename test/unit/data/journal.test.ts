@@ -19,7 +19,7 @@ import { StudioError } from '../../../runtime/domain/index.js';
 import { Journal } from '../../../runtime/data/store/journal.js';
 import type { Recovery } from '../../../runtime/data/store/journal.js';
 import { positionOf, readJournal, readRecord, segmentHeader } from '../../../runtime/data/store/journalReader.js';
-import type { Damage } from '../../../runtime/data/store/journalReader.js';
+import type { Damage, JournalEntry } from '../../../runtime/data/store/journalReader.js';
 import { decodeRecord, encodeRecord, recordAt } from '../../../runtime/data/store/record.js';
 
 let dir: string;
@@ -256,6 +256,30 @@ describe('journal', () => {
       ),
       { numRuns: 60 },
     );
+  });
+
+  it('gives whoever follows it the same from memory as from its files, from any position and number', async () => {
+    const { journal } = await Journal.open(dir, { segmentBytes: 4000 });
+    // More than is kept in memory, and several segments of it.
+    await journal.append({ pad: 'x'.repeat(1 << 20) });
+    for (let group = 0; group < 12; group++)
+      await Promise.all([1, 2, 3].map((n) => journal.append({ group, n, pad: 'x'.repeat(100 * n * (group % 4)) })));
+    const collect = async (of: AsyncIterable<readonly JournalEntry[]>): Promise<unknown[]> => {
+      const out: unknown[] = [];
+      for await (const batch of of)
+        for (const e of batch) out.push([e.seq, e.position, e.next, e.type(), JSON.stringify(e.event()).length]);
+      return out;
+    };
+    const entries: JournalEntry[] = [];
+    for await (const batch of readJournal(dir)) entries.push(...batch);
+    expect(entries).toHaveLength(37);
+    for (const e of entries)
+      for (const o of [{ from: e.position }, { from: e.next }, { from: e.next, fromSeq: e.seq + 3 }])
+        expect(await collect(journal.read(o))).toEqual(await collect(readJournal(dir, o)));
+    // Nobody opens a file for what was written just now.
+    await rm(dir, { recursive: true });
+    expect(await collect(journal.read({ from: entries[20]!.position }))).toHaveLength(17);
+    await journal.close();
   });
 
   it('can be followed without polling', async () => {

@@ -15,9 +15,14 @@ const LONGEST_MS = 500;
 
 export interface ProbeLine {
   readonly at: number;
-  /** How often the event loop was late by 0 to 1 ms, 1 to 2 ms …: whole, and without waiting for a processor (Linux). */
+  /**
+   * Moments in which an event would have been 0 to 1 ms late, 1 to 2 ms …: whole, and without waiting for a processor
+   * (Linux).
+   */
   readonly late: readonly number[];
   readonly ownLate?: readonly number[];
+  /** Delays of the event loop as Node.js measures them (`monitorEventLoopDelay`), each once. */
+  readonly delays: readonly number[];
   readonly heapMb: number;
   readonly outsideMb: number;
 }
@@ -34,11 +39,14 @@ class Late {
   #counts: number[] = [];
   add(ms: number): void {
     for (let left = Math.max(0, ms); ; left -= PERIOD_MS) {
-      const i = Math.min(Math.floor(left), LONGEST_MS);
-      while (this.#counts.length <= i) this.#counts.push(0);
-      this.#counts[i]!++;
+      this.once(left);
       if (left < PERIOD_MS) return;
     }
+  }
+  once(ms: number): void {
+    const i = Math.min(Math.floor(Math.max(0, ms)), LONGEST_MS);
+    while (this.#counts.length <= i) this.#counts.push(0);
+    this.#counts[i]!++;
   }
   take(): readonly number[] {
     const counts = this.#counts;
@@ -50,6 +58,7 @@ class Late {
 const folder = process.env['DART_CHAOS'];
 if (folder !== undefined && isMainThread) {
   const late = new Late(),
+    delays = new Late(),
     own = existsSync(SCHEDULED) ? new Late() : undefined;
   let last = performance.now(),
     waited = own ? waitedMs() : 0;
@@ -58,6 +67,7 @@ if (folder !== undefined && isMainThread) {
       w = own ? waitedMs() : 0,
       ms = now - last - PERIOD_MS;
     late.add(ms);
+    delays.once(ms);
     own?.add(ms - (w - waited));
     last = now;
     waited = w;
@@ -67,6 +77,7 @@ if (folder !== undefined && isMainThread) {
       line: ProbeLine = {
         at: Date.now(),
         late: late.take(),
+        delays: delays.take(),
         ...(own ? { ownLate: own.take() } : {}),
         heapMb: heapUsed / 2 ** 20,
         outsideMb: external / 2 ** 20,

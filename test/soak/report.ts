@@ -34,7 +34,9 @@ export interface Soaked {
   /** What the daemon says of its own memory. */
   readonly inside: readonly { readonly at: number; readonly heapMb: number; readonly outsideMb: number }[];
   readonly folder: readonly Folder[];
-  /** Second by second, how often the daemon's event loop was late by 0 to 1 ms, 1 to 2 ms … (probe.ts). */
+  /** Second by second, delays of the daemon's event loop of 0 to 1 ms, 1 to 2 ms … (probe.ts). */
+  readonly delays: readonly (readonly number[])[];
+  /** Moments in which an event would have been so late: a delay of 50 ms is one delay, and ten of them. */
   readonly late: readonly (readonly number[])[];
   /** The same without waiting for a processor; none where that is not known. */
   readonly ownLate: readonly (readonly number[])[];
@@ -64,10 +66,14 @@ export interface SoakReport {
     Record<string, { readonly first: number; readonly last: number; readonly most: number }>
   >;
   readonly bytes_per_step: { readonly journal: number; readonly frames: number; readonly index: number };
-  /** Of all moments; `own`: without waiting for a processor. `worst_seconds`: the worst hundredth of seconds, of its moments. */
+  /**
+   * `p99` of all delays; `moments_p99` of all moments, `own`: without waiting for a processor; `worst_seconds`: in the
+   * worst hundredth of seconds, of their moments.
+   */
   readonly event_loop_ms: {
     readonly p99: number;
-    readonly own_p99?: number;
+    readonly moments_p99: number;
+    readonly own_moments_p99?: number;
     readonly worst_seconds_p99: number;
     readonly max: number;
   };
@@ -120,11 +126,11 @@ export function soakReport(s: Soaked): SoakReport {
     [journal, frames, index] = (['journal', 'frames', 'index'] as const).map((what) => growth(s.folder, what));
   bar('journal bytes a step, end against middle', journal!.ratio, GOAL.growth);
   bar('frame bytes a step, end against middle', frames!.ratio, GOAL.growth);
-  const p99 = lateBy(s.late.flatMap(counted), 0.99);
+  const p99 = lateBy(s.delays.flatMap(counted), 0.99);
   bar('event loop of the daemon, p99 ms', p99, GOAL.delayMs, quiet);
   const own = s.ownLate.length > 0 ? lateBy(s.ownLate.flatMap(counted), 0.99) : undefined;
   if (own !== undefined)
-    bar('event loop of the daemon without waiting for a processor, p99 ms', own, GOAL.delayMs, quiet);
+    bar('event loop of the daemon without waiting for a processor, p99 ms of all moments', own, GOAL.delayMs, quiet);
   bar('answers to the window, p99 ms', quantile(s.answers, 0.99), GOAL.answerMs, quiet);
   const drawn = s.drawn.length > 0 ? { p50: quantile(s.drawn, 0.5), p99: quantile(s.drawn, 0.99) } : undefined;
   if (drawn) bar('pictures of the pages, p99 ms', drawn.p99, GOAL.drawnMs, quiet);
@@ -137,7 +143,8 @@ export function soakReport(s: Soaked): SoakReport {
     bytes_per_step: { journal: journal!.perStep, frames: frames!.perStep, index: index!.perStep },
     event_loop_ms: {
       p99: round(p99),
-      ...(own === undefined ? {} : { own_p99: round(own) }),
+      moments_p99: round(lateBy(s.late.flatMap(counted), 0.99)),
+      ...(own === undefined ? {} : { own_moments_p99: round(own) }),
       worst_seconds_p99: quantile(
         s.late.map((l) => lateBy(counted(l), 0.99)),
         0.99,

@@ -83,6 +83,7 @@ export async function soak({ minutes, window: wanted, say }: SoakOptions): Promi
       samples,
       folder,
       late: lines.map((l) => l.late),
+      delays: lines.map((l) => l.delays),
       ownLate: lines.flatMap((l) => (l.ownLate === undefined ? [] : [l.ownLate])),
       inside: lines,
       answers,

@@ -34,6 +34,7 @@ export class Daemon {
     this.storage = storage;
     mkdirSync(this.storage, { recursive: true });
     this.window = new Window(this.storage, problems);
+    process.once('exit', () => this.#process?.kill('SIGKILL'));
   }
 
   get pid(): number {
@@ -56,7 +57,6 @@ export class Daemon {
         },
       );
       this.#process = d;
-      process.once('exit', () => d.kill('SIGKILL'));
       let said = '';
       d.stderr.on('data', (text: Buffer) => {
         said = (said + text.toString()).slice(-2000);

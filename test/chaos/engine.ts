@@ -1,12 +1,13 @@
 import { spawn, execFileSync, type ChildProcess } from 'node:child_process';
-import { createWriteStream, mkdirSync, rmSync } from 'node:fs';
+import { createWriteStream, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as after } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import { connectEngine, ensureImage } from '../../runtime/cluster/imageBuild.js';
 
-const READY_MS = 60_000;
+const READY_MS = 60_000,
+  GONE_MS = 10_000;
 
 /**
  * A Docker Engine of our own, which may be stopped and killed without harm to anybody else's containers. It takes the
@@ -107,7 +108,24 @@ export class Engine {
     const gone = new Promise((done) => daemon.once('exit', done));
     daemon.kill(how);
     await gone;
+    await this.#containerdGone();
     rmSync(join(this.#dir, 'pid'), { force: true });
+  }
+
+  /** It dies with the engine, a moment later; an engine that finds its number in use by then waits for it in vain. */
+  async #containerdGone(): Promise<void> {
+    const file = join(this.#dir, 'exec', 'containerd', 'containerd.pid');
+    if (!existsSync(file)) return;
+    const status = `/proc/${readFileSync(file, 'utf8').trim()}/status`;
+    const lives = (): boolean => {
+      try {
+        return !/^State:\s+Z/m.test(readFileSync(status, 'utf8'));
+      } catch {
+        return false;
+      }
+    };
+    for (const end = performance.now() + GONE_MS; lives() && performance.now() < end;) await after(20);
+    rmSync(file, { force: true });
   }
 
   async #containers(all = false): Promise<Docker.ContainerInfo[]> {
@@ -127,7 +145,10 @@ export class Engine {
   }
   /** Containers that are left, in words. */
   async left(): Promise<string[]> {
-    return (await this.#containers(true)).map((c) => `container ${c.Names.join(' ')} (${c.State})`);
+    return this.#containers(true).then(
+      (all) => all.map((c) => `container ${c.Names.join(' ')} (${c.State})`),
+      (e: unknown) => [`whatever the engine has: it does not answer (${String(e)})`],
+    );
   }
   async one(): Promise<Docker.Container | undefined> {
     const [c] = await this.#containers();
@@ -148,6 +169,12 @@ export class Engine {
 
   async close(): Promise<void> {
     await this.stop();
+    // One that was killed leaves mounts of its containers, and of its own folder.
+    const mounts = readFileSync('/proc/self/mounts', 'utf8')
+      .split('\n')
+      .flatMap((l) => l.split(' ')[1] ?? [])
+      .filter((m) => m.startsWith(`${this.#dir}/`));
+    for (const m of mounts.reverse()) execFileSync('umount', ['-l', m], { stdio: 'ignore' });
     rmSync(this.#dir, { recursive: true, force: true });
   }
 }

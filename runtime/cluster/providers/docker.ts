@@ -9,6 +9,8 @@ import {
   type DesktopId,
   type RunError,
   deadline,
+  errorCode,
+  ignoreFailure,
   withDeadline,
   type Deadline,
 } from '../../domain/index.js';
@@ -64,6 +66,8 @@ interface Host {
   capacity: number | undefined;
   used: number;
   down: boolean;
+  /** It did not answer a call that makes or removes a container: there may be one that nobody uses. */
+  unsure: boolean;
   path: DesktopPath | undefined;
   image: Promise<string> | undefined;
 }
@@ -71,6 +75,7 @@ interface Host {
 interface Made {
   readonly host: Host;
   readonly container: Docker.Container;
+  readonly name: string;
   readonly path: DesktopPath;
   readonly relay: Relay | undefined;
 }
@@ -107,6 +112,7 @@ export class DockerProvider implements DesktopProvider {
         capacity: h.capacity,
         used: 0,
         down: false,
+        unsure: false,
         path: o.path === 'auto' ? undefined : o.path,
         image: undefined,
       };
@@ -173,28 +179,38 @@ export class DockerProvider implements DesktopProvider {
     this.#made.delete(desktop);
     desktop.dispose();
     m.relay?.close();
+    await this.#remove(m.host, m.container, m.name).finally(() => m.host.used--);
+  }
+  async #remove(host: Host, container: Docker.Container, name: string): Promise<void> {
     try {
-      await remove(m.container);
+      await remove(container);
+    } catch (e) {
+      host.unsure = true;
+      throw e;
     } finally {
-      m.host.used--;
+      namesInUse.delete(name);
+    }
+  }
+  /** Removes the containers of this process that nobody uses: what an engine made or kept while it did not answer. */
+  async #sweep(h: Host): Promise<void> {
+    if (!h.unsure) return;
+    h.unsure = false;
+    try {
+      const mine = ownerLabel(this.#me),
+        left = (await desktopsOf(h)).filter(
+          (c) => c.Labels[OWNER] === mine && !c.Names.some((n) => namesInUse.has(n.replace(/^\//, ''))),
+        );
+      await Promise.all(left.map((c) => remove(h.docker.getContainer(c.Id))));
+    } catch (e) {
+      h.unsure = true;
+      throw e;
     }
   }
 
   async reap(): Promise<number> {
     const counts = await Promise.all(
       this.#hosts.map(async (h) => {
-        const all = await withDeadline(CALL_MS, [], (abortSignal) =>
-          h.docker.listContainers({
-            all: true,
-            filters: { label: [LABEL] },
-            abortSignal,
-          } as Docker.ContainerListOptions),
-        ).catch((e: unknown) => {
-          throw engineError(e, h.name);
-        });
-        const orphans = all.filter(
-          (c) => c.Labels[ROLE] === 'desktop' && isOrphan(parseOwner(c.Labels[OWNER]), this.#me),
-        );
+        const orphans = (await desktopsOf(h)).filter((c) => isOrphan(parseOwner(c.Labels[OWNER]), this.#me));
         await Promise.all(orphans.map((c) => remove(h.docker.getContainer(c.Id))));
         return orphans.length;
       }),
@@ -211,6 +227,9 @@ export class DockerProvider implements DesktopProvider {
     this.#ended.abort();
     await this.#spares.end();
     const results = await Promise.allSettled([...this.#made.keys()].map((d) => this.destroy(d)));
+    await Promise.all(
+      this.#hosts.map((h) => orUndefined(this.#sweep(h), 'the engine is away; the next runtime reaps what is left')),
+    );
     const failed = results.find((r): r is PromiseRejectedResult => r.status === 'rejected');
     if (failed) throw failed.reason;
   }
@@ -245,7 +264,7 @@ export class DockerProvider implements DesktopProvider {
     const host = await this.#choose();
     host.used++;
     let container: Docker.Container | undefined, relay: Relay | undefined, agent: AgentClient | undefined;
-    let time: Deadline | undefined;
+    let time: Deadline | undefined, reserved: string | undefined;
     try {
       const either = AbortSignal.any([this.#ended.signal, ...(signal ? [signal] : [])]);
       const image = await this.#imageIn(host, either);
@@ -253,11 +272,14 @@ export class DockerProvider implements DesktopProvider {
       const limit = time.signal;
       const name = `docker-${randomBytes(4).toString('hex')}`;
       const owned = { name: `dart-studio-${name}`, owner: ownerLabel(this.#me), run: this.#o.run };
+      reserved = owned.name;
+      namesInUse.add(reserved);
       container = await host.docker.createContainer({
         ...containerOptions(image, spec, owned),
         abortSignal: limit,
       });
       await container.start({ abortSignal: limit } as object);
+      ignoreFailure(this.#sweep(host), 'it is tried again with the next desktop');
       const path = (host.path ??= await this.#choosePath(container));
       let channels: Channels, pid: number | undefined;
       if (path === 'fast') {
@@ -277,7 +299,7 @@ export class DockerProvider implements DesktopProvider {
         channels,
         usage: containerUsage(container, pid),
       });
-      this.#made.set(desktop, { host, container, path, relay });
+      this.#made.set(desktop, { host, container, name: reserved, path, relay });
       pathOf.set(desktop, path);
       try {
         await desktop.reset();
@@ -291,7 +313,12 @@ export class DockerProvider implements DesktopProvider {
     } catch (e) {
       agent?.close();
       relay?.close();
-      if (container) await orUndefined(remove(container), 'what stopped the boot is reported; reap() finds the rest');
+      if (container && reserved)
+        await orUndefined(this.#remove(host, container, reserved), 'what stopped the boot is reported');
+      else if (reserved) {
+        host.unsure = true;
+        namesInUse.delete(reserved);
+      }
       host.used--;
       if (signal?.aborted || this.#ended.signal.aborted)
         throw new StudioError('cancelled', 'Starting a desktop was cancelled.', 'Start it again when you are ready.');
@@ -349,6 +376,23 @@ function bootError(e: unknown, host: string): StudioError {
 
 const specKey = (s: DesktopSpec): string =>
   JSON.stringify([s.screen.width, s.screen.height, s.a11y ?? false, s.memoryMb, s.pids, s.cpus ?? 0]);
+
+/** Containers that this process uses or is about to make. */
+const namesInUse = new Set<string>();
+
+const desktopsOf = async (h: Host): Promise<Docker.ContainerInfo[]> => {
+  const list = (): Promise<Docker.ContainerInfo[]> =>
+    withDeadline(CALL_MS, [], (abortSignal) =>
+      h.docker.listContainers({ all: true, filters: { label: [LABEL] }, abortSignal } as Docker.ContainerListOptions),
+    );
+  const all = await list()
+    // A connection that was kept may have ended with an engine that is back by now.
+    .catch((e: unknown) => (['EPIPE', 'ECONNRESET'].includes(errorCode(e) ?? '') ? list() : Promise.reject(e)))
+    .catch((e: unknown) => {
+      throw engineError(e, h.name);
+    });
+  return all.filter((c) => c.Labels[ROLE] === 'desktop');
+};
 
 /** Removes a container for good; one that is gone or being removed is fine. */
 async function remove(c: Docker.Container): Promise<void> {

@@ -1,8 +1,10 @@
 import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { writeFile, mkdtemp, rm } from 'node:fs/promises';
+import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { connectEngine, ensureImage } from '../../../runtime/cluster/imageBuild.js';
 import {
   createDockerProvider,
@@ -252,6 +254,32 @@ describe.skipIf(!engine)('Docker provider', () => {
     expect(await containers(`${RUN}=cancelled`)).toBe(0);
   });
 
+  it('removes what an engine kept while it did not answer, with the next desktop and at the end', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'dart-engine-')),
+      at = join(dir, 'docker.sock'),
+      way = new Way(at);
+    try {
+      await way.open();
+      const p = provider({ hosts: [{ host: `unix://${at}`, capacity: 4 }], path: 'fast' }),
+        first = await p.create(spec),
+        begun = await containers(MINE);
+      await way.close();
+      await expect(p.destroy(first)).rejects.toMatchObject({ kind: 'desktop.unavailable' });
+      expect(await containers(MINE)).toBe(begun);
+      await way.open();
+      const second = await p.create(spec);
+      await vi.waitFor(async () => expect(await containers(MINE)).toBe(begun), { timeout: 20_000 });
+      await way.close();
+      await expect(p.destroy(second)).rejects.toMatchObject({ kind: 'desktop.unavailable' });
+      await way.open();
+      await p.dispose();
+      expect(await containers(MINE)).toBe(begun - 1);
+    } finally {
+      await way.close();
+      await rm(dir, { recursive: true });
+    }
+  });
+
   it('reaps what a crashed process left, and nothing of a living one', async () => {
     const dir = await mkdtemp(join(tmpdir(), 'dart-crash-'));
     try {
@@ -285,6 +313,40 @@ describe.skipIf(!engine)('Docker provider', () => {
     }
   });
 });
+
+/** A way to the machine's engine that can be closed. */
+class Way {
+  readonly #at: string;
+  readonly #open = new Set<Socket>();
+  #server: Server | undefined;
+  constructor(at: string) {
+    this.#at = at;
+  }
+  async open(): Promise<void> {
+    this.#server = createServer((from) => {
+      const to = connect('/var/run/docker.sock');
+      for (const s of [from, to]) {
+        this.#open.add(s);
+        s.on('error', () => undefined).on('close', () => {
+          this.#open.delete(s);
+          from.destroy();
+          to.destroy();
+        });
+      }
+      from.pipe(to).pipe(from);
+    }).listen(this.#at);
+    await once(this.#server, 'listening');
+  }
+  async close(): Promise<void> {
+    const server = this.#server;
+    if (!server) return;
+    this.#server = undefined;
+    const closed = once(server, 'close');
+    server.close();
+    for (const s of this.#open) s.destroy();
+    await closed;
+  }
+}
 
 const rgbOf = (bgrx: Buffer): Buffer => {
   const out = Buffer.alloc((bgrx.length / 4) * 3);

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { RequestOptions } from 'node:https';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { connectEngine, ensureImage } from '../../../runtime/cluster/imageBuild.js';
 import { KubernetesProvider } from '../../../runtime/cluster/providers/kubernetes/provider.js';
 import type * as Library from '../../../runtime/cluster/providers/kubernetes/library.js';
@@ -125,6 +125,22 @@ describe.skipIf(!engine)('Kubernetes provider', () => {
       await api.back();
     }
     expect(await screen(d)).toBe(first);
+  });
+
+  it('deletes what it could not while the API server was away, with the next desktop and at the end', async () => {
+    const p = provider({ patienceSeconds: 20 }),
+      d = await p.create(spec);
+    await api.kill();
+    await expect(p.destroy(d)).rejects.toMatchObject({ kind: 'desktop.unavailable' });
+    await api.back();
+    expect(api.pods.size).toBe(1);
+    const next = await p.create(spec);
+    await vi.waitFor(() => expect([...api.pods.keys()]).toEqual([p.podOf(next)]), { timeout: 20_000 });
+    await api.kill();
+    await expect(p.destroy(next)).rejects.toMatchObject({ kind: 'desktop.unavailable' });
+    await api.back();
+    await p.dispose();
+    expect(api.pods.size).toBe(0);
   });
 
   it('notices a channel that is dead without a word', async () => {

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { Link, type ChannelEvents, type LinkChannel } from '../../../runtime/cluster/providers/kubernetes/link.js';
 import { StudioError } from '../../../runtime/domain/index.js';
 
@@ -86,25 +86,24 @@ describe('link into a pod', () => {
     expect(link.stalledMs()).toBeGreaterThan(0);
   });
 
-  it('keeps a channel that is back, also when the patience of its cut is over', async () => {
+  it('keeps a channel that is back: the patience of its cut has ended', async () => {
     serve();
-    const patienceMs = 400,
-      signals: AbortSignal[] = [];
-    const { link, got } = linkOf({
-      patienceMs,
-      open: (on, signal) => {
-        signals.push(signal);
-        return attach(on);
-      },
-    });
-    await link.open(never);
-    await until(() => got().length === 8);
-    channel!.kill('SIGKILL');
-    await until(() => !link.isUp);
-    await until(() => link.isUp);
-    await new Promise((done) => setTimeout(done, patienceMs));
-    expect(signals.at(-1)!.aborted).toBe(false);
-    expect(link.isUp).toBe(true);
+    const patienceMs = 54_321,
+      set = vi.spyOn(globalThis, 'setTimeout'),
+      cleared = vi.spyOn(globalThis, 'clearTimeout');
+    try {
+      const { link, got } = linkOf({ patienceMs });
+      await link.open(never);
+      await until(() => got().length === 8);
+      channel!.kill('SIGKILL');
+      await until(() => !link.isUp);
+      await until(() => link.isUp && cleared.mock.calls.length > 0);
+      const timers = set.mock.calls.flatMap(([, ms], i) => (ms === patienceMs ? [set.mock.results[i]!.value] : []));
+      expect(timers).toHaveLength(1);
+      await vi.waitFor(() => expect(cleared).toHaveBeenCalledWith(timers[0]));
+    } finally {
+      vi.restoreAllMocks();
+    }
   });
 
   it('cuts a channel that is silent though nobody says so, and goes on over the next', async () => {

@@ -3,6 +3,7 @@ import {
   DEFAULT_IMAGE,
   deadline,
   id,
+  ignoreFailure,
   orUndefined,
   StudioError,
   toRunError,
@@ -16,7 +17,7 @@ import { agentSettler } from '../../drivers/portableSettle.js';
 import { X11Client } from '../../drivers/x11Client.js';
 import { readRecipe } from '../../imageBuild/recipe.js';
 import type { Desktop, DesktopProvider, DesktopSpec, ProviderStatus } from '../../types.js';
-import { isOrphan, parseOwner, self, type Owner } from '../dockerHosts.js';
+import { isOrphan, ownerLabel, parseOwner, self, type Owner } from '../dockerHosts.js';
 import { imageTag } from '../dockerImage.js';
 import { machineAccess, openAccess, type ClusterAccess, type MachineAccess } from './access.js';
 import { Api } from './api.js';
@@ -71,6 +72,8 @@ export class KubernetesProvider implements DesktopProvider {
   readonly #spares: Spares;
   readonly #ended = new AbortController();
   #used = 0;
+  /** A call that deletes a pod had no answer: there may be one that nobody uses. */
+  #unsure = false;
   #opened: Promise<Cluster> | undefined;
 
   constructor(o: KubernetesProviderOptions) {
@@ -126,21 +129,47 @@ export class KubernetesProvider implements DesktopProvider {
     m.off();
     desktop.dispose();
     m.relay.close();
+    await this.#end(m.name).finally(() => this.#used--);
+  }
+  async #end(name: string): Promise<void> {
     try {
-      await this.#remove(m.name);
+      await this.#remove(name);
+    } catch (e) {
+      this.#unsure = true;
+      throw e;
     } finally {
-      this.#used--;
+      namesInUse.delete(name);
     }
   }
-
-  async reap(): Promise<number> {
+  /** Deletes the pods of this process that nobody uses: what was to be deleted while the API server was away. */
+  async #sweep(): Promise<void> {
+    if (!this.#unsure) return;
+    this.#unsure = false;
+    try {
+      const mine = ownerLabel(this.owner),
+        left = (await this.#pods()).flatMap(({ metadata: m }) =>
+          m?.name?.startsWith(NAME) && !namesInUse.has(m.name) && m.annotations?.[OWNER] === mine ? [m.name] : [],
+        );
+      await Promise.all(left.map((name) => this.#remove(name)));
+    } catch (e) {
+      this.#unsure = true;
+      throw e;
+    }
+  }
+  async #pods(): Promise<readonly Pod[]> {
     const { api, namespace } = await this.cluster();
     const mine = { [APP]: 'dart-studio', [ROLE]: 'desktop', [OWNER]: ownerLabels(this.owner)[OWNER]! };
     const all = await api.call<PodList>('GET', podsOf(namespace), {
       query: { labelSelector: selectorOf(mine) },
       what: 'list pods',
     });
-    const orphans = (all.items ?? []).filter((p) => isOrphan(parseOwner(p.metadata?.annotations?.[OWNER]), this.owner));
+    return all.items ?? [];
+  }
+
+  async reap(): Promise<number> {
+    const orphans = (await this.#pods()).filter((p) =>
+      isOrphan(parseOwner(p.metadata?.annotations?.[OWNER]), this.owner),
+    );
     await Promise.all(orphans.map((p) => this.#remove(p.metadata?.name ?? '')));
     return orphans.length;
   }
@@ -154,6 +183,7 @@ export class KubernetesProvider implements DesktopProvider {
     this.#ended.abort();
     await this.#spares.end();
     const results = await Promise.allSettled([...this.#made.keys()].map((d) => this.destroy(d)));
+    await orUndefined(this.#sweep(), 'the API server is away; the next runtime reaps what is left');
     if (this.#opened) (await orUndefined(this.#opened, 'without a cluster there is nothing to close'))?.pods.close();
     const failed = results.find((r): r is PromiseRejectedResult => r.status === 'rejected');
     if (failed) throw failed.reason;
@@ -196,7 +226,8 @@ export class KubernetesProvider implements DesktopProvider {
   async #boot(spec: DesktopSpec, signal?: AbortSignal): Promise<SandboxDesktop> {
     await this.#takePlace();
     const stop = AbortSignal.any([this.#ended.signal, ...(signal ? [signal] : [])]),
-      name = `dart-desktop-${randomBytes(5).toString('hex')}`;
+      name = `${NAME}${randomBytes(5).toString('hex')}`;
+    namesInUse.add(name);
     let created = false,
       link: Link | undefined;
     try {
@@ -210,10 +241,12 @@ export class KubernetesProvider implements DesktopProvider {
       );
       await this.#started(cluster, name, stop);
       link = await this.#connect(cluster, name, stop);
+      ignoreFailure(this.#sweep(), 'it is tried again with the next desktop');
       return await this.#desktop(cluster, name, link, spec);
     } catch (e) {
       link?.pipes.close();
-      if (created) await orUndefined(this.#remove(name), 'what stopped the boot is reported; reap() finds the rest');
+      if (created) await orUndefined(this.#end(name), 'what stopped the boot is reported');
+      else namesInUse.delete(name);
       this.#used--;
       if (stop.aborted)
         throw new StudioError('cancelled', 'Starting a desktop was cancelled.', 'Start it again when you are ready.');
@@ -321,6 +354,10 @@ export class KubernetesProvider implements DesktopProvider {
     }
   }
 }
+
+const NAME = 'dart-desktop-';
+/** Pods that this process uses or is about to make. */
+const namesInUse = new Set<string>();
 
 export const podsOf = (namespace: string): string => `/api/v1/namespaces/${namespace}/pods`;
 

@@ -287,7 +287,7 @@ describe.skipIf('why' in found)('dashboard page', () => {
 
   it('while the run is read that heads the page, and axe finds nothing', async () => {
     const t = await show({ answer: () => new Promise(() => undefined) });
-    await t.until("document.querySelector('h1')?.textContent === 'Reading the run…'");
+    await t.until("document.querySelector('h1')?.textContent === 'Loading run…'");
     expect(await t.axe(axe)).toEqual([]);
   });
 

@@ -170,7 +170,7 @@ describe.skipIf('why' in found)('recording and taking over in the live page', ()
       };
     };
     await d.page.page.keyboard.press('s');
-    await notice('An evaluation is on this desktop. It is yours as soon as a rollout can be taken over.');
+    await notice('An evaluation is on this desktop. You get control as soon as a rollout can be taken over.');
     await d.page.page.keyboard.press('s');
     await d.page.until("document.querySelector('.live-notice').hidden");
     await say({ state: 'observe', rollout: 'e2' });

@@ -69,7 +69,7 @@ describe.skipIf('why' in found)('the end of a session on the live page', () => {
       expect(missed).toContain('Plum');
       await press(d, 'Add to Pool Anyway…');
       await d.page.page.keyboard.press('Enter');
-      await d.page.until("document.querySelector('dialog[open] .live-missing').textContent === 'A reason is needed.'");
+      await d.page.until("document.querySelector('dialog[open] .live-missing').textContent === 'Enter a reason.'");
       await d.page.page.keyboard.type('the check is wrong');
       await d.page.page.keyboard.press('Enter');
       await expect

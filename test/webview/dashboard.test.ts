@@ -179,7 +179,7 @@ describe.skipIf('why' in found)('dashboard page', () => {
       );
     await t.until("document.querySelector('.tiles')?.textContent.includes('6,255')");
     for (const id of ['throughput', 'curation', 'ledger', 'trainer']) await goTo(t, id, 'figcaption, svg');
-    await expect.poll(() => textOf(t, '.ledger-sum')).toMatch(/planned = .* \+ \d+ waiting \+ .*6,255 of them began/);
+    await expect.poll(() => textOf(t, '.ledger-sum')).toMatch(/planned = .* \+ \d+ waiting \+ .*6,255 of them started/);
     const words = await t.page.evaluate<string>(
       "[...document.querySelectorAll('.tiles, .ledger, .chart-empty, .banners')].map((e) => e.textContent).join(' ')",
     );

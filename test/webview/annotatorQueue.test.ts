@@ -172,7 +172,7 @@ describe.skipIf('why' in found)('annotate mode beyond editing', () => {
       await p.keyboard.press('l');
       await p.keyboard.press('Enter');
       await t.until(
-        "document.querySelector('.an-verify .ds-field-trouble').textContent.includes('only with a reason') && document.activeElement.placeholder.startsWith('Why, without')",
+        "document.querySelector('.an-verify .ds-field-trouble').textContent.includes('requires a reason') && document.activeElement.placeholder.startsWith('Why, without')",
       );
       expect(await t.axe(axe)).toEqual([]);
       expect(t.requests.some((r) => r.method === 'pool/add')).toBe(false);
@@ -349,7 +349,7 @@ describe.skipIf('why' in found)('annotate mode beyond editing', () => {
       await p.keyboard.press(']');
       await at(t, 2, names[1]!);
       await t.until(
-        "document.querySelector('.an-banners').textContent.includes('1 edit of other trajectories is not saved yet')",
+        "document.querySelector('.an-banners').textContent.includes('1 edit of another trajectory is not saved yet')",
       );
       down = false;
       await t.post({ type: 'daemon', state: 'ready' });

@@ -259,7 +259,7 @@ describe.skipIf('why' in found)('dashboard page', () => {
     await drawn(stopped);
     await stopped.post({ type: 'daemon', state: 'reconnecting' });
     await stopped.until(
-      "document.querySelector('.ds-banner')?.textContent.includes('trying again') && document.querySelector('.buttons vscode-button').hasAttribute('disabled')",
+      "document.querySelector('.ds-banner')?.textContent.includes('reconnecting') && document.querySelector('.buttons vscode-button').hasAttribute('disabled')",
     );
     const asked = stopped.requests.length;
     await stopped.post({ type: 'daemon', state: 'ready' });

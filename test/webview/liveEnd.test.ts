@@ -196,7 +196,7 @@ describe.skipIf('why' in found)('the end of a session on the live page', () => {
     it('a page that is built again, or shown another session, attaches to what it shows', async () => {
       const d = await show({ state: record({ mode: 'starting' }) }, false);
       await d.page.until(
-        "document.querySelector('.live-empty').textContent.includes('A fresh desktop is set up for the task')",
+        "document.querySelector('.live-empty').textContent.includes('A fresh desktop is being set up for the task')",
       );
       expect(d.asked('control/attach')).toEqual([{ session: 'c1' }]);
       d.state = record({ session: 'c2', desktop: 'desktop-9', instruction: 'Another.' });

@@ -236,7 +236,7 @@ describe('curation', () => {
       ['with successes of the pool', [8, 3, 2]],
       [expect.any(String), [8, 0, 2]],
     ]);
-    expect(s.summary).toMatch(/Staleness of 10 .*3 added from the pool, at most 1 behind/);
+    expect(s.summary).toMatch(/Staleness of 10 .*3 joined from the pool, at most 1 behind/);
     expect(s.behind!(1.5, 1)).toBeUndefined();
     expect(s.behind!(0.5, 0)).toEqual({ lag: { min: 0, max: 0 } });
   });

@@ -62,10 +62,7 @@ export const RunFileSchema = z.strictObject({
         256,
         'Number of training seeds per family (texts, numbers, window positions). Held-out seeds are always disjoint.',
       ),
-      infeasible: flag(
-        false,
-        'Include tasks that cannot be done (the right answer is FAIL). They are reported separately.',
-      ),
+      infeasible: flag(false, 'Include tasks that cannot be done (the right answer is FAIL), reported separately.'),
     },
     'Tasks to train on.',
   ),
@@ -392,7 +389,7 @@ export const RunFileSchema = z.strictObject({
             .positive()
             .optional()
             .describe(
-              'Maximum GB of screens; beyond it, the oldest are removed first: of retired rollouts, then failures, then successes.',
+              'Maximum GB of screens; beyond it the oldest go first: of retired rollouts, failures, successes.',
             ),
         },
         'Which screens are kept; none = all. Metrics and records are always kept, and so are screens that people annotated or that may be imitated.',

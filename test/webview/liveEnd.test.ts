@@ -112,7 +112,7 @@ describe.skipIf('why' in found)('the end of a session on the live page', () => {
       await expect.poll(() => d.asked('control/dropStep')).toEqual([{ session: 'c1' }]);
       await press(d, 'Discard…');
       await d.page.until(
-        "document.querySelector('dialog[open]').textContent.includes('2 recorded steps are thrown away')",
+        "document.querySelector('dialog[open]').textContent.includes('2 recorded steps are discarded')",
       );
       await keyboard.press('Escape');
       await d.page.until("!document.querySelector('dialog[open]')");

@@ -155,7 +155,7 @@ export function successSpec(m: Model, axis: AxisKind, family?: string): ChartSpe
       .join(' '),
     empty:
       family === undefined
-        ? t('No rollout has ended yet; the curve starts with the first.')
+        ? t('No rollout has ended; the curve starts with the first.')
         : t('No rollouts of this task.'),
   };
 }

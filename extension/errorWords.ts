@@ -35,7 +35,7 @@ export function wireError(e: unknown): HostError {
       return { kind: 'cancelled', message: t('Cancelled.'), remedy: '' };
     const io = typeof x.code === 'string' ? ioKinds.get(x.code) : undefined;
     if (io)
-      return { kind: io, message: e.message, remedy: t('Check that the file is there and may be read and written.') };
+      return { kind: io, message: e.message, remedy: t('Check that the file exists and can be read and written.') };
     return {
       kind: 'internal',
       message: e.message,

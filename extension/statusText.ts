@@ -111,14 +111,14 @@ function daemonItem(state: Exclude<DaemonState, 'ready'>, detail: HostError | un
       return {
         icon: 'sync~spin',
         short: 'DART',
-        head: t('connecting to the runtime again'),
+        head: t('reconnecting to the runtime'),
         command: commands.showLog,
       };
     case 'incompatible':
       return {
         icon: 'warning',
         short: t('DART: restart needed'),
-        head: detail?.message ?? t('the runtime is of another version'),
+        head: detail?.message ?? t('a runtime of another version is running'),
         body: remedy(detail),
         actions: [link(t('Restart Runtime'), commands.restartRuntime)],
         command: commands.restartRuntime,
@@ -165,7 +165,7 @@ function activeItem(run: RunSummary, older: readonly string[]): Item {
     icon: stopping ? 'loading~spin' : paused ? 'debug-pause' : 'pulse',
     short: stopping ? t('DART: stopping') : paused ? t('DART: paused') : `DART ${short}`,
     head: t('{0}: {1}', run.name, stopping ? t('stopping') : paused ? t('paused') : short),
-    body: [...statusLines(run.status), t('Training goes on when VS Code is closed.'), ...older],
+    body: [...statusLines(run.status), t('Training continues when VS Code is closed.'), ...older],
     actions: [
       link(t('Open Dashboard'), commands.openDashboard, run.run),
       ...(stopping ? [] : [pauseOrResume, link(t('Stop Training'), commands.stopTraining)]),

@@ -9,7 +9,7 @@ export function requireTrust(): void {
   if (!workspace.isTrusted)
     throw new Refused(
       'untrusted',
-      t('This workspace is not trusted; in Restricted Mode trajectories can be opened and nothing is started.'),
+      t('This workspace is not trusted; in Restricted Mode trajectories can be opened, and nothing is started.'),
       t('Trust the workspace to train.'),
     );
 }
@@ -17,7 +17,7 @@ function requireEditing(): void {
   if (!workspace.isTrusted)
     throw new Refused(
       'untrusted',
-      t('This workspace is not trusted; in Restricted Mode trajectories can be looked at, and nothing is changed.'),
+      t('This workspace is not trusted; in Restricted Mode trajectories can be viewed, not changed.'),
       t('Trust the workspace to annotate and to record.'),
     );
 }

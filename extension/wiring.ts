@@ -189,9 +189,7 @@ function followWorkspace(own: Disposables, studio: StudioContext): void {
 
 function offerRestart(s: StudioContext): void {
   const restart = t('Restart Runtime');
-  void window
-    .showInformationMessage(t('This setting applies when the runtime starts again.'), restart)
-    .then((picked) => {
-      if (picked === restart) s.run('dartStudio.restartRuntime');
-    });
+  void window.showInformationMessage(t('This setting applies after the runtime restarts.'), restart).then((picked) => {
+    if (picked === restart) s.run('dartStudio.restartRuntime');
+  });
 }

@@ -40,7 +40,7 @@ export async function oneTrajectory(s: StudioContext, arg: unknown, title: strin
     throw new Refused(
       'virtual',
       t('This trajectory is a file and belongs to no run.'),
-      t('Import Trajectories… makes a run of such files; there it can be annotated.'),
+      t('Use Import Trajectories… to make a run from such files; it can be annotated there.'),
     );
   }
   await s.ensureRuntime();
@@ -98,7 +98,7 @@ export function replayWords(r: Replay): string {
   if (r.error) return t('The replay could not be judged. {0} {1}', r.error.message, r.error.remedy).trim();
   const verdict = t('Replayed: {0}.', r.outcome === undefined ? t('no verdict') : outcomeWord(r.outcome));
   return r.pooled
-    ? `${verdict} ${t('It joined the experience pool.')}`
+    ? `${verdict} ${t('It was added to the experience pool.')}`
     : r.why === undefined
       ? verdict
       : `${verdict} ${t('Not in the experience pool: {0}.', r.why.replace(/\.$/, ''))}`;
@@ -119,6 +119,6 @@ async function review(s: StudioContext, arg: unknown): Promise<void> {
     void window.showInformationMessage(
       queue.reviewed > 0
         ? t('Everything is reviewed: {0} trajectories.', queue.reviewed)
-        : t('There is no finished trajectory to review yet.'),
+        : t('No finished trajectory to review yet.'),
     );
 }

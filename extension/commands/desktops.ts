@@ -62,9 +62,7 @@ async function restart(s: StudioContext, arg: unknown): Promise<void> {
     t('Restart desktop {0}?', desktop),
     {
       modal: true,
-      detail: t(
-        'Its rollout ends as an error, has no reward and is tried again; the desktop is replaced by a new one.',
-      ),
+      detail: t('Its rollout ends with an error, has no reward and is retried; the desktop is replaced.'),
     },
     yes,
   );

@@ -27,8 +27,8 @@ export async function exportTrajectories(s: StudioContext, arg: unknown, selecte
   const share = await choose(t('Export Trajectories: Splits'), [
     { label: t('One set'), value: 0 },
     ...[0.05, 0.1, 0.2].map((value) => ({
-      label: t('{0} % set apart', Math.round(100 * value)),
-      detail: t('By task and content, the same at every export: a set to train on and one to test with'),
+      label: t('Hold out {0} %', Math.round(100 * value)),
+      detail: t('Split by task and content, the same at every export: one set to train on and one to test with'),
       value,
     })),
   ]);

@@ -90,7 +90,7 @@ async function edit(part: Part, f: ViewFilter, model: StudioModel): Promise<View
         title: t('Policy version'),
         prompt: t('A version or a range: 7, 3-9, 5-, -4; empty for all'),
         value: versionsText(f.version),
-        validateInput: (v) => (parseVersions(v) ? undefined : t('Write a version or a range such as 3-9.')),
+        validateInput: (v) => (parseVersions(v) ? undefined : t('Enter a version or a range such as 3-9.')),
       });
       const version = words === undefined ? undefined : parseVersions(words);
       return version && { ...f, version };

@@ -74,7 +74,7 @@ async function diagnostics(s: StudioContext): Promise<void> {
   void window
     .showInformationMessage(
       t(
-        'Saved {0}. Secrets and your home folder are taken out; check it before you share it.',
+        'Saved {0}. Secrets and the path of your home folder are removed; check it before you share it.',
         basename(target.fsPath),
       ),
       ...(env.remoteName === undefined ? [show] : []),
@@ -140,7 +140,7 @@ async function deleteAllData(s: StudioContext): Promise<void> {
   const own = t('Delete'),
     both = t('Delete with the Runs of This Workspace');
   const answer = await window.showWarningMessage(
-    t('Delete all data of DART Studio?'),
+    t('Delete all DART Studio data?'),
     {
       modal: true,
       detail: [
@@ -169,7 +169,7 @@ async function deleteAllData(s: StudioContext): Promise<void> {
     },
     { cancellable: false },
   );
-  void window.showInformationMessage(t('The data of DART Studio was deleted.'));
+  void window.showInformationMessage(t('DART Studio data was deleted.'));
 }
 /** Only folders that are runs: a setting names the folder of runs, which may contain anything. */
 async function runFolders(dir: Uri): Promise<Uri[]> {

@@ -137,8 +137,8 @@ async function ask(s: StudioContext, p: Plan, v: ImportPreview): Promise<Plan | 
     v.trajectories > v.already
       ? t('Nothing has been written yet.')
       : v.trajectories > 0
-        ? t('Everything in it is in the run already.')
-        : t('There is no trajectory in it that could be imported.'),
+        ? t('The run already has everything in it.')
+        : t('No trajectory in it can be imported.'),
     { stays: true },
   );
   return picked === undefined || picked === 'go' || picked === 'report' ? picked : changed(s, p, picked);
@@ -155,7 +155,7 @@ function importItems(p: Plan, v: ImportPreview): NextItem[] {
   };
   const report: NextItem = {
     label: `$(${v.problemCount > 0 ? 'warning' : 'output'}) ${t('Show Report')}`,
-    description: [problemsWords(v.problemCount), v.already > 0 ? t('{0} already there', v.already) : '']
+    description: [problemsWords(v.problemCount), v.already > 0 ? t('{0} already in the run', v.already) : '']
       .filter((x) => x !== '')
       .join(', '),
     detail: v.problems[0] ? `${v.problems[0].where}: ${v.problems[0].what}` : undefined,
@@ -172,16 +172,12 @@ function optionItems(p: Plan, v: ImportPreview): NextItem[] {
     { label: `$(folder) ${t('Save to…')}`, description: p.where.name, value: 'where' },
     {
       label: `$(library) ${t('Experience Pool')}`,
-      description: p.pool ? t('successes join it') : t('nothing joins it'),
+      description: p.pool ? t('Add successes') : t('Add nothing'),
       value: 'pool',
     },
     {
       label: `$(file-code) ${t('Format')}`,
-      description: p.format
-        ? formatWord(p.format)
-        : formats === ''
-          ? t('not recognised')
-          : t('recognised: {0}', formats),
+      description: p.format ? formatWord(p.format) : formats === '' ? t('not detected') : t('detected: {0}', formats),
       value: 'format',
     },
     {
@@ -197,7 +193,7 @@ function optionItems(p: Plan, v: ImportPreview): NextItem[] {
     },
     {
       label: `$(target) ${t('Coordinates')}`,
-      description: p.options.coordinates ?? t('as the format says'),
+      description: p.options.coordinates ?? t('as specified by the format'),
       value: 'coordinates',
     },
   ];
@@ -241,7 +237,7 @@ async function pickTasks(): Promise<string | undefined> {
 type Coordinates = NonNullable<ImportOptions['coordinates']> | 'none';
 const pickCoordinates = (): Promise<Coordinates | undefined> =>
   choose<Coordinates>(t('Coordinates'), [
-    { label: t('As the format says'), value: 'none' },
+    { label: t('As specified by the format'), value: 'none' },
     { label: t('Pixels of the screen'), value: 'absolute' },
     { label: t('Pixels of the smart-resized picture (Qwen2.5-VL)'), value: 'qwen25' },
     { label: t('0 to 1'), value: 'relative1' },
@@ -263,7 +259,7 @@ function option<K extends 'verdict' | 'coordinates'>(
 }
 const pickFormat = (): Promise<ImportFormatName | 'auto' | undefined> =>
   choose<ImportFormatName | 'auto'>(t('Format'), [
-    { label: t('Recognise it'), value: 'auto' },
+    { label: t('Detect automatically'), value: 'auto' },
     ...(['osworld', 'agentnet', 'dart', 'ui-tars', 'traj'] as const).map((f) => ({ label: formatWord(f), value: f })),
   ]);
 async function pickWhere(s: StudioContext, now: Where): Promise<Where | undefined> {

@@ -88,10 +88,10 @@ const askOverride = async (count: number): Promise<string | undefined> =>
     title: t('Add to Experience Pool'),
     prompt:
       count === 1
-        ? t('The verifier did not confirm it as a success. Why does it belong into the pool?')
-        : t('The verifier did not confirm {0} of them as successes. Why do they belong into the pool?', count),
+        ? t('The verifier did not confirm it as a success. Why does it belong in the pool?')
+        : t('The verifier did not confirm {0} of them as successes. Why do they belong in the pool?', count),
     placeHolder: t('The reason is kept with the entry'),
-    validateInput: (v) => (v.trim() === '' ? t('Write a reason; policies will imitate it.') : undefined),
+    validateInput: (v) => (v.trim() === '' ? t('Enter a reason; policies will imitate this trajectory.') : undefined),
     ignoreFocusOut: true,
   });
 /** Adds them one by one; returns why some may not join. */
@@ -136,10 +136,10 @@ async function remove(s: StudioContext, arg: unknown, selected: unknown): Promis
     title: t('Remove from Experience Pool'),
     prompt:
       c.rollouts.length === 1
-        ? t('Why is {0} taken out? The trajectory itself stays in the run.', c.rollouts[0]!)
-        : t('Why are these {0} taken out? The trajectories themselves stay in the run.', c.rollouts.length),
+        ? t('Why is {0} removed? The trajectory itself stays in the run.', c.rollouts[0]!)
+        : t('Why are these {0} removed? The trajectories themselves stay in the run.', c.rollouts.length),
     value: t('removed by hand'),
-    validateInput: (v) => (v.trim() === '' ? t('Write a reason.') : undefined),
+    validateInput: (v) => (v.trim() === '' ? t('Enter a reason.') : undefined),
     ignoreFocusOut: true,
   });
   if (reason === undefined) return;

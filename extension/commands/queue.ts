@@ -34,7 +34,7 @@ export const queueCommands = (s: StudioContext): Actions<Ids> => ({
     run: (arg) => change(s, arg, (id) => s.client.request(methods.moveInQueue, { id, by: 1 })),
   },
   [commands.pauseQueue]: {
-    doing: t('hold the queue'),
+    doing: t('pause the queue'),
     run: async () => {
       await s.ensureRuntime();
       await s.client.request(methods.pauseQueue, { paused: !(s.model.queue?.paused ?? false) });
@@ -47,7 +47,7 @@ async function add(s: StudioContext): Promise<void> {
   const files = await workspace.findFiles(runFilePattern, '**/{node_modules,runs}/**', 50),
     title = t('Add to Queue');
   if (files.length === 0) {
-    void window.showInformationMessage(t('There is no run file in this workspace. Choose New Run File to make one.'));
+    void window.showInformationMessage(t('No run file in this workspace. Choose New Run File to create one.'));
     return;
   }
   const picked = await chooseMany<Uri>(
@@ -64,7 +64,7 @@ async function add(s: StudioContext): Promise<void> {
     ignoreFocusOut: true,
     title,
     prompt: t('Seeds, such as 1, 2, 5-8: one run for each. Empty: the seed of the run file'),
-    validateInput: (v) => (parseSeeds(v) ? undefined : t('Write whole numbers or ranges such as 5-8, at most 100.')),
+    validateInput: (v) => (parseSeeds(v) ? undefined : t('Enter whole numbers or ranges such as 5-8, at most 100.')),
   });
   const wanted = seeds === undefined ? undefined : parseSeeds(seeds);
   if (!wanted) return;

@@ -80,7 +80,7 @@ const targetName = (o: Target): string => ('run' in o ? o.name : t('the collecti
 async function pickTask(s: StudioContext, target: Target): Promise<string | 'elsewhere' | undefined> {
   type Item = QuickPickItem & { readonly family?: string };
   const pick = window.createQuickPick<Item>(),
-    elsewhere = { iconPath: new ThemeIcon('folder'), tooltip: t('Save Elsewhere…') };
+    elsewhere = { iconPath: new ThemeIcon('folder'), tooltip: t('Save to Another Location…') };
   pick.title = t('Record Demonstration');
   pick.placeholder = t('Which task? It is saved in {0}.', targetName(target));
   pick.matchOnDescription = pick.matchOnDetail = true;
@@ -136,7 +136,7 @@ async function pickTarget(s: StudioContext): Promise<Target | undefined> {
   return choose<Target>(t('Save the Demonstration to'), [
     {
       label: `$(library) ${t('The collection "demonstrations"')}`,
-      detail: t('A run folder of its own beside the others; runs can start from it'),
+      detail: t('A separate run folder beside the others; runs can start from it'),
       value: { collection: true },
     },
     ...runs.map((r) => ({
@@ -189,7 +189,7 @@ async function takeOver(s: StudioContext, arg: unknown, mode: 'human' | 'step'):
       ? held
       : await s.client.request(methods.setControlMode, { session: held.session, mode })
     : await working(title, async (say, signal) => {
-        say.report({ message: t('the step under way ends') });
+        say.report({ message: t('waiting for the current step to end') });
         return s.client.request(methods.takeOver, { desktop, mode }, signal);
       });
   await present(s, state);
@@ -206,7 +206,7 @@ async function pickDesktop(s: StudioContext, title: string): Promise<string | un
       ? (await s.client.request(methods.listDesktops, {})).desktops.filter((d) => d.rollout !== undefined)
       : [];
   if (rows.length === 0) {
-    void window.showInformationMessage(t('No rollout is under way. Start training first, or record a demonstration.'));
+    void window.showInformationMessage(t('No rollout is running. Start training first, or record a demonstration.'));
     return undefined;
   }
   return choose(
@@ -233,7 +233,7 @@ export function sayAbandoned(s: StudioContext, state: ControlState): void {
         ? t('The policy {0} is still being tried. Its desktop waits for another {1}.', state.trial?.policy ?? '', left)
         : state.verdict
           ? t(
-              'The demonstration of {0} was judged and is not kept yet. Its desktop is given up in {1}.',
+              'The demonstration of {0} was judged and is not kept yet. Its desktop is released in {1}.',
               state.task,
               left,
             )
@@ -248,7 +248,7 @@ export function sayAbandoned(s: StudioContext, state: ControlState): void {
       if (picked === show) {
         const now = s.sessions.get(state.session);
         if (now) await present(s, now);
-        else void window.showInformationMessage(t('It has ended meanwhile.'));
+        else void window.showInformationMessage(t('It has already ended.'));
       }
       if (picked === end) await s.client.request(methods.discardControl, { session: state.session });
     })

@@ -84,11 +84,11 @@ async function keep(run: RunPath, label: RunLabel): Promise<void> {
 const ask = (title: string, prompt: string, value: string): Promise<string | undefined> =>
   Promise.resolve(window.showInputBox({ ignoreFocusOut: true, title, prompt, value }));
 async function renamed({ label = {}, name }: ListedRun, title: string): Promise<RunLabel | undefined> {
-  const words = await ask(title, t('Its folder keeps its name; empty: the name of its run file'), name);
+  const words = await ask(title, t('The folder keeps its name. Leave empty to use the name in its run file.'), name);
   return words === undefined ? undefined : { ...label, name: words };
 }
 async function noted({ label = {} }: ListedRun, title: string): Promise<RunLabel | undefined> {
-  const words = await ask(title, t('What to remember of this run'), label.notes ?? '');
+  const words = await ask(title, t('What to remember about this run'), label.notes ?? '');
   return words === undefined ? undefined : { ...label, notes: words };
 }
 async function tagged({ label = {} }: ListedRun, title: string): Promise<RunLabel | undefined> {
@@ -118,7 +118,7 @@ async function remove(s: StudioContext, arg: unknown): Promise<void> {
   const run = await chosen(s, arg, t('Delete Run'));
   if (!run) return;
   if (isActive(run) || run.state === 'elsewhere') {
-    void window.showWarningMessage(t('{0} is under way. Stop it first.', run.name));
+    void window.showWarningMessage(t('{0} is active. Stop it first.', run.name));
     return;
   }
   const trash = t('Move to Trash'),
@@ -144,7 +144,7 @@ async function trashed(run: ListedRun): Promise<void> {
     const forever = t('Delete Permanently'),
       said = await window.showWarningMessage(
         t('{0} cannot be moved to a trash here.', basename(run.run)),
-        { modal: true, detail: t('Deleted permanently, it cannot be restored.') },
+        { modal: true, detail: t('If it is deleted permanently, it cannot be restored.') },
         forever,
       );
     if (said === forever) await workspace.fs.delete(uri, { recursive: true, useTrash: false });

@@ -61,12 +61,7 @@ export async function openDashboard(s: StudioContext, arg?: unknown): Promise<vo
   const run =
     runOf(arg) ??
     s.model.selected ??
-    (await pickRun(
-      s,
-      t('Open Dashboard'),
-      () => true,
-      t('There are no runs yet. Choose Start Training… to begin one.'),
-    ));
+    (await pickRun(s, t('Open Dashboard'), () => true, t('No runs yet. Choose Start Training… to start one.')));
   if (run === undefined) return;
   // Without a runtime a click on a row opens the run; with one it selects it. It is the selected one either way.
   if (s.model.fromFolders && nodeOf(arg, 'run')) s.model.select(run);
@@ -91,7 +86,7 @@ async function compareRuns(s: StudioContext, arg: unknown, selected: unknown): P
     runs = await chooseMany(
       t('Compare Runs'),
       runItems(s.model.runs.filter((r) => !r.damaged)).map((i) => ({ ...i, picked: shown.includes(i.value) })),
-      t('Tick two runs or more'),
+      t('Select two or more runs'),
     );
   }
   if (!runs?.length) return;
@@ -140,7 +135,7 @@ async function forget(s: StudioContext, arg: unknown): Promise<void> {
   const root = roots.find((r) => run === r || (run !== undefined && dirname(run) === r));
   if (root === undefined) {
     void window.showInformationMessage(
-      t('This run lies in the folder of runs of this workspace and is always listed. Nothing was changed.'),
+      t('This run is in the runs folder of this workspace and is always listed. Nothing was changed.'),
     );
     return;
   }

@@ -52,7 +52,7 @@ async function stop(s: StudioContext, title: string): Promise<boolean> {
       {
         modal: true,
         detail: t(
-          'Its rollouts end, a checkpoint is written and its desktops are removed. Resume Run… goes on with it later.',
+          'Its rollouts end, a checkpoint is written and its desktops are removed. Choose Resume Run… to continue it later.',
         ),
       },
       title,

@@ -17,7 +17,7 @@ import { working } from './ask.js';
 export async function openSample(s: StudioContext): Promise<void> {
   const archive = Uri.joinPath(s.extension.extensionUri, 'media', 'sample.br').fsPath;
   if (!existsSync(archive)) {
-    void window.showWarningMessage(t('This build of DART Studio comes without the sample run.'));
+    void window.showWarningMessage(t('This build of DART Studio does not include the sample run.'));
     return;
   }
   const run = await working(t('Opening the sample run'), () => unpacked(archive, sampleFolder(s.storage)), {

@@ -110,12 +110,12 @@ async function copyLink(s: StudioContext, arg: unknown): Promise<void> {
   }
   const what = meant(s, arg);
   if (what && 'trajectory' in what) {
-    void window.showInformationMessage(t('A link names a trajectory of a run; this one is a file of its own.'));
+    void window.showInformationMessage(t('Only trajectories of a run have links; this one is a separate file.'));
     return;
   }
   const run = what?.run ?? s.model.selected;
   if (run === undefined) {
-    void window.showInformationMessage(t('There are no runs yet. Choose Start Training… to begin one.'));
+    void window.showInformationMessage(t('No runs yet. Choose Start Training… to start one.'));
     return;
   }
   await writeLink(s, { run, rollout: what?.rollout, step: what?.step });

@@ -183,7 +183,7 @@ async function sayThatItSurvives(s: StudioContext, run: RunPath): Promise<void> 
   void window
     .showInformationMessage(
       t(
-        'Training is under way and goes on when VS Code is closed. It ends with its budget or with {0}.',
+        'Training is running and continues when VS Code is closed. It ends with its budget or with {0}.',
         t('Stop Training'),
       ),
       show,

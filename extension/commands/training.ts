@@ -61,7 +61,7 @@ async function activeRun(s: StudioContext, arg: unknown): Promise<RunPath | unde
   await s.model.loading;
   const named = runOf(arg),
     run = named !== undefined && s.model.runs.some((r) => r.run === named && isActive(r)) ? named : s.model.active?.run;
-  if (run === undefined) void window.showInformationMessage(t('No run is under way.'));
+  if (run === undefined) void window.showInformationMessage(t('No run is active.'));
   return run;
 }
 
@@ -112,7 +112,7 @@ async function resumeRun(s: StudioContext, arg: unknown): Promise<void> {
       s,
       t('Resume Run'),
       (r) => !isActive(r) && r.state !== 'elsewhere' && hasPolicy(r),
-      t('There is no run that can be resumed.'),
+      t('No run to resume.'),
     ));
   if (run === undefined || refuseWithoutPolicy(s, run)) return;
   // A run that used its budget has no rest.
@@ -120,10 +120,10 @@ async function resumeRun(s: StudioContext, arg: unknown): Promise<void> {
   const more = await choose(
     t('Resume Run'),
     [
-      ...(rest ? [{ label: t('The rest of its budget'), detail: t('As its run file says'), value: 0 }] : []),
+      ...(rest ? [{ label: t('The rest of its budget'), detail: t('As set in its run file'), value: 0 }] : []),
       ...[10, 20, 60, 240].map((value) => ({
         label: t('{0} more minutes', value),
-        detail: t('From now on, whatever it has used'),
+        detail: t('From now on, regardless of what it has used'),
         value,
       })),
     ],
@@ -148,7 +148,7 @@ async function evaluate(s: StudioContext, arg: unknown): Promise<void> {
         s,
         t('Evaluate Checkpoint'),
         (r) => !isActive(r) && hasPolicy(r),
-        t('There is no run that can be evaluated; a run under way evaluates itself.'),
+        t('No run to evaluate. Active runs are evaluated automatically.'),
       ));
   if (run === undefined || refuseWithoutPolicy(s, run)) return;
   await s.ensureRuntime();
@@ -169,32 +169,32 @@ const pickSplit = (version: number): Promise<EvaluationSplit | undefined> =>
   choose(t('Evaluate Checkpoint {0}', version), [
     {
       label: t('Other arrangements'),
-      detail: t('The words of training on other screens'),
+      detail: t('Training words on other screens'),
       value: 'heldout',
     },
     {
       label: t('Unseen words and numbers'),
-      detail: t('The templates of training with words that no training task has'),
+      detail: t('Training templates with words that no training task has'),
       value: 'words',
     },
     {
       label: t('Unseen pairs of words'),
-      detail: t('Words of training that never follow each other there'),
+      detail: t('Training words in pairs that no training task has'),
       value: 'pairs',
     },
     {
       label: t('Other looks'),
-      detail: t('A theme, letters and places of windows that training does not have'),
+      detail: t('Themes, fonts and window positions that training does not have'),
       value: 'looks',
     },
     {
       label: t('Near-duplicates'),
-      detail: t('Unseen words among others that differ from them by a letter'),
+      detail: t('Unseen words among others that differ by one letter'),
       value: 'near',
     },
     {
       label: t('Held-out templates'),
-      detail: t('Task templates that were never trained'),
+      detail: t('Task templates that were never trained on'),
       value: 'templates',
     },
     { label: t('Training seeds'), value: 'train' },

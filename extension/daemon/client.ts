@@ -234,7 +234,7 @@ export class DaemonClient {
           throw new DaemonError(
             'daemon.failed',
             'The runtime stopped 3 times within 5 minutes.',
-            'Look into the log, then start it again.',
+            'Check the log, then start it again.',
           );
         if (this.#state.value !== 'reconnecting') this.#state.become('starting');
         ({ session, started } = await launch({ ...this.#o, random: this.#random, now: this.#now }));
@@ -253,8 +253,8 @@ export class DaemonClient {
         if (this.#state.value !== 'reconnecting')
           this.#state.become('attaching', {
             ...hello.hostError,
-            message: 'The runtime that was running is still going down.',
-            remedy: 'Wait until its run is closed.',
+            message: 'The previous runtime is still shutting down.',
+            remedy: 'Wait until its run has closed.',
           });
         await untilGone(session);
       } else if (!(
@@ -269,8 +269,8 @@ export class DaemonClient {
     }
     throw new DaemonError(
       'daemon.failed',
-      'The runtime was replaced again and again while we attached.',
-      'Reload all windows, so that they use the same extension.',
+      'The runtime was replaced repeatedly while this window connected.',
+      'Reload all windows so that they use the same version of the extension.',
     );
   }
   #goOn(session?: Session): void {
@@ -295,7 +295,7 @@ export class DaemonClient {
         ? {
             kind: 'daemon.older',
             message: `The runtime is of an older build (${hello.build.version}) because a run is active.`,
-            remedy: 'It restarts by itself when the run ends.',
+            remedy: 'It restarts automatically when the run ends.',
           }
         : undefined,
     );

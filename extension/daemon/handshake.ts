@@ -45,7 +45,7 @@ export async function untilGone(session: Session): Promise<void> {
         fail(
           new DaemonError(
             'timeout',
-            `The runtime (pid ${session.record.pid}) is still going down.`,
+            `The runtime (pid ${session.record.pid}) is still shutting down.`,
             'Try again later, or end that process.',
           ),
         ),
@@ -70,8 +70,8 @@ export function whyLost(last: GoingDown | undefined, restarts: boolean): HostErr
     kind: 'connection.lost',
     message:
       last?.reason === 'fault'
-        ? `The runtime ended by a fault: ${last.message ?? 'see the log'}.`
-        : 'The runtime ended, or stopped answering.',
+        ? `The runtime ended with an error: ${last.message ?? 'see the log'}.`
+        : 'The runtime ended, or stopped responding.',
     remedy: restarts
       ? 'It is being started again. A run it was training can be resumed.'
       : 'Start the runtime. A run it was training can be resumed.',

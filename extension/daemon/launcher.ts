@@ -41,7 +41,7 @@ export async function launch(
       throw new DaemonError(
         'daemon.failed',
         'Another window has been starting the runtime for too long.',
-        'Try again; show the log if it stays like this.',
+        'Try again; if this persists, see the log.',
       );
     if (turn !== 'mine') return { session: turn, started: false };
     try {
@@ -58,7 +58,7 @@ export async function launch(
             if (code !== undefined && code !== exitAlreadyRunning)
               throw await failed(
                 o,
-                `The runtime ended while it started (${typeof code === 'number' ? `code ${code}` : code}).`,
+                `The runtime ended while it was starting (${typeof code === 'number' ? `code ${code}` : code}).`,
               );
             // Another daemon won, which is as good. If it does not answer, it is starting or stopping: try again.
             const lost = code === exitAlreadyRunning,

@@ -105,7 +105,7 @@ export class TrajectoryEditors implements CustomReadonlyEditorProvider<Trajector
     const column = e.panel.viewColumn ?? ViewColumn.Active;
     void window.showInformationMessage(
       t(
-        'This trajectory has {0} MB, too much for the inspector; it is shown as text. The limit is the setting dartStudio.trajectory.maxFileSizeMb.',
+        'This trajectory is too large for the inspector ({0} MB); it is shown as text. The limit is the setting dartStudio.trajectory.maxFileSizeMb.',
         Math.round(bytes / 2 ** 20),
       ),
     );

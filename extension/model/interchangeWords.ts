@@ -103,7 +103,7 @@ export function importDocument(r: ImportResult, from: string): string {
 export function importWords(r: ImportResult): string {
   const more = [
     r.pooled > 0 ? t('{0} in the experience pool', r.pooled) : '',
-    r.already > 0 ? t('{0} there already', r.already) : '',
+    r.already > 0 ? t('{0} already in the run', r.already) : '',
     r.duplicateCount > 0
       ? r.duplicateCount === 1
         ? t('1 duplicate left out')
@@ -115,7 +115,7 @@ export function importWords(r: ImportResult): string {
     more.length === 0
       ? t('Imported {0}.', trajectoriesWords(r.imported))
       : t('Imported {0}: {1}.', trajectoriesWords(r.imported), more.join(', '));
-  return r.stopped ? `${did} ${t('It was stopped; the same import goes on from there.')}` : did;
+  return r.stopped ? `${did} ${t('It was stopped; import again to continue from there.')}` : did;
 }
 export function exportWords(r: ExportResult): string {
   const parts = Object.entries(r.parts).filter(([, n]) => n > 0),

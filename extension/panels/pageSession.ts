@@ -207,7 +207,7 @@ export class PageSession implements Ends {
       if (requests[method].writes && !this.#o.trusted())
         throw new Refused(
           'untrusted',
-          t('This workspace is not trusted; in Restricted Mode trajectories can be looked at, and nothing is changed.'),
+          t('This workspace is not trusted; in Restricted Mode trajectories can be viewed, not changed.'),
           t('Trust the workspace to annotate and to record.'),
         );
       if (replay !== undefined) this.#replays.add(replay);

@@ -44,7 +44,7 @@ export function coverageRow(v: PoolView): Row {
         v.neverSolved,
         v.covered,
       ),
-      missing > 0 && t('Without one their groups fail as a whole and teach nothing: record a demonstration.'),
+      missing > 0 && t('Without one, every rollout of their groups fails and teaches nothing. Record a demonstration.'),
     ),
     spoken: coverageWords(v),
   };
@@ -128,10 +128,10 @@ export function entryRow(run: string, e: PoolEntryRow, now: number): Row {
       `**${plain(e.task)}**, ${plain(e.rollout)}`,
       plain(source),
       steps(e.steps),
-      e.addedAt !== undefined && t('Joined {0} ago', span(now - e.addedAt)),
+      e.addedAt !== undefined && t('Added {0} ago', span(now - e.addedAt)),
       usesWords(e.uses),
       e.usable
-        ? t('The next group that fails as a whole can get it.')
+        ? t('The next group in which every rollout fails can get it.')
         : e.why === 'off'
           ? t('Turned off: not injected into groups.')
           : e.why === 'used up'
@@ -139,7 +139,7 @@ export function entryRow(run: string, e: PoolEntryRow, now: number): Row {
             : e.why === 'aged'
               ? t('Older than the run file allows (curation.pool).')
               : undefined,
-      e.override !== undefined && t("It joined without the verifier's word: {0}", plain(e.override)),
+      e.override !== undefined && t("Added without the verifier's confirmation: {0}", plain(e.override)),
     ),
     spoken: [source, steps(e.steps), usesWords(e.uses), state, e.override === undefined ? '' : t('not verified')]
       .filter((x) => x !== '')

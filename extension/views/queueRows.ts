@@ -6,12 +6,12 @@ import { lines, list, type Row } from './rows.js';
 export const queueRow = (runs: number, paused: boolean): Row => ({
   id: 'queue',
   label: t('Queue'),
-  description: list(runs === 1 ? t('1 run') : t('{0} runs', runs), paused && t('held')),
+  description: list(runs === 1 ? t('1 run') : t('{0} runs', runs), paused && t('paused')),
   icon: { id: paused ? 'debug-pause' : 'list-ordered' },
   context: paused ? 'queue.paused' : 'queue',
   tooltip: lines(
-    t('These runs begin one after another, also when VS Code is closed.'),
-    paused && t('The queue is held: no other run begins.'),
+    t('These runs start one after another, even when VS Code is closed.'),
+    paused && t('The queue is paused: no other run starts.'),
   ),
   spoken: t('Queue, {0} runs', runs),
 });

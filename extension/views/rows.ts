@@ -282,7 +282,7 @@ export function moreRow(shown: number, total: number): Row {
     description: t('{0} of {1} shown', shown, total),
     icon: { id: 'ellipsis' },
     context: 'more',
-    tooltip: t('Shows the next page.'),
+    tooltip: t('Show the next page.'),
     spoken: t('Load more, {0} of {1} shown', shown, total),
   };
 }

@@ -123,19 +123,19 @@ function runTooltip(r: ListedRun, now: number): string {
     `**${plain(r.id)}**`,
     r.label?.notes && plain(r.label.notes),
     r.unread
-      ? t('Its folder does not say what it came to. Open its dashboard to read it.')
+      ? t('Its folder has no summary of its results. Open its dashboard to load them.')
       : !r.damaged && `${runStateWord(r.state)}${s?.detail ? `: ${plain(s.detail)}` : ''}`,
     r.lastEval === undefined && success !== undefined && t('Success of the last 64 rollouts {0}', percent(success)),
     r.collection && t('Imported or recorded trajectories; nothing was trained in it.'),
     r.weightless && t('None of its checkpoints is left: it cannot be resumed, evaluated or tried.'),
     r.lastEval && evalLine(r.lastEval),
     !r.unread && !r.damaged && t('{0}, policy version {1}', rollouts(r.rollouts), r.version),
-    r.damage && t('$(warning) {0} bytes of its journal are damaged; what they held is missing.', r.damage.bytes),
+    r.damage && t('$(warning) {0} bytes of its journal are damaged; their contents are missing.', r.damage.bytes),
     r.createdAt > 0 && t('Started {0}, {1} ago', startedWords(r), span(now - r.createdAt)),
     r.damaged && `$(warning) ${plain(r.damaged.message)} ${plain(r.damaged.remedy)}`,
     r.error && `$(warning) ${plain(r.error.message)} ${plain(r.error.remedy)}`,
     s?.error && `$(error) ${plain(s.error.message)} ${plain(s.error.remedy)}`,
-    r.state === 'running' && t('Training goes on when VS Code is closed.'),
+    r.state === 'running' && t('Training continues when VS Code is closed.'),
     `\`${r.run.replace(/[`\r\n]/g, '')}\``,
   );
 }

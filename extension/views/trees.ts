@@ -51,7 +51,7 @@ export function createTrees(o: TreeParts): Trees {
     const active = model.runs.filter(isActive).length;
     runs.view.badge =
       active > 0
-        ? { value: active, tooltip: active === 1 ? t('1 run is under way') : t('{0} runs are under way', active) }
+        ? { value: active, tooltip: active === 1 ? t('1 active run') : t('{0} active runs', active) }
         : undefined;
     runs.refresh();
   };
@@ -91,8 +91,7 @@ export function createTrees(o: TreeParts): Trees {
     trajectories.view.badge = waiting
       ? {
           value: waiting,
-          tooltip:
-            waiting === 1 ? t('1 trajectory waits to be reviewed') : t('{0} trajectories wait to be reviewed', waiting),
+          tooltip: waiting === 1 ? t('1 trajectory to review') : t('{0} trajectories to review', waiting),
         }
       : undefined;
   };

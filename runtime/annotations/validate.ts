@@ -103,7 +103,7 @@ function checked(op: AnnotationOp, part: EditedPart): AnnotationOp {
   switch (op.op) {
     case 'outcome':
       if (op.value !== null && op.reason.trim() === '')
-        throw refuse("An outcome that differs from the verifier's needs a reason.", 'Give the reason.');
+        throw refuse("An outcome that differs from the verifier's requires a reason.", 'Enter a reason.');
       return { ...op, reason: op.reason.trim() };
     case 'tags':
       return { ...op, tags: [...new Set(op.tags.map((t) => t.trim()).filter((t) => t !== ''))] };

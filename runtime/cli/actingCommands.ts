@@ -24,18 +24,21 @@ function evaluateCommand(program: Command, act: Act): void {
       'heldout',
     )
     .option('--sampled', 'sample as in training, instead of the most probable choice', false)
-    .option('--blind', 'blank the screen: what is solved all the same needs no eyes', false)
+    .option('--blind', 'blank the screen: shows which tasks are solved without seeing it', false)
     .option(
       '--random',
-      'choose at random among all that is possible: what is solved all the same needs no policy',
+      'choose at random among all possible actions: shows which tasks are solved without a policy',
       false,
     )
-    .option('--policy <policy>', 'who acts: run file, run folder, checkpoint, or address of a model server (…/v1)')
+    .option(
+      '--policy <policy>',
+      'policy that acts: run file, run folder, checkpoint, or address of a model server (…/v1)',
+    )
     .option(
       '--tasks <dir or suite>',
       'with --policy: folder of OSWorld task files, a copy of MiniWoB++, or desk; default: those of the policy',
     )
-    .option('--out <dir>', "where results go, in OSWorld's layout; the same command goes on with what is there")
+    .option('--out <dir>', "folder for results, in OSWorld's layout; the same command continues where it stopped")
     .option('--families <names>', 'with --policy: only these, with commas')
     .option('--assets <dir>', 'with --policy: what `tasks fetch` mirrored')
     .option('--image <name>', 'with --policy: desktop image; default: that of the policy')
@@ -53,12 +56,14 @@ function evaluateCommand(program: Command, act: Act): void {
 function tryCommand(program: Command, act: Act): void {
   program
     .command('try')
-    .description('Let a policy do one thing on a fresh desktop; its steps are printed as JSON, one a line.')
+    .description(
+      'Let a policy carry out one instruction on a fresh desktop; its steps are printed as JSON, one per line.',
+    )
     .requiredOption(
       '--policy <policy>',
-      'who acts: run folder, checkpoint, run file, or address of a model server (…/v1)',
+      'policy that acts: run folder, checkpoint, run file, or address of a model server (…/v1)',
     )
-    .option('--instruction <text>', 'what it shall do; default: what the task asks')
+    .option('--instruction <text>', 'instruction; default: that of the task')
     .option('--task <family>', 'task family that sets the desktop up; default: an empty desktop')
     .option('--seed <n>', 'seed of the task; default: one of the training seeds')
     .option('--checkpoint <version>', 'of a run folder: policy version; default: the newest')
@@ -74,13 +79,13 @@ function tryCommand(program: Command, act: Act): void {
 function collectCommand(program: Command, act: Act): void {
   program
     .command('collect')
-    .description('Roll a model out on tasks and keep its verified successes as a pool that runs join.')
-    .requiredOption('--policy <policy>', 'who acts: run file, run folder, or address of a model server (…/v1)')
-    .requiredOption('--into <name>', 'collection to make, or to go on with')
+    .description('Roll out a model on tasks and keep its verified successes as a pool that runs can use.')
+    .requiredOption('--policy <policy>', 'policy that acts: run file, run folder, or address of a model server (…/v1)')
+    .requiredOption('--into <name>', 'collection to create, or to continue')
     .option('--tasks <dir or suite>', 'folder of OSWorld task files, or desk; default: those of the run file')
     .option('--families <names>', 'only these families, with commas')
     .option('--attempts <n>', 'verdicts of each task', '32')
-    .option('--stop-after <n>', 'leave a task that has succeeded so often')
+    .option('--stop-after <n>', 'leave a task after this many successes')
     .option('--seeds <n>', 'tasks of each family of a suite', '1')
     .option('--temperature <t>', 'sampling temperature; default: that of the run file')
     .option('--max-steps <n>', 'max steps of an episode')

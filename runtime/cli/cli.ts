@@ -39,7 +39,7 @@ function trainingCommands(program: Command, act: Act): void {
     .argument('[run.json]', 'run file')
     .description('Train a policy; without a run file, with the preset.')
     .option('--preset <name>', PRESET_NAMES.join(', '))
-    .option('--resume <run>', 'go on with a run: its id or folder')
+    .option('--resume <run>', 'continue a run: its id or folder')
     .option('--json', 'status as JSON lines', false)
     .option('--seed <n>', 'seed of the run')
     .option('--minutes <n>', 'stop after this many minutes')
@@ -48,7 +48,7 @@ function trainingCommands(program: Command, act: Act): void {
     .option('--runs <dir>', 'folder of run folders')
     .option(
       '--figures [file.json]',
-      'afterwards measure the policy on everything held out and with a blank screen: report.html and figures.json in the run folder',
+      'afterwards, evaluate the policy on everything held out and with a blank screen: report.html and figures.json in the run folder',
     )
     .action(act(async (file: string | undefined, o: Options) => (await import('./train.js')).train(file, o)));
   actingCommands(program, act);
@@ -65,11 +65,11 @@ function interchangeCommands(program: Command, act: Act): void {
     .option('--into <run>', 'run to import into: its id or folder')
     .option('--new <name>', 'make a new run of this name')
     .option('--format <name>', 'auto, osworld, agentnet, dart, ui-tars or traj', 'auto')
-    .option('--dry-run', 'only say what is there and what could not be used', false)
+    .option('--dry-run', 'only report what would be imported and what cannot be used', false)
     .option('--no-pool', 'keep successes out of the experience pool')
     .option('--tasks <dir>', 'OSWorld task files, for instructions that results lack')
     .option('--verdict <outcome>', 'success or failure, for recordings that have no verdict')
-    .option('--coordinates <name>', 'of UI-TARS text, where it cannot be told')
+    .option('--coordinates <name>', 'coordinates of UI-TARS text, where they cannot be detected')
     .option('--json', 'report as JSON', false)
     .option('--runs <dir>', 'folder of run folders', 'runs')
     .action(act(async (path: string, o: Options) => (await import('./import.js')).importTrajectories(path, o)));
@@ -126,7 +126,7 @@ function taskCommands(program: Command, act: Act): void {
     .command('check')
     .argument('<dir>', 'folder of OSWorld task files, or a copy of MiniWoB++')
     .description(
-      'Say for each task whether it can run here, or what it needs. Pages of MiniWoB++ are opened in a browser.',
+      'Report for each task whether it can run here, or what it needs. Pages of MiniWoB++ are opened in a browser.',
     )
     .option('--assets <dir>', 'folder that mirrors downloaded files')
     .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
@@ -137,7 +137,7 @@ function taskCommands(program: Command, act: Act): void {
     .command('fetch')
     .argument('<dir>', 'folder of OSWorld task files')
     .description(
-      'Download what the tasks download into a folder, so that runs need no network; go on where it was cut off.',
+      'Download the files that tasks need into a folder, so that runs need no network; continues where it was interrupted.',
     )
     .requiredOption('--into <dir>', 'folder of the mirror: --assets and tasks.assets of a run file')
     .option('--mirror <url>', "download from here in place of each address's own host")
@@ -168,7 +168,7 @@ function desktopCommands(program: Command, act: Act): void {
     .description('Build what desktops start from.')
     .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
     .option('--provider <name>', providerWords, 'auto')
-    .option('--force', 'build again even when it is there', false)
+    .option('--force', 'build again even if it exists', false)
     .option('--push <ref>', 'push the image to a registry under this reference, for desktops on Kubernetes')
     .action(act(async (o: Options) => (await import('./desktop.js')).build(o)));
   desktop
@@ -193,7 +193,7 @@ function desktopCommands(program: Command, act: Act): void {
   desktop
     .command('serve')
     .description('Serve desktops to other programs, such as OSWorld, cua or clients of OpenEnv, until Ctrl-C.')
-    .option('--osworld', "speak the API of OSWorld's virtual machines, each desktop at a port of its own", false)
+    .option('--osworld', "speak the API of OSWorld's virtual machines, each desktop at its own port", false)
     .option('--openenv', 'speak OpenEnv: tasks to reset to, steps, and a reward at the end', false)
     .option('--count <n>', 'desktops; sessions at once', '1')
     .option('--port <n>', 'port (8000), or that of the first machine (5000)')
@@ -258,10 +258,10 @@ function runCommands(program: Command, act: Act): void {
     .argument('[run]', 'run id or folder; default: all runs')
     .description('Remove screens that the rules of a run (store.keep) no longer keep. Figures and records stay.')
     .option('--retired-hours <n>', 'instead of the rule of the run: screens of retired rollouts')
-    .option('--failure-hours <n>', 'the same of failures')
-    .option('--success-hours <n>', 'the same of successes')
-    .option('--gigabytes <n>', 'the same of all screens together')
-    .option('--dry-run', 'only say what would go', false)
+    .option('--failure-hours <n>', 'the same for failures')
+    .option('--success-hours <n>', 'the same for successes')
+    .option('--gigabytes <n>', 'the same for all screens together')
+    .option('--dry-run', 'only report what would be removed', false)
     .option('--json', 'as JSON', false)
     .action(act(async (run: string | undefined, o: Options) => (await import('./gc.js')).gc(dirOf(), run, o)));
 }
@@ -272,7 +272,7 @@ function engineCommands(program: Command, act: Act): void {
     .command('serve')
     .description('Run the single-GPU engine on this machine; the first start installs what it needs (5 GB).')
     .requiredOption('--model <folder or id>', 'model to train')
-    .option('--state <folder>', 'folder of checkpoints and adapters; the engine goes on from it')
+    .option('--state <folder>', 'folder of checkpoints and adapters; the engine continues from it')
     .option('--json', 'address as JSON', false)
     .argument(
       '[options...]',
@@ -284,7 +284,7 @@ function engineCommands(program: Command, act: Act): void {
     .command('probe')
     .argument('<url>', 'address of a Tinker-protocol server')
     .description(
-      'Measure what a training server does with gradients, images and steps; say whether a run can trust it.',
+      'Measure what a training server does with gradients, images and steps, and report whether a run can trust it.',
     )
     .option('--model <name>', 'model to train; default: the first the server names')
     .option('--rank <n>', 'rank of the adapter; 0 = all weights', '16')
@@ -299,7 +299,7 @@ function machineCommands(program: Command, act: Act, serve: Serve): void {
   withAlerts(program.command('serve'))
     .argument('<storage>', "folder for the daemon's record, lock and log")
     .description('Run the daemon that VS Code windows share.')
-    .option('--idle-minutes <n>', 'end after this long with no window and no run')
+    .option('--idle-minutes <n>', 'end after this many minutes with no window and no run')
     .action(
       act(async (storage: string, o: Options) =>
         serve(storage, { idleMinutes: textOption(o, 'idleMinutes'), alerts: alertTargets(o) }),

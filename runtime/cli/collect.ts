@@ -16,7 +16,9 @@ import { numberOption, textOption, type Options } from './options.js';
 export async function collectAttempts(o: Options): Promise<number> {
   const json = o['json'] === true,
     name = String(o['into']),
-    stop = onInterrupt('Stopping: what is recorded stays. The same command goes on. Ctrl-C again to leave at once.'),
+    stop = onInterrupt(
+      'Stopping: what is recorded is kept; the same command continues. Press Ctrl-C again to exit at once.',
+    ),
     line = progressLine(json),
     attempts = numberOption(o, 'attempts') ?? 1,
     stopAfter = numberOption(o, 'stopAfter') ?? attempts;
@@ -85,7 +87,7 @@ function lines(r: CollectReport): string[] {
     '',
     `${r.attempts} attempts, ${r.successes} successes; ${r.pooled} unlike successes are in the pool of ${r.dir}.`,
     r.stopped
-      ? 'Stopped. The same command goes on.'
+      ? 'Stopped. Run the same command to continue.'
       : 'In a run file: "curation": { "pool": { "from": ["…"] } } with this folder.',
   ];
 }

@@ -16,15 +16,15 @@ export async function serve(o: Options): Promise<number> {
   if ((o['osworld'] === true) === (o['openenv'] === true))
     throw new StudioError(
       'config.invalid',
-      `desktop serve: ${o['osworld'] === true ? 'it speaks one API' : 'which API the desktops speak is missing'}`,
-      'Give --osworld, the API of OSWorld’s virtual machines, or --openenv, environments with tasks.',
+      `desktop serve: ${o['osworld'] === true ? 'only one API can be served' : 'no API is given'}`,
+      'Give either --osworld, the API of OSWorld’s virtual machines, or --openenv, environments with tasks.',
     );
   return o['openenv'] === true ? serveEnvironments(o) : serveMachines(o);
 }
 
 /** OpenEnv: one address, a session each client. */
 async function serveEnvironments(o: Options): Promise<number> {
-  const stop = onInterrupt('Stopping: desktops are taken down. Ctrl-C again to leave at once.'),
+  const stop = onInterrupt('Stopping: desktops are being removed. Press Ctrl-C again to exit at once.'),
     split = splitOption(o),
     host = textOption(o, 'host'),
     ended = new Promise<void>((done) => {

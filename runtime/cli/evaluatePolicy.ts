@@ -29,7 +29,9 @@ export async function evaluatePolicy(o: Options): Promise<number> {
     split = splitOption(o),
     episodes = numberOption(o, 'episodes') ?? 1,
     out = resolve(String(o['out'])),
-    stop = onInterrupt('Stopping: what is measured stays. The same command goes on. Ctrl-C again to leave at once.'),
+    stop = onInterrupt(
+      'Stopping: what is measured is kept; the same command continues. Press Ctrl-C again to exit at once.',
+    ),
     line = progressLine(json);
   allowCluster(o);
   try {
@@ -80,7 +82,7 @@ async function mayWrite(out: string, { tasks }: RunConfig): Promise<void> {
   if (tasks.dir !== undefined && `${out}${sep}`.startsWith(`${resolve(tasks.dir)}${sep}`))
     throw new StudioError(
       'config.invalid',
-      `${out} lies in the folder of the tasks, where results would be taken for tasks.`,
+      `${out} is in the folder of the tasks, where results would be taken for tasks.`,
       'Name a folder elsewhere with --out.',
     );
   await mkdir(out, { recursive: true });
@@ -89,7 +91,7 @@ async function mayWrite(out: string, { tasks }: RunConfig): Promise<void> {
     throw new StudioError(
       'config.invalid',
       `${out} is not empty, and holds no results of this command.`,
-      'Name a folder that does not exist yet, or one that this command has begun.',
+      'Name a folder that does not exist yet, or one that this command created.',
     );
   // A part that was killed while it wrote.
   for (const f of await readdir(out))
@@ -163,6 +165,6 @@ function lines(r: Report, o: Options): string[] {
     '',
     ...(r.results === undefined ? [] : [`In OSWorld's layout: ${r.results}`]),
     `To look at: ${join(r.out, EPISODES)}`,
-    ...(r.stopped ? [`Stopped with ${r.open} episodes to come. The same command goes on.`] : []),
+    ...(r.stopped ? [`Stopped with ${r.open} episodes left. Run the same command to continue.`] : []),
   ];
 }

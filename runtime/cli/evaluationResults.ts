@@ -96,7 +96,7 @@ async function layout(out: string, made: CollectReport): Promise<Pick<Report, 'r
 /** A model's folder in its place, unless what is there is somebody else's. */
 async function put(from: string, to: string): Promise<string[]> {
   if (existsSync(to) && !(await isOurs(to)))
-    return [`${to} holds results of somebody else and is left as it is; ours are in ${EPISODES}.`];
+    return [`${to} holds results of another program and is left as it is; these are in ${EPISODES}.`];
   await rm(to, { recursive: true, force: true });
   await mkdir(join(to, '..'), { recursive: true });
   await rename(from, to);

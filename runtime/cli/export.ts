@@ -54,7 +54,7 @@ export async function exportTrajectories(run: string, dir: string, o: Options): 
   if (share !== undefined && (share <= 0 || share >= 1))
     throw new StudioError(
       'config.invalid',
-      `--split ${share}: the share of the training part lies between 0 and 1`,
+      `--split ${share}: the share of the training part must be between 0 and 1`,
       'For example --split 0.9.',
     );
   const stop = onInterrupt('Stopping: an unfinished export is deleted. Press Ctrl-C again to exit at once.'),

@@ -34,7 +34,7 @@ export async function importTrajectories(path: string, o: Options): Promise<numb
     runs = String(o['runs'] ?? 'runs');
   const target = dry && o['into'] === undefined && o['new'] === undefined ? undefined : targetOf(runs, o);
   const stop = onInterrupt(
-    'Stopping after the present picture; nothing of an unfinished trajectory is kept. Ctrl-C again to leave at once.',
+    'Stopping after the current picture; nothing of an unfinished trajectory is kept. Press Ctrl-C again to exit at once.',
   );
   try {
     const before = await preview(source, target?.create ? undefined : target?.dir, stop.signal),

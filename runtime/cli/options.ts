@@ -52,7 +52,7 @@ export function alertTargets(o: Options, env: NodeJS.ProcessEnv = process.env): 
   if (given !== undefined && !isWebAddress(given))
     throw new StudioError(
       'config.invalid',
-      'The address of the webhook for alerts is none.',
+      'The address of the webhook for alerts is not a URL.',
       'Give --alert-webhook an address that begins with http:// or https://.',
     );
   return { command, webhook, desktop };

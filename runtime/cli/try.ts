@@ -6,7 +6,7 @@ import { numberOption, type Options } from './options.js';
 
 /** `try --policy P --instruction TEXT`: one episode, a line of JSON for what begins, each step, and how it ends. */
 export async function tryPolicy(o: Options): Promise<number> {
-  const stop = onInterrupt('Stopping. Ctrl-C again to leave at once.'),
+  const stop = onInterrupt('Stopping. Press Ctrl-C again to exit at once.'),
     text = (name: string): string | undefined => (typeof o[name] === 'string' ? o[name] : undefined);
   try {
     const { outcome, verified } = await tryOnce({

@@ -308,6 +308,6 @@ function checkSize(n: number): number {
   return n;
 }
 const cancelled = (): StudioError =>
-  new StudioError('cancelled', 'Waiting for a desktop was cancelled.', 'Ask again when you need one.');
+  new StudioError('cancelled', 'The wait for a desktop was cancelled.', 'Request a desktop again when you need one.');
 const closedError = (): StudioError =>
   new StudioError('cancelled', 'The pool of desktops was closed.', 'Open a new one.');

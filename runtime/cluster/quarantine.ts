@@ -8,7 +8,7 @@ export function quarantineNote(e: Extract<PoolEvent, { type: 'quarantined' }>): 
     return `${new Date(at).toISOString()} ${error.kind}: ${error.message}${tail}`;
   });
   return [
-    `Desktop ${e.desktop} failed ${e.log.length} times in a row and rests for some minutes; the others go on.`,
+    `Desktop ${e.desktop} failed ${e.log.length} times in a row and is paused for some minutes; the others continue.`,
     ...lines,
   ].join('\n');
 }

@@ -20,7 +20,7 @@ export const hostOptions = z
   .array(
     z.strictObject({
       host: z.string().describe('DOCKER_HOST form: unix:///var/run/docker.sock, tcp://10.0.0.2:2375'),
-      capacity: z.int().positive().describe('Most desktops on this host.'),
+      capacity: z.int().positive().describe('Maximum desktops on this host.'),
     }),
   )
   .optional()
@@ -45,14 +45,14 @@ export const kubernetesOptions = section(
       .int()
       .positive()
       .optional()
-      .describe('Most desktops in the cluster; default: what quota and nodes allow.'),
+      .describe('Maximum desktops in the cluster; default: what quota and nodes allow.'),
     spares: whole(1, 'Desktops kept started beyond those in use, so that a broken one is replaced at once.'),
     requests: section(
       {
-        cpu: quantity('10m', 'Processor that a node sets aside.'),
-        memory: quantity('64Mi', 'Memory that a node sets aside.'),
+        cpu: quantity('10m', 'CPU that a node reserves.'),
+        memory: quantity('64Mi', 'Memory that a node reserves.'),
       },
-      'What a desktop asks of its node: it decides how many share one. Limits are `memoryMb` and `cpus`.',
+      'What a desktop requests from its node; this decides how many desktops share a node. Limits are `memoryMb` and `cpus`.',
     ),
     nodeSelector: z.record(z.string(), z.string()).optional().describe('Labels that a node must have.'),
     tolerations: z
@@ -71,15 +71,15 @@ export const kubernetesOptions = section(
     priorityClass: name('PriorityClass of the pods.'),
     userNamespaces: flag(
       false,
-      "Gives every desktop users of its own (`hostUsers: false`; Kubernetes 1.33 or newer). Only then `pids` limits a desktop's processes; elsewhere the kubelet's podPidsLimit does.",
+      "Gives every desktop its own user namespace (`hostUsers: false`; Kubernetes 1.33 or newer). Only then does `pids` limit a desktop's processes; otherwise the kubelet's podPidsLimit does.",
     ),
     startSeconds: positive(120, 'Longest wait for a pod to start, image pull and new nodes included.'),
     patienceSeconds: positive(
       120,
-      'Longest cut of the connection to a desktop (API server restarted, stream ended on the way) that a rollout waits out.',
+      'Longest interruption of the connection to a desktop (API server restarted, stream closed) that a rollout waits out.',
     ),
-    idleMinutes: positive(10, 'A desktop that hears of no runtime for this long ends itself.'),
-    lifeHours: positive(24, 'Longest life of a pod (`activeDeadlineSeconds`).'),
+    idleMinutes: positive(10, 'A desktop that gets no message from a runtime for this long ends itself.'),
+    lifeHours: positive(24, 'Longest lifetime of a pod (`activeDeadlineSeconds`).'),
   },
   'Desktops as pods of a cluster (provider `kubernetes`).',
 );

@@ -189,7 +189,7 @@ export function parseRunText(text: string, file: string, overrides: RunFile = {}
     throw new StudioError(
       'config.invalid',
       `${file} ${beyond}.`,
-      'Give a run file; it has some hundred options at most.',
+      'Give a run file; it has about a hundred options at most.',
     );
   let content: unknown;
   try {
@@ -219,7 +219,7 @@ export function jsonSchema(): JsonSchema {
       now = sectionAt(schema, to.split('.'));
     if (!parent?.properties || !now) continue;
     const { default: _default, ...copy } = now;
-    const message = `Deprecated: it is called ${to} now.`;
+    const message = `Deprecated: renamed to ${to}.`;
     parent.properties[old.at(-1)!] = {
       ...copy,
       description: message,

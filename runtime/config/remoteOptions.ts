@@ -11,7 +11,7 @@ export const chat = {
     .enum(['relative1000', 'qwen25', 'relative999', 'relative1'])
     .default('qwen25')
     .describe('How the model writes coordinates.'),
-  maxTokens: count(512, 'Most tokens of one answer.'),
+  maxTokens: count(512, 'Maximum tokens of one answer.'),
   images: count(5, 'Newest screenshots kept in the prompt (paper: 5).'),
 };
 
@@ -22,14 +22,14 @@ export const engineOptions = z
       .string()
       .regex(/^(auto|cpu|mps|cuda(:\d{1,2})?)$/, '"auto", "cpu", "mps", "cuda" or "cuda:1" only')
       .default('auto')
-      .describe('Where it computes: `auto`, `cuda`, `cuda:1`, `mps` or `cpu`.'),
+      .describe('Device: `auto`, `cuda`, `cuda:1`, `mps` or `cpu`.'),
     dtype: z
       .enum(['auto', 'float32', 'bfloat16'])
       .default('auto')
-      .describe('Numbers of the base model: `auto` is bfloat16 on a GPU, float32 elsewhere.'),
+      .describe('Data type of the base model: `auto` is bfloat16 on a GPU, float32 elsewhere.'),
     microBatchTokens: count(
       16_384,
-      'Tokens that go through the model at once in training; lower it when memory runs out.',
+      'Tokens that pass through the model at once in training; lower it if memory runs out.',
     ),
     minPixels: z
       .int()
@@ -41,9 +41,9 @@ export const engineOptions = z
       .positive()
       .optional()
       .describe(
-        "Area above which pictures are reduced, which costs sight and saves memory and time; default: the checkpoint's.",
+        "Area above which pictures are reduced, which loses detail and saves memory and time; default: the checkpoint's.",
       ),
-    maxContext: count(32_768, 'Most tokens of a prompt and its answer.'),
+    maxContext: count(32_768, 'Maximum tokens of a prompt and its answer.'),
   })
   .optional()
-  .describe('Of the engine that the run starts (`engine`: `auto`).');
+  .describe('Options of the engine that the run starts (`engine`: `auto`).');

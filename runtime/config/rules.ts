@@ -46,7 +46,7 @@ const needs: readonly Rule[] = [
     key: 'policy.vlm.endpoints',
     broken: (c) => isVlm(c) && c.trainer.remote?.url !== undefined && c.policy.vlm?.endpoints.length === 0,
     what: 'required because trainer.remote.url names an engine',
-    remedy: 'Give the servers that act with the model; our engine does both (its address with /v1).',
+    remedy: 'List the servers that act with the model; the engine of DART Studio does both (its address with /v1).',
   },
   {
     key: 'tasks.dir',
@@ -98,7 +98,7 @@ const engine: readonly Rule[] = [
   {
     key: 'trainer.remote.options',
     broken: (c) => c.trainer.remote?.url !== undefined && c.trainer.remote.options !== undefined,
-    what: 'they are for an engine that the run starts, and trainer.remote.url names one that runs already',
+    what: 'they are for an engine that the run starts, and trainer.remote.url names one that is already running',
     remedy: 'Leave them out and give them to that engine, or leave trainer.remote.url out.',
   },
 ];
@@ -154,13 +154,13 @@ const objective: readonly Rule[] = [
   {
     key: 'trainer.reuse.enabled',
     broken: (c) => c.trainer.remote?.loss === 'server' && c.trainer.reuse.enabled,
-    what: 'whether another pass pays is told by the log-probs before it, which an engine that computes the loss does not give',
+    what: 'whether another pass is worthwhile depends on the log-probs before it, which an engine that computes the loss does not return',
     remedy: 'Set trainer.remote.loss to "client", or trainer.reuse.enabled to false.',
   },
   {
     key: 'trainer.reuse.epochs',
     broken: (c) => isVlm(c) && c.trainer.reuse.enabled && c.trainer.reuse.epochs < c.trainer.epochs,
-    what: 'fewer passes in all than trainer.epochs makes',
+    what: 'fewer passes in total than trainer.epochs makes',
     remedy: 'Set trainer.reuse.epochs to at least trainer.epochs.',
   },
 ];

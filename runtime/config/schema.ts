@@ -12,10 +12,10 @@ import { watchOptions } from './watch.js';
  * "Paper" in a description is arXiv 2509.23866; its values are in the preset `dart`.
  */
 const hours = (whose: string) =>
-  z.number().positive().optional().describe(`Screens ${whose} are kept for so many hours.`);
+  z.number().positive().optional().describe(`Screens ${whose} are kept for this many hours.`);
 
 export const RunFileSchema = z.strictObject({
-  $schema: z.string().optional().describe('Where the JSON schema of this file is; for editors.'),
+  $schema: z.string().optional().describe('Location of the JSON schema of this file, for editors.'),
   preset: z.enum(PRESET_NAMES).optional().describe('Start from a preset; keys given here override it.'),
   name: z
     .string()
@@ -31,7 +31,7 @@ export const RunFileSchema = z.strictObject({
         'Makes the run repeatable: one desktop, one replica, one rollout after another, every draw from seeds, time counted in rollouts and steps. After a crash it trains the same batches, byte for byte, as without one. Slow, and no benchmark.',
       ),
     },
-    'How the run goes on as a whole.',
+    'How the run executes as a whole.',
   ),
 
   tasks: section(
@@ -62,9 +62,9 @@ export const RunFileSchema = z.strictObject({
         256,
         'Number of training seeds per family (texts, numbers, window positions). Held-out seeds are always disjoint.',
       ),
-      infeasible: flag(false, 'Include tasks that cannot be done (the right answer is FAIL). They are reported apart.'),
+      infeasible: flag(false, 'Include tasks that cannot be done (the right answer is FAIL), reported separately.'),
     },
-    'What is trained on.',
+    'Tasks to train on.',
   ),
 
   desktops: section(
@@ -89,7 +89,7 @@ export const RunFileSchema = z.strictObject({
       kubernetes: kubernetesOptions,
       hardResetEvery: whole(200, 'Replace a desktop by a new one after this many episodes; 0 = never.'),
       settleHorizonMs: positive(20, 'A desktop is at rest when no program has a timer due within this time.'),
-      settleMaxMs: positive(2000, 'Longest wait for rest after an action.'),
+      settleMaxMs: positive(2000, 'Longest wait for the desktop to come to rest after an action.'),
     },
     'Module 1, environment cluster.',
   ),
@@ -106,13 +106,13 @@ export const RunFileSchema = z.strictObject({
       temperature: positive(1, 'Sampling temperature of training rollouts.'),
       blind: flag(
         false,
-        'The policy acts, learns and is evaluated with one even grey in place of every screen (`embedded` only): what it learns then needs no eyes. For controls.',
+        'The policy acts, learns and is evaluated with plain grey in place of every screen (`embedded` only): what it learns then does not depend on seeing. For control experiments.',
       ),
       sync: z
         .enum(['replica', 'global'])
         .default('replica')
         .describe(
-          'New weights go to one replica after the other while the rest answer (`replica`), or to all at once while nobody answers (`global`, for comparison).',
+          'New weights go to one replica after another while the others answer (`replica`), or to all at once while none answers (`global`, for comparison).',
         ),
       vlm: z
         .strictObject({
@@ -140,11 +140,11 @@ export const RunFileSchema = z.strictObject({
           ),
           alternatives: whole(
             8,
-            'Most probable tokens asked beside each sampled one, for the entropy and the inspector; 0 asks none.',
+            'Number of most probable tokens requested beside each sampled one, for the entropy and the inspector; 0 = none.',
           ),
           concurrency: count(
             16,
-            'Most answers that one server works at; fewer while its own figures (/metrics of vLLM, SGLang) say that its memory is full.',
+            'Maximum requests that one server handles at once; fewer while its own metrics (/metrics of vLLM, SGLang) report that its memory is full.',
           ),
           prompt: z
             .string()
@@ -183,7 +183,7 @@ export const RunFileSchema = z.strictObject({
       ),
       retries: whole(
         2,
-        'Rollouts of one group that ended in an error and are replaced; after that many the group goes on with fewer.',
+        'Rollouts of one group that are replaced after they end in an error; beyond this number the group continues with fewer.',
       ),
     },
     'Module 2, rollout service.',
@@ -204,7 +204,7 @@ export const RunFileSchema = z.strictObject({
       ),
       pilot: whole(
         0,
-        'Rollouts of a group that are started first; the rest follows unless all ended alike and would in all likelihood go on so. 0 = all at once. Fewer rollouts without gradient while tasks are unknown, at the price of groups that stay open longer.',
+        'Rollouts of a group that are started first; the rest follow unless all ended alike and most likely would continue to. 0 = all at once. Gives fewer rollouts without gradient while tasks are unknown, but groups stay open longer.',
       ),
     },
     'Module 3, data manager: adaptive curation. Each mechanism can be switched off.',
@@ -224,16 +224,16 @@ export const RunFileSchema = z.strictObject({
         {
           enabled: flag(
             false,
-            'Further passes over a batch, beyond `trainer.epochs`, while they still pay: until the effective sample size falls under `ess`.',
+            'Further passes over a batch, beyond `trainer.epochs`, while they are worthwhile: until the effective sample size falls below `ess`.',
           ),
-          epochs: count(4, 'Most passes in all.'),
+          epochs: count(4, 'Maximum passes in total.'),
           ess: share(0.9, 'Effective sample size, as a share of the batch, from which another pass is made.'),
         },
         'Longer reuse of a batch under an effective-sample-size gate.',
       ),
       minibatchStates: whole(
         48,
-        'Most model inputs per optimizer step, of which a batch makes equal parts; 0 = the whole batch in one step (paper).',
+        'Maximum model inputs per optimizer step; a batch is divided into equal parts. 0 = the whole batch in one step (paper).',
       ),
       replay: whole(
         24,
@@ -269,7 +269,7 @@ export const RunFileSchema = z.strictObject({
         .enum(['trajectory', 'step'])
         .default('trajectory')
         .describe(
-          'Group statistics over trajectories, or over steps as in the paper. Also what weighs the same in the loss: every trajectory, or every step.',
+          'Group statistics over trajectories, or over steps as in the paper. Also what is weighted equally in the loss: every trajectory, or every step.',
         ),
       credit: z
         .enum(['trajectory', 'fork'])
@@ -285,12 +285,12 @@ export const RunFileSchema = z.strictObject({
             .enum(['auto'])
             .optional()
             .describe(
-              '`auto`: the single-GPU engine is started on this machine with the run, and ends with it; the first start installs what it needs (5 GB). So it is where no `url` is given; a `url` takes its place.',
+              '`auto`: the single-GPU engine is started on this machine with the run, and ends with it; the first start installs what it needs (5 GB). This is the default if no `url` is given; a `url` replaces it.',
             ),
           url: z
             .url()
             .optional()
-            .describe('Engine that speaks the Tinker protocol and runs already, e.g. http://127.0.0.1:8377'),
+            .describe('Engine that speaks the Tinker protocol and is already running, e.g. http://127.0.0.1:8377'),
           apiKeyEnv: z
             .string()
             .optional()
@@ -328,7 +328,7 @@ export const RunFileSchema = z.strictObject({
           lr: positive(3e-3, 'Learning rate of the lessons.'),
           coef: nonNegative(
             0,
-            'Weight of the lesson mixed into every later step; 0 leaves the reader as the lessons made it.',
+            'Weight of the lesson mixed into every later step; 0 leaves the reader as it was after the lessons.',
           ),
         },
         'Base policy: reading lessons on synthetic screens (no task is shown).',
@@ -350,8 +350,8 @@ export const RunFileSchema = z.strictObject({
 
   evaluation: section(
     {
-      episodes: whole(64, 'Episodes per evaluation: held-out seeds, greedy, apart from training; 0 = none.'),
-      untrained: z.boolean().default(true).describe('Evaluate the policy it starts from, too.'),
+      episodes: whole(64, 'Episodes per evaluation: held-out seeds, greedy, separate from training; 0 = none.'),
+      untrained: z.boolean().default(true).describe('Also evaluate the policy that training starts from.'),
       everyMinutes: nonNegative(
         5,
         'Evaluate this often during reinforcement learning; 0 = only at the start and the end.',
@@ -378,7 +378,7 @@ export const RunFileSchema = z.strictObject({
   store: section(
     {
       dir: z.string().default('runs').describe('Folder of run folders.'),
-      keepCheckpoints: count(3, 'Newest checkpoints kept.'),
+      keepCheckpoints: count(3, 'Number of newest checkpoints to keep.'),
       keep: section(
         {
           retiredHours: hours('of rollouts that were retired: never trained, or ended by an error'),
@@ -388,24 +388,26 @@ export const RunFileSchema = z.strictObject({
             .number()
             .positive()
             .optional()
-            .describe('Most GB of screens; beyond it the oldest go first: of retired rollouts, failures, successes.'),
+            .describe(
+              'Maximum GB of screens; beyond it the oldest go first: of retired rollouts, failures, successes.',
+            ),
         },
-        'Which screens are kept; none = all. Figures and records always stay, and so do screens that people annotated or that may be imitated.',
+        'Which screens are kept; none = all. Metrics and records are always kept, and so are screens that people annotated or that may be imitated.',
       ),
       tensorboard: section(
         {
-          enabled: flag(false, 'Write event files for TensorBoard while the run goes on.'),
+          enabled: flag(false, 'Write event files for TensorBoard during the run.'),
           dir: z
             .string()
             .optional()
             .describe(
-              'Folder that gets a folder of them for each run; relative to that of the runs. Default: `tensorboard` in the run folder.',
+              'Folder with a subfolder of event files for each run, relative to the folder of runs. Default: `tensorboard` in the run folder.',
             ),
         },
         'TensorBoard.',
       ),
     },
-    'Where things are kept.',
+    'Where runs are stored, and what is kept.',
   ),
 });
 

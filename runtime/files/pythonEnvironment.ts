@@ -157,7 +157,7 @@ export function runStep(
         new StudioError(
           owner.kind,
           `${capital(owner.whose)} packages could not be installed (${args.slice(0, 3).join(' ')} ended with ${code}).`,
-          'Check the network or the package index (PIP_INDEX_URL), then run the command again: it begins anew.',
+          'Check the network or the package index (PIP_INDEX_URL), then run the command again: it starts over.',
           { details: { output: last.join('\n') } },
         ),
       );

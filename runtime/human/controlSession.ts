@@ -136,7 +136,7 @@ export abstract class ControlSession {
     this.#viewers.delete(key);
     if (this.#viewers.size === 0)
       this.letGo().catch((e: unknown) => {
-        this.host.log('warn', `Keys could not be let go: ${messageOf(e)}`);
+        this.host.log('warn', `Keys could not be released: ${messageOf(e)}`);
       });
     this.#count();
   }

@@ -132,7 +132,7 @@ function familyOf(tasks: Tasks, name: string): FamilyId {
   if (f.split === 'heldout')
     throw new StudioError(
       'config.invalid',
-      `${f.id} is held out: it is only for evaluation.`,
+      `${f.id} is held out: it is for evaluation only.`,
       'Record another task; a demonstration of this one would make its evaluation worthless.',
     );
   return f.id;
@@ -144,7 +144,7 @@ function checkSeed(tasks: Tasks, seed: number): void {
     throw new StudioError(
       'config.invalid',
       `Seed ${seed} is not one of this run's training seeds.`,
-      'Leave the seed out, or choose a training seed: the others are for evaluation alone.',
+      'Leave the seed out, or choose a training seed: the others are for evaluation only.',
     );
 }
 /** The first training seed that nobody has demonstrated; the first one when all have been. */

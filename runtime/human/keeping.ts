@@ -35,8 +35,8 @@ export class Keeping {
     if (p.pool === 'override' && !p.reason?.trim())
       throw new ServiceError(
         'params.invalid',
-        'What is not a verified success needs a reason to join the pool.',
-        'Give the reason.',
+        'Adding a trajectory that is not a verified success to the pool requires a reason.',
+        'Enter a reason.',
       );
   }
 

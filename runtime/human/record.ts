@@ -112,7 +112,7 @@ export class RecordSession extends ControlSession {
   setMode(mode: 'human' | 'policy' | 'step'): Promise<void> {
     if (mode !== 'human')
       return Promise.reject(
-        new ServiceError('params.invalid', 'A demonstration has no policy to hand over to.', 'Finish or discard it.'),
+        new ServiceError('params.invalid', 'A demonstration has no policy to hand back to.', 'Finish or discard it.'),
       );
     return Promise.resolve();
   }

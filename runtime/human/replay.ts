@@ -148,13 +148,13 @@ export function script(steps: readonly StepView[]): Pick<StepView, 'actions' | '
 /** The recording's own, whatever the run's desktops are like now. */
 function screenOf(v: ReplayRequest['view']): { width: number; height: number } {
   const [first] = v.trajectory.steps;
-  if (!first) throw new StudioError('config.invalid', `${v.rollout} has no steps to act out.`, 'Restore some of them.');
+  if (!first) throw new StudioError('config.invalid', `${v.rollout} has no steps to replay.`, 'Restore some of them.');
   const { width, height } = first.frame;
   if (v.trajectory.steps.some((s) => s.frame.width !== width || s.frame.height !== height))
     throw new StudioError(
       'config.invalid',
       `${v.rollout} was recorded on screens of different sizes.`,
-      'It cannot be acted out on one desktop.',
+      'It cannot be replayed on one desktop.',
     );
   return { width, height };
 }

@@ -115,8 +115,8 @@ export class TrySession extends TakeOverSession {
     this.#stopIdle = this.host.clock.after(IDLE_MS, () => {
       this.error ??= {
         kind: 'timeout',
-        message: `Nothing was done for ${IDLE_MS / 60_000} minutes, so the desktop was given back.`,
-        remedy: 'What was recorded can be kept; try the policy again to go on.',
+        message: `Nothing was done for ${IDLE_MS / 60_000} minutes, so the desktop was released.`,
+        remedy: 'What was recorded can be kept; try the policy again to continue.',
       };
       this.#r.stop();
     });
@@ -139,8 +139,8 @@ export class TrySession extends TakeOverSession {
       throw new ServiceError(
         'params.invalid',
         t.steps.length === 0
-          ? 'There is nothing to keep: no step was made.'
-          : 'There is nothing to keep: it ended with a fault, which says nothing of the policy.',
+          ? 'There is nothing to keep: no step was taken.'
+          : 'There is nothing to keep: it ended with an error, which says nothing about the policy.',
         'Try the policy again.',
       );
     try {

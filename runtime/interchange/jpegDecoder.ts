@@ -57,8 +57,8 @@ export class JpegDecoder {
       if (errorCode(e) === 'ERR_WORKER_OUT_OF_MEMORY') throw new Unusable('takes too much memory to decode', asPng);
       throw new StudioError(
         'internal',
-        `The worker that decodes JPEG pictures ended: ${left ? 'it left by itself' : messageOf(e)}.`,
-        'Import again: it goes on behind what was imported. If it happens again, please report it.',
+        `The worker that decodes JPEG pictures ended: ${left ? 'it exited on its own' : messageOf(e)}.`,
+        'Import again: it continues after what was already imported. If it happens again, please report it.',
         { cause: e },
       );
     } finally {

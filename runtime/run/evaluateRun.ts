@@ -188,7 +188,7 @@ function ofSplit(t: Tasks, split: EvaluationSplit): Tasks {
   if (t.probesOf(split, 1).length === 0)
     throw new StudioError(
       'config.invalid',
-      `This task source has nothing held out as ${split}.`,
+      `This task source has no tasks held out as ${split}.`,
       'Use --split heldout or --split train.',
     );
   return { ...t, probes: (n) => t.probesOf(split, n) };

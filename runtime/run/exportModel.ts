@@ -65,7 +65,7 @@ async function trainedIn(
   if (!POLICY_TRAITS[config.policy.kind].trained)
     throw new StudioError(
       'config.invalid',
-      `${meta.id} rolled out a model behind somebody else's endpoint and trained nothing.`,
+      `${meta.id} rolled out a model behind an external endpoint and trained nothing.`,
       'Choose a run with policy.kind "vlm" or "embedded".',
     );
   const reader = await RunReader.open(r.run, { index: r.entry }),

@@ -30,8 +30,8 @@ export class Pauses {
     if (full)
       this.add(
         'disk',
-        'The disk of the run folder is full. Nothing is lost: the run is paused and goes on by itself as soon as there is room.',
+        'The disk of the run folder is full. Nothing is lost: the run is paused and resumes automatically when space is available.',
       );
-    else this.remove('disk', 'There is room on the disk again: the run goes on.');
+    else this.remove('disk', 'There is space on the disk again: the run continues.');
   }
 }

@@ -35,7 +35,7 @@ export function startWatch(
         r.reporter.alert?.(a);
       },
       end: (a) => {
-        r.log.note(`The run ends early, as its run file asks: watch.stop names ${a.kind}.`);
+        r.log.note(`The run ends early, as set in its run file: watch.stop names ${a.kind}.`);
         r.ending.abort();
       },
     });

@@ -63,7 +63,7 @@ export async function saveStart(
     return;
   }
   const goesOn = own
-    ? `The run goes on with the weights of version ${own.version}, as version ${version}; what was learned between them is lost.`
+    ? `The run continues with the weights of version ${own.version}, as version ${version}; what was learned between them is lost.`
     : `None before it is whole: the run learns again from ${base ? 'the policy it started from' : 'the beginning'}, as version ${version}.`;
   log.note(`${damaged.why} ${goesOn}`);
 }

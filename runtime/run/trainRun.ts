@@ -253,7 +253,7 @@ export class TrainingRun {
     } finally {
       this.#state.detail = undefined;
     }
-    if (this.#budget.signal.aborted) this.#log.note(`The budget is spent: ${name} ended with it.`);
+    if (this.#budget.signal.aborted) this.#log.note(`The budget is used up: ${name} ended with it.`);
   }
 
   /** Ends the current phase when anything ends the run. Returns a function that stops watching. */

@@ -181,8 +181,8 @@ export class Connection {
       if (this.#inFlight > maxInFlight)
         throw new ServerFault(
           'busy',
-          `This window waits for ${maxInFlight} answers already.`,
-          'Try again when some of them have come.',
+          `This window is already waiting for ${maxInFlight} answers.`,
+          'Try again when some of them have arrived.',
         );
       if (firstWords.has(method)) clearTimeout(this.#silent);
       else if (this.#client === undefined)
@@ -262,7 +262,7 @@ export class Connection {
         'This is a fault of the client: please report it.',
       );
     if (this.#subscriptions.size >= maxSubscriptions)
-      throw new ServerFault('busy', `This window has ${maxSubscriptions} subscriptions already.`, 'Close some views.');
+      throw new ServerFault('busy', `This window already has ${maxSubscriptions} subscriptions.`, 'Close some views.');
     const headSeq = await this.#host.service.head(run),
       id = ++this.#ids,
       cancel = this.#track(this.#subscriptions, id);
@@ -319,7 +319,7 @@ export class Connection {
         'This is a fault of the client: please report it.',
       );
     if (this.#streams.size >= maxStreams)
-      throw new ServerFault('busy', `This window watches ${maxStreams} desktops already.`, 'Close some of them.');
+      throw new ServerFault('busy', `This window already watches ${maxStreams} desktops.`, 'Close some of them.');
     const stream = ++this.#ids,
       cancel = this.#track(this.#streams, stream),
       abort = (): void => cancel.abort();

@@ -218,7 +218,7 @@ class Daemon {
       ? new ServiceError(
           'draining',
           'A newer DART Studio is waiting to take over, so nothing new is started.',
-          'Try again when the run has ended: the newer runtime starts by itself.',
+          'Try again when the run has ended: the newer runtime starts automatically.',
         )
       : undefined;
   }

@@ -72,8 +72,8 @@ export class Annotator {
       if (base !== l.head)
         throw new ServiceError(
           'busy',
-          `This edit is of revision ${base}, but revision ${l.head} is shown by now: another window edited it.`,
-          'Look at the newer revision and edit that.',
+          `This edit is of revision ${base}, but the current one is revision ${l.head}: another window edited it.`,
+          'Open the newer revision and edit that.',
         );
       const ops = validOps(f.view.steps, f.root, l, f.place, edits),
         part = annotatedOf(f.root, l)[f.place]!.from;

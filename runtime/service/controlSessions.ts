@@ -107,7 +107,7 @@ export class ControlSessions {
   tried(id: string): TrySession {
     const x = this.use(id);
     if (!(x instanceof TrySession))
-      throw new ServiceError('params.invalid', 'No policy is tried in this session.', 'Try one.');
+      throw new ServiceError('params.invalid', 'No policy is being tried in this session.', 'Try one.');
     return x;
   }
   recording(id: string): RecordSession {
@@ -216,8 +216,8 @@ export class ControlSessions {
     if (this.#taking.has(desktop))
       throw new ServiceError(
         'params.invalid',
-        'Somebody is already taking over this desktop.',
-        'Wait until its rollout comes to its next step.',
+        'Another window is already taking over this desktop.',
+        'Wait until its rollout reaches its next step.',
       );
     this.#taking.add(desktop);
     try {

@@ -80,7 +80,7 @@ export class EpisodeEnvironment implements Environment {
   }
   async step(request: Readonly<Record<string, unknown>>): Promise<Observed> {
     if (!this.#episode?.acts)
-      throw new StudioError('config.invalid', 'No episode is under way.', 'Send a reset to begin one.');
+      throw new StudioError('config.invalid', 'No episode is running.', 'Send a reset to start one.');
     return this.#episode.step(parsed(stepRequest, request).action);
   }
   state(): Readonly<Record<string, unknown>> {

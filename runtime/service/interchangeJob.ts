@@ -41,7 +41,7 @@ export function runInterchangeJob<K extends InterchangeJob['do']>(
           new StudioError(
             'internal',
             `The worker that ${job.do === 'export' || job.do === 'share' ? 'exports' : 'imports'} ended: ${why}.`,
-            'Try again: an import goes on behind what was imported. If it happens again, please report it with the log.',
+            'Try again: an import continues after what was already imported. If it happens again, please report it with the log.',
           ),
         );
       });

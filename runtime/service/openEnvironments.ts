@@ -83,7 +83,7 @@ export function chooser(tasks: Tasks, split: EvaluationSplit): (wish: ResetReque
   if (all.length === 0)
     throw new StudioError(
       'config.invalid',
-      `This task source has nothing held out as ${split}.`,
+      `This task source has no tasks held out as ${split}.`,
       'Use --split train or --split heldout.',
     );
   const served = new Map(all.map((p) => [tasks.taskOf(p.family, p.seed) as string, p]));

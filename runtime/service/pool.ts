@@ -53,7 +53,7 @@ export function poolHandlers(h: Handlers, s: Studio): void {
         throw new ServiceError(
           'params.invalid',
           `${p.rollout} cannot join the pool: ${answer.why ?? ''} (${answer.twin}).`,
-          `Switch ${answer.twin} on if it is off, or take it out first.`,
+          `Turn ${answer.twin} on if it is off, or remove it first.`,
         );
       if (!answer.pooled)
         throw new ServiceError(

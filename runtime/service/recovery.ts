@@ -36,8 +36,8 @@ async function recoverRun(s: Studio, r: ActiveRun): Promise<Omit<Recovered, 'run
   if (deaths >= DEATHS || idle >= IDLE_DEATHS) {
     const why =
       deaths >= DEATHS
-        ? `The runtime ended ${deaths} times in a row while this run was active, so it is left stopped. Look into the runtime's log, then resume it.`
-        : `The runtime ended ${idle} times while this run was active and learned nothing, so it is left stopped. Look into the runtime's log, then resume it.`;
+        ? `The runtime ended ${deaths} times in a row while this run was active, so it is left stopped. Check the runtime's log, then resume it.`
+        : `The runtime ended ${idle} times while this run was active and learned nothing, so it is left stopped. Check the runtime's log, then resume it.`;
     await runs.leave(r.run, why);
     return { outcome: 'left', message: why };
   }

@@ -95,7 +95,7 @@ export class RunQueue {
   async add(runs: readonly QueuedRun[]): Promise<QueueView> {
     await this.#loaded;
     if (!hasRoom(this.#q, runs.length))
-      throw new ServiceError('busy', 'The queue is full.', 'Remove runs from it, or wait until some are over.');
+      throw new ServiceError('busy', 'The queue is full.', 'Remove runs from it, or wait until some have ended.');
     // What is wrong is said now, and not in the middle of the night.
     const entries = runs.map((start): Entry => {
       const { config } = planStart(start);
@@ -153,7 +153,7 @@ export class RunQueue {
     const text = await orUndefined(readForeignText(this.#file, mostBytes), 'there is none yet'),
       read = stored.safeParse(text === undefined ? undefined : parsed(text));
     if (read.success) this.#q = read.data as QueueState;
-    else if (text !== undefined) this.#studio.log('warn', 'The queue of runs cannot be read; it begins anew.');
+    else if (text !== undefined) this.#studio.log('warn', 'The queue of runs cannot be read; it starts empty.');
   }
   #put(q: QueueState): Promise<void> {
     this.#q = q;

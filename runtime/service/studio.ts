@@ -148,7 +148,7 @@ export class Studio {
     const job = this.#starting
       ? 'A run is being started.'
       : [...this.#jobs.values()].find((j) => /^An? (evaluation|replay) /.test(j));
-    if (job) throw new ServiceError('busy', job, 'Wait until it is done, or cancel it.');
+    if (job) throw new ServiceError('busy', job, 'Wait until it has started, or cancel it.');
   }
 
   /**
@@ -190,7 +190,7 @@ export class Studio {
         })
         .then(async (session) => {
           if (!signal?.aborted) return session;
-          this.log('info', `Run ${plan.run} was cancelled while it started`);
+          this.log('info', `Run ${plan.run} was cancelled while it was starting`);
           await session.stop(true);
           void this.told(run);
           throw cancelled();

@@ -187,7 +187,7 @@ async function chooseTask(host: TryHost, p: TryRequest, { config, name }: Actor)
     throw new StudioError(
       'config.invalid',
       'There is no instruction: the policy has nothing to do.',
-      'Type what it shall do, or choose a task, which has its own.',
+      'Enter an instruction, or choose a task, which has its own.',
     );
   const opening = imageContents(config.desktops.image).then((image) => openTasks(config, image, host.entry));
   if (p.family === undefined)
@@ -225,7 +225,7 @@ function familyOf(tasks: Tasks, name: string): Tasks['source']['families'][numbe
   if (f) return f;
   throw new StudioError(
     'config.invalid',
-    `There is no task family ${name} where this policy has its tasks from.`,
+    `There is no task family ${name} among the tasks of this policy.`,
     'Choose one from the list of tasks.',
   );
 }

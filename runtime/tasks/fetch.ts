@@ -124,9 +124,14 @@ async function one(
       return { url, state: 'fetched', bytes: size };
     } catch (e) {
       if (o.signal.aborted)
-        throw new StudioError('cancelled', 'Fetching was cancelled.', 'Start it again: it goes on where it was.', {
-          cause: e,
-        });
+        throw new StudioError(
+          'cancelled',
+          'The download was cancelled.',
+          'Start it again: it continues where it stopped.',
+          {
+            cause: e,
+          },
+        );
       if (tries >= TRIES || e instanceof Refused) return { url, state: 'failed', bytes: 0, error: messageOf(e) };
       await pause(500 * tries, o.signal, () => new Error('cancelled'));
     }

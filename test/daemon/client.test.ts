@@ -342,7 +342,7 @@ describe('the daemon dies', () => {
     });
     await raw(c.client, 'test/throw', {});
     await c.reaches('reconnecting');
-    expect(details[0]).toBe('The runtime ended by a fault: out of nowhere.');
+    expect(details[0]).toBe('The runtime ended with an error: out of nowhere.');
     await c.reaches('ready');
   });
 });

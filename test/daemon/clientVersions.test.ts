@@ -44,7 +44,7 @@ describe('builds and protocols', () => {
     expect(c.client.hello).toMatchObject({ pid: old.child.pid, activeRuns: [run] });
     expect(c.client.stateDetail).toMatchObject({
       kind: 'daemon.older',
-      remedy: 'It restarts by itself when the run ends.',
+      remedy: 'It restarts automatically when the run ends.',
     });
     expect(before.client.state).toBe('ready');
     await raw(c.client, 'run/stop', { run });

@@ -189,7 +189,7 @@ describe.skipIf(missing !== undefined)(`VS Code, current, commands on ${provider
     );
     await c.ui.palette('DART Studio: Delete All Data');
     const dialog = c.ui.dialog();
-    await dialog.filter({ hasText: 'Delete all data' }).waitFor();
+    await dialog.filter({ hasText: 'Delete all DART Studio data' }).waitFor();
     await c.picture('delete');
     await dialog.getByRole('button', { name: 'Delete', exact: true }).click();
     await c.ui.told('was deleted');

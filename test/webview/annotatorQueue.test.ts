@@ -172,7 +172,7 @@ describe.skipIf('why' in found)('annotate mode beyond editing', () => {
       await p.keyboard.press('l');
       await p.keyboard.press('Enter');
       await t.until(
-        "document.querySelector('.an-verify .ds-field-trouble').textContent.includes('only with a reason') && document.activeElement.placeholder.startsWith('Why, without')",
+        "document.querySelector('.an-verify .ds-field-trouble').textContent.includes('requires a reason') && document.activeElement.placeholder.startsWith('Why, without')",
       );
       expect(await t.axe(axe)).toEqual([]);
       expect(t.requests.some((r) => r.method === 'pool/add')).toBe(false);
@@ -296,7 +296,7 @@ describe.skipIf('why' in found)('annotate mode beyond editing', () => {
       await t.until("document.querySelector('.an-state').textContent === 'As recorded'");
       await k.press('Enter');
       await t.until(
-        "document.querySelector('.an-end').checkVisibility() && document.querySelector('.an-end').textContent.includes('That was the last one. 2 were reviewed in this walk, 4 in all. One was skipped.')",
+        "document.querySelector('.an-end').checkVisibility() && document.querySelector('.an-end').textContent.includes('That was the last one. 2 reviewed in this pass, 4 in total. One was skipped.')",
       );
       await expect
         .poll(() => names.map((n) => pages.fake.ops(n)))
@@ -311,7 +311,7 @@ describe.skipIf('why' in found)('annotate mode beyond editing', () => {
         ]);
       await expect.poll(() => t.saved).toMatchObject({ input: { rollout: names[2], annotate: true, queue: true } });
       expect(await t.axe(axe)).toEqual([]);
-      await p.getByRole('button', { name: 'Go through the skipped ones' }).click();
+      await p.getByRole('button', { name: 'Review the skipped ones' }).click();
       await t.until(`document.querySelector('.ds-head').dataset.rollout === '${names[1]}'`);
       await p.getByRole('button', { name: 'Next', exact: true }).waitFor();
     });
@@ -349,7 +349,7 @@ describe.skipIf('why' in found)('annotate mode beyond editing', () => {
       await p.keyboard.press(']');
       await at(t, 2, names[1]!);
       await t.until(
-        "document.querySelector('.an-banners').textContent.includes('1 edit of other trajectories is not saved yet')",
+        "document.querySelector('.an-banners').textContent.includes('1 edit of another trajectory is not saved yet')",
       );
       down = false;
       await t.post({ type: 'daemon', state: 'ready' });
@@ -359,7 +359,7 @@ describe.skipIf('why' in found)('annotate mode beyond editing', () => {
     it('an empty queue and one that cannot be read have words', async () => {
       pages.fake.queue = { items: [], total: 3, reviewed: 3 };
       const t = await show({ input: queued });
-      await t.until("document.querySelector('.an-end')?.textContent.includes('Nothing waits for a review.')");
+      await t.until("document.querySelector('.an-end')?.textContent.includes('Nothing to review.')");
       await t.page.getByRole('button', { name: 'Leave the queue' }).click();
       await t.until(
         "!document.querySelector('.an-queue').checkVisibility() && document.querySelector('.an-bar').checkVisibility()",

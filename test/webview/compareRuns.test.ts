@@ -102,7 +102,7 @@ describe.skipIf('why' in found)('comparison of runs', () => {
       folders: [],
       answer: () => new Promise(() => undefined),
     });
-    await open.until("document.querySelector('h1')?.textContent === 'Reading the runs…'");
+    await open.until("document.querySelector('h1')?.textContent === 'Loading runs…'");
     expect(await open.axe(axe)).toEqual([]);
     await open.close();
     open = await TestPage.open(browser, b, {

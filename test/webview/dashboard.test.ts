@@ -179,7 +179,7 @@ describe.skipIf('why' in found)('dashboard page', () => {
       );
     await t.until("document.querySelector('.tiles')?.textContent.includes('6,255')");
     for (const id of ['throughput', 'curation', 'ledger', 'trainer']) await goTo(t, id, 'figcaption, svg');
-    await expect.poll(() => textOf(t, '.ledger-sum')).toMatch(/planned = .* \+ \d+ waiting \+ .*6,255 of them began/);
+    await expect.poll(() => textOf(t, '.ledger-sum')).toMatch(/planned = .* \+ \d+ waiting \+ .*6,255 of them started/);
     const words = await t.page.evaluate<string>(
       "[...document.querySelectorAll('.tiles, .ledger, .chart-empty, .banners')].map((e) => e.textContent).join(' ')",
     );
@@ -259,7 +259,7 @@ describe.skipIf('why' in found)('dashboard page', () => {
     await drawn(stopped);
     await stopped.post({ type: 'daemon', state: 'reconnecting' });
     await stopped.until(
-      "document.querySelector('.ds-banner')?.textContent.includes('trying again') && document.querySelector('.buttons vscode-button').hasAttribute('disabled')",
+      "document.querySelector('.ds-banner')?.textContent.includes('reconnecting') && document.querySelector('.buttons vscode-button').hasAttribute('disabled')",
     );
     const asked = stopped.requests.length;
     await stopped.post({ type: 'daemon', state: 'ready' });
@@ -287,7 +287,7 @@ describe.skipIf('why' in found)('dashboard page', () => {
 
   it('while the run is read that heads the page, and axe finds nothing', async () => {
     const t = await show({ answer: () => new Promise(() => undefined) });
-    await t.until("document.querySelector('h1')?.textContent === 'Reading the run…'");
+    await t.until("document.querySelector('h1')?.textContent === 'Loading run…'");
     expect(await t.axe(axe)).toEqual([]);
   });
 

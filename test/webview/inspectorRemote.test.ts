@@ -91,7 +91,7 @@ describe.skipIf('why' in found)('inspector page: a vision-language model’s rol
     await on(t, 9);
     for (let k = 0; k < 6; k++) await p.keyboard.press('ArrowLeft');
     await on(t, 3);
-    expect(await detail()).toContain('did not say the log-probability of 1 of them');
+    expect(await detail()).toContain('did not return the log-probability of 1 of them');
     expect(await p.locator('.ds-flow .unknown').count()).toBe(1);
     await p.getByRole('slider').focus();
     await expect

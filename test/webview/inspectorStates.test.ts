@@ -143,7 +143,7 @@ describe.skipIf('why' in found)('states of the inspector', () => {
       }),
       p = await shown(t);
     await t.post({ type: 'daemon', state: 'reconnecting' });
-    await t.until("document.querySelector('.ds-banner')?.textContent.includes('connecting again')");
+    await t.until("document.querySelector('.ds-banner')?.textContent.includes('reconnecting')");
     await t.post({ type: 'daemon', state: 'stopped' });
     await p.getByRole('button', { name: 'Start runtime' }).click();
     await expect.poll(() => t.actions.at(-1)).toEqual({ action: 'command', command: 'startRuntime' });

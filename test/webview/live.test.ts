@@ -125,7 +125,7 @@ describe.skipIf('why' in found)('live desktop page', () => {
       'Choose "Melon" in the list and press OK.',
       'v24',
       'click at 194,154',
-      'Under way',
+      'Running',
     ])
       expect(words).toContain(w);
     if (shots) await t.page.screenshot({ path: join(shots, `live-${theme}.png`) });

@@ -70,12 +70,12 @@ describe.skipIf('why' in found)('recording and taking over in the live page', ()
         { keyboard } = d.page.page;
       await d.page.until("document.querySelector('.live-facts').textContent.includes('Melon')");
       await keyboard.press('t');
-      await d.page.until("document.querySelector('.live-facts').textContent.includes('Press again to call it off')");
+      await d.page.until("document.querySelector('.live-facts').textContent.includes('Press again to cancel')");
       await keyboard.press('t');
       await expect.poll(() => d.page.cancelled.length).toBe(1);
       told({ kind: 'cancelled', message: 'Taking over was cancelled.', remedy: '' });
       await d.page.until(
-        "!document.querySelector('.live-facts').textContent.includes('call it off') && document.querySelector('.live-notice').hidden",
+        "!document.querySelector('.live-facts').textContent.includes('Press again to cancel') && document.querySelector('.live-notice').hidden",
       );
       expect(d.asked('control/takeOver')).toHaveLength(1);
       delete d.on['control/takeOver'];
@@ -170,7 +170,7 @@ describe.skipIf('why' in found)('recording and taking over in the live page', ()
       };
     };
     await d.page.page.keyboard.press('s');
-    await notice('An evaluation is on this desktop. It is yours as soon as a rollout can be taken over.');
+    await notice('An evaluation is on this desktop. You get control as soon as a rollout can be taken over.');
     await d.page.page.keyboard.press('s');
     await d.page.until("document.querySelector('.live-notice').hidden");
     await say({ state: 'observe', rollout: 'e2' });

@@ -69,7 +69,7 @@ describe.skipIf('why' in found)('the end of a session on the live page', () => {
       expect(missed).toContain('Plum');
       await press(d, 'Add to Pool Anyway…');
       await d.page.page.keyboard.press('Enter');
-      await d.page.until("document.querySelector('dialog[open] .live-missing').textContent === 'A reason is needed.'");
+      await d.page.until("document.querySelector('dialog[open] .live-missing').textContent === 'Enter a reason.'");
       await d.page.page.keyboard.type('the check is wrong');
       await d.page.page.keyboard.press('Enter');
       await expect
@@ -112,7 +112,7 @@ describe.skipIf('why' in found)('the end of a session on the live page', () => {
       await expect.poll(() => d.asked('control/dropStep')).toEqual([{ session: 'c1' }]);
       await press(d, 'Discard…');
       await d.page.until(
-        "document.querySelector('dialog[open]').textContent.includes('2 recorded steps are thrown away')",
+        "document.querySelector('dialog[open]').textContent.includes('2 recorded steps are discarded')",
       );
       await keyboard.press('Escape');
       await d.page.until("!document.querySelector('dialog[open]')");
@@ -196,7 +196,7 @@ describe.skipIf('why' in found)('the end of a session on the live page', () => {
     it('a page that is built again, or shown another session, attaches to what it shows', async () => {
       const d = await show({ state: record({ mode: 'starting' }) }, false);
       await d.page.until(
-        "document.querySelector('.live-empty').textContent.includes('A fresh desktop is set up for the task')",
+        "document.querySelector('.live-empty').textContent.includes('A fresh desktop is being set up for the task')",
       );
       expect(d.asked('control/attach')).toEqual([{ session: 'c1' }]);
       d.state = record({ session: 'c2', desktop: 'desktop-9', instruction: 'Another.' });

@@ -185,7 +185,7 @@ describe.skipIf('why' in found)('input on the live page', () => {
         { page } = d.page;
       await page.locator('.live-box').focus();
       for (let i = 0; i < 3; i++) await page.keyboard.press('+');
-      await page.getByRole('button', { name: 'Move the picture' }).click();
+      await page.getByRole('button', { name: 'Pan the picture' }).click();
       await d.page.until("document.querySelector('.live-box').classList.contains('hand')");
       const before = await d.rect();
       d.batches.length = 0;
@@ -194,7 +194,7 @@ describe.skipIf('why' in found)('input on the live page', () => {
       await page.mouse.move(220, 260, { steps: 3 });
       await page.mouse.up();
       await expect.poll(async () => (await d.rect()).left).toBeLessThan(before.left - 60);
-      await page.getByRole('button', { name: 'Move the picture' }).click();
+      await page.getByRole('button', { name: 'Pan the picture' }).click();
       await d.page.until("!document.querySelector('.live-box').classList.contains('hand')");
       await d.capture(320, 200);
       expect(d.asked('control/input').length).toBeGreaterThan(0);
@@ -254,7 +254,7 @@ describe.skipIf('why' in found)('input on the live page', () => {
       await keyboard.press('z');
       await d.settled((all) => all.some((e) => e.type === 'key' && e.key === 'z' && !e.down));
       expect(keysOf(d).slice(18)).toEqual(['z+', 'z-']);
-      expect(await textOf(d, '.live-strip')).toContain('Ctrl + Alt gives it back');
+      expect(await textOf(d, '.live-strip')).toContain('Ctrl + Alt to take it back');
     });
 
     it('a key that is held repeats; keys and buttons are let go when the focus goes', async () => {

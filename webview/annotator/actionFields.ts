@@ -95,7 +95,7 @@ function textField(
     many: true,
     ...(typed ? { hint: t('A new line presses Enter; ⇥ presses Tab.') } : {}),
     parse: (text) => {
-      if (text === '' && !optional) return t('Write what is typed, or delete the step.');
+      if (text === '' && !optional) return t('Enter the text to type, or delete the step.');
       return make(typed ? text.replace(/⇥/g, '\t') : text || undefined);
     },
   };

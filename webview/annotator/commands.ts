@@ -56,7 +56,7 @@ export function annotatorCommands(a: AnnotatorSurface): Command[] {
     {
       name: 'reviewNext',
       keys: ['Enter'],
-      words: t('Mark as reviewed and go on'),
+      words: t('Mark as reviewed and go to the next'),
       group: t('Review queue'),
       run: () => a.review(),
     },

@@ -120,7 +120,7 @@ export class Handles implements StageLayer {
         if (this.#moving === undefined) this.#do.left();
         else {
           this.#cancel();
-          this.#do.announce(t('Put back'));
+          this.#do.announce(t('Moved back'));
         }
       } else if (k.key === 'Enter') {
         this.#finish();
@@ -177,7 +177,7 @@ export class Handles implements StageLayer {
         style: { transform: `translate(${put[i]!.x}px, ${put[i]!.y}px)` },
         class: ['an-handle', this.#moving === i && 'moving'],
         'aria-label': t(
-          '{0} at {1}, {2}. Drag it, or move it with the arrow keys, with Shift by {3} pixels; Enter saves, Escape puts it back.',
+          '{0} at {1}, {2}. Drag it, or move it with the arrow keys, with Shift by {3} pixels; Enter saves, Escape moves it back.',
           k.point.name,
           k.now.x,
           k.now.y,

@@ -52,7 +52,7 @@ export class QueueBar {
     this.#review = button(t('Reviewed, next'), a.review, {
       kind: 'primary',
       icon: 'check',
-      title: t('Mark as reviewed and go on (Enter)'),
+      title: t('Mark as reviewed and go to the next (Enter)'),
       keys: 'Enter',
     });
     this.#unreview = button(t('Not reviewed'), a.unreview, { title: t('Undo the review') });
@@ -105,7 +105,7 @@ export class QueueBar {
         ? [
             icon('check-all'),
             h('span', null, endWords(walk, done, passed)),
-            passed ? button(t('Go through the skipped ones'), this.#actions.again) : undefined,
+            passed ? button(t('Review the skipped ones'), this.#actions.again) : undefined,
             button(t('Leave the queue'), this.#actions.close),
           ]
         : [],
@@ -116,7 +116,7 @@ export class QueueBar {
 const placeWords = ({ walk, error }: QueueModel, at: number): string =>
   !walk
     ? error === undefined
-      ? t('Reading the review queue…')
+      ? t('Loading review queue…')
       : t('The review queue cannot be read')
     : at < 0
       ? t('Review queue: {0}', walk.items.length)
@@ -133,12 +133,12 @@ const whyWords = ({ walk, error }: QueueModel, item: Walk['items'][number] | und
 /** At the end of the queue. */
 const endWords = (walk: Walk, done: number, passed: number): string =>
   walk.items.length === 0
-    ? t('Nothing waits for a review.')
+    ? t('Nothing to review.')
     : [
         t('That was the last one.'),
         done === 1
-          ? t('One was reviewed in this walk, {0} in all.', whole(walk.reviewed + done))
-          : t('{0} were reviewed in this walk, {1} in all.', done, whole(walk.reviewed + done)),
+          ? t('1 reviewed in this pass, {0} in total.', whole(walk.reviewed + done))
+          : t('{0} reviewed in this pass, {1} in total.', done, whole(walk.reviewed + done)),
         passed === 0 ? '' : passed === 1 ? t('One was skipped.') : t('{0} were skipped.', passed),
       ]
         .filter(Boolean)

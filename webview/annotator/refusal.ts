@@ -11,5 +11,7 @@ export function annotateRefusal(s: State): string | undefined {
     return t(
       'This rollout still runs: it can be annotated once it has ended. To act in it now, take it over from its desktop.',
     );
-  return s.input.run === undefined ? t('This trajectory belongs to no run, and annotations do.') : undefined;
+  return s.input.run === undefined
+    ? t('This trajectory belongs to no run; only trajectories of a run can be annotated.')
+    : undefined;
 }

@@ -32,7 +32,7 @@ export const markKeys: Readonly<Record<StepMark, string>> = { key: 'k', redundan
 const markNames: Readonly<Record<StepMark, string>> = { key: t('Key'), redundant: t('Redundant'), wrong: t('Wrong') };
 const markTitles: Readonly<Record<StepMark, string>> = {
   key: t('Decisive step'),
-  redundant: t('The task would have been done without it'),
+  redundant: t('Not needed to do the task'),
   wrong: t('A mistake'),
 };
 
@@ -76,7 +76,7 @@ export class StepTools {
       keys: '>',
     });
     this.#split = button(t('Split'), () => this.split(), {
-      title: t('From this step on it is another trajectory (/)'),
+      title: t('Start another trajectory at this step (/)'),
       keys: '/',
     });
     this.#thought = new DraftField({
@@ -217,7 +217,7 @@ export class StepTools {
     if (!m || m.view.deleted.includes(m.step.index)) return;
     if (this.#left(m).some((s) => s.index < m.step.index))
       this.#do.edit([{ op: 'split', step: m.step.index }], t('Split before step {0}', m.step.index + 1));
-    else this.#do.announce(t('Nothing comes before this step: there is nothing to split off.'));
+    else this.#do.announce(t('This is the first step: there is nothing to split off.'));
   }
   focusThought(): void {
     if (this.#ready()) this.#thought.focus();
@@ -321,6 +321,6 @@ export class StepTools {
   #parse(i: number, typed: string): ReturnType<NonNullable<ReturnType<typeof fieldOf>>['parse']> {
     const a = this.#model?.step.actions[i],
       f = a && fieldOf(a);
-    return f ? f.parse(typed) : t('This action is gone.');
+    return f ? f.parse(typed) : t('This action no longer exists.');
   }
 }

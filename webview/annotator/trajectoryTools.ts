@@ -120,8 +120,8 @@ export class TrajectoryTools {
     return new DraftField({
       label: t('Reason for the corrected outcome'),
       bare: true,
-      placeholder: t('Why? It is saved with its reason.'),
-      check: (reason) => (reason.trim() ? undefined : t('Say why, then it is saved.')),
+      placeholder: t('Enter a reason to save it.'),
+      check: (reason) => (reason.trim() ? undefined : t('Enter a reason to save it.')),
       typed: (reason) => actions.draft('outcome', reason === undefined ? undefined : this.#outcomeOp(reason)),
       commit: (reason) => {
         const op = this.#outcomeOp(reason);
@@ -159,7 +159,7 @@ export class TrajectoryTools {
       bare: true,
       many: true,
       rows: 1,
-      placeholder: t('Note for whoever reads this next'),
+      placeholder: t('Note for the next reader'),
       typed: (note) => actions.draft('note', note === undefined ? undefined : { op: 'note', text: note }),
       commit: (note) => actions.edit([{ op: 'note', text: note }], t('Note changed')),
       left: actions.left,
@@ -315,7 +315,7 @@ export class TrajectoryTools {
     return bannerView(
       'git-merge',
       t(
-        'Another window made revision {0}. Your edit is kept and not saved: put it on top of that revision, or discard it.',
+        'Another window made revision {0}. Your edit is kept but not saved: apply it on top of that revision, or discard it.',
         m.revision,
       ),
       'warning',
@@ -328,9 +328,7 @@ export class TrajectoryTools {
     return bannerView(
       'warning',
       m.elsewhere === 1
-        ? t(
-            '1 edit of other trajectories is not saved yet. They are kept here and sent again when the runtime answers.',
-          )
+        ? t('1 edit of another trajectory is not saved yet. It is kept here and sent again when the runtime answers.')
         : t(
             '{0} edits of other trajectories are not saved yet. They are kept here and sent again when the runtime answers.',
             m.elsewhere,
@@ -351,12 +349,12 @@ function stateWords(m: TrajectoryToolsModel): { readonly icon: string; readonly 
     return m.lockReason === undefined
       ? { icon: 'warning', words: t('Cannot be read'), tone: 'bad' }
       : { icon: 'circle-slash', words: t('Cannot be read'), tone: '' };
-  if (m.lockReason !== undefined) return { icon: 'circle-slash', words: t('Not here'), tone: '' };
+  if (m.lockReason !== undefined) return { icon: 'circle-slash', words: t('Not available here'), tone: '' };
   if (saved === 'failed' || m.error) return { icon: 'warning', words: t('Not saved'), tone: 'bad' };
   if (saved === 'conflict') return { icon: 'warning', words: t('Your edit is pending'), tone: 'bad' };
   if (saved === 'saving' || saved === 'waiting')
     return { icon: 'sync codicon-modifier-spin', words: t('Saving…'), tone: '' };
-  if (!m.view) return { icon: 'loading codicon-modifier-spin', words: t('Reading the annotations…'), tone: '' };
+  if (!m.view) return { icon: 'loading codicon-modifier-spin', words: t('Loading annotations…'), tone: '' };
   return m.revision === 0
     ? { icon: 'history', words: t('As recorded'), tone: '' }
     : { icon: 'check', words: t('Saved, revision {0}', m.revision), tone: '' };

@@ -66,7 +66,7 @@ export class Verify {
     this.#io = io;
     this.#replay = button(t('Replay and verify'), () => void this.run(), {
       icon: 'debug-start',
-      title: t('Act this revision out on a fresh desktop and let the verifier judge (v)'),
+      title: t('Replay this revision on a fresh desktop and let the verifier judge it (v)'),
       keys: 'v',
     });
     this.#pool = button(t('Add to pool'), () => this.toPool(), {
@@ -85,7 +85,7 @@ export class Verify {
     );
     this.#progress.append(icon('loading codicon-modifier-spin'), this.#words, this.#bar, this.#watch, this.#cancel);
     this.#reason = new DraftField({
-      label: t('Why it joins the pool without a verified success'),
+      label: t('Why it is added to the pool without a verified success'),
       bare: true,
       placeholder: t('Why, without a verified success?'),
       commit: () => undefined,
@@ -135,7 +135,7 @@ export class Verify {
     const m = this.#model;
     if (!m || m.locked) return;
     if (!m.saved) {
-      this.#io.announce(t('Not saved yet: a replay acts out what is on disk.'));
+      this.#io.announce(t('Not saved yet: a replay uses what is on disk.'));
       return;
     }
     if (this.#current) return;
@@ -197,7 +197,7 @@ export class Verify {
     const override = this.#reason.value.trim();
     if (this.#adding === undefined) return;
     if (!override) {
-      this.#reason.complain(t('An unverified trajectory joins only with a reason.'));
+      this.#reason.complain(t('Adding an unverified trajectory requires a reason.'));
       this.#reason.focus();
       return;
     }

@@ -78,7 +78,7 @@ class SidePane {
         heat: false,
         empty: side.error
           ? { icon: 'error', words: `${side.error.message} ${side.error.remedy}` }
-          : { icon: 'loading', words: t('Reading the trajectory…'), busy: true },
+          : { icon: 'loading', words: t('Loading trajectory…'), busy: true },
       });
       replace(
         this.#note,
@@ -296,7 +296,7 @@ export class ComparePage {
             ]
           : s.left.error || s.right.error
             ? t('One of them could not be read.')
-            : progress(t('Reading both trajectories…')),
+            : progress(t('Loading both trajectories…')),
       );
       if (l && r && !(old?.left.view && old.right.view)) this.#announcer.say(divergenceWords(l.steps, r.steps));
     }

@@ -104,7 +104,7 @@ export class App {
       made(
         t('Evaluations'),
         t(
-          'Success of greedy episodes on held-out tasks. Band: the 95 % interval of each evaluation; of several seeds, from the lowest to the highest, around their mean, as far as all of them go.',
+          'Success of greedy episodes on held-out tasks. Band: the 95 % interval of each evaluation; for several seeds, from the lowest to the highest around their mean, up to where the shortest ends.',
         ),
         evaluationLine,
         t('No run has been evaluated yet.'),
@@ -112,7 +112,7 @@ export class App {
       made(
         t('Training rollouts'),
         t(
-          'Success of training rollouts: the mean over tasks, each weighing the same, of its newest rollouts. They explore, so it lies below the evaluations. Band: 95 %; of several seeds, from the lowest to the highest.',
+          'Success of the newest training rollouts of each task: the mean over tasks, all weighted equally. They explore, so it is below the evaluations. Band: 95 %; for several seeds, from the lowest to the highest.',
         ),
         trainingLine,
         t('No rollout has ended yet.'),
@@ -164,7 +164,7 @@ export class App {
         'label',
         {
           class: 'runs-check',
-          title: t('Runs whose run files differ in nothing but the seed are one line: their mean, with a band'),
+          title: t('Runs that differ only in the seed are shown as one line: their mean, with a band'),
         },
         grouped,
         t('Group seeds'),
@@ -334,11 +334,11 @@ export class App {
           button(t('Show Log'), () => this.#host.act({ action: 'command', command: 'showLog' })),
         )
       : this.#daemon === 'ready' || this.#daemon === 'starting' || this.#daemon === 'attaching'
-        ? pageProgress(this.#daemon === 'ready' ? t('Reading the runs…') : t('Starting the runtime…'))
+        ? pageProgress(this.#daemon === 'ready' ? t('Loading runs…') : t('Starting the runtime…'))
         : emptyState(
             'debug-disconnect',
             t('The runtime is not connected'),
-            t('The runtime reads the runs. Start it to compare them.'),
+            t('Start the runtime to compare the runs.'),
             button(t('Start Runtime'), () => this.#host.act({ action: 'command', command: 'startRuntime' }), {
               kind: 'primary',
             }),

@@ -6,7 +6,7 @@ import { t } from '../ui/words.js';
 import { metricLine, type CompareAxis, type Entity, type Line } from './model.js';
 
 export const axisWords: Readonly<Record<CompareAxis, string>> = {
-  time: t('by time worked'),
+  time: t('by active time'),
   updates: t('by updates'),
   rollouts: t('by rollouts'),
   actions: t('by trained actions'),
@@ -20,7 +20,7 @@ const numbers = (label: string, format: (x: number) => string): XAxis => ({
 export const xAxis: Readonly<Record<CompareAxis, () => XAxis>> = {
   time: () => ({
     kind: 'time',
-    label: t('Time the run worked; stops are left out'),
+    label: t('Time the run was active; stops are left out'),
     format: clock,
     tick: tickTime,
   }),

@@ -77,7 +77,7 @@ export function runsTable(
       head(t('State')),
       head(t('Started')),
       head(t('Last evaluation')),
-      head(t('Time worked')),
+      head(t('Active time')),
       head(t('Updates')),
       head(t('Rollouts')),
       head(t('Trained actions')),
@@ -113,8 +113,7 @@ function rateWords(r: Rate | undefined): Child {
 
 /** Keys on which the run files differ; what most runs have is quiet. */
 export function configTable(c: Comparison, entities: readonly Entity[]): HTMLElement {
-  if (c.config.length === 0)
-    return h('p', { class: 'hint' }, t('The run files agree in every option, but for the seed.'));
+  if (c.config.length === 0) return h('p', { class: 'hint' }, t('The run files differ only in the seed.'));
   const rows = c.config.map((d) => {
     const values = entities.map((e) => d.values[c.runs.indexOf(e.runs[0]!)]!),
       times = new Map<string, number>();
@@ -152,7 +151,7 @@ const cellWords = (c: TaskCell): Child =>
 /** A row a task, those on which the runs differ most first. */
 export function taskTable(entities: readonly Entity[]): HTMLElement {
   const lines = taskLines(entities);
-  if (lines.length === 0) return h('p', { class: 'hint' }, t('No run has tried a task yet.'));
+  if (lines.length === 0) return h('p', { class: 'hint' }, t('No run has attempted a task yet.'));
   return table(
     t('Success by task'),
     [

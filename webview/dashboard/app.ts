@@ -331,11 +331,11 @@ export class App {
             button(t('Start Training…'), act('startTraining'), { kind: 'primary' }),
           )
         : m.daemon === 'ready' || m.daemon === 'starting' || m.daemon === 'attaching'
-          ? pageProgress(m.daemon === 'ready' ? t('Reading the run…') : t('Starting the runtime…'))
+          ? pageProgress(m.daemon === 'ready' ? t('Loading run…') : t('Starting the runtime…'))
           : emptyState(
               'debug-disconnect',
               t('The runtime is not connected'),
-              t('The runtime reads the run. Start it to see this page.'),
+              t('Start the runtime to load the run.'),
               button(t('Start Runtime'), act('startRuntime'), { kind: 'primary' }),
               button(t('Show Log'), act('showLog')),
             );

@@ -31,14 +31,14 @@ const daemonWords: Readonly<Partial<Record<DaemonState, Omit<Banner, 'key'>>>> =
     icon: 'sync',
     tone: 'warning',
     words: t(
-      'The connection to the runtime was lost; trying again. If the runtime is still at work, what is missed here is caught up; if it died, the run can be resumed and nothing that was accepted is lost.',
+      'The connection to the runtime was lost; reconnecting. If the runtime is still running, this page catches up; if it died, the run can be resumed and nothing that was accepted is lost.',
     ),
     actions: [{ label: t('Show Log'), command: 'showLog' }],
   },
   incompatible: {
     icon: 'warning',
     tone: 'error',
-    words: t('The runtime under way belongs to another version of DART Studio. It will be replaced when its run ends.'),
+    words: t('A runtime of another version of DART Studio is running. It is replaced when its run ends.'),
     actions: [{ label: t('Show Log'), command: 'showLog' }],
   },
   failed: {
@@ -83,11 +83,11 @@ function damageBanner(d: JournalDamage): Banner {
     words:
       d.stretches === 1
         ? t(
-            '{0} bytes of this run’s journal are damaged. What they held is missing, so counts and curves may differ from what happened. Restore the run folder from a copy if you have one.',
+            '{0} bytes of this run’s journal are damaged. Their contents are missing, so counts and curves may be wrong. Restore the run folder from a copy if you have one.',
             whole(d.bytes),
           )
         : t(
-            '{0} bytes of this run’s journal are damaged, in {1} places. What they held is missing, so counts and curves may differ from what happened. Restore the run folder from a copy if you have one.',
+            '{0} bytes of this run’s journal are damaged, in {1} places. Their contents are missing, so counts and curves may be wrong. Restore the run folder from a copy if you have one.',
             whole(d.bytes),
             whole(d.stretches),
           ),
@@ -126,7 +126,7 @@ function errorBanner(m: Model): Banner | undefined {
       key: 'failed',
       icon: 'error',
       tone: 'error',
-      words: t('The run failed. The log says why; once the cause is gone, resume it from its last checkpoint.'),
+      words: t('The run failed. The log says why; once the cause is fixed, resume it from its last checkpoint.'),
       actions: [
         { label: t('Show Log'), command: 'showLog' },
         { label: t('Resume Run…'), command: 'resume' },
@@ -143,7 +143,7 @@ function stateBanner(m: Model): Banner | undefined {
       icon: 'debug-disconnect',
       tone: 'warning',
       words: t(
-        'The runtime that ran this died. Nothing that was accepted is lost: resume it and it goes on from its last checkpoint.',
+        'The runtime that ran this died. Nothing that was accepted is lost: resume it to continue from its last checkpoint.',
       ),
       actions: [{ label: t('Resume Run…'), command: 'resume' }],
     };
@@ -152,7 +152,7 @@ function stateBanner(m: Model): Banner | undefined {
       key: 'elsewhere',
       icon: 'terminal',
       tone: 'info',
-      words: t('Another process writes this run. It is followed here, and steered where it was started.'),
+      words: t('Another process writes this run. You can follow it here, and control it only where it was started.'),
       actions: [],
     };
   return undefined;

@@ -129,7 +129,7 @@ export class CurationSection {
       families.length === 0
         ? undefined
         : [
-            h('span', null, t('Group size and max steps of')),
+            h('span', null, t('Task:')),
             dropdown(
               t('Task of the charts of group size and max steps'),
               [{ value: all, label: t('all tasks') }, ...families.map((f) => ({ value: f, label: shortFamily(f) }))],

@@ -29,7 +29,7 @@ export function factsOf(m: Model): Fact[] {
     out: (Fact | undefined)[] = [
       d.summary.seed === undefined
         ? undefined
-        : { label: t('Seed'), value: String(d.summary.seed), says: t('Of everything random in the run.') },
+        : { label: t('Seed'), value: String(d.summary.seed), says: t('Seed of everything random in the run.') },
       policy(m),
       d.tasks.length === 0
         ? undefined
@@ -45,12 +45,12 @@ export function factsOf(m: Model): Fact[] {
         : {
             label: t('Learning rate'),
             value: decimal(lr),
-            says: t('Of the newest update; before the first, as the run file says.'),
+            says: t('Of the newest update; before the first one, as set in the run file.'),
           },
       f && {
         label: t('Disk'),
         value: `${f.atLeast ? t('over {0}', bytes(f.bytes)) : bytes(f.bytes)}${f.freeBytes === undefined ? '' : `, ${t('{0} free', bytes(f.freeBytes))}`}`,
-        says: t('What the run folder takes up, and what is left on its disk. {0}', m.run),
+        says: t('Size of the run folder, and free space on its disk. {0}', m.run),
       },
       f && {
         label: t('Machine'),

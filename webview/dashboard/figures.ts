@@ -37,13 +37,13 @@ export class Figures {
   readonly #rolling = tile(
     t('Training success'),
     t(
-      'Success of the newest training rollouts, the mean over tasks, each weighing the same. They explore, so it lies below the evaluation.',
+      'Success of the newest training rollouts: the mean over tasks, all weighted equally. They explore, so it is below the evaluation.',
     ),
   );
   readonly #rollouts = tile(
     t('Rollouts per hour'),
     t(
-      'Training rollouts ended per hour, over the last two minutes, beside the limit: the most that the slowest of desktops, replicas and trainer allows.',
+      'Training rollouts ended per hour, over the last two minutes, beside the limit that the slowest of desktops, replicas and trainer sets.',
     ),
   );
   readonly #steps = tile(
@@ -63,13 +63,13 @@ export class Figures {
   readonly #total = tile(
     t('Rollouts'),
     t(
-      'Training rollouts that began on a desktop; those running now; groups that wait for the trainer. The ledger also counts those that were planned and never began.',
+      'Training rollouts that started on a desktop; those running now; groups that wait for the trainer. The ledger also counts those that were planned and never started.',
     ),
   );
   readonly #errors = tile(
     t('Faults'),
     t(
-      'Rollouts that ended by a fault of the environment, the policy service or the verifier. They have no reward, are not trained on, and are tried again.',
+      'Rollouts that ended with an error of the environment, the policy service or the verifier. They have no reward, are not trained on, and are retried.',
     ),
   );
 
@@ -156,13 +156,7 @@ export class Figures {
     const errors = st?.errors ?? m.ledger?.retired['error'] ?? last(m, 'run.errors');
     this.#errors.set({
       value: count(errors),
-      detail: errors
-        ? t('tried again, never trained on')
-        : errors === 0
-          ? isOver(m)
-            ? t('none')
-            : t('none so far')
-          : '',
+      detail: errors ? t('retried, never trained on') : errors === 0 ? (isOver(m) ? t('none') : t('none so far')) : '',
       tone: errors ? 'bad' : undefined,
     });
     for (const t of [this.#rolling, this.#rollouts, this.#steps, this.#trained, this.#busy]) t.element.hidden = only;

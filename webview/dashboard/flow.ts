@@ -28,7 +28,7 @@ export interface Flow {
 
 const flight: Readonly<Record<string, readonly [string, string]>> = {
   queued: [t('queued'), t('Planned, waiting for a desktop.')],
-  running: [t('running'), t('On a desktop now.')],
+  running: [t('running'), t('Running on a desktop now.')],
   recorded: [t('waiting for its group'), t('Ended; its siblings are still running.')],
   grouped: [t('in a group, waiting for a batch'), t('Curated; the trainer takes it with the next batch.')],
   claimed: [t('in the batch being trained'), t('The trainer works on it now.')],
@@ -48,11 +48,11 @@ const reasons: Readonly<Record<RetireReason, readonly [string, string]>> = {
   error: [
     t('environment or engine fault'),
     t(
-      'The desktop, the policy service or the verifier failed. It has no reward, is never trained on, and was tried again.',
+      'The desktop, the policy service or the verifier failed. It has no reward, is never trained on, and was retried.',
     ),
   ],
-  stopped: [t('run was stopped'), t('It was under way when the run was stopped.')],
-  lost: [t('runtime died'), t('It was under way when the runtime process died.')],
+  stopped: [t('run was stopped'), t('It was running when the run was stopped.')],
+  lost: [t('runtime died'), t('It was running when the runtime process died.')],
   trimmed: [t('group larger than a batch takes'), t('Its group had more rollouts than are trained at once.')],
   masked: [t('no step kept'), t('None of its steps was above the entropy threshold.')],
   stale: [t('too old'), t('Beyond the staleness bound; admission keeps this near 0.')],
@@ -60,11 +60,11 @@ const reasons: Readonly<Record<RetireReason, readonly [string, string]>> = {
 
 /** The same of a run that nobody works on: nothing goes on with them unless it is resumed. */
 const waiting: typeof flight = {
-  queued: [t('planned, never begun'), t('The run ended before a desktop was free.')],
-  running: [t('under way when the run ended'), t('The run ended while it was on a desktop.')],
+  queued: [t('planned, never started'), t('The run ended before a desktop was free.')],
+  running: [t('running when the run ended'), t('The run ended while it was on a desktop.')],
   recorded: [
     t('group incomplete when the run ended'),
-    t('Ended; its siblings did not end before the run. Resuming the run goes on with them.'),
+    t('Ended; its siblings had not ended when the run did. Resuming the run continues them.'),
   ],
   grouped: [
     t('untrained when the run ended'),
@@ -111,8 +111,8 @@ export function ledgerFlow(l: Ledger, over = false): Flow {
             'flight',
             'flight',
             over
-              ? [t('untrained when the run ended'), t('Resuming the run goes on with them.')]
-              : [t('in flight'), t('Under way or waiting to be trained.')],
+              ? [t('untrained when the run ended'), t('Resuming the run continues them.')]
+              : [t('in flight'), t('Running or waiting to be trained.')],
             l.inFlight,
           ),
         ];

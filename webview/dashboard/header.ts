@@ -17,12 +17,12 @@ export const stateWords: Readonly<
   running: {
     icon: 'play-circle',
     word: t('Running'),
-    says: t('The runtime is training. It goes on when VS Code is closed.'),
+    says: t('The runtime is training. It continues when VS Code is closed.'),
   },
   paused: {
     icon: 'debug-pause',
     word: t('Paused'),
-    says: t('No new rollouts begin; those running end, and the trainer goes on with what it has.'),
+    says: t('No new rollouts start; running ones finish, and the trainer continues with what it has.'),
   },
   stopping: {
     icon: 'loading',
@@ -34,12 +34,12 @@ export const stateWords: Readonly<
   failed: {
     icon: 'error',
     word: t('Failed'),
-    says: t('The run ended with an error; it can be resumed once the cause is gone.'),
+    says: t('The run ended with an error; it can be resumed once the cause is fixed.'),
   },
   interrupted: {
     icon: 'debug-disconnect',
     word: t('Interrupted'),
-    says: t('The runtime that ran it died. Everything that had been accepted is kept; resume it to go on.'),
+    says: t('The runtime that ran it died. Everything that had been accepted is kept; resume it to continue.'),
   },
   elsewhere: {
     icon: 'terminal',
@@ -67,7 +67,7 @@ export class Header {
   readonly #phase = explain(h('span', { class: 'phase', tabindex: 0 }), t('What the run is doing now.'));
   readonly #time = explain(
     h('span', { class: 'num', tabindex: 0 }),
-    t('Time the run has worked, of its budget. Time between a stop and a resume does not count.'),
+    t('Time the run has been active, of its budget. Time between a stop and a resume does not count.'),
   );
   readonly #version = explain(
     h('span', { class: 'num', tabindex: 0 }),
@@ -75,13 +75,13 @@ export class Header {
   );
   readonly #replicas = explain(
     h('span', { class: 'num dim', tabindex: 0 }),
-    t('Versions the policy replicas act with. They take a new one in turn, so for a moment they differ.'),
+    t('Versions that the policy replicas act with. They update one after another, so they can differ briefly.'),
   );
   readonly #steps = h('ol', { class: 'run-steps', 'aria-label': t('Phases of the run') });
   #stepsShown = '';
   readonly #left = explain(
     h('span', { class: 'num', tabindex: 0 }),
-    t('Until the budget that is used up first is used up, at the pace of now. The last evaluation comes after it.'),
+    t('Estimated time until the first budget limit, at the current pace. The final evaluation follows.'),
   );
   readonly #progress = progressBar(t('Budget used'));
   readonly #buttons = h('div', { class: 'buttons', role: 'toolbar', 'aria-label': t('Run') });
@@ -219,7 +219,7 @@ function steerButtons(state: RunState | undefined, ready: boolean, act: Act): HT
       button(t('Pause'), act('pause'), {
         icon: 'debug-pause',
         disabled: !ready,
-        title: t('No new rollouts; those running end'),
+        title: t('No new rollouts; running ones finish'),
       }),
     );
   if (state === 'paused')
@@ -228,7 +228,7 @@ function steerButtons(state: RunState | undefined, ready: boolean, act: Act): HT
         kind: 'primary',
         icon: 'play',
         disabled: !ready,
-        title: t('Begin rollouts again'),
+        title: t('Resume training'),
       }),
     );
   if (isActive(state))
@@ -247,7 +247,7 @@ function checkpointButtons(state: RunState | undefined, ready: boolean, act: Act
     active = isActive(state);
   if (state !== undefined && !active && state !== 'elsewhere') {
     out.push(
-      button(t('Resume Run…'), act('resume'), { icon: 'play', disabled: !ready, title: t('Go on with this run') }),
+      button(t('Resume Run…'), act('resume'), { icon: 'play', disabled: !ready, title: t('Continue this run') }),
     );
     out.push(
       button(t('Evaluate…'), act('evaluate'), {
@@ -258,7 +258,7 @@ function checkpointButtons(state: RunState | undefined, ready: boolean, act: Act
       button(t('Try Policy…'), act('tryPolicy'), {
         icon: 'hubot',
         disabled: !ready,
-        title: t('Tell the trained policy what to do, and watch it on a desktop of its own'),
+        title: t('Tell the trained policy what to do, and watch it on a separate desktop'),
       }),
     );
   } else if (active)
@@ -266,7 +266,7 @@ function checkpointButtons(state: RunState | undefined, ready: boolean, act: Act
       button(t('Evaluate…'), act('evaluate'), {
         icon: 'beaker',
         disabled: true,
-        title: t('A checkpoint can be evaluated once the run is over; while it runs, evaluations come by themselves'),
+        title: t('A checkpoint can be evaluated once the run has ended; an active run is evaluated automatically'),
       }),
     );
   return out;

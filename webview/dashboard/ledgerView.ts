@@ -28,7 +28,7 @@ export class LedgerView {
   readonly #sum = explain(
     h('p', { class: 'ledger-sum', tabindex: 0 }),
     t(
-      'Every rollout that was ever planned is in exactly one place. The two sides are counted apart and must be equal at any moment.',
+      'Every planned rollout is in exactly one place. The two sides are counted independently and must always be equal.',
     ),
   );
   readonly #svg = s('svg', { class: 'ledger-flow', preserveAspectRatio: 'none', 'aria-hidden': 'true' });
@@ -67,7 +67,7 @@ export class LedgerView {
       h('span', null, flowSentence(f, count)),
       f.begun === undefined || f.begun === f.planned
         ? undefined
-        : h('span', { class: 'dim' }, t('{0} of them began on a desktop.', count(f.begun))),
+        : h('span', { class: 'dim' }, t('{0} of them started on a desktop.', count(f.begun))),
       f.closes
         ? h('span', { class: 'dim' }, closedWords(l.human))
         : h('strong', null, missingWords(f.missing), ' ', t('This is a fault: please report it with the log.')),
@@ -159,7 +159,7 @@ function closedWords(human: Ledger['human']): string {
 }
 /** `missing`: rollouts that no part counts; negative where some are counted twice. */
 function missingWords(missing: number): string {
-  if (missing === 0) return t('The runtime found that its own count does not add up.');
+  if (missing === 0) return t('The runtime found that its counts do not add up.');
   return missing > 0
     ? t('{0} rollouts are missing.', count(missing))
     : t('{0} rollouts are counted twice.', count(-missing));

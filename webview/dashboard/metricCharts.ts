@@ -8,10 +8,7 @@ const wholeNumber = (v: number): string => count(v);
 /** A rate, and its limit over time; before the limit was recorded, a straight line where it is now. */
 const rateChart = (k: RateKey, title: string, label: string, says: string): MetricChart => ({
   title,
-  says: t(
-    '{0} The limit is the most this run could do: the least of what its desktops, replicas and trainer allow.',
-    says,
-  ),
+  says: t('{0} The limit is set by the slowest of its desktops, replicas and trainer.', says),
   format: wholeNumber,
   integers: true,
   floor: 0,
@@ -87,7 +84,7 @@ export const trainerCharts: readonly MetricChart[] = [
   },
   {
     title: t('Gradient norm'),
-    says: t('Length of the gradient before clipping, mean over the update’s optimizer steps.'),
+    says: t('Norm of the gradient before clipping, mean over the update’s optimizer steps.'),
     lines: [{ name: 'update.gradNorm', label: t('norm'), hue: 'blue' }],
     format: decimal,
     tick: decimalTick,

@@ -18,7 +18,7 @@ const words: Readonly<Record<StepName, readonly [string, string]>> = {
     t('Untrained'),
     t('The policy that the run starts from is evaluated, so that there is something to compare with.'),
   ],
-  reading: [t('Reading'), t('Lessons on screens full of words, before any task is shown.')],
+  reading: [t('Reading'), t('Reading lessons on screens full of words, before any task is shown.')],
   demonstrations: [t('Demonstrations'), t('Scripts show the training tasks.')],
   'warm start': [t('Warm start'), t('The policy imitates the demonstrations.')],
   training: [t('RL'), t('Reinforcement learning: rollouts, curation, updates.')],

@@ -30,7 +30,7 @@ export class RunFacts {
         }),
         button(t('Duplicate with Changes…'), act('duplicateRun'), {
           icon: 'copy',
-          title: t('A new run file with these options, to change and to start'),
+          title: t('Create a run file with these options, to edit and start'),
         }),
       ),
     );

@@ -153,7 +153,10 @@ export function successSpec(m: Model, axis: AxisKind, family?: string): ChartSpe
     summary: [successSummary(family, mine, feasible), family === undefined ? groundWords(under) : '']
       .filter(Boolean)
       .join(' '),
-    empty: family === undefined ? t('No rollout has ended: the curve begins with the first.') : t('Not rolled out.'),
+    empty:
+      family === undefined
+        ? t('No rollout has ended; the curve starts with the first.')
+        : t('No rollouts of this task.'),
   };
 }
 function successSummary(family: string | undefined, curves: readonly SuccessCurve[], ps: readonly Probe[]): string {

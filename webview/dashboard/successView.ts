@@ -58,7 +58,7 @@ export class SuccessView {
     this.#overall = titledChart({
       title: t('All tasks'),
       says: t(
-        'Diamonds are evaluations: greedy episodes on a fixed set of held-out tasks, with 95 % error bars. The thin line is the success of training rollouts: the mean over tasks, each weighing the same however often it was asked for, of its newest rollouts, with a 95 % band. Tasks that cannot be done are drawn apart.',
+        'Diamonds are evaluations: greedy episodes on a fixed set of held-out tasks, with 95 % error bars. The thin line is the success of the newest training rollouts of each task: the mean over tasks, all weighted equally, with a 95 % band. Tasks that cannot be done are drawn separately.',
       ),
       painter,
       height: 260,
@@ -74,7 +74,7 @@ export class SuccessView {
         'p',
         { class: 'hint' },
         t(
-          'Judge by the evaluations. Training rollouts explore and are asked most where the policy fails, so their line lies lower; each task weighs the same in it.',
+          'Judge by the evaluations. Training rollouts explore and favour tasks that the policy fails, so their line is lower; all tasks are weighted equally in it.',
         ),
       ),
       h(
@@ -86,7 +86,7 @@ export class SuccessView {
           term(
             t('Per task'),
             t(
-              'Each task family with the success of its newest evaluation and the 95 % interval; before the first one, of its newest rollouts. Below it what its next group gets: how many rollouts, and how many steps each may take. Both follow its success.',
+              'Each task family with the success of its newest evaluation and the 95 % interval; before the first one, of its newest rollouts. Below it, the number of rollouts in its next group and the max steps of each. Both adapt to its success.',
             ),
           ),
         ),
@@ -217,7 +217,7 @@ export class SuccessView {
         type: 'button',
         class: 'card-name',
         'aria-expanded': String(large),
-        title: large ? t('Make small again') : t('Enlarge'),
+        title: large ? t('Collapse') : t('Expand'),
         on: {
           click: () => {
             this.#choose({ enlarged: large ? undefined : family });

@@ -69,7 +69,7 @@ function screenshotCommands(a: InspectorActions): readonly Command[] {
     },
     { name: 'zoomOut', keys: ['-'], words: t('Zoom out'), group, run: zoom((s) => s.zoom(-1)) },
     { name: 'zoomFit', keys: ['0'], words: t('Fit the whole screen'), group, run: zoom((s) => s.fit()) },
-    { name: 'zoomActual', keys: ['1'], words: t('One to one'), group, run: zoom((s) => s.actual()) },
+    { name: 'zoomActual', keys: ['1'], words: t('Actual size'), group, run: zoom((s) => s.actual()) },
     { name: 'panLeft', keys: ['ArrowLeft'], alt: true, words: t('Pan left'), group, run: pan(64, 0) },
     { name: 'panRight', keys: ['ArrowRight'], alt: true, words: t('Pan right'), group, run: pan(-64, 0) },
     { name: 'panUp', keys: ['ArrowUp'], alt: true, words: t('Pan up'), group, run: pan(0, 64) },

@@ -126,7 +126,7 @@ function badges(step: StepView, mark: StepMark | undefined, note: StepNote | und
       ? undefined
       : h(
           'span',
-          { class: 'ds-badge warn', title: t('The screen still changed when the time for settling was up') },
+          { class: 'ds-badge warn', title: t('The screen was still changing when the time to settle ran out') },
           icon('warning'),
           t('not settled'),
         ),
@@ -172,7 +172,7 @@ function training(m: DetailModel): HTMLElement {
               : h('span', { class: 'ds-quiet' }, ' ', t('threshold {0}', num(view.threshold, 3))),
           ],
       t(
-        'Mean token entropy, for the embedded policy as a share of the most that each choice can have, else in nats; curation keeps steps at or above the threshold',
+        'Mean token entropy, for the embedded policy as a share of the maximum of each choice, otherwise in nats; curation keeps steps at or above the threshold',
       ),
     ),
     row(
@@ -181,7 +181,7 @@ function training(m: DetailModel): HTMLElement {
       t('Reward compared with the group’s, per its standard deviation'),
     ),
     row(
-      t('TIS weight'),
+      t('Importance weight'),
       step.weight === undefined ? (undecided(view) ? t('not trained yet') : t('not trained')) : num(step.weight, 3),
       t('Truncated importance weight, mean over the step’s tokens: how much the newer policy agrees'),
     ),
@@ -190,7 +190,7 @@ function training(m: DetailModel): HTMLElement {
     row(
       t('Screen'),
       step.settled ? t('settled') : t('did not settle in time'),
-      t('Whether the desktop came to rest after the action'),
+      t('Whether the desktop settled after the action'),
     ),
   );
 }

@@ -126,7 +126,7 @@ function replayFact(of: string, open: ((rollout: string) => void) | undefined): 
           words,
         )
       : words,
-    t('The edited trajectory that was acted out here'),
+    t('The edited trajectory that was replayed here'),
   );
 }
 /** `brief`: what differs between siblings (the compare page). */
@@ -159,7 +159,7 @@ export function facts(v: TrajectoryView, brief = false, open?: (rollout: string)
       : fact(t('From'), provenanceWords[r.provenance], t('Where this trajectory comes from')),
     r.of === undefined ? undefined : replayFact(r.of, open),
     r.annotated ? fact(t('Annotated'), annotatedWords(r), t('Annotations (e shows and edits them)')) : undefined,
-    brief || r.state === undefined ? undefined : fact(t('State'), r.state, t('Where the ledger has it')),
+    brief || r.state === undefined ? undefined : fact(t('State'), r.state, t('State in the ledger')),
     tags.length ? fact(t('Tags'), tags.join(', '), t('Tags')) : undefined,
   );
 }

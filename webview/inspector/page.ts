@@ -166,7 +166,7 @@ export class Page {
             s.error.remedy,
             button(t('Try again'), this.#actions.retry, { kind: 'primary', icon: 'refresh' }),
           )
-        : pageProgress(t('Reading the trajectory…'));
+        : pageProgress(t('Loading trajectory…'));
     this.#head.hidden = this.#main.hidden = this.toolsSlot.hidden = !v;
     this.#whole.hidden = !whole;
     if (whole) {

@@ -16,7 +16,7 @@ export interface PromptActions {
 export function promptView(m: { readonly step: StepView; readonly view: TrajectoryView }, a: PromptActions): Child {
   const { prompt } = m.step;
   if (prompt === undefined) return undefined;
-  if (prompt === 'pending') return h('p', { class: 'ds-quiet' }, t('Reading…'));
+  if (prompt === 'pending') return h('p', { class: 'ds-quiet' }, t('Loading…'));
   if (prompt === 'damaged')
     return h(
       'p',

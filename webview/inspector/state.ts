@@ -256,15 +256,15 @@ export function connectionWords(
     case 'reconnecting':
       return {
         words: [
-          t('The connection to the runtime was lost; connecting again.'),
-          s.view?.live ? t('New steps appear when it is back.') : '',
+          t('The connection to the runtime was lost; reconnecting.'),
+          s.view?.live ? t('New steps appear when the connection is back.') : '',
         ]
           .filter(Boolean)
           .join(' '),
         busy: true,
       };
     case 'incompatible':
-      return { words: also(t('The runtime that is running is of another version.')), action: 'showLog', busy: false };
+      return { words: also(t('A runtime of another version is running.')), action: 'showLog', busy: false };
     case 'failed':
       return { words: also(t('The runtime could not be started.')), action: 'showLog', busy: false };
   }

@@ -71,7 +71,11 @@ function summary(tokens: readonly TokenView[]): HTMLElement {
     'p',
     { class: 'ds-quiet' },
     unknown > 0
-      ? t('{0} tokens; the server did not say the log-probability of {1} of them', whole(tokens.length), whole(unknown))
+      ? t(
+          '{0} tokens; the server did not return the log-probability of {1} of them',
+          whole(tokens.length),
+          whole(unknown),
+        )
       : tokens.length === 1
         ? t('1 token, log-probability {0} ({1})', num(joint, 2), percent(Math.exp(joint)))
         : t('{0} tokens, log-probability {1} ({2})', whole(tokens.length), num(joint, 2), percent(Math.exp(joint))),

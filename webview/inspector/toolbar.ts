@@ -30,7 +30,7 @@ export function switches(a: PageActions & { facts(): void }): [HTMLElement, HTML
   const follow = button(t('Follow'), a.follow, {
     icon: 'pinned',
     pressed: true,
-    title: t('Go on with the newest step (f)'),
+    title: t('Follow the newest step (f)'),
     keys: 'f',
   });
   const contrast = button(t('Compare'), a.contrast, {

@@ -67,11 +67,11 @@ export class App {
     this.#through = new RefusableButton(t('Step Through'), () => this.#takeOver.toggle('step'), refused, {
       icon: 'debug-step-over',
       key: 'S',
-      title: t('The policy proposes each step and waits for your consent'),
+      title: t('The policy proposes each step and waits for your approval'),
     });
     const open = button(t('Open Trajectory'), openRollout, {
       icon: 'open-preview',
-      title: t('The rollout under way, step by step'),
+      title: t('The running rollout, step by step'),
     });
     this.#view = new LiveView(
       root,
@@ -251,7 +251,7 @@ export class App {
       c(
         'capture',
         ['k', 'K'],
-        t('Give the desktop the keyboard (Ctrl+Alt, pressed and let go, gives it back)'),
+        t('Give the desktop the keyboard (press and release Ctrl+Alt to take it back)'),
         work,
         () => this.#hands.capture(),
       ),

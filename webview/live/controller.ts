@@ -136,9 +136,7 @@ export class Controller {
     if (this.asking !== undefined) return 'no';
     let refused = false;
     this.#ask(
-      t(
-        'The rollout waits for you before its next step; if it ends first, the next one does. Press again to call it off.',
-      ),
+      t('The rollout waits for you before its next step; if it ends first, the next one does. Press again to cancel.'),
     );
     const off = (this.#taking = new AbortController());
     try {
@@ -151,7 +149,7 @@ export class Controller {
     } catch (e) {
       // An evaluation runs on it, or nothing does: a rollout follows.
       refused = !off.signal.aborted && e instanceof RequestFailed && e.kind === 'params.invalid';
-      if (refused) this.#failed(e, '', t('It is yours as soon as a rollout can be taken over.'));
+      if (refused) this.#failed(e, '', t('You get control as soon as a rollout can be taken over.'));
       else if (!off.signal.aborted) this.#failed(e);
     }
     this.#taking = undefined;

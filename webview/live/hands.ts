@@ -5,7 +5,7 @@ import type { Controller } from './controller.js';
 import type { Picture } from './picture.js';
 import { Surface } from './surface.js';
 
-const hasKeyboard = t('The desktop has the keyboard. Control and Alt together, pressed and let go, give it back.');
+const hasKeyboard = t('The desktop has the keyboard. Press and release Control and Alt together to take it back.');
 
 export interface HandsOptions {
   readonly picture: Picture;

@@ -49,7 +49,7 @@ const buttons: readonly {
     label: t('Accept'),
     icon: 'check',
     key: 'Enter',
-    title: t('Carries out what is proposed'),
+    title: t('Execute the proposed action'),
     kind: 'primary',
   },
   {
@@ -57,7 +57,7 @@ const buttons: readonly {
     label: t('Hand Back'),
     icon: 'debug-continue',
     key: 'H',
-    title: t('The policy goes on from here'),
+    title: t('The policy continues from here'),
   },
   {
     action: 'pause',
@@ -79,28 +79,28 @@ const buttons: readonly {
     label: t('Step Through'),
     icon: 'debug-step-over',
     key: 'S',
-    title: t('The policy proposes each step and waits for your consent'),
+    title: t('The policy proposes each step and waits for your approval'),
   },
   {
     action: 'finish',
     label: t('Finish'),
     icon: 'pass',
     key: 'F',
-    title: t('Ends it: the verifier judges what is on the desktop'),
+    title: t('End it: the verifier judges what is on the desktop'),
   },
-  { action: 'wait', label: t('Wait'), icon: 'watch', key: 'W', title: t('Records a wait: here the screen needs time') },
+  { action: 'wait', label: t('Wait'), icon: 'watch', key: 'W', title: t('Record a wait: the screen needs time here') },
   {
     action: 'answer',
     label: t('Answer…'),
     icon: 'comment',
     key: 'A',
-    title: t('Ends it with an answer, for tasks that ask a question'),
+    title: t('End it with an answer, for tasks that ask a question'),
   },
   {
     action: 'cannot',
     label: t('Cannot Be Done…'),
     icon: 'circle-slash',
-    title: t('Ends it by saying that the task is impossible, which is right for some'),
+    title: t('End it by saying that the task is impossible, which is correct for some tasks'),
   },
   {
     action: 'drop',
@@ -114,9 +114,9 @@ const buttons: readonly {
     label: t('Stop'),
     icon: 'debug-stop',
     key: 'E',
-    title: t('Ends it now; what was done so far can be kept'),
+    title: t('End it now; what was done so far can be kept'),
   },
-  { action: 'discard', label: t('Discard…'), icon: 'trash', title: t('Ends it and keeps nothing') },
+  { action: 'discard', label: t('Discard…'), icon: 'trash', title: t('End it and keep nothing') },
 ];
 
 export class Panel {
@@ -236,7 +236,7 @@ export class Panel {
     this.#proposal.hidden = key === '';
     if (!p) return;
     const state = {
-      open: ['question', t('It would do this next')],
+      open: ['question', t('Proposed next action')],
       accepted: ['check', t('Accepted: it is being carried out')],
       overridden: ['person', t('You do something else instead')],
       none: ['', ''],
@@ -254,7 +254,7 @@ export class Panel {
           ? undefined
           : h(
               'span',
-              { class: 'number chance', title: t('How probable the policy holds this decision') },
+              { class: 'number chance', title: t('Probability that the policy gives this decision') },
               percent(p.probability),
             ),
       ),

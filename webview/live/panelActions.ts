@@ -20,7 +20,7 @@ function sessionActionsOf(o: PanelActionsOptions): Record<SessionAction, () => v
   const { control: c } = o;
   return {
     accept: () => {
-      if (!c.accept(performance.now(), true)) o.refused(t('This proposal has only just come: look at it first'));
+      if (!c.accept(performance.now(), true)) o.refused(t('This proposal is new: look at it first'));
     },
     handBack: () => void c.mode('policy'),
     pause: () => void c.mode('human'),
@@ -37,7 +37,7 @@ function sessionActionsOf(o: PanelActionsOptions): Record<SessionAction, () => v
           says: t('It ends with this answer, and the verifier judges it.'),
           yes: t('Answer and Finish'),
           icon: 'comment',
-          field: { label: t('Answer'), required: t('An answer is missing. Without one, press Finish instead.') },
+          field: { label: t('Answer'), required: t('Enter an answer, or press Finish to end without one.') },
         },
         (answer) => ({ type: 'finished', answer }),
       ),
@@ -69,12 +69,10 @@ export function panelActions(o: PanelActionsOptions): PanelActions {
     override: (note, tags) =>
       void ask({
         title: t('Add to the pool anyway'),
-        says: t(
-          'The verifier did not confirm it. Training will imitate it all the same; the reason is kept beside it.',
-        ),
+        says: t('The verifier did not confirm it. Training will imitate it anyway; the reason is kept with it.'),
         yes: t('Add to Pool'),
         icon: 'database',
-        field: { label: t('Reason'), required: t('A reason is needed.') },
+        field: { label: t('Reason'), required: t('Enter a reason.') },
       }).then((reason) => {
         if (reason)
           void c.keep({ pool: 'override', reason, note: note || undefined, tags: tags.length ? tags : undefined });
@@ -106,11 +104,11 @@ async function discard(control: Controller): Promise<void> {
   const c = control.state;
   if (!c) return;
   const sure = c.kept
-    ? t('It leaves the experience pool and is tagged “discarded”.')
+    ? t('It is removed from the experience pool and tagged “discarded”.')
     : c.steps.length || c.verdict
       ? c.steps.length === 1
-        ? t('1 recorded step is thrown away.')
-        : t('{0} recorded steps are thrown away.', c.steps.length)
+        ? t('1 recorded step is discarded.')
+        : t('{0} recorded steps are discarded.', c.steps.length)
       : undefined;
   if (
     sure === undefined ||

@@ -41,7 +41,7 @@ export interface Marked {
 export type Zoom = number | undefined;
 const viewing = t('Live picture. Plus and minus zoom, 0 fits, 1 shows every pixel, arrows pan.');
 const working = t(
-  'The desktop, under your control. Enter or K gives it the keyboard, Control and Alt together give the keyboard back. Plus and minus zoom, 0 fits, 1 shows every pixel, arrows pan.',
+  'The desktop, under your control. Press Enter or K to give it the keyboard, Control and Alt together to take it back. Plus and minus zoom, 0 fits, 1 shows every pixel, arrows pan.',
 );
 
 /** A page that nobody sees keeps the patches as they came; beyond this many they are drawn to be rid of them. */
@@ -101,13 +101,13 @@ export class Picture {
       pressed: zoom === undefined,
     });
     this.#fullButton = button('100 %', () => this.#set(1), {
-      title: t('One pixel for one pixel (1)'),
+      title: t('Actual size (1)'),
       pressed: zoom === 1,
     });
-    this.#handButton = button(t('Move the picture'), () => this.#setHand(!this.#hand), {
+    this.#handButton = button(t('Pan the picture'), () => this.#setHand(!this.#hand), {
       kind: 'icon',
       icon: 'move',
-      title: t('Move and zoom the picture with the mouse instead of working on it'),
+      title: t('Pan and zoom the picture with the mouse instead of acting on it'),
       pressed: false,
     });
     this.#handButton.hidden = true;

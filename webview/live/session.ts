@@ -18,11 +18,11 @@ export function takeOverRefusal(s: State): string | undefined {
   if (s.daemon !== 'ready') return t('The runtime cannot be reached');
   if (s.gone) return t('The desktop is gone');
   const r = s.row;
-  if (!r) return t('Nothing is known of the desktop yet');
+  if (!r) return t('Nothing is known about the desktop yet');
   if (r.state === 'broken' || r.state === 'stopped') return t('The desktop has stopped');
-  if (!r.rollout || r.state === 'idle') return t('No rollout is under way on it');
+  if (!r.rollout || r.state === 'idle') return t('No rollout is running on it');
   if (r.state === 'starting' || r.state === 'resetting') return t('The desktop is still being prepared');
-  return r.state === 'verify' ? t('The rollout is over: its verifier is at work') : undefined;
+  return r.state === 'verify' ? t('The rollout has ended: its verifier is running') : undefined;
 }
 
 /** Not now, but soon: rollouts are short, so the request is kept until it can be granted. */
@@ -64,14 +64,14 @@ export function sessionActions(c: ControlState, s: PageKnowledge): ReadonlyMap<S
     (
       {
         starting: t('The desktop is not ready yet'),
-        verifying: t('The verifier is at work'),
+        verifying: t('The verifier is running'),
         policy: t('The policy acts'),
         step: undefined,
         human: undefined,
       } as const
     )[c.mode];
   if (c.purpose !== 'record') {
-    const free = off ?? (c.mode === 'verifying' ? t('The verifier is at work') : undefined);
+    const free = off ?? (c.mode === 'verifying' ? t('The verifier is running') : undefined);
     if (c.mode === 'policy') out.set('pause', free);
     else if (c.mode === 'step') out.set('actYourself', free);
     if (c.mode !== 'policy') out.set('handBack', free);
@@ -90,7 +90,7 @@ export function sessionActions(c: ControlState, s: PageKnowledge): ReadonlyMap<S
   }
   if (c.purpose !== 'record') return out;
   out.set('drop', person ?? (c.steps.length ? undefined : t('No step is recorded yet')));
-  out.set('discard', off ?? (c.mode === 'verifying' ? t('The verifier is at work') : undefined));
+  out.set('discard', off ?? (c.mode === 'verifying' ? t('The verifier is running') : undefined));
   return out;
 }
 

@@ -24,9 +24,9 @@ const forgottenWords = (record: boolean): SessionWords =>
     t('Over'),
     record
       ? t(
-          'The runtime does not know this recording any more. What was kept is in the run; everything else is gone. Record again.',
+          'The runtime no longer has this recording. What was kept is in the run; everything else is gone. Record again.',
         )
-      : t('The runtime does not know this session any more: the rollout went on or ended without you.'),
+      : t('The runtime no longer has this session: the rollout continued or ended without you.'),
     'bad',
     true,
   );
@@ -36,8 +36,8 @@ const disconnectedWords = (daemon: Exclude<DaemonState, 'ready'>, record: boolea
         'sync',
         t('Connection lost'),
         record
-          ? t('Trying again. The desktop is kept for a minute; then the recording is given up.')
-          : t('Trying again. The desktop is kept for a minute; then the policy goes on.'),
+          ? t('Reconnecting. The desktop is kept for a minute; then the recording is discarded.')
+          : t('Reconnecting. The desktop is kept for a minute; then the policy continues.'),
         'bad',
         true,
       )
@@ -46,7 +46,7 @@ const disconnectedWords = (daemon: Exclude<DaemonState, 'ready'>, record: boolea
         t('Runtime stopped'),
         record
           ? t('The desktop is gone, and the recording with it. Start the runtime and record again.')
-          : t('The desktop is gone. The rollout is tried again when the run is resumed.'),
+          : t('The desktop is gone. The rollout is retried when the run is resumed.'),
         'bad',
         true,
       );
@@ -57,8 +57,8 @@ function modeWords(c: ControlState, mode: Exclude<ControlState['mode'], 'ended'>
         'loading',
         t('Getting ready'),
         record
-          ? t('A fresh desktop is set up for the task. It is yours as soon as its screen is at rest.')
-          : t('The rollout comes to a stop before its next step. Then the desktop is yours.'),
+          ? t('A fresh desktop is being set up for the task. You can act as soon as its screen is at rest.')
+          : t('The rollout pauses before its next step. Then you have the desktop.'),
       );
     case 'human':
       return words(
@@ -68,14 +68,14 @@ function modeWords(c: ControlState, mode: Exclude<ControlState['mode'], 'ended'>
           ? t(
               'Do the task on the picture, then press Finish: the verifier judges, and a success joins the experience pool.',
             )
-          : t('The rollout waits for you. Act on the picture; Hand Back lets the policy go on from there.'),
+          : t('The rollout waits for you. Act on the picture. Choose Hand Back to let the policy continue from there.'),
         'good',
       );
     case 'policy':
       return words(
         'hubot',
         t('The policy acts'),
-        t('It goes on by itself. Pause gives you the desktop before its next step.'),
+        t('It runs on its own. Choose Pause to take the desktop before its next step.'),
       );
     case 'step':
       return stepModeWords(c);
@@ -83,7 +83,7 @@ function modeWords(c: ControlState, mode: Exclude<ControlState['mode'], 'ended'>
       return words(
         'checklist',
         t('Verifying'),
-        t('The verifier looks whether the task is done. Its report comes next.'),
+        t('The verifier checks whether the task is done. Its report comes next.'),
       );
   }
 }
@@ -92,15 +92,20 @@ function stepModeWords(c: ControlState): SessionWords {
     return words(
       'question',
       t('The policy asks'),
-      t('Enter carries out what is drawn on the screen. Whatever you do on the picture is done instead.'),
+      t('Press Enter to execute the proposed action. Anything you do on the picture is done instead.'),
       'good',
     );
   return c.doing !== undefined
-    ? words('person', t('You act instead'), t('When your action is complete the policy proposes the next one.'), 'good')
+    ? words(
+        'person',
+        t('You act instead'),
+        t('When your action is complete, the policy proposes the next one.'),
+        'good',
+      )
     : words(
         'lightbulb',
         t('The policy decides'),
-        t('What it would do next will be drawn on the screen and wait for you.'),
+        t('The next action it proposes will be drawn on the screen and wait for you.'),
       );
 }
 
@@ -111,7 +116,7 @@ function endWords(c: ControlState, s: PageKnowledge, record: boolean): SessionWo
     return words(
       'trash',
       t('Discarded'),
-      c.kept ? t('It left the experience pool and is tagged “discarded”.') : t('Nothing was kept.'),
+      c.kept ? t('It was removed from the experience pool and tagged “discarded”.') : t('Nothing was kept.'),
       'plain',
       true,
     );
@@ -123,11 +128,11 @@ function endWords(c: ControlState, s: PageKnowledge, record: boolean): SessionWo
 const faultWords = (error: ErrorInfo, record: boolean): SessionWords =>
   words(
     'warning',
-    error.kind === 'desktop.lost' ? t('Desktop lost') : t('Ended by a fault'),
+    error.kind === 'desktop.lost' ? t('Desktop lost') : t('Ended with an error'),
     [
       error.message,
       error.remedy,
-      record ? t('Nothing of it was kept. Record again.') : t('The rollout is tried again; a fault has no reward.'),
+      record ? t('Nothing of it was kept. Record again.') : t('The rollout is retried; an error has no reward.'),
     ]
       .filter(Boolean)
       .join(' '),
@@ -141,13 +146,13 @@ function unjudgedWords(c: ControlState, record: boolean): SessionWords {
       t('Given up'),
       record
         ? t('No window showed it for a minute, so the recording was discarded. Record again.')
-        : t('No window showed it for a minute, so the policy went on.'),
+        : t('No window showed it for a minute, so the policy continued.'),
       'bad',
       true,
     );
   return record
     ? words('trash', t('Ended'), t('Nothing was kept.'), 'plain', true)
-    : words('debug-stop', t('Ended'), t('The rollout is over, or the policy goes on without you.'), 'plain', true);
+    : words('debug-stop', t('Ended'), t('The rollout has ended, or the policy continues without you.'), 'plain', true);
 }
 const verifierErrorWords = (v: Verdict, record: boolean): SessionWords =>
   words(
@@ -156,7 +161,7 @@ const verifierErrorWords = (v: Verdict, record: boolean): SessionWords =>
     [
       v.error?.message,
       v.error?.remedy,
-      t('A fault has no reward.'),
+      t('An error has no reward.'),
       record ? t('Nothing of it was kept. Record again.') : '',
     ]
       .filter(Boolean)
@@ -179,7 +184,7 @@ function demonstrationWords(c: ControlState, success: boolean): SessionWords {
   if (c.error)
     return judgedWords(
       success,
-      t('It could not be written down: {0} {1} Keep tries again.', c.error.message, c.error.remedy),
+      t('It could not be saved: {0} {1} Choose Keep to try again.', c.error.message, c.error.remedy),
       'bad',
     );
   if (!c.kept)
@@ -187,7 +192,7 @@ function demonstrationWords(c: ControlState, success: boolean): SessionWords {
       success,
       success
         ? t('It is not kept.')
-        : t('Choose what becomes of it: keep it out of the pool, add it all the same with a reason, or discard it.'),
+        : t('Choose what to do with it: keep it out of the pool, add it anyway with a reason, or discard it.'),
     );
   return judgedWords(success, keptWords(c.kept.pooled, success, c.kept.why?.replace(/\.$/, '')));
 }

@@ -62,14 +62,14 @@ const newer = (a: StepView | undefined, b: StepView | undefined): StepView | und
 const work: Readonly<Record<DesktopWork, readonly [icon: string, word: string, says: string]>> = {
   starting: ['loading', t('Starting'), t('The desktop is starting.')],
   idle: ['circle-outline', t('Idle'), t('Ready; no rollout is planned for it at the moment.')],
-  resetting: ['discard', t('Reset'), t('It is set back to its start.')],
+  resetting: ['discard', t('Reset'), t('It is being reset.')],
   setup: ['tools', t('Setup'), t('The task is prepared on it.')],
   observe: ['device-camera', t('Observe'), t('A screenshot is taken.')],
   decide: ['lightbulb', t('Decide'), t('The policy chooses the next action.')],
   act: ['play', t('Act'), t('The action is carried out.')],
   settle: ['watch', t('Settle'), t('Waiting until the screen is at rest.')],
-  verify: ['checklist', t('Verify'), t('The verifier looks whether the task is done.')],
-  broken: ['error', t('Lost'), t('It stopped answering and is being replaced; its rollout is tried again.')],
+  verify: ['checklist', t('Verify'), t('The verifier checks whether the task is done.')],
+  broken: ['error', t('Lost'), t('It stopped responding and is being replaced; its rollout is retried.')],
   stopped: ['debug-stop', t('Stopped'), t('It was stopped.')],
 };
 export interface Words {
@@ -84,7 +84,7 @@ export function stateWords(s: State): Words {
     return {
       icon: 'sync',
       word: t('Connection lost'),
-      says: t('Trying again. The desktop works on meanwhile.'),
+      says: t('Reconnecting. The desktop keeps running.'),
       still: true,
     };
   if (s.daemon === 'starting' || s.daemon === 'attaching')
@@ -93,7 +93,7 @@ export function stateWords(s: State): Words {
     return {
       icon: 'debug-disconnect',
       word: t('Runtime stopped'),
-      says: t('Desktops live only while the runtime does. Start training to see one.'),
+      says: t('Desktops exist only while the runtime is running. Start training to see one.'),
       still: true,
     };
   if (s.gone)
@@ -104,7 +104,12 @@ export function stateWords(s: State): Words {
       still: true,
     };
   if (!s.row)
-    return { icon: 'loading', word: t('Looking for the desktop'), says: t('Nothing is known of it yet.'), still: true };
+    return {
+      icon: 'loading',
+      word: t('Looking for the desktop'),
+      says: t('Nothing is known about it yet.'),
+      still: true,
+    };
   const [icon, word, says] = work[s.row.state];
   return { icon, word, says, still: ['broken', 'stopped'].includes(s.row.state) };
 }
@@ -118,6 +123,6 @@ export const outcomeWords = (r: TrajectoryRow): string =>
   ({
     success: t('Succeeded'),
     failure: r.truncated ? t('Failed: out of steps') : t('Failed'),
-    error: t('Ended by a fault; it is tried again'),
-    running: t('Under way'),
+    error: t('Ended with an error; it is retried'),
+    running: t('Running'),
   })[r.outcome];

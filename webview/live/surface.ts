@@ -37,7 +37,7 @@ export class Surface {
     class: 'live-sink',
     tabindex: -1,
     hidden: true,
-    'aria-label': t('Keyboard of the desktop. Control and Alt together give it back.'),
+    'aria-label': t('Keyboard of the desktop. Press Control and Alt together to take it back.'),
     autocomplete: 'off',
     autocapitalize: 'off',
     spellcheck: 'false',

@@ -40,7 +40,7 @@ export class TakeOver {
     this.#wish = this.#wish?.mode === mode ? undefined : { mode };
     if (this.#wish)
       this.#o.refused(
-        [t('It is yours as soon as a rollout can be taken over.'), takeOverRefusal(this.#o.state())]
+        [t('You get control as soon as a rollout can be taken over.'), takeOverRefusal(this.#o.state())]
           .filter(Boolean)
           .join(' '),
       );

@@ -10,7 +10,7 @@ export function trialWords(c: ControlState, s: PageKnowledge): SessionWords {
     return words(
       'debug-stop',
       t('Over'),
-      t('The runtime does not know this session any more: its desktop is gone. Try again.'),
+      t('The runtime no longer has this session: its desktop is gone. Try again.'),
       'bad',
       true,
     );
@@ -20,7 +20,7 @@ export function trialWords(c: ControlState, s: PageKnowledge): SessionWords {
     ? words(
         'sync',
         t('Connection lost'),
-        t('Trying again. The desktop is kept for a minute; then the session ends.'),
+        t('Reconnecting. The desktop is kept for a minute; then the session ends.'),
         'bad',
         true,
       )
@@ -36,40 +36,44 @@ export function trialWords(c: ControlState, s: PageKnowledge): SessionWords {
 function modeWords(c: ControlState, mode: Exclude<ControlState['mode'], 'ended'>): SessionWords {
   switch (mode) {
     case 'starting':
-      return words('loading', t('Getting ready'), t('The desktop is set up, and its screen comes to rest.'));
+      return words(
+        'loading',
+        t('Getting ready'),
+        t('The desktop is being set up; it is ready once its screen is at rest.'),
+      );
     case 'human':
       return words(
         'person',
         t('You are in control'),
-        t('The policy waits. Act on the picture, or look; Hand Back lets it go on from there.'),
+        t('The policy waits. Act on the picture, or just look. Choose Hand Back to let it continue from there.'),
         'good',
       );
     case 'policy':
       return words(
         'hubot',
         t('The policy acts'),
-        t('Pause makes it wait before its next step, and the desktop is yours.'),
+        t('Choose Pause to make it wait before its next step and take the desktop.'),
       );
     case 'step':
       return c.proposal
         ? words(
             'question',
             t('The policy asks'),
-            t('Enter carries out what is drawn on the screen. Whatever you do on the picture is done instead.'),
+            t('Press Enter to execute the proposed action. Anything you do on the picture is done instead.'),
             'good',
           )
         : words(
             'lightbulb',
             t('The policy decides'),
-            t('What it would do next will be drawn on the screen and wait for you.'),
+            t('The next action it proposes will be drawn on the screen and wait for you.'),
           );
     case 'verifying':
       return words(
         'checklist',
         t('Verifying'),
         c.trial?.verified === false
-          ? t('The policy is done. The desktop is given back.')
-          : t('The verifier looks whether the task is done. Its report comes next.'),
+          ? t('The policy is done. The desktop is being released.')
+          : t('The verifier checks whether the task is done. Its report comes next.'),
       );
   }
 }
@@ -77,23 +81,29 @@ function modeWords(c: ControlState, mode: Exclude<ControlState['mode'], 'ended'>
 function endWords(c: ControlState): SessionWords {
   const v = c.verdict;
   if (c.kept?.why === 'discarded')
-    return words('trash', t('Discarded'), t('It left the experience pool and is tagged “discarded”.'), 'plain', true);
+    return words(
+      'trash',
+      t('Discarded'),
+      t('It was removed from the experience pool and tagged “discarded”.'),
+      'plain',
+      true,
+    );
   const fault = v?.outcome === 'error' ? (v.error ?? c.error) : v ? undefined : c.error;
   if (fault)
     return words(
       'warning',
-      fault.kind === 'timeout' ? t('Out of time') : t('Ended by a fault'),
+      fault.kind === 'timeout' ? t('Out of time') : t('Ended with an error'),
       [fault.message, fault.remedy].filter(Boolean).join(' '),
       'bad',
       true,
     );
   if (c.steps.length === 0)
-    return words('debug-stop', t('Ended'), t('No step was made, so there is nothing to keep.'), 'plain', true);
+    return words('debug-stop', t('Ended'), t('No step was taken, so there is nothing to keep.'), 'plain', true);
   if (!v)
     return words(
       c.trial?.stopped ? 'debug-stop' : 'pass',
       c.trial?.stopped ? t('Stopped') : t('The policy is done'),
-      t('No verifier looked. Say whether it did what was asked, to keep it.'),
+      t('No verifier judged it. To keep it, say whether it did what was asked.'),
       'plain',
       true,
     );
@@ -113,6 +123,6 @@ function keptWords({ kept, trial }: ControlState): string {
       ? t('Kept, not in the experience pool: {0}.', kept.why.replace(/\.$/, ''))
       : t('Kept, not in the experience pool.');
   return trial?.heldOut
-    ? t('It is not kept. Its task is for evaluation alone: kept, it would not be learned from.')
+    ? t('It is not kept. Its task is for evaluation only: even if kept, it would not be trained on.')
     : t('It is not kept.');
 }

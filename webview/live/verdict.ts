@@ -91,7 +91,7 @@ export function keepView(c: ControlState, discarded: boolean, k: Keeping): HTMLE
   ];
   const discard = button(t('Discard…'), () => k.discard(), {
     icon: 'trash',
-    title: kept ? t('Takes it out of the pool and tags it “discarded”') : t('Nothing is kept'),
+    title: kept ? t('Remove it from the pool and tag it “discarded”') : t('Nothing is kept'),
   });
   const typed = (): Typed => ({ note, tags: tagsOf(tags) });
   return h(
@@ -128,15 +128,17 @@ const keepButton = (k: Keeping, pool: 'auto' | 'never', typed: () => Typed, titl
 const saveNoteButton = (k: Keeping, typed: () => Typed): HTMLElement =>
   button(t('Save Note'), () => k.keep('auto', typed().note, typed().tags), {
     icon: 'save',
-    title: t('Keeps the note and the tags with the demonstration'),
+    title: t('Save the note and tags with the demonstration'),
   });
 const keepButtons = (success: boolean, k: Keeping, typed: () => Typed): HTMLElement[] =>
   success
-    ? [keepButton(k, 'auto', typed, t('Keeps it; it joins the experience pool'))]
+    ? [keepButton(k, 'auto', typed, t('Keep it and add it to the experience pool'))]
     : [
-        keepButton(k, 'never', typed, t('Keeps it in the run, never in the experience pool')),
+        keepButton(k, 'never', typed, t('Keep it in the run, never in the experience pool')),
         button(t('Add to Pool Anyway…'), () => k.override(typed().note, typed().tags), {
           icon: 'database',
-          title: t('Keeps it and lets training learn from it although the verifier did not confirm it; needs a reason'),
+          title: t(
+            'Keep it and let training learn from it although the verifier did not confirm it; requires a reason',
+          ),
         }),
       ];

@@ -169,7 +169,7 @@ export class LiveView {
       ? {
           icon: 'debug-stop',
           word: t('Over'),
-          says: t('The runtime does not know this session any more.'),
+          says: t('The runtime no longer has this session.'),
           still: true,
         }
       : stateWords(s);
@@ -196,7 +196,7 @@ export class LiveView {
     text(this.#step, (r && stepWords(r)) || '–');
     text(this.#version, r?.version === undefined ? '–' : `v${r.version}`);
     text(this.#action, s.step ? actionsWords(s.step.actions) : '–');
-    text(this.#outcome, s.ended ? outcomeWords(s.ended) : r?.rollout ? t('Under way') : '–');
+    text(this.#outcome, s.ended ? outcomeWords(s.ended) : r?.rollout ? t('Running') : '–');
   }
   /** The proposal while it is open; what the policy did last while it acts; nothing while a person acts. */
   #marked(): Marked | undefined {
@@ -225,7 +225,7 @@ export class LiveView {
         ? [
             icon('keyboard'),
             h('strong', null, t('The desktop has the keyboard')),
-            h('span', null, around(t('{0} gives it back'), [caps('Ctrl'), ' + ', caps('Alt')])),
+            h('span', null, around(t('{0} to take it back'), [caps('Ctrl'), ' + ', caps('Alt')])),
           ]
         : key === 'free'
           ? [
@@ -233,10 +233,7 @@ export class LiveView {
               h('span', null, around(t('Click the picture or press {0} to give the desktop the keyboard'), caps('K'))),
             ]
           : key === 'hand'
-            ? [
-                icon('move'),
-                h('span', null, t('The mouse moves the picture. Switch “Move the picture” off to work on it')),
-              ]
+            ? [icon('move'), h('span', null, t('The mouse pans the picture. Turn off “Pan the picture” to act on it'))]
             : [icon('eye'), h('span', null, t('You are watching'))]),
     );
   }

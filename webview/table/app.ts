@@ -301,8 +301,8 @@ export class App {
         : rows.length > 0
           ? done
             ? t('No matches')
-            : t('No match so far: the rest is being read.')
-          : t('No rollout has begun.'),
+            : t('No match so far; loading the rest.')
+          : t('No rollout has started.'),
     );
   }
   #countWords(): string {
@@ -328,11 +328,11 @@ export class App {
               button(t('Try again'), () => void this.#loader.open(this.#input.run), { icon: 'refresh' }),
             )
           : busy
-            ? pageProgress(this.#daemon === 'ready' ? t('Reading the run…') : t('Starting the runtime…'))
+            ? pageProgress(this.#daemon === 'ready' ? t('Loading run…') : t('Starting the runtime…'))
             : emptyState(
                 'debug-disconnect',
                 t('The runtime is not connected'),
-                t('The runtime reads the run. Start it to see this page.'),
+                t('Start the runtime to load the run.'),
                 button(t('Start Runtime'), act('startRuntime'), { kind: 'primary' }),
                 button(t('Show Log'), act('showLog')),
               ),
@@ -352,7 +352,7 @@ export class App {
           )
         : this.#daemon === 'ready'
           ? undefined
-          : bannerView('debug-disconnect', t('The runtime is not connected: showing what was read last.'), 'warning'),
+          : bannerView('debug-disconnect', t('The runtime is not connected: showing last loaded data.'), 'warning'),
     );
   }
   /** The active row, for screen readers. */

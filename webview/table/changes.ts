@@ -52,7 +52,7 @@ export class Changes {
       this.#thumbs.open(run);
     }
     if (!done) {
-      replace(this.element, progress(t('Reading the run…')));
+      replace(this.element, progress(t('Loading run…')));
       return;
     }
     if (rows.revision === this.#shown) return;
@@ -117,7 +117,7 @@ export class Changes {
     this.#asking?.abort();
     const asking = (this.#asking = new AbortController()),
       attempts = shownAttempts(history);
-    replace(this.#film, progress(t('Reading the episodes…')));
+    replace(this.#film, progress(t('Loading episodes…')));
     try {
       const { strips } = await this.#host.request(
         'trajectory/strips',

@@ -144,7 +144,7 @@ export const columns: readonly Column[] = [
   {
     key: 'time',
     title: t('Ended'),
-    says: t('When it ended, or began where it goes on.'),
+    says: t('When it ended or, if it is still running, when it started.'),
     width: 134,
     filter: 'time',
     text: time,

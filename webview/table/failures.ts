@@ -101,7 +101,7 @@ export class Failures {
         emptyState(
           'pass',
           t('No failure'),
-          t('Here failures are listed by where they part from successes of their task.'),
+          t('Failures are grouped by where they first differ from a success of the same task.'),
         ),
       );
     else

@@ -50,7 +50,7 @@ export function scatter(c: ClickPlaces, title: string, thumbs: Thumbs, actions: 
       { class: 'tb-legend ds-quiet' },
       h('span', { class: 'tb-key' }, legendMark('did'), t('failure')),
       h('span', { class: 'tb-key' }, legendMark('expected'), t('success')),
-      h('span', null, t('Click a mark to open its step. Windows of a task may lie elsewhere for every seed.')),
+      h('span', null, t('Click a mark to open its step. Window positions vary by seed.')),
     ),
   );
 }

@@ -128,8 +128,8 @@ export class App {
   async #discard(): Promise<void> {
     const { state } = this.#control;
     const says = state?.kept
-      ? t('It leaves the experience pool and is tagged “discarded”.')
-      : t('What was done is thrown away.');
+      ? t('It is removed from the experience pool and tagged “discarded”.')
+      : t('What was done is discarded.');
     if ((await ask({ title: t('Discard it?'), says, yes: t('Discard'), icon: 'trash' })) !== undefined)
       await this.#control.discard();
   }
@@ -332,7 +332,7 @@ export class App {
       c('handBack', 'h', t('Hand back to the policy'), run, on('handBack')),
       c('accept', 'Enter', t('Accept the proposal'), run, () => this.#hands.accept()),
       c('stop', 'e', t('Stop'), run, on('stop')),
-      c('capture', 'k', t('Give the desktop the keyboard (Ctrl+Alt, pressed and let go, gives it back)'), work, () =>
+      c('capture', 'k', t('Give the desktop the keyboard (press and release Ctrl+Alt to take it back)'), work, () =>
         this.#hands.capture(),
       ),
       c('finish', 'f', t('Finish: the verifier judges'), work, on('finish')),

@@ -56,13 +56,13 @@ export class TryForm {
     this.#begin = button(t('Try'), () => a.begin('policy'), {
       kind: 'primary',
       icon: 'play',
-      title: t('Starts a desktop, and the policy acts on it by itself (Enter in the instruction)'),
+      title: t('Start a desktop and let the policy act on it (Enter in the instruction)'),
     });
     this.#step = button(t('Step Through'), () => a.begin('step'), {
       icon: 'debug-step-over',
-      title: t('The policy proposes each step and waits for your consent'),
+      title: t('The policy proposes each step and waits for your approval'),
     });
-    this.#cancel = button(t('Cancel'), () => a.cancel(), { icon: 'close', title: t('Calls the start off') });
+    this.#cancel = button(t('Cancel'), () => a.cancel(), { icon: 'close', title: t('Cancel start') });
     const field = (label: string, control: HTMLElement, wide = ''): HTMLElement =>
         h('label', { class: `try-field ${wide}` }, h('span', null, label), control),
       version = field(t('Version'), this.#selects.version),
@@ -101,7 +101,7 @@ export class TryForm {
       { form } = s;
     this.#options(
       'policy',
-      s.policies ? policyOptions(s.policies) : [{ value: form.policy, label: t('Reading…') }],
+      s.policies ? policyOptions(s.policies) : [{ value: form.policy, label: t('Loading…') }],
       form.policy,
     );
     this.#options('version', versions, form.version);
@@ -146,7 +146,9 @@ export class TryForm {
 }
 /** A family's tasks are alike; which one it will be, its seed says. */
 function instructionHint(s: State): string {
-  if (s.form.family === '') return t('What shall it do?');
+  if (s.form.family === '') return t('Enter an instruction or choose a task.');
   const example = taskWords(s);
-  return example === undefined ? t('As the task asks') : t('As the task asks, like: {0}', example);
+  return example === undefined
+    ? t('The instruction of the task')
+    : t('The instruction of the task, for example: {0}', example);
 }

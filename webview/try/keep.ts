@@ -36,8 +36,8 @@ export function trialKeepView(c: ControlState, gone: boolean, k: TrialKeeping): 
 function keepButtons(c: ControlState, k: TrialKeeping, note: () => string): HTMLElement[] {
   const { verdict: v, trial } = c,
     into = trial?.heldOut
-      ? t('Keeps it as a trajectory; its task is for evaluation alone')
-      : t('Keeps it as a trajectory, and in the experience pool of the collection “tries”');
+      ? t('Keep it as a trajectory; its task is for evaluation only')
+      : t('Keep it as a trajectory, and in the experience pool of the collection “tries”');
   if (!v)
     return [
       button(
@@ -51,7 +51,7 @@ function keepButtons(c: ControlState, k: TrialKeeping, note: () => string): HTML
       ),
       button(t('Failed: Keep'), () => k.keep({ pool: 'never', verdict: 'failure', note: note() }), {
         icon: 'error',
-        title: t('Keeps it as a trajectory that did not do what was asked'),
+        title: t('Keep it as a trajectory that did not do what was asked'),
       }),
     ];
   if (v.outcome === 'success')
@@ -66,7 +66,7 @@ function keepButtons(c: ControlState, k: TrialKeeping, note: () => string): HTML
     button(t('Keep'), () => k.keep({ pool: 'never', note: note() }), {
       icon: 'save',
       kind: 'primary',
-      title: t('Keeps it as a trajectory, never in the experience pool'),
+      title: t('Keep it as a trajectory, never in the experience pool'),
     }),
     ...(trial?.heldOut
       ? []
@@ -74,7 +74,7 @@ function keepButtons(c: ControlState, k: TrialKeeping, note: () => string): HTML
           button(t('Add to Pool Anyway…'), () => k.override(note()), {
             icon: 'database',
             title: t(
-              'Keeps it and lets training learn from it although the verifier did not confirm it; needs a reason',
+              'Keep it and let training learn from it although the verifier did not confirm it; requires a reason',
             ),
           }),
         ]),
@@ -92,5 +92,5 @@ const keptView = (c: ControlState, rollout: string, k: TrialKeeping): HTMLElemen
       title: t('Step by step, in the inspector'),
     }),
     button(t('Annotate'), () => k.annotate(rollout), { icon: 'edit', title: t('Correct, trim or mark its steps') }),
-    discardButton(k, t('Takes it out of the pool and tags it “discarded”')),
+    discardButton(k, t('Remove it from the pool and tag it “discarded”')),
   );

@@ -210,7 +210,7 @@ export function paramsOf(
   if (!policy) return { missing: t('Choose a policy.'), field: 'policy' };
   const instruction = form.instruction.trim();
   if (instruction === '' && form.family === '')
-    return { missing: t('Type what the policy shall do, or choose a task.'), field: 'instruction' };
+    return { missing: t('Enter an instruction or choose a task.'), field: 'instruction' };
   const seed = form.seed.trim();
   if (seed !== '' && !/^\d{1,9}$/.test(seed))
     return { missing: t('A seed is a whole number; leave it empty for any of the training seeds.'), field: 'seed' };

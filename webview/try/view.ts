@@ -56,7 +56,7 @@ export class TryView {
     this.#heat = button(t('Click heat map'), p.heat, {
       icon: 'flame',
       pressed: true,
-      title: t('Where the policy would have acted, with probabilities (M)'),
+      title: t('Show click heat map: probability at each point (M)'),
       keys: 'm',
     });
     this.#bar = h(
@@ -169,7 +169,7 @@ export class TryView {
       : session
         ? ['loading codicon-modifier-spin', t('Waiting for the first picture…')]
         : s.daemon !== 'ready'
-          ? ['debug-disconnect', t('The runtime is not there: desktops and policies live in it.')]
+          ? ['debug-disconnect', t('The runtime is not running; desktops and policies need it.')]
           : nothing
             ? [
                 'hubot',
@@ -179,7 +179,7 @@ export class TryView {
             : [
                 'hubot',
                 t(
-                  'Choose a policy, type what it shall do, and press Try. It acts on a desktop of its own; nothing is kept unless you say so.',
+                  'Choose a policy, enter an instruction, and press Try. It acts on a separate desktop. Nothing is saved unless you choose Keep.',
                 ),
               ];
     replace(this.#empty, icon(name), h('p', null, words), more);
@@ -201,7 +201,7 @@ export class TryView {
         ? h(
             'span',
             null,
-            around(t('The desktop has the keyboard; {0} gives it back'), [cap('Ctrl'), ' + ', cap('Alt')]),
+            around(t('The desktop has the keyboard; press {0} to take it back'), [cap('Ctrl'), ' + ', cap('Alt')]),
           )
         : h('span', null, around(t('Click the picture or press {0} to give the desktop the keyboard'), [cap('K')])),
     );

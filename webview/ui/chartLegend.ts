@@ -61,7 +61,7 @@ export function shapePath(shape: Shape, x: number, y: number, r: number): string
 /** What the mouse can do in a plot. */
 export const plotHint = (compact: boolean, opens: boolean): string | undefined =>
   [
-    compact ? '' : t('Drag across to zoom in; double-click to see everything again'),
+    compact ? '' : t('Drag across to zoom in; double-click to show the whole range again'),
     t('Press c to copy the numbers as CSV, p the picture as PNG'),
     opens ? t('Click a point, or press Enter, to list the trajectories behind it') : '',
   ]

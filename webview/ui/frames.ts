@@ -94,7 +94,7 @@ export class Frames {
   }
   #fallback(hash: string): Thumb {
     const uri = this.uri(hash);
-    return uri ? { uri } : { missing: t('The picture lies outside the folders this page may show') };
+    return uri ? { uri } : { missing: t('The picture is outside the folders that this page may show') };
   }
 
   /**

@@ -44,7 +44,7 @@ export class LanesView {
   readonly #space = h('div', { class: 'lanes-space' }, this.#canvas);
   readonly #body: HTMLElement;
   readonly #summary = h('p', { class: 'sr-only', id: 'lanes-summary' });
-  readonly #empty = h('p', { class: 'chart-empty', hidden: true }, t('Nothing was recorded in this stretch of time.'));
+  readonly #empty = h('p', { class: 'chart-empty', hidden: true }, t('Nothing was recorded in this time range.'));
   readonly #read = h('div', { class: 'lanes-read' });
   readonly #spoken = h('div', { class: 'sr-only', role: 'status' });
   readonly #legend = h('ul', { class: 'lanes-legend', 'aria-label': t('Activities') });
@@ -71,10 +71,10 @@ export class LanesView {
     this.#follow = button(t('Follow live'), () => this.setFollow(!this.#following, true), {
       icon: 'debug-line-by-line',
       pressed: false,
-      title: t('Keep the newest moment in view'),
+      title: t('Keep the newest time in view'),
     });
     this.#measuredButton = button(t('RL'), () => this.#measured && this.#show(this.#measured), {
-      title: t('The time that the utilisation card is about'),
+      title: t('Time range of the utilisation card'),
     });
     this.#measuredButton.hidden = true;
     this.element = h(
@@ -391,7 +391,7 @@ export class LanesView {
     if (!c || !l || start === undefined) {
       replace(
         this.#read,
-        h('span', { class: 'hint', 'aria-hidden': 'true' }, `${t('Point at a span to see what it is.')} ${keys}`),
+        h('span', { class: 'hint', 'aria-hidden': 'true' }, `${t('Hover over a span for details.')} ${keys}`),
       );
       return '';
     }

@@ -10,7 +10,7 @@ export const activityLook: Readonly<
     { readonly word: string; readonly hue: Hue; readonly pattern: Pattern; readonly says: string }
   >
 > = {
-  reset: { word: t('reset'), hue: 'plain', pattern: 'slash', says: t('the desktop is set back to its start') },
+  reset: { word: t('reset'), hue: 'plain', pattern: 'slash', says: t('the desktop is being reset') },
   setup: { word: t('setup'), hue: 'plain', pattern: 'horizontal', says: t('the task is prepared on the desktop') },
   observe: { word: t('observe'), hue: 'blue', pattern: 'dots', says: t('a screenshot is taken') },
   decide: { word: t('decide'), hue: 'purple', pattern: 'solid', says: t('the policy chooses the next action') },

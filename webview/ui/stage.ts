@@ -85,7 +85,7 @@ export class Stage {
       : button(t('Click heat map'), () => actions.heat(!this.#model.heat), {
           icon: 'flame',
           pressed: false,
-          title: t('Where the policy would have acted, with probabilities (h)'),
+          title: t('Show click heat map: probability at each point (h)'),
           keys: 'h',
         });
     this.#box.append(this.#surface, this.#overlay, this.#placeholder, this.#notes, this.#legend);
@@ -238,7 +238,7 @@ export class Stage {
     if (!img) {
       this.#lack(
         t(
-          'The screenshot {0}… lies outside the folders this page may show. Keep the frames folder beside the file.',
+          'The screenshot {0}… is outside the folders that this page may show. Keep the frames folder beside the file.',
           link.hash.slice(0, 12),
         ),
         link,

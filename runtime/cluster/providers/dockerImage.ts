@@ -332,7 +332,7 @@ export function engineError(e: unknown, host?: string): StudioError {
     `The Docker engine${where} answered ${err.statusCode}: ${said}`,
     /no space left/i.test(said)
       ? "Free disk space on the engine's machine (`docker system prune`)."
-      : "Look into the engine's log (`journalctl -u docker`).",
+      : "Check the engine's log (`journalctl -u docker`).",
     { details: { status: err.statusCode } },
   );
 }

@@ -215,7 +215,7 @@ async function availableMemory(): Promise<number> {
 const noRoom = (memoryMb: number, running: number): StudioError =>
   new StudioError(
     'desktop.unavailable',
-    `There is no memory for another desktop of ${memoryMb} MB beside the ${running} that run.`,
+    `There is not enough memory for another desktop of ${memoryMb} MB beside the ${running} that are running.`,
     'Use fewer desktops (desktops.count) or a lower desktops.memoryMb; or start from a systemd user session, where each desktop gets a memory limit of its own.',
   );
 

@@ -8,7 +8,7 @@ export const pool = section(
       .array(z.string().min(1))
       .default([])
       .describe(
-        "Run folders or collections whose pool joins this run's when it begins, before the warm start: demonstrations, imports, successes of other runs. Paths are absolute, or relative to the folder of runs. Entries that are switched off stay behind.",
+        "Run folders or collections whose pool is added to this run's when it starts, before the warm start: demonstrations, imports, successes of other runs. Paths are absolute, or relative to the folder of runs. Entries that are turned off are left out.",
       ),
     selection: z
       .enum(['shortest', 'newest', 'novelty'])
@@ -16,15 +16,15 @@ export const pool = section(
       .describe(
         "Which success of the task, else of its family: the shortest, the newest, or the one whose actions are least like those of the family's latest four injections.",
       ),
-    reuseCap: whole(40, 'Most times one success is injected; 0 = no limit.'),
+    reuseCap: whole(40, 'Maximum times that one success is injected; 0 = no limit.'),
     maxAge: whole(
       0,
-      'Ageing: successes of the policy made more versions ago than this are no longer injected; 0 = no limit. Beyond `curation.staleness.eta` they are trained without behaviour log-probs, as demonstrations are. Demonstrations and imports do not age.',
+      'Ageing: successes of the policy made more versions ago than this are no longer injected; 0 = no limit. Beyond `curation.staleness.eta` they are trained without behaviour log-probs, like demonstrations. Demonstrations and imports do not age.',
     ),
-    addSuccesses: flag(true, "The policy's own successes join the pool."),
+    addSuccesses: flag(true, "Add the policy's own successes to the pool."),
     maxPerFamily: count(
       64,
-      "Most entries per family. One more makes room: spent ones leave first, then the policy's oldest, demonstrations and imports last.",
+      "Maximum entries per family. A further one replaces another: used-up ones first, then the policy's oldest, demonstrations and imports last.",
     ),
   },
   'Experience pool.',

@@ -114,7 +114,7 @@ export const highEntropy: Mechanism<'highEntropy'> = {
       words: {
         title: message('Step entropy'),
         says: message(
-          'Mean token entropy of each step of the newest rollouts. Steps below the threshold of their group are not trained (curation.highEntropy): there the policy did not hesitate. Bars are steps; bins are as wide as their edges say. The embedded policy counts each choice as a share, 0 to 1, of the most that its head can have; a language model in nats.',
+          'Mean token entropy of each step of the newest rollouts. Steps below the threshold of their group are not trained (curation.highEntropy): there the policy did not hesitate. Bars count steps; bins vary in width, as their edges show. For the embedded policy, the entropy of a choice is a share, 0 to 1, of the maximum of its head; for a language model it is in nats.',
         ),
         label: message('mean token entropy of a step'),
         empty: message('No step was decided.'),
@@ -140,7 +140,7 @@ export const highEntropy: Mechanism<'highEntropy'> = {
                   at: threshold,
                   label: message('threshold {0}'),
                   summary: message(
-                    'Threshold of the last group: {0}; about {1} of these steps lie below it and would be dropped.',
+                    'Threshold of the last group: {0}; about {1} of these steps are below it and would be dropped.',
                   ),
                 }
               : undefined,

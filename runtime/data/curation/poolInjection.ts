@@ -147,7 +147,7 @@ export const poolInjection: Mechanism<'pool'> = {
         title: message('Pool injections'),
         says: message('Groups in which every rollout failed and an earlier success was added, running sum.'),
         label: message('successes added'),
-        empty: message('No group of failures needed help.'),
+        empty: message('No group in which every rollout failed needed a success from the pool.'),
         summary: message(
           'Pool injections: {0} times every rollout of a group failed and an earlier success was added.',
         ),

@@ -61,7 +61,7 @@ export const staleness: Mechanism<'staleness'> = {
       words: {
         title: message('Staleness'),
         says: message(
-          'How many updates the policy had moved on when a rollout was trained, or when an earlier success of its own joined from the pool. Admission keeps rollouts within the bound; a success older than that is trained as a demonstration is.',
+          'How many updates behind a rollout was when it was trained, or one of the policy’s own earlier successes when it was added from the pool. Admission keeps rollouts within the bound; a success older than that is trained like a demonstration.',
         ),
         label: message('updates behind when trained'),
         empty: message('Nothing was trained.'),
@@ -84,8 +84,8 @@ export const staleness: Mechanism<'staleness'> = {
             ? {
                 onTop: {
                   counts: countsOf(poolLags, most),
-                  label: message('with successes that joined from the pool'),
-                  summary: message('{0} successes joined from the pool, at most {1} updates behind.'),
+                  label: message('with successes added from the pool'),
+                  summary: message('{0} successes added from the pool, at most {1} updates behind.'),
                 },
               }
             : {}),

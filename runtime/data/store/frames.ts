@@ -97,7 +97,7 @@ export class PngFrameStore implements FrameStore {
         new StudioError(
           'store.damaged',
           `A screen of ${width}x${height} came as ${png.length} bytes that are no such PNG.`,
-          'The desktop is to blame; the rollout is tried again on another one.',
+          'The desktop is at fault; the rollout is retried on another one.',
         ),
       );
     }

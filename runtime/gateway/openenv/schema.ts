@@ -26,7 +26,7 @@ export const OBSERVATION_SCHEMA = {
   properties: {
     instruction: { type: 'string', description: 'What is to be done.' },
     task: { type: 'string', description: 'Its id; `reset` with `task` begins it again.' },
-    width: { type: 'integer', description: 'Of the screen, in pixels.' },
+    width: { type: 'integer', description: 'Size of the screen, in pixels.' },
     height: { type: 'integer' },
     step: { type: 'integer', description: 'Steps taken so far.' },
     steps_left: { type: 'integer', description: 'Steps until the episode ends by itself.' },
@@ -66,7 +66,7 @@ export const openApi = (name: string, description: string, version: string): obj
     '/schema': { get: { summary: 'Schemas of action, observation and state.', responses: answer('The schemas.') } },
     '/reset': {
       post: {
-        summary: 'Begins an episode of the session that all HTTP clients share; /ws gives each a session of its own.',
+        summary: 'Begins an episode of the session that all HTTP clients share; /ws gives each client its own session.',
         requestBody: body({ type: 'object', additionalProperties: true }),
         responses: answer('The first observation.', OBSERVATION_SCHEMA),
       },
@@ -78,7 +78,7 @@ export const openApi = (name: string, description: string, version: string): obj
         responses: answer('The next observation.', OBSERVATION_SCHEMA),
       },
     },
-    '/state': { get: { summary: 'Where it stands.', responses: answer('The state.', STATE_SCHEMA) } },
+    '/state': { get: { summary: 'The state of the episode.', responses: answer('The state.', STATE_SCHEMA) } },
     '/mcp': { post: { summary: 'JSON-RPC 2.0; there are no tools.', responses: answer('A JSON-RPC answer.') } },
   },
 });

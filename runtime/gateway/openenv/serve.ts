@@ -100,7 +100,7 @@ function attach(socket: WebSocket, places: Places, idleMs: number): void {
   const rest = (): void => {
     clearTimeout(idle);
     idle = setTimeout(() => {
-      void send(errorMessage('Nothing came for a long time; the desktop is given back.', 'SESSION_ERROR'));
+      void send(errorMessage('No message arrived for a long time; the desktop is released.', 'SESSION_ERROR'));
       socket.close(POLICY);
     }, idleMs);
   };

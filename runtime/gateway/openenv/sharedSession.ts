@@ -43,7 +43,7 @@ export class SharedSession {
   }
   async #step({ action }: Readonly<Record<string, unknown>>): Promise<Reply> {
     const env = this.#env;
-    if (!env) return jsonReply({ detail: 'No episode is under way. POST /reset begins one.' }, 422);
+    if (!env) return jsonReply({ detail: 'No episode is running. Send POST /reset to start one.' }, 422);
     return this.#observed(() => env.step(isRecord(action) ? action : {}));
   }
   async #observed(ask: () => ReturnType<Environment['reset']>): Promise<Reply> {

@@ -141,7 +141,7 @@ export class ModelServer {
       ? new StudioError(
           'policy.lost',
           `${this.#base}${path} answered ${status}: ${said}`,
-          "Look at the model server's log. The runtime tries again by itself.",
+          "Check the model server's log. The runtime retries automatically.",
         )
       : new StudioError('policy.remote', `${this.#base}${path} answered ${status}: ${said}`, remedyFor(status, path));
   }

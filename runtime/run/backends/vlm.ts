@@ -336,6 +336,6 @@ function trainerOptions(
     onProgress: (p) => {
       if (p.kind === 'imitate') r.onLesson?.(p.step, p.steps, p.loss);
     },
-    onRestart: (why) => r.onNote?.(`Training goes on from its last checkpoint: ${why}`),
+    onRestart: (why) => r.onNote?.(`Training continues from its last checkpoint: ${why}`),
   };
 }

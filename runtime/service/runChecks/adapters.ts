@@ -35,7 +35,7 @@ export async function checkAdapters(
     table.wrong(
       'adapters',
       'it says that it loaded an adapter that does not exist',
-      'Use a server that loads what it is given; behind this one the base model would act for ever.',
+      'Use a server that loads the adapters it is given; behind this one the base model would always act.',
     );
     return;
   }

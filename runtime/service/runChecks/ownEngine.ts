@@ -33,7 +33,7 @@ export async function checkOwnEngine(model: string, base: string): Promise<Check
   if (process.platform === 'linux' && !existsSync('/dev/nvidia0'))
     table.doubtful(
       'GPU',
-      'no NVIDIA GPU is seen: the engine computes on the processor, which is for tests',
+      'no NVIDIA GPU was found: the engine computes on the CPU, which is for tests only',
       'Run it where there is a GPU, or give the address of an engine elsewhere in trainer.remote.url.',
     );
   return table.rows;

@@ -57,8 +57,8 @@ async function healthy(base: string, o: TrainingServerCheck, table: Table): Prom
   table.check(
     'health',
     r.status === 200,
-    { ok: 'it says that it is well', not: wordsOf(r) },
-    "Look at the engine's log, and start it anew: training goes on from its last checkpoint.",
+    { ok: 'it reports that it is healthy', not: wordsOf(r) },
+    "Check the engine's log, and restart it: training continues from its last checkpoint.",
   );
   return r.status === 200;
 }
@@ -126,7 +126,7 @@ async function checkModel(base: string, o: TrainingServerCheck, table: Table): P
 /** A pass over nothing for a model that is not there: refused either way, and only one refusal is about the language. */
 async function checkLanguage(base: string, o: TrainingServerCheck, config: Config, table: Table): Promise<void> {
   if (config.proto === false) {
-    table.ok('language', 'JSON, by its own word');
+    table.ok('language', 'JSON, as it says itself');
     return;
   }
   const body = encodeRequest({

@@ -144,7 +144,7 @@ export class EngineKeeper {
       await pause(Math.min(maxMs, baseMs * 2 ** (this.#deaths - 1)), signal, stopped);
       try {
         const engine = await this.#launch(port, signal);
-        this.#o.onNote('The engine is back; training goes on from its last checkpoint.');
+        this.#o.onNote('The engine is back; training continues from its last checkpoint.');
         return engine;
       } catch (e) {
         if (signal.aborted || !(e instanceof StudioError)) throw e;

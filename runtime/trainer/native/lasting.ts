@@ -209,7 +209,7 @@ const gaveUp = (what: string, e: unknown): StudioError => {
   return new StudioError(
     'trainer.lost',
     `The trainer was lost ${TRIES} times in a row over ${what}; the last time: ${message}`,
-    'Look at its last output in the details and at free memory, then resume the run: it goes on from its last checkpoint.',
+    'Check its last output in the details and the free memory, then resume the run: it continues from its last checkpoint.',
     { cause: e, details: { ...details } },
   );
 };

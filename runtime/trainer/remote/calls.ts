@@ -63,7 +63,7 @@ class Patience {
   /** The server is there and at work: the next failure is the first. */
   async calm(ms: number): Promise<void> {
     this.#tries = 0;
-    await this.#sleep('it is still at work', ms);
+    await this.#sleep('it is still running', ms);
   }
   /** Waits before the next try; throws `trainer.remote` when time is up. */
   async again(why: string, afterMs?: number): Promise<void> {
@@ -204,7 +204,7 @@ function statusError(what: string, r: Extract<Reply, { kind: 'answer' }>): Studi
     return new StudioError(
       'trainer.lost',
       message,
-      'The server was started anew or has dropped this model; training goes on from its last checkpoint.',
+      'The server was restarted or has dropped this model; training continues from its last checkpoint.',
     );
   if (r.status === 409)
     return new StudioError(
@@ -218,7 +218,7 @@ const unavailable = (what: string, why: string, ms: number): StudioError =>
   new StudioError(
     'trainer.remote',
     `The training server did not do ${what} in ${Math.round(ms / 1000)} s: ${why}.`,
-    'Check that it runs and can be reached. Nothing is lost: training goes on from the last checkpoint.',
+    'Check that it runs and can be reached. Nothing is lost: training continues from the last checkpoint.',
   );
 function refused(what: string, said: string, user: boolean): StudioError {
   const memory = /out of memory|\bOOM\b/i.test(said);
@@ -227,6 +227,6 @@ function refused(what: string, said: string, user: boolean): StudioError {
     `The training server could not do ${what}: ${said}`,
     memory
       ? 'Lower trainer.remote.options.microBatchTokens or trainer.remote.options.maxPixels (of an engine that runs already: --micro-batch-tokens, --max-pixels), the number of images a step keeps (policy.vlm.images), or trainer.remote.rank.'
-      : 'Training goes on from the last checkpoint; the server log says more.',
+      : 'Training continues from the last checkpoint; the server log says more.',
   );
 }

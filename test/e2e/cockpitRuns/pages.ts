@@ -81,7 +81,7 @@ export function flowsOfPages(flow: Flow, w: () => RunsWindow): void {
     await goTo(page, 'ledger', '.ledger-part');
     const said = await textOf(page, 'body');
     expect(said).not.toMatch(/not known yet|in flight|10[1-9] %|only evaluated/i);
-    expect(await textOf(page, '.ledger-sum')).toContain(`${trained.rollouts} of them began on a desktop`);
+    expect(await textOf(page, '.ledger-sum')).toContain(`${trained.rollouts} of them started on a desktop`);
     expect(await textOf(page, '.ledger-parts')).toMatch(/untrained when the run ended/);
     expect(await page.locator('.tile').nth(6).getAttribute('aria-label')).toMatch(
       new RegExp(`^Rollouts: ${trained.rollouts}\\b`),

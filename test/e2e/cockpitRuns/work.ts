@@ -237,11 +237,11 @@ export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
     await until(async () => !(await on.rows()).some((r) => r.startsWith('broken')), 'and its row');
   });
 
-  flow('a queue is held, filled with seeds, reordered and emptied', async () => {
+  flow('a queue is paused, filled with seeds, reordered and emptied', async () => {
     const on = w(),
       { c } = on;
     await on.listed();
-    await c.ui.palette('DART Studio: Hold or Release Queue');
+    await c.ui.palette('DART Studio: Pause or Resume Queue');
     await c.ui.palette('DART Studio: Add to Queue');
     const files = c.w.page.locator('.quick-input-list .monaco-list-row', { hasText: 'first.dart-run.json' }).first();
     await files.waitFor();
@@ -251,7 +251,7 @@ export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
     const queued = async (): Promise<readonly string[]> => (await on.rows()).filter((r) => /^first ?seed/.test(r));
     await until(async () => (await queued()).length === 2, 'both wait');
     expect(await queued()).toEqual([expect.stringContaining('seed 7'), expect.stringContaining('seed 8')]);
-    expect((await on.rows()).find((r) => r.startsWith('Queue'))).toMatch(/2 runs · held/);
+    expect((await on.rows()).find((r) => r.startsWith('Queue'))).toMatch(/2 runs · paused/);
     await c.picture('queue');
     const second = c.ui.row('Runs', 'seed 8');
     await second.hover();

@@ -160,7 +160,7 @@ export class Given {
         break;
       default:
         await host.begin('dartStudio.resumeRun', this.runFolder);
-        await this.#c.ui.pick('As its run file says');
+        await this.#c.ui.pick('As set in its run file');
     }
     await this.#reaches('running');
     await this.#select();

@@ -147,7 +147,7 @@ describe('annotations through the service', () => {
     ]);
     expect(both.map((b) => b.status).sort()).toEqual(['fulfilled', 'rejected']);
     expect(both.find((b) => b.status === 'rejected')).toMatchObject({
-      reason: { kind: 'busy', message: expect.stringContaining('revision 1 is shown by now') as string },
+      reason: { kind: 'busy', message: expect.stringContaining('the current one is revision 1') as string },
     });
     // Edits of different trajectories do not get in each other's way.
     const others = truth.told.filter((t) => t.outcome !== 'running').map((t) => t.id);

@@ -116,7 +116,7 @@ describe.skipIf(noLocal !== undefined)('a budget that is spent', () => {
     // Nothing to measure: the policy never changed.
     expect(result.points).toEqual([]);
     expect(journal.of('log').map((l) => l.message)).toContainEqual(
-      expect.stringContaining('The budget is spent: demonstrations'),
+      expect.stringContaining('The budget is used up: demonstrations'),
     );
   });
 

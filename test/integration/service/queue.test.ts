@@ -113,7 +113,7 @@ describe.skipIf(noLocal !== undefined)('a queue without a window', () => {
       const journal = await replay(second!.run);
       expect(second!.endedAt! - second!.createdAt).toBeLessThan(5 * 60_000);
       expect(journal.of('log').map((n) => n.message)).toContain(
-        'The run ends early, as its run file asks: watch.stop names target.',
+        'The run ends early, as set in its run file: watch.stop names target.',
       );
       await back.client.shutdown();
     },

@@ -285,7 +285,7 @@ describe.skipIf(noLocal)('the service with a run on local desktops', () => {
     expect(s.service.busy).toBe(true);
     early.abort();
     await expect(starting).rejects.toMatchObject({
-      error: { kind: 'cancelled', message: expect.stringContaining('while it started') as string },
+      error: { kind: 'cancelled', message: expect.stringContaining('while it was starting') as string },
     });
     expect(s.service).toMatchObject({ active: [], busy: false });
     expect(s.idle).toBe(1);

@@ -271,7 +271,7 @@ describe('revisions', () => {
 describe('edits that cannot be made', () => {
   it.each<[string, AnnotationOp[], RegExp]>([
     ['none', [], /nothing to edit/],
-    ['an outcome without a reason', [{ op: 'outcome', value: 'failure', reason: ' ' }], /needs a reason/],
+    ['an outcome without a reason', [{ op: 'outcome', value: 'failure', reason: ' ' }], /requires a reason/],
     [
       'a step that is not there',
       [{ op: 'mark', step: 5, mark: 'key', on: true }],

@@ -69,7 +69,7 @@ describe('Delete Run', () => {
   });
   it('refuses a run that is under way', async () => {
     await remove(studio('running'));
-    expect(editor.asked).toEqual([{ words: 'tiny is under way. Stop it first.', buttons: [] }]);
+    expect(editor.asked).toEqual([{ words: 'tiny is active. Stop it first.', buttons: [] }]);
     expect(editor.deleted).toEqual([]);
   });
 });

@@ -375,12 +375,12 @@ describe('import and export in words', () => {
     expect(previewDocument({ ...preview, path: '](command:evil)' })).not.toContain('](command');
     expect(countsWords(preview)).toBe('7 successes, 4 failures, 1 without a verdict, 140 steps, 5 tasks');
   });
-  it('the end says what joined the pool, what was there already, and whether it was stopped', () => {
+  it('the end says what joined the pool, what was already in the run, and whether it was stopped', () => {
     expect(importWords(result)).toBe(
-      'Imported 10 trajectories: 6 in the experience pool, 2 there already, 1 duplicate left out.',
+      'Imported 10 trajectories: 6 in the experience pool, 2 already in the run, 1 duplicate left out.',
     );
     expect(importWords({ ...result, imported: 1, pooled: 0, already: 0, duplicateCount: 0, stopped: true })).toBe(
-      'Imported 1 trajectory. It was stopped; the same import goes on from there.',
+      'Imported 1 trajectory. It was stopped; import again to continue from there.',
     );
     expect(importDocument(result, '/d')).toContain('no frame of its first step: 1');
     expect(exportWords({ to: '/x', trajectories: 0, steps: 0, parts: {}, problems: [] })).toContain('no trajectory');

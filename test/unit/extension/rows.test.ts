@@ -35,7 +35,7 @@ describe('runs', () => {
       spoken: 'quickstart, running, last 64 rollouts 63 %, 120 rollouts',
     });
     expect(r.description).toBe('last 64 rollouts 63 % · 119 rollouts/h · ▂▅▇');
-    expect(r.tooltip).toContain('Training goes on when VS Code is closed.');
+    expect(r.tooltip).toContain('Training continues when VS Code is closed.');
   });
   it('before training its phase is shown', () => {
     expect(

@@ -8,7 +8,7 @@ it('seeds are numbers and ranges, each once; anything else is refused', () => {
   for (const wrong of ['a', '3-1', '-1', '1.5', '1-1000', '0-99 200']) expect(parseSeeds(wrong)).toBeUndefined();
 });
 it('rows of the queue', () => {
-  expect(queueRow(2, true)).toMatchObject({ label: 'Queue', description: '2 runs · held', context: 'queue.paused' });
+  expect(queueRow(2, true)).toMatchObject({ label: 'Queue', description: '2 runs · paused', context: 'queue.paused' });
   expect(queuedRow({ id: 'a', name: 'sweep', seed: 7, state: 'waiting' })).toMatchObject({
     label: 'sweep',
     description: 'seed 7',

@@ -19,7 +19,7 @@ describe('status bar', () => {
       command: 'dartStudio.openDashboard',
       severity: 'none',
     });
-    expect(s.tooltip).toContain('goes on when VS Code is closed');
+    expect(s.tooltip).toContain('continues when VS Code is closed');
   });
   it('names the phase before training, and never shows a rate of nothing', () => {
     expect(

@@ -253,7 +253,7 @@ describe('a policy that is tried', () => {
       error: { kind: 'policy.remote', remedy: 'Start the server.' },
     });
     await expect(y.s.keep({ pool: 'never', verdict: 'failure' })).rejects.toMatchObject({
-      message: 'There is nothing to keep: no step was made.',
+      message: 'There is nothing to keep: no step was taken.',
     });
   });
 

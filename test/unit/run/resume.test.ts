@@ -169,7 +169,7 @@ describe('a run whose newest checkpoint is damaged', () => {
       const on = await withoutDamage(r, lost);
       expect(said).toEqual([
         'starts over as 3 from 001, which counts as 3',
-        expect.stringMatching(/weights.f32 does not match.*goes on with the weights of version 1, as version 3/),
+        expect.stringMatching(/weights.f32 does not match.*continues with the weights of version 1, as version 3/),
         'publishes 3',
       ]);
       // The warm start was lost with the weights, so it is made again; the reading lessons are not.

@@ -190,7 +190,7 @@ describe('checks of a run file', () => {
     ['both', undefined, 'protobuf'],
     ['proto', { proto_compress_fwdbwd: true }, 'protobuf, compressed with zstd'],
     ['json', undefined, 'JSON: protobuf is refused, and the run falls back'],
-    ['both', { proto_write_fwdbwd: false }, 'JSON, by its own word'],
+    ['both', { proto_write_fwdbwd: false }, 'JSON, as it says itself'],
   ] as const)('tell the language: %s %o', async (speaks, config, detail) => {
     const s = await start({ speaks, ...(config ? { config } : {}) });
     expect(row(await rowsOf(configFor(s)), 'language')).toMatchObject({ ok: true, detail });

@@ -217,5 +217,5 @@ it('every state of the connection but ready has words, and what to do where one 
   expect(words('failed')!.words).toContain('Docker is not there. Start it.');
   expect(words('incompatible')).toMatchObject({ action: 'showLog' });
   for (const state of ['starting', 'attaching', 'reconnecting'] as const) expect(words(state)!.busy).toBe(true);
-  expect(words('reconnecting')!.words).toContain('New steps appear when it is back');
+  expect(words('reconnecting')!.words).toContain('New steps appear when the connection is back');
 });

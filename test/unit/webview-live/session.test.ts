@@ -33,7 +33,7 @@ describe('the words of a control session', () => {
     { verdict: { outcome: 'success', reward: 1 }, kept: { rollout: 'd1', pooled: true } },
     {
       verdict: { outcome: 'success', reward: 1 },
-      kept: { rollout: 'd1', pooled: false, why: 'The same is there already.' },
+      kept: { rollout: 'd1', pooled: false, why: 'The same is already in the run.' },
     },
     { verdict: { outcome: 'failure', reward: 0 } },
     { verdict: { outcome: 'failure', reward: 0 }, kept: { rollout: 'd1', pooled: false } },
@@ -88,7 +88,7 @@ describe('the words of a control session', () => {
       ),
     ).toMatchObject({
       word: 'Success',
-      says: 'It could not be written down: The disk is full. Make room. Keep tries again.',
+      says: 'It could not be saved: The disk is full. Make room. Choose Keep to try again.',
     });
     expect(
       sessionWords(
@@ -109,7 +109,7 @@ describe('the words of a control session', () => {
   });
   it('a lost connection and a stopped runtime come before what the session was; an end stays an end', () => {
     expect(sessionWords(record(), { daemon: 'reconnecting' })).toMatchObject({ word: 'Connection lost', still: true });
-    expect(sessionWords(taken(), { daemon: 'stopped' }).says).toContain('tried again');
+    expect(sessionWords(taken(), { daemon: 'stopped' }).says).toContain('retried');
     expect(
       sessionWords(record({ mode: 'ended', verdict: { outcome: 'success' }, kept: { rollout: 'x', pooled: true } }), {
         daemon: 'stopped',
@@ -146,7 +146,7 @@ describe('what can be done', () => {
       (state) => takesOverSoon({ desktop: 'desktop-1', daemon: 'ready', gone: false, row: row({ state }) }),
     );
     expect(soon).toEqual(['starting', 'idle', 'resetting', 'verify']);
-    expect(why('act', { rollout: undefined })).toBe('No rollout is under way on it');
+    expect(why('act', { rollout: undefined })).toBe('No rollout is running on it');
     expect(takeOverRefusal({ desktop: 'd', daemon: 'reconnecting', gone: false, row: row() })).toMatch(/runtime/);
     expect(takeOverRefusal({ desktop: 'd', daemon: 'ready', gone: true })).toMatch(/gone/);
   });

@@ -44,7 +44,7 @@ describe('a policy that is tried', () => {
     expect(
       sessionWords(ended({ verdict: { outcome: 'error', error: { ...idle, kind: 'policy.remote' } } }), ready),
     ).toMatchObject({
-      word: 'Ended by a fault',
+      word: 'Ended with an error',
       says: 'Nothing was done. Try again.',
       tone: 'bad',
     });
@@ -52,7 +52,7 @@ describe('a policy that is tried', () => {
     expect(word(ended({ error: idle, verdict: { outcome: 'failure', reward: 0 } }))).toBe('Not solved');
     expect(
       sessionWords(ended({ verdict: { outcome: 'success', reward: 1 } }, { heldOut: true }), ready).says,
-    ).toContain('for evaluation alone');
+    ).toContain('for evaluation only');
   });
 
   it('says what becomes of it without its runtime', () => {

@@ -15,7 +15,7 @@ export const awayFault = (cluster: string, e: unknown): StudioError =>
   new StudioError(
     'desktop.unavailable',
     `The API server of ${cluster} does not answer: ${messageOf(e)}`,
-    'Check the network and the context (`kubectl get pods`). Running desktops are kept meanwhile, and it is tried again.',
+    'Check the network and the context (`kubectl get pods`). Running desktops are kept, and the call is retried.',
     { cause: e },
   );
 
@@ -121,7 +121,7 @@ export function endFault(pod: Pod | undefined): StudioError | undefined {
   const taken = disruption(pod);
   if (taken) return over(`The cluster takes the desktop down: ${taken}`, 'Disrupted', REPLACED);
   if (reason === 'DeadlineExceeded')
-    return over('The desktop reached its longest life (activeDeadlineSeconds).', reason, DEADLINE);
+    return over('The desktop reached its longest lifetime (activeDeadlineSeconds).', reason, DEADLINE);
   if (ended?.reason === 'OOMKilled')
     return over('The desktop ran out of memory and the node ended it (OOMKilled).', 'OOMKilled', MEMORY);
   if (ended || phase === 'Succeeded' || phase === 'Failed')

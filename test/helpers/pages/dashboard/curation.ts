@@ -53,7 +53,7 @@ export function curationOf({ r, times, ended }: Course, groups: readonly Groups[
       mark: {
         at: 0.021,
         label: 'threshold {0}',
-        summary: 'Threshold of the last group: {0}; about {1} of these steps lie below it and would be dropped.',
+        summary: 'Threshold of the last group: {0}; about {1} of these steps are below it and would be dropped.',
       },
     },
     'highEntropy.kept': {

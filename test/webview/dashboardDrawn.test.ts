@@ -60,7 +60,7 @@ describe.skipIf('why' in found)('words on the charts of the dashboard', () => {
     const t = await show({ before: rememberWords });
     await drawn(t);
     await goTo(t, 'curation', '.uplot canvas');
-    await slider(t, name).scrollIntoViewIfNeeded();
+    await slider(t, name).focus();
     const labels = async (): Promise<readonly string[]> => tickWords((await drawnWords(t, chartOf(name)))[0] ?? []).x;
     await expect.poll(async () => (await labels()).length).toBeGreaterThan(2);
     const values = (await labels()).map(Number),

@@ -5,7 +5,7 @@ export interface DrawnWord {
   readonly text: string;
   readonly x: number;
   readonly y: number;
-  readonly align: CanvasTextAlign;
+  readonly align: string;
 }
 /**
  * For `OpenOptions.before`: every canvas remembers what is written on it since it was cleared. Nothing else tells what
@@ -33,7 +33,7 @@ export function tickWords(words: readonly DrawnWord[]): {
   readonly x: readonly string[];
   readonly y: readonly string[];
 } {
-  const of = (align: CanvasTextAlign, by: 'x' | 'y', sign: number): DrawnWord[] =>
+  const of = (align: string, by: 'x' | 'y', sign: number): DrawnWord[] =>
       words.filter((w) => w.align === align).sort((a, b) => sign * (a[by] - b[by])),
     below = of('center', 'x', 1),
     // The axis has a title too, on a line of its own under the ticks.

@@ -305,7 +305,8 @@ export interface BuildProgress {
 // Several runs beside one another.
 /**
  * How far a run was at moments of it, as columns of one length, ascending: what its curves are placed by. `workedMs`
- * leaves out the time in which no process worked on it; `actions` are steps that were trained on.
+ * leaves out the time in which no process worked on it; `actions` are steps that were trained on, `tokens` what the
+ * policy chose in them. Runs of before tokens were recorded have none.
  */
 export interface RunProgressCurve {
   readonly at: readonly number[];
@@ -313,6 +314,7 @@ export interface RunProgressCurve {
   readonly updates: readonly number[];
   readonly rollouts: readonly number[];
   readonly actions: readonly number[];
+  readonly tokens?: readonly number[];
 }
 export type ComparedTask = Pick<
   TaskRow,

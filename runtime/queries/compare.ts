@@ -29,11 +29,14 @@ export interface CompareQuery {
 export type ComparedParts = Pick<ComparedRun, 'progress' | 'success' | 'evals' | 'tasks' | 'series'>;
 
 export async function comparedParts(run: RunReader, facts: RunFacts, q: CompareQuery): Promise<ComparedParts> {
-  const [o, timeline, evals, [trainedAt = [], steps = []], names, [last]] = await Promise.all([
+  const [o, timeline, evals, [trainedAt = [], steps = [], versions = []], tokens, names, [last]] = await Promise.all([
     outcomes(run),
     timelineOf(run),
     evalPoints(run),
-    run.index.columns('SELECT trained_at, steps FROM batches WHERE trained_at IS NOT NULL ORDER BY trained_at'),
+    run.index.columns(
+      'SELECT trained_at, steps, trained_version FROM batches WHERE trained_at IS NOT NULL ORDER BY trained_at',
+    ),
+    tokensOf(run),
     run.index.query(`SELECT name, COUNT(*) AS n FROM metrics GROUP BY name LIMIT ${MOST_METRICS}`),
     run.index.query('SELECT at FROM events ORDER BY seq DESC LIMIT 1'),
   ]);
@@ -52,13 +55,29 @@ export async function comparedParts(run: RunReader, facts: RunFacts, q: CompareQ
       to: Number(last?.['at'] ?? run.meta.createdAt),
       timeline,
       ended: o.at,
-      trained: trainedAt.map((at, i) => ({ at: Number(at), steps: Number(steps[i] ?? 0) })),
+      trained: trainedAt.map((at, i) => ({
+        at: Number(at),
+        steps: Number(steps[i] ?? 0),
+        ...(tokens && { tokens: tokens.get(Number(versions[i])) ?? 0 }),
+      })),
     }),
     success: balancedCurve(o, { ...q, infeasible }),
     evals: evals.map((e) => ({ ...e, perFamily: {} })),
     tasks: tasks.map(taskOf),
     series: metrics.map(({ name, at, value }) => ({ name, at, value })),
   };
+}
+/**
+ * Tokens of the updates by version; undefined where one that left its metrics does not say how many it had: a run of
+ * before they were recorded. One whose metrics a crash took counts as none.
+ */
+async function tokensOf(run: RunReader): Promise<ReadonlyMap<number, number> | undefined> {
+  const [[version = [], tokens = []], [updates]] = await Promise.all([
+    run.index.columns("SELECT version, value FROM metrics WHERE name = 'update.tokens'"),
+    run.index.query("SELECT COUNT(*) AS n FROM metrics WHERE name = 'update.loss'"),
+  ]);
+  if (version.length < Number(updates?.['n'] ?? 0)) return undefined;
+  return new Map(version.map((v, i) => [Number(v), Number(tokens[i])]));
 }
 const taskOf = (t: TaskRow): ComparedTask => ({
   family: t.family,
@@ -79,7 +98,7 @@ export function progressOf(r: {
   readonly to: number;
   readonly timeline: Pick<RunTimeline, 'outages'>;
   readonly ended: readonly number[];
-  readonly trained: readonly { readonly at: number; readonly steps: number }[];
+  readonly trained: readonly { readonly at: number; readonly steps: number; readonly tokens?: number }[];
 }): RunProgressCurve {
   const to = Math.max(r.from + 1, r.to, r.ended.at(-1) ?? 0, r.trained.at(-1)?.at ?? 0),
     half = MOMENTS / 2,
@@ -93,16 +112,22 @@ export function progressOf(r: {
     r.timeline.outages.reduce((a, x) => a + Math.max(0, Math.min(x.to, t) - x.from), 0);
   const updates: number[] = [],
     rollouts: number[] = [],
-    actions: number[] = [];
+    actions: number[] = [],
+    tokens: number[] = [];
   let u = 0,
     e = 0,
-    a = 0;
+    a = 0,
+    k = 0;
   for (const t of at) {
     while (e < r.ended.length && r.ended[e]! <= t) e++;
-    while (u < r.trained.length && r.trained[u]!.at <= t) a += r.trained[u++]!.steps;
+    while (u < r.trained.length && r.trained[u]!.at <= t) {
+      a += r.trained[u]!.steps;
+      k += r.trained[u++]!.tokens ?? 0;
+    }
     updates.push(u);
     rollouts.push(e);
     actions.push(a);
+    tokens.push(k);
   }
   return {
     at: at.map(Math.round),
@@ -110,6 +135,7 @@ export function progressOf(r: {
     updates,
     rollouts,
     actions,
+    ...(r.trained.every((b) => b.tokens !== undefined) ? { tokens } : {}),
   };
 }
 

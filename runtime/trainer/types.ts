@@ -84,6 +84,10 @@ export interface UpdateReport {
   readonly version: PolicyVersion;
   readonly ms: number;
   readonly samples: number;
+  /**
+   * Choices of the actions (tokens of the answers) trained on, each once, however many passes; masked samples have none.
+   */
+  readonly tokens: number;
   /** Model inputs after de-duplication. */
   readonly states: number;
   readonly optimizerSteps: number;

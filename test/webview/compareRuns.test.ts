@@ -82,6 +82,14 @@ describe.skipIf('why' in found)('comparison of runs', () => {
     await t.page.getByRole('slider', { name: 'Evaluations: cursor' }).focus();
     await t.page.keyboard.press('End');
     await expect.poll(words).toMatch(/^[\d,]+ trained actions: /);
+    await t.page.getByRole('combobox', { name: 'Horizontal axis' }).focus();
+    await t.page.keyboard.press('ArrowDown');
+    await t.page.keyboard.press('Enter');
+    await t.page.getByRole('slider', { name: 'Evaluations: cursor' }).focus();
+    await t.page.keyboard.press('End');
+    await expect.poll(words).toMatch(/^[\d,]+ trained tokens: /);
+    expect(await words()).not.toContain('with-kl');
+    expect(await t.page.locator('.banners').innerText()).toContain('have no curves on this axis: with-kl.');
     await t.page.getByRole('button', { name: 'with-kl', exact: true }).click();
     await t.page.getByRole('button', { name: 'Choose Runs…' }).click();
     await t.page.getByRole('button', { name: 'Remove with-kl from the comparison' }).click();

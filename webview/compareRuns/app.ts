@@ -12,7 +12,7 @@ import { h, replace, text } from '../ui/dom.js';
 import { hostErrorOf, type Host, type Init } from '../ui/host.js';
 import { button, dropdown, pageProgress } from '../ui/toolkit.js';
 import { t } from '../ui/words.js';
-import { axes, entitiesOf, evaluationLine, metricNames, trainingLine, type CompareAxis, type Entity } from './model.js';
+import { axes, entitiesOf, evaluationLine, metricNames, trainingLine, without, type CompareAxis, type Entity } from './model.js';
 import {
   axisWords,
   metricSpec,
@@ -253,7 +253,11 @@ export class App {
       all = entitiesOf(c, grouped),
       shown = all
         .map((e): Entity => ({ ...e, runs: e.runs.filter((r) => !hidden.has(r.run)) }))
-        .filter((e) => e.runs.length > 0);
+        .filter((e) => e.runs.length > 0),
+      leftOut = without(
+        shown.flatMap((e) => e.runs),
+        axis,
+      );
     text(this.#title, c.runs.length === 1 ? t('1 run') : t('Compare {0} runs', c.runs.length));
     const tab = t('Compare {0} runs', c.runs.length);
     if (document.title !== tab) {
@@ -263,6 +267,15 @@ export class App {
     replace(
       this.#banners,
       c.missing.map((x) => bannerView('warning', `${x.run}: ${x.error.message} ${x.error.remedy}`.trim(), 'warning')),
+      leftOut.length > 0 &&
+        bannerView(
+          'info',
+          t(
+            'These runs did not record how many tokens they were trained on, and have no curves on this axis: {0}.',
+            leftOut.map((r) => r.name).join(', '),
+          ),
+          'info',
+        ),
       this.#failure && bannerView('warning', t('Showing last loaded data. {0}', this.#failure.message), 'warning'),
     );
     this.#renderTables(c, all, shown, hidden);

@@ -8,8 +8,8 @@ import type { Hue } from '../ui/chartSpec.js';
 import { dayTime } from '../dashboard/format.js';
 import { t } from '../ui/words.js';
 
-export type CompareAxis = 'time' | 'updates' | 'rollouts' | 'actions';
-export const axes: readonly CompareAxis[] = ['time', 'updates', 'rollouts', 'actions'];
+export type CompareAxis = 'time' | 'updates' | 'rollouts' | 'actions' | 'tokens';
+export const axes: readonly CompareAxis[] = ['time', 'updates', 'rollouts', 'actions', 'tokens'];
 
 /** One line of every chart: a run, or all seeds of a configuration. */
 export interface Entity {
@@ -75,9 +75,18 @@ export function valueWords(json: string, most = 200): string {
   return words.length > most ? `${words.slice(0, most - 1)}…` : words;
 }
 
+/** Runs that cannot be placed on an axis: they were trained before what it counts was recorded. */
+export const without = (runs: readonly ComparedRun[], axis: CompareAxis): readonly ComparedRun[] =>
+  runs.filter((r) => columnOf(r.progress, axis) === undefined);
+const columnOf = (p: RunProgressCurve, axis: CompareAxis): readonly number[] | undefined =>
+  axis === 'time' ? p.workedMs : p[axis];
+/** The runs of a line that have a place on the axis. */
+const placeable = (e: Entity, axis: CompareAxis): readonly ComparedRun[] =>
+  e.runs.filter((r) => columnOf(r.progress, axis));
+
 /** Where ascending moments of a run lie on an axis; counts are whole. */
 export function placed(p: RunProgressCurve, at: readonly number[], axis: CompareAxis): number[] {
-  const x = resample({ x: p.at, y: axis === 'time' ? p.workedMs : p[axis] }, at);
+  const x = resample({ x: p.at, y: columnOf(p, axis) ?? [] }, at);
   return axis === 'time' ? x : x.map(Math.floor);
 }
 
@@ -127,7 +136,7 @@ function resample(l: Line, x: readonly number[]): number[] {
 /** Success of training rollouts, each task weighing the same. */
 export const trainingLine = (e: Entity, axis: CompareAxis): Line =>
   aggregate(
-    e.runs.map((r) => ({
+    placeable(e, axis).map((r) => ({
       x: placed(r.progress, r.success.at, axis),
       y: r.success.mean,
       ...(e.runs.length === 1 ? { low: r.success.low, high: r.success.high } : {}),
@@ -136,7 +145,7 @@ export const trainingLine = (e: Entity, axis: CompareAxis): Line =>
 /** Success of evaluations: of one run with the interval of each, of several the range of the seeds. */
 export const evaluationLine = (e: Entity, axis: CompareAxis): Line =>
   aggregate(
-    e.runs.map((r) => {
+    placeable(e, axis).map((r) => {
       const evals = r.evals.filter((v) => v.episodes > 0);
       return {
         x: placed(
@@ -151,7 +160,7 @@ export const evaluationLine = (e: Entity, axis: CompareAxis): Line =>
   );
 export const metricLine = (e: Entity, name: string, axis: CompareAxis): Line =>
   aggregate(
-    e.runs.flatMap((r) => {
+    placeable(e, axis).flatMap((r) => {
       const s = r.series.find((x) => x.name === name);
       return s ? [{ x: placed(r.progress, s.at, axis), y: s.value }] : [];
     }),

@@ -92,6 +92,7 @@ export class ReportBuilder {
       version,
       ms,
       samples,
+      tokens: states.reduce((n, p) => n + p.slots.reduce((m, s) => m + s.tokens, 0), 0),
       states: states.length,
       optimizerSteps: this.#steps - this.#skipped,
       epochs: this.#epochs,

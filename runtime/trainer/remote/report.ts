@@ -63,6 +63,7 @@ export class RemoteReport {
       version: d.version,
       ms: d.ms,
       samples: d.samples.length,
+      tokens: d.samples.reduce((n, s) => n + s.tokens, 0),
       states: d.samples.reduce((n, s) => n + s.parts.length, 0),
       optimizerSteps: this.#steps - this.#skipped,
       epochs: d.epochs,

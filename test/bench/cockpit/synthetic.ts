@@ -307,6 +307,7 @@ function update(
       version: next,
       ms: 2000 + r.int(900),
       samples: 400,
+      tokens: 800,
       states: 390,
       optimizerSteps: 18,
       loss: r.normal(),

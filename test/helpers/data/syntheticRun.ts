@@ -45,6 +45,8 @@ export interface SyntheticOptions {
   readonly close?: string;
   readonly frame?: (r: Random) => string;
   readonly config?: unknown;
+  /** As before tokens were recorded: its first update does not say how many it had. */
+  readonly untold?: boolean;
 }
 
 const hex = (r: Random): string =>
@@ -352,7 +354,7 @@ export async function writeSyntheticRun(dir: string, o: SyntheticOptions): Promi
         type: 'metrics',
         source: 'update',
         version,
-        values: { loss: r.normal(), refKl: 0.1 },
+        values: { loss: r.normal(), refKl: 0.1, ...(o.untold && updates === 1 ? {} : { tokens: 96 }) },
         lists: { tisHistogram: Array.from({ length: 20 }, (_, i) => i) },
       });
       for (const m of members) told[m.index] = { ...told[m.index]!, trained: true };

@@ -19,6 +19,8 @@ export interface PolicyOptions {
   readonly seed: number;
   /** Completions the policy can say in one token; without any it babbles bytes. */
   readonly words: readonly string[];
+  /** It says one of them, and neither nothing nor bytes. */
+  readonly wordsOnly?: boolean;
   /** Tokens an image stands for. */
   readonly imageTokens: (data: Uint8Array) => number;
 }
@@ -110,7 +112,9 @@ export class TinyPolicy {
   }
   /** What is known before anything is learned: nobody says a special token, and one word is an answer. */
   #prior(v: number, before: number): number {
-    if (v === SPECIAL.eos) return before >= WORDS ? 6 : 0;
+    if (v === SPECIAL.eos && before >= WORDS) return 6;
+    if (this.#o.wordsOnly) return v < WORDS || before >= WORDS ? -20 : 0;
+    if (v === SPECIAL.eos) return 0;
     if (v >= 256 && v < WORDS) return -12;
     return v < 256 && this.#o.words.length > 0 ? -6 : 0;
   }

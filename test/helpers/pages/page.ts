@@ -68,6 +68,8 @@ export interface OpenOptions {
   readonly reducedMotion?: boolean;
   /** Device pixels per CSS pixel. */
   readonly deviceScaleFactor?: number;
+  /** Script that runs before those of the page. */
+  readonly before?: string;
 }
 
 /** One page in a browser under its real content policy; this process is extension host and daemon. */
@@ -103,6 +105,7 @@ export class TestPage {
       ...(o.reducedMotion ? { reducedMotion: 'reduce' as const } : {}),
       ...(o.deviceScaleFactor === undefined ? {} : { deviceScaleFactor: o.deviceScaleFactor }),
     });
+    if (o.before !== undefined) await context.addInitScript(o.before);
     const page = await context.newPage(),
       theme = o.theme ?? 'dark',
       nonce = newNonce();

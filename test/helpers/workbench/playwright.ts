@@ -99,6 +99,8 @@ export interface BrowserContext {
   grantPermissions(names: readonly string[]): Promise<void>;
   browser(): Browser | null;
   newPage(): Promise<Page>;
+  /** Runs in each page before its own scripts. */
+  addInitScript(script: string): Promise<void>;
   close(): Promise<void>;
   newCDPSession(page: Page | Frame): Promise<CdpSession>;
 }

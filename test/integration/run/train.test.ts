@@ -3,6 +3,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
+import { parquetReadObjects } from 'hyparquet';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { connectEngine, ensureImage } from '../../../runtime/cluster/imageBuild.js';
 import type { RunFile } from '../../../runtime/config/index.js';
@@ -299,13 +300,18 @@ describe.each([
         expect(shown.stdout).toMatch(
           new RegExp(`${result.rollouts} generated = \\d+ trained \\+ \\d+ in flight \\+ \\d+ retired`),
         );
-        for (const ending of ['csv', 'json'])
+        for (const ending of ['csv', 'json', 'parquet'])
           expect((await cli('runs', 'export', result.run, join(dir, `m.${ending}`), '--runs', runs)).code).toBe(0);
         const rows = JSON.parse(await readFile(join(dir, 'm.json'), 'utf8')) as { name: string; value: number }[],
           csv = (await readFile(join(dir, 'm.csv'), 'utf8')).trim().split('\n');
         expect(csv[0]).toBe('name,at,version,value');
         expect(csv).toHaveLength(rows.length + 1);
         expect(rows.filter((r) => r.name === 'update.loss')).toHaveLength(result.version - 1);
+        // The file has its bytes to itself, whatever buffer they were read into.
+        const parquet = (await parquetReadObjects({
+          file: new Uint8Array(await readFile(join(dir, 'm.parquet'))).buffer,
+        })) as { name: string; value: number | null }[];
+        expect(parquet.map((r) => [r.name, r.value])).toEqual(rows.map((r) => [r.name, r.value]));
         expect(await cli('runs', 'export', result.run, join(dir, 'm.txt'), '--runs', runs)).toMatchObject({
           code: 2,
           stderr: expect.stringContaining('.csv, .json or .parquet') as string,

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -118,4 +118,40 @@ describe.skipIf(noLocal !== undefined)('a queue without a window', () => {
       await back.client.shutdown();
     },
   );
+
+  it('ends a run that stands still, and says so', { timeout: 180_000 }, async () => {
+    const storage = folder(),
+      page = program(dir, 'page-standing'),
+      tasks = join(dir, 'standing'),
+      { client } = await attach(storage);
+    await mkdir(tasks);
+    // Its set-up takes longer than the watch waits between two looks, and no rollout ends before it.
+    const config = [{ type: 'execute', parameters: { command: ['sleep', '25'] } }];
+    await writeFile(
+      join(tasks, 'waits.json'),
+      JSON.stringify({ id: 'waits', instruction: 'Wait', config, evaluator: { func: 'infeasible' }, related_apps: [] }),
+    );
+    await client.request(methods.setAlerts, { command: page.path, webhook: '', desktop: false });
+    const standing = runFile('standing', {
+      tasks: { suite: 'folder', dir: tasks, infeasible: true },
+      desktops: { count: 1, provider: 'local' },
+      warmStart: {},
+      budget: { minutes: 30 },
+      watch: { stalledMinutes: 0.01, stop: ['stalled'] },
+    });
+    await client.request(methods.addToQueue, { runs: [{ text: standing, base: dir }] });
+    await expect
+      .poll(() => page.heard().map((a) => [a['kind'], a['message']]), { timeout: 120_000, interval: 200 })
+      .toEqual([
+        ['stalled', 'No rollout has ended and nothing was trained for 0.01 minutes.'],
+        ['finished', expect.stringMatching(/^finished, /) as string],
+      ]);
+    const [item] = (await client.request(methods.listQueue, {})).items,
+      journal = await replay(item!.run!);
+    expect(item!.state).toBe('done');
+    expect(journal.of('log').map((n) => n.message)).toContain(
+      'The run ends early, as its run file asks: watch.stop names stalled.',
+    );
+    await client.shutdown();
+  });
 });

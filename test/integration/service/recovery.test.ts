@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -30,7 +30,7 @@ afterAll(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
-const runFile = (name: string): string =>
+const runFile = (name: string, o: RunFile = {}): string =>
   JSON.stringify({
     name,
     seed: 3,
@@ -42,6 +42,7 @@ const runFile = (name: string): string =>
     warmStart: { demonstrations: 1, steps: 5 },
     evaluation: { episodes: 0 },
     budget: { minutes: 10 },
+    ...o,
   } satisfies RunFile);
 
 type Status = Notifications['run/status'];
@@ -185,6 +186,38 @@ describe.skipIf(noLocal !== undefined)('a daemon that is killed in the middle of
       expect([end.damage, end.events.at(-1)!.type]).toEqual([0, 'run.closed']);
     },
   );
+
+  // Lessons longer than the test: what has been used is written down while they go on.
+  it.each([
+    ['reading', { reading: { screens: 8, steps: 100_000 } }],
+    ['warm start', { demonstrations: 1, steps: 100_000 }],
+  ] as const)('during %s goes on there, and the time is counted', { timeout: 200_000 }, async (phase, warmStart) => {
+    const storage = folder();
+    let w = await attach(storage);
+    const { run } = await w.client.request(methods.startRun, {
+        text: runFile(`killed-in-${phase.replace(' ', '-')}`, { warmStart }),
+        base: dir,
+      }),
+      inLesson = ({ status }: Status): boolean =>
+        status.phase === phase && /^step \d+ of 100000/.test(status.detail ?? ''),
+      began = await w.status(inLesson),
+      screens = async (): Promise<number> => (await stat(join(run, 'reading.screens'))).mtimeMs,
+      drawn = phase === 'reading' ? await screens() : undefined,
+      // So much longer than what a window allows that time given back would show.
+      before = await w.status((s) => inLesson(s) && s.status.elapsedMs > began.status.elapsedMs + 8000);
+    await kill(storage, w);
+
+    w = await attach(storage);
+    const first = await w.status((s) => s.run === run),
+      { outcome } = await w.recovered();
+    expect(outcome).toBe('resumed');
+    expect(first.status.elapsedMs).toBeGreaterThanOrEqual(before.status.elapsedMs - 3000);
+    await w.status(inLesson);
+    // Screens that were all drawn are there, and are not drawn again.
+    if (drawn !== undefined) expect(await screens()).toBe(drawn);
+    await w.client.request(methods.stopRun, { run, now: true });
+    await w.client.shutdown();
+  });
 
   it('or ends because the machine does, says why it cannot go on where it cannot', async () => {
     const storage = folder();

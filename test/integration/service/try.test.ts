@@ -3,6 +3,7 @@ import { cp, mkdir, mkdtemp, readdir, rm, truncate, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { RunFile } from '../../../runtime/config/index.js';
 import * as m from '../../../runtime/protocol/methods.js';
 import type {
   ControlState,
@@ -16,6 +17,7 @@ import type {
 } from '../../../runtime/protocol/types.js';
 import { createStudioService, type Broadcast, type StudioService } from '../../../runtime/service/index.js';
 import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
+import { ReferenceServer } from '../../helpers/engine/server.js';
 import { processes } from '../../helpers/machine/processes.js';
 import { ensureBundle, tryInTerminal } from '../../helpers/run/cli.js';
 import { untaughtRun } from '../../helpers/run/untaughtRun.js';
@@ -208,6 +210,43 @@ describe.skipIf(noLocal)('trying a policy', () => {
     expect((await s.call<{ desktops: DesktopRow[] }>(m.listDesktops, {})).desktops).toEqual([]);
     await s.service.close({ now: true });
     expect(processes().filter((p) => p.what.includes(dir))).toEqual([]);
+  });
+
+  it('a model behind a server is tried as well, named by a run file', async () => {
+    const click = "Action: click(start_box='(500,500)')",
+      server = await ReferenceServer.start({ policy: { words: [click], wordsOnly: true } }),
+      file = join(dir, 'served.dart-run.json'),
+      s = studio();
+    try {
+      const policy: RunFile['policy'] = {
+        kind: 'openai',
+        openai: { baseUrls: [`${server.url}/v1`], model: server.baseModel, coordinates: 'relative1000', maxTokens: 8 },
+      };
+      await writeFile(file, JSON.stringify({ policy } satisfies RunFile));
+      const { session, trial } = await s.call<ControlState>(m.tryStart, {
+        policy: { file },
+        base: runs,
+        instruction: 'Click the middle',
+        mode: 'step',
+        provider: 'local',
+      });
+      await s.call(m.attachControl, { session });
+      expect(trial).toMatchObject({ verified: false });
+      await expect.poll(() => s.state(session)?.proposal?.id, { timeout: 20_000 }).toBe(1);
+      const { proposal } = await s.call<TrySteps>(m.trySteps, { session, from: 0 });
+      // What the server said is what is proposed, with what it considered beside it.
+      expect(proposal!.step.actions).toMatchObject([{ type: 'click' }]);
+      expect(proposal!.step.tokens!.length).toBeGreaterThan(0);
+      await s.call(m.acceptProposal, { session, proposal: 1 });
+      await expect.poll(() => s.state(session).proposal?.id, { timeout: 20_000 }).toBe(2);
+      expect((await s.call<TrySteps>(m.trySteps, { session, from: 0 })).steps).toMatchObject([{ origin: 'policy' }]);
+      const asked = server.calls.filter((c) => c.path.endsWith('/chat/completions'));
+      expect(asked.length).toBeGreaterThanOrEqual(2);
+      expect(asked[0]!.body.toString()).toContain('Click the middle');
+      await s.call(m.discardControl, { session });
+    } finally {
+      server.close();
+    }
   });
 
   it('in a terminal: a line of JSON for each step, and no run is written', async () => {

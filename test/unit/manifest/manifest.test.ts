@@ -336,6 +336,10 @@ describe('settings', () => {
   it('offer every provider of desktops', () => {
     expect(c.configuration.properties['dartStudio.desktops.provider']!.enum).toEqual(PROVIDER_CHOICES);
   });
+  it('open no port and tell nobody anything until a person says so', () => {
+    const off = ['dartStudio.metrics.port', 'dartStudio.alerts.command', 'dartStudio.alerts.webhook'];
+    expect(off.map((k) => c.configuration.properties[k]!.default)).toEqual([0, '', '']);
+  });
   it("that name a program, a host or a place are the machine's, and not an untrusted workspace's", () => {
     const restricted = manifest.capabilities.untrustedWorkspaces.restrictedConfigurations;
     for (const k of restricted) expect(c.configuration.properties[k], k).toBeDefined();

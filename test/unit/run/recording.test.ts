@@ -62,7 +62,10 @@ describe('the weight of each trained sample', () => {
     ];
     const states = packSamples(samples, 8);
     for (const p of states) for (const s of p.slots) s.old.set([-2, -2, 0]);
-    const w = new ReportBuilder(baseTrainerOptions).build(1, 0, samples.length, states, samples.length).sampleWeights!;
+    const report = new ReportBuilder(baseTrainerOptions).build(1, 0, samples.length, states, samples.length),
+      w = report.sampleWeights!;
+    // Two choices an action; the masked one has none.
+    expect(report.tokens).toBe(8);
     // exp(-2 + 1) and 1; capped at 1 and exp(-2 + 1).
     expect([...w].map((x) => (Number.isNaN(x) ? NaN : Number(x.toFixed(4))))).toEqual([
       Number(((Math.exp(-1) + 1) / 2).toFixed(4)),

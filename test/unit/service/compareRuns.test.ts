@@ -27,6 +27,7 @@ describe('a run to compare', () => {
     expect(c.progress.rollouts.at(-1)).toBe(ended);
     expect(c.progress.updates.at(-1)).toBe(truth.updates);
     expect(c.progress.actions.at(-1)).toBeGreaterThan(0);
+    expect(c.progress.tokens!.at(-1)).toBe(truth.updates * 96);
     for (const column of [c.progress.at, c.progress.workedMs, c.progress.updates, c.progress.rollouts])
       for (let i = 1; i < column.length; i++) expect(column[i]).toBeGreaterThanOrEqual(column[i - 1]!);
     expect(c.success.at.length).toBeLessThanOrEqual(10);
@@ -36,6 +37,15 @@ describe('a run to compare', () => {
     expect(c.evals.length).toBeGreaterThan(0);
     // Nothing that JSON would change on the way: absent stays absent.
     expect(JSON.parse(JSON.stringify(c.series))).toEqual(c.series);
+  });
+
+  it('of before tokens were recorded has no count of them, also where later updates have', async () => {
+    await writeSyntheticRun(join(dir, 'old'), { groups: 30, size: 4, steps: 5, untold: true });
+    const old = await RunReader.open(join(dir, 'old'), { index: 'local' }),
+      c = await comparedParts(old, await factsOf(old), { window: 16, maxPoints: 10 });
+    await old.close();
+    expect(c.series.find((s) => s.name === 'update.tokens')!.value.length).toBeGreaterThan(0);
+    expect(c.progress.tokens).toBeUndefined();
   });
 });
 
@@ -83,19 +93,19 @@ describe('how far a run was', () => {
       timeline: { outages: [{ from: 4000, to: 8000 }] },
       ended: [2000, 3000, 9000],
       trained: [
-        { at: 3500, steps: 10 },
-        { at: 10_000, steps: 7 },
+        { at: 3500, steps: 10, tokens: 900 },
+        { at: 10_000, steps: 7, tokens: 40 },
       ],
     });
     const at = (t: number): readonly number[] => {
       const i = p.at.indexOf(t);
-      return [p.workedMs[i]!, p.updates[i]!, p.rollouts[i]!, p.actions[i]!];
+      return [p.workedMs[i]!, p.updates[i]!, p.rollouts[i]!, p.actions[i]!, p.tokens![i]!];
     };
-    expect(at(1000)).toEqual([0, 0, 0, 0]);
-    expect(at(3500)).toEqual([2500, 1, 2, 10]);
-    expect(at(6000)).toEqual([3000, 1, 2, 10]);
-    expect(at(10_000)).toEqual([5000, 2, 3, 17]);
-    expect(at(11_000)).toEqual([6000, 2, 3, 17]);
+    expect(at(1000)).toEqual([0, 0, 0, 0, 0]);
+    expect(at(3500)).toEqual([2500, 1, 2, 10, 900]);
+    expect(at(6000)).toEqual([3000, 1, 2, 10, 900]);
+    expect(at(10_000)).toEqual([5000, 2, 3, 17, 940]);
+    expect(at(11_000)).toEqual([6000, 2, 3, 17, 940]);
   });
 });
 

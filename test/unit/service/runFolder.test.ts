@@ -98,6 +98,18 @@ describe('more minutes', () => {
     const reader = await RunReader.open(run, { index: 'local' });
     expect(await usedMs(reader)).toBe(601_000);
     await reader.close();
+    // Time journalled between metrics counts too: most phases write no metrics for minutes.
+    const timed = join(dir, 'd', 'timed'),
+      later = await RunStore.open(timed, {
+        index: 'local',
+        create: { id: id<RunId>('timed'), createdAt: 1, config: { preset: 'quickstart' } },
+      });
+    await later.append({ type: 'metrics', source: 'run', values: { elapsedMs: 601_000 } });
+    await later.append({ type: 'run.time', elapsedMs: 620_000 });
+    await later.close();
+    const timedReader = await RunReader.open(timed, { index: 'local' });
+    expect(await usedMs(timedReader)).toBe(620_000);
+    await timedReader.close();
     const more = await planResume(run, 10 + 601_000 / 60_000, true),
       whole = await planResume(run, 10);
     expect(more.config.budget.minutes! * 60_000).toBeCloseTo(1_201_000, 3);

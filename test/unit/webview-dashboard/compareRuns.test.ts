@@ -7,6 +7,7 @@ import {
   metricLine,
   placed,
   taskLines,
+  without,
 } from '../../../webview/compareRuns/model.js';
 import { wilson } from '../../../runtime/domain/stats.js';
 import { makeComparison } from '../../helpers/pages/dashboard/comparison.js';
@@ -58,6 +59,7 @@ describe('lines of a comparison', () => {
     expect(placed(p, [0, 5, 10, 15, 20, 99], 'time')).toEqual([0, 5, 10, 12.5, 15, 15]);
     expect(placed(p, [0, 5, 10, 15, 20], 'updates')).toEqual([0, 0, 1, 2, 3]);
     expect(placed(p, [15], 'actions')).toEqual([70]);
+    expect(placed({ ...p, tokens: [0, 900, 1000] }, [15], 'tokens')).toEqual([950]);
   });
 
   it('of evaluations have the interval of a single run, and the range of several', () => {
@@ -69,6 +71,11 @@ describe('lines of a comparison', () => {
       expect(several.low![i]).toBeLessThanOrEqual(y);
       expect(several.high![i]).toBeGreaterThanOrEqual(y);
     });
+    // By what a run did not record it has no curve, and is named.
+    expect(evaluationLine(one!, 'tokens')).toEqual({ x: [], y: [] });
+    expect(evaluationLine(three!, 'tokens').x.at(-1)).toBeGreaterThan(0);
+    expect(without(made.runs, 'tokens')).toEqual(one!.runs);
+    expect(without(made.runs, 'actions')).toEqual([]);
     expect(metricLine(three!, 'no.such', 'updates')).toEqual({ x: [], y: [] });
   });
 });

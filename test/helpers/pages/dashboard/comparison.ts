@@ -1,4 +1,5 @@
-/** Runs beside one another as the daemon tells them, made up: three seeds of one configuration, two of another, one alone. */
+/** Runs beside one another as the daemon tells them, made up: three seeds of one configuration, two of another,
+ * and one alone, of before tokens were recorded. */
 import type { ComparedRun, Comparison } from '../../../../runtime/protocol/types.js';
 import { progressOf } from '../../../../runtime/queries/compare.js';
 import { makeRun } from './run.js';
@@ -31,7 +32,7 @@ export function makeComparison(): Comparison {
           to: m.now,
           timeline: { outages: [] },
           ended: overall.at,
-          trained: updates.map((at) => ({ at, steps: 480 })),
+          trained: updates.map((at) => ({ at, steps: 480, ...(group === 2 ? {} : { tokens: 960 }) })),
         }),
         success: overall,
         evals: m.detail.evals.map((e) => ({ ...e, perFamily: {} })),

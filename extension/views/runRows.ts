@@ -51,20 +51,26 @@ export const startedWords = (r: RunSummary): string =>
     r.seed !== undefined && t('seed {0}', r.seed),
   );
 
-/** `namesake`: another run of the list has the same name. */
+/** `namesake`: another run of the list has the same name; `unreachable`: it was active when its runtime was lost. */
 export function runRow(
   r: ListedRun,
-  o: { readonly selected: boolean; readonly now: number; readonly namesake?: boolean },
+  o: {
+    readonly selected: boolean;
+    readonly now: number;
+    readonly namesake?: boolean;
+    readonly unreachable?: boolean;
+  },
 ): Row {
   const s = r.status,
-    done = rollouts(r.rollouts);
+    done = rollouts(r.rollouts),
+    state = o.unreachable ? t('interrupted, reconnecting') : runStateWord(r.state);
   const live =
-    r.state === 'running' && s
+    r.state === 'running' && s && !o.unreachable
       ? list(
           s.phase === 'training' ? undefined : s.phase,
           s.rolloutsPerHour > 0 && t('{0} rollouts/h', Math.round(s.rolloutsPerHour)),
         )
-      : runStateWord(r.state);
+      : state;
   return {
     id: `run ${r.run}`,
     label: r.name === '' ? basename(r.run) : r.name,
@@ -74,7 +80,7 @@ export function runRow(
         ? { id: 'warning', color: 'list.warningForeground' }
         : r.unread
           ? { id: 'history' }
-          : runIcons[r.state],
+          : runIcons[o.unreachable ? 'interrupted' : r.state],
     description: list(
       r.label?.pinned && t('pinned'),
       r.label?.archived && t('archived'),
@@ -90,7 +96,7 @@ export function runRow(
     spoken: [
       r.name,
       o.namesake ? startedWords(r) : '',
-      r.damaged ? t('cannot be read') : r.unread ? t('not read') : runStateWord(r.state),
+      r.damaged ? t('cannot be read') : r.unread ? t('not read') : state,
       successWords(r),
       r.unread || r.damaged ? '' : done,
     ]

@@ -92,7 +92,7 @@ export function runRow(
       r.label?.tags?.map((x) => `#${x}`).join(' '),
       spark(r.evals),
     ),
-    tooltip: runTooltip(r, o.now),
+    tooltip: runTooltip(r, o.now, o.unreachable),
     spoken: [
       r.name,
       o.namesake ? startedWords(r) : '',
@@ -122,7 +122,7 @@ function runContext(r: ListedRun): string {
                 ? 'run.weightless'
                 : 'run.over';
 }
-function runTooltip(r: ListedRun, now: number): string {
+function runTooltip(r: ListedRun, now: number, unreachable = false): string {
   const s = r.status,
     success = runSuccess(r);
   return lines(
@@ -130,7 +130,10 @@ function runTooltip(r: ListedRun, now: number): string {
     r.label?.notes && plain(r.label.notes),
     r.unread
       ? t('Its folder does not say what it came to. Open its dashboard to read it.')
-      : !r.damaged && `${runStateWord(r.state)}${s?.detail ? `: ${plain(s.detail)}` : ''}`,
+      : !r.damaged &&
+          (unreachable
+            ? t('interrupted, reconnecting')
+            : `${runStateWord(r.state)}${s?.detail ? `: ${plain(s.detail)}` : ''}`),
     r.lastEval === undefined && success !== undefined && t('Success of the last 64 rollouts {0}', percent(success)),
     r.collection && t('Imported or recorded trajectories; nothing was trained in it.'),
     r.weightless && t('None of its checkpoints is left: it cannot be resumed, evaluated or tried.'),
@@ -141,7 +144,7 @@ function runTooltip(r: ListedRun, now: number): string {
     r.damaged && `$(warning) ${plain(r.damaged.message)} ${plain(r.damaged.remedy)}`,
     r.error && `$(warning) ${plain(r.error.message)} ${plain(r.error.remedy)}`,
     s?.error && `$(error) ${plain(s.error.message)} ${plain(s.error.remedy)}`,
-    r.state === 'running' && t('Training goes on when VS Code is closed.'),
+    r.state === 'running' && !unreachable && t('Training goes on when VS Code is closed.'),
     `\`${r.run.replace(/[`\r\n]/g, '')}\``,
   );
 }

@@ -44,6 +44,8 @@ describe('runs', () => {
       spoken: 'quickstart, interrupted, reconnecting, last 64 rollouts 63 %, 120 rollouts',
     });
     expect(r.description).toBe('last 64 rollouts 63 % · interrupted, reconnecting · ▂▅▇');
+    expect(r.tooltip).toContain('interrupted, reconnecting');
+    expect(r.tooltip).not.toMatch(/running|goes on/);
   });
   it('before training its phase is shown', () => {
     expect(

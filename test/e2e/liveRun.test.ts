@@ -197,19 +197,6 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
     expect(text.trimEnd().endsWith('# EOF')).toBe(true);
   });
 
-  flow('its lanes and its cards say the same while it trains', async () => {
-    await given.training();
-    const page = await given.dashboard();
-    await openLanes(page);
-    // Cards follow once a second, lanes with what is at work: now and then both have been drawn of the same moment.
-    await until(async () => {
-      const { lanes, cards } = await busyShares(page),
-        parts = Object.entries(cards);
-      return parts.length === 3 && parts.every(([part, share]) => Math.abs(lanes[part]! - share) <= 2);
-    }, 'they agree');
-    expect(await page.locator('.state', { hasText: 'Running' }).isVisible()).toBe(true);
-  });
-
   flow('TensorBoard can follow it: its event file grows with every update, whole at any moment', async () => {
     await given.training();
     const dir = join(given.runFolder!, 'tensorboard'),
@@ -347,6 +334,20 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
     await until(async () => (await ended()) > count, 'new rollouts are listed', 120_000);
     // What it had come to is not overwritten.
     expect(await page.locator('.tile').first().getAttribute('aria-label')).toBe(evaluation);
+  });
+
+  flow('its lanes and its cards say the same while it trains', async () => {
+    // It has minutes left, and no limit of rollouts any more.
+    await given.training();
+    const page = await given.dashboard();
+    await openLanes(page);
+    // Cards follow once a second, lanes with what is at work: now and then both have been drawn of the same moment.
+    await until(async () => {
+      const { lanes, cards } = await busyShares(page),
+        parts = Object.entries(cards);
+      return parts.length === 3 && parts.every(([part, share]) => Math.abs(lanes[part]! - share) <= 2);
+    }, 'they agree');
+    expect(await page.locator('.state', { hasText: 'Running' }).isVisible()).toBe(true);
   });
 
   flow('a queue that is held waits when the run before it is over, and goes on once it is released', async () => {

@@ -98,7 +98,7 @@ export const textOf = (f: Frame, selector: string): Promise<string> =>
   f.evaluate<string>(`document.querySelector(${JSON.stringify(selector)})?.textContent ?? ''`);
 /** Brings a part of a page into view and waits until it is drawn. */
 export const goTo = (f: Frame, id: string, sign: string): Promise<void> =>
-  when(f, `(document.getElementById('${id}').scrollIntoView(), document.querySelector('#${id} ${sign}'))`);
+  when(f, `(document.getElementById('${id}')?.scrollIntoView(), document.querySelector('#${id} ${sign}'))`);
 /** How many the table lists. */
 export const counted = (f: Frame, words: string): Promise<void> =>
   when(f, `document.querySelector('.tb-top [role=status]')?.textContent === ${JSON.stringify(words)}`);

@@ -1,7 +1,7 @@
 /** The toast about a run that was active when the runtime ended. */
 import { window } from 'vscode';
 import type { Recovered } from '../runtime/protocol/activeRuns.js';
-import { stored } from './ids.js';
+import { commands, stored } from './ids.js';
 import type { StudioContext } from './studioContext.js';
 import { t } from './words.js';
 
@@ -12,8 +12,14 @@ export function sayRecovered(s: StudioContext, r: Recovered): void {
   if (r.at <= globalState.get<number>(stored.saidRecovered, 0)) return;
   void globalState.update(stored.saidRecovered, r.at);
   const openPage = t('Open'),
-    say = r.outcome === 'resumed' ? window.showInformationMessage : window.showWarningMessage;
-  void say(t('Training run {0}: {1}', r.name, r.message), openPage).then((picked) => {
+    resume = t('Resume Run…'),
+    log = t('Show Runtime Log'),
+    say = r.outcome === 'resumed' ? window.showInformationMessage : window.showWarningMessage,
+    // One that could not be resumed is tried again at the next start, and may have lost its folder.
+    buttons = { resumed: [openPage], left: [resume, log, openPage], failed: [log, openPage] }[r.outcome];
+  void say(t('Training run {0}: {1}', r.name, r.message), ...buttons).then((picked) => {
     if (picked === openPage) s.panels.show({ kind: 'dashboard', run: r.run });
+    else if (picked === resume) s.run(commands.resumeRun, r.run);
+    else if (picked === log) s.run(commands.showRuntimeLog);
   });
 }

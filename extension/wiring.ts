@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { window, workspace } from 'vscode';
 import * as methods from '../runtime/protocol/methods.js';
 import type { HostError } from '../webview/protocol.js';
+import { wasInterrupted } from './daemon/interrupted.js';
 import { Disposables, type Ends } from './dispose.js';
 import { LogTail } from './log.js';
 import type { Machine } from './model/contextKeys.js';
@@ -139,7 +140,7 @@ function checkNewMachine(own: Disposables, w: Wiring): void {
 }
 /** Logs the runtime's state and reports problems with it. */
 function followRuntime(own: Disposables, w: Wiring): void {
-  const { attach, client, log, report, runtimeLog, storage } = w.studio;
+  const { client, log, report, runtimeLog, storage } = w.studio;
   const { keys } = w;
   const tail = own.add(new LogTail(join(storage, 'daemon.log'), runtimeLog));
   own.defer(client.on(methods.runAlert, (a) => sayAlert(w.studio, a)));
@@ -149,10 +150,8 @@ function followRuntime(own: Disposables, w: Wiring): void {
     client.onState((state, detail) => {
       log.info(`runtime: ${state}${detail ? ` (${detail.message})` : ''}`);
       // A window that only attached does not start it again by itself, unless a run ended with it.
-      if (state === 'stopped' && lost) {
-        report.report(lost);
-        void attach();
-      }
+      if (state === 'stopped' && lost)
+        report.background(seekAgain(w.studio, lost), t('start the runtime again'));
       if (state === 'ready') {
         tellTargets(w.studio);
         for (const r of client.hello?.recovered ?? []) sayRecovered(w.studio, r);
@@ -164,6 +163,11 @@ function followRuntime(own: Disposables, w: Wiring): void {
       keys();
     }),
   );
+}
+/** Where a run ended with the runtime, another one starts and says what became of it: nobody is asked to start it. */
+async function seekAgain({ attach, report, storage }: StudioContext, lost: HostError): Promise<void> {
+  if (!(await wasInterrupted(storage))) report.report(lost);
+  await attach();
 }
 function followWorkspace(own: Disposables, studio: StudioContext): void {
   const { attach, client, list, model } = studio;

@@ -180,6 +180,10 @@ export class StudioModel implements Ends {
   get fromFolders(): boolean {
     return this.#fromFolders;
   }
+  /** Whether the runtime was lost and is sought: what it said last of its runs is listed still. */
+  get reconnecting(): boolean {
+    return this.#o.runtime.state === 'reconnecting';
+  }
   /** Whether a list was read since the runtime is there. */
   get loaded(): boolean {
     return this.#loaded;

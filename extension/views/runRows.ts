@@ -51,20 +51,26 @@ export const startedWords = (r: RunSummary): string =>
     r.seed !== undefined && t('seed {0}', r.seed),
   );
 
-/** `namesake`: another run of the list has the same name. */
+/** `namesake`: another run of the list has the same name; `unreachable`: it was active when its runtime was lost. */
 export function runRow(
   r: ListedRun,
-  o: { readonly selected: boolean; readonly now: number; readonly namesake?: boolean },
+  o: {
+    readonly selected: boolean;
+    readonly now: number;
+    readonly namesake?: boolean;
+    readonly unreachable?: boolean;
+  },
 ): Row {
   const s = r.status,
-    done = rollouts(r.rollouts);
+    done = rollouts(r.rollouts),
+    state = o.unreachable ? t('interrupted, reconnecting') : runStateWord(r.state);
   const live =
-    r.state === 'running' && s
+    r.state === 'running' && s && !o.unreachable
       ? list(
           s.phase === 'training' ? undefined : s.phase,
           s.rolloutsPerHour > 0 && t('{0} rollouts/h', Math.round(s.rolloutsPerHour)),
         )
-      : runStateWord(r.state);
+      : state;
   return {
     id: `run ${r.run}`,
     label: r.name === '' ? basename(r.run) : r.name,
@@ -74,7 +80,7 @@ export function runRow(
         ? { id: 'warning', color: 'list.warningForeground' }
         : r.unread
           ? { id: 'history' }
-          : runIcons[r.state],
+          : runIcons[o.unreachable ? 'interrupted' : r.state],
     description: list(
       r.label?.pinned && t('pinned'),
       r.label?.archived && t('archived'),
@@ -86,11 +92,11 @@ export function runRow(
       r.label?.tags?.map((x) => `#${x}`).join(' '),
       spark(r.evals),
     ),
-    tooltip: runTooltip(r, o.now),
+    tooltip: runTooltip(r, o.now, o.unreachable),
     spoken: [
       r.name,
       o.namesake ? startedWords(r) : '',
-      r.damaged ? t('cannot be read') : r.unread ? t('not read') : runStateWord(r.state),
+      r.damaged ? t('cannot be read') : r.unread ? t('not read') : state,
       successWords(r),
       r.unread || r.damaged ? '' : done,
     ]
@@ -116,7 +122,7 @@ function runContext(r: ListedRun): string {
                 ? 'run.weightless'
                 : 'run.over';
 }
-function runTooltip(r: ListedRun, now: number): string {
+function runTooltip(r: ListedRun, now: number, unreachable = false): string {
   const s = r.status,
     success = runSuccess(r);
   return lines(
@@ -124,7 +130,10 @@ function runTooltip(r: ListedRun, now: number): string {
     r.label?.notes && plain(r.label.notes),
     r.unread
       ? t('Its folder has no summary of its results. Open its dashboard to load them.')
-      : !r.damaged && `${runStateWord(r.state)}${s?.detail ? `: ${plain(s.detail)}` : ''}`,
+      : !r.damaged &&
+          (unreachable
+            ? t('interrupted, reconnecting')
+            : `${runStateWord(r.state)}${s?.detail ? `: ${plain(s.detail)}` : ''}`),
     r.lastEval === undefined && success !== undefined && t('Success of the last 64 rollouts {0}', percent(success)),
     r.collection && t('Imported or recorded trajectories; nothing was trained in it.'),
     r.weightless && t('None of its checkpoints is left: it cannot be resumed, evaluated or tried.'),
@@ -135,7 +144,7 @@ function runTooltip(r: ListedRun, now: number): string {
     r.damaged && `$(warning) ${plain(r.damaged.message)} ${plain(r.damaged.remedy)}`,
     r.error && `$(warning) ${plain(r.error.message)} ${plain(r.error.remedy)}`,
     s?.error && `$(error) ${plain(s.error.message)} ${plain(s.error.remedy)}`,
-    r.state === 'running' && t('Training continues when VS Code is closed.'),
+    r.state === 'running' && !unreachable && t('Training continues when VS Code is closed.'),
     `\`${r.run.replace(/[`\r\n]/g, '')}\``,
   );
 }

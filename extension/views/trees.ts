@@ -163,6 +163,7 @@ function runsSource(model: StudioModel, now: () => number): TreeSource {
             selected: n.run === model.selected && model.runs.length > 1,
             now: now(),
             namesake: model.runs.some((r) => r.run !== n.run && r.name === n.summary.name),
+            unreachable: model.reconnecting && isActive(n.summary),
           })
         : rowOf(n),
     // Evaluations and checkpoints are read for the selected run alone.

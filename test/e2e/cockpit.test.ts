@@ -12,6 +12,7 @@ import { Cockpit, tinyRun } from '../helpers/workbench/cockpit.js';
 import { flowIn, Given } from '../helpers/workbench/given.js';
 import type { Frame } from '../helpers/workbench/playwright.js';
 import { axeSource, whyNoWorkbench } from '../helpers/workbench/rig.js';
+import { themes } from '../helpers/workbench/themes.js';
 import { pictures, Ui, violations } from '../helpers/workbench/ui.js';
 import { until } from '../helpers/workbench/workbench.js';
 
@@ -306,12 +307,7 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
     const axe = axeSource(),
       found: string[] = [],
       pages = ['dashboard', 'inspector', 'compare'] as const;
-    for (const [theme, name] of [
-      ['Dark Modern', 'dark'],
-      ['Light Modern', 'light'],
-      ['Default High Contrast', 'hc'],
-      ['Default High Contrast Light', 'hc-light'],
-    ] as const) {
+    for (const [theme, name] of themes) {
       await c.setTheme(theme);
       for (const [i, kind] of pages.entries()) {
         await c.showTab(i + 1);
@@ -350,5 +346,24 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
       'there is another runtime',
       60_000,
     );
+  });
+
+  flow('a runtime that dies in a run under a window that only attached: nobody is asked, the run goes on', async () => {
+    await given.training();
+    await given.attachedOnly();
+    const { pid } = c.daemon!,
+      said = new Set<string>();
+    process.kill(pid, 'SIGKILL');
+    await until(
+      async () => {
+        for (const x of await c.ui.notificationTexts()) said.add(x);
+        return [...said].some((x) => /has been resumed/.test(x));
+      },
+      'it is said that the run was resumed',
+      60_000,
+    );
+    expect([...said].filter((x) => /Start the runtime/.test(x))).toEqual([]);
+    expect(c.daemon?.pid).not.toBe(pid);
+    await until(async () => (await c.ui.rows('Runs')).some((r) => /^tiny, running/.test(r)), 'its row says so', 60_000);
   });
 });

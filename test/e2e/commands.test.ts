@@ -184,9 +184,10 @@ describe.skipIf(missing !== undefined)(`VS Code, current, commands on ${provider
     await c.ui.palette('DART Studio: Stop Runtime');
     await until(() => !isAlive(pid), 'the daemon has ended', 60_000);
     await until(
-      async () => /The runtime is not running/.test(await c.ui.section('Runs').innerText()),
+      async () => /These runs are listed from their folders/.test(await c.ui.section('Runs').innerText()),
       'the view says so',
     );
+    expect((await c.ui.rows('Runs')).filter((r) => /^tiny, stopped/.test(r))).not.toEqual([]);
     await c.ui.palette('DART Studio: Delete All Data');
     const dialog = c.ui.dialog();
     await dialog.filter({ hasText: 'Delete all DART Studio data' }).waitFor();

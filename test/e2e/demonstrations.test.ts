@@ -12,8 +12,8 @@ import { Cockpit, tinyRun } from '../helpers/workbench/cockpit.js';
 import { flowIn, Given } from '../helpers/workbench/given.js';
 import { demonstrationFlows, filesOf } from '../helpers/workbench/demonstrationFlows.js';
 import { whyNoWorkbench } from '../helpers/workbench/rig.js';
+import { foundInThemes } from '../helpers/workbench/themes.js';
 import { tryTakeOverAndKeep } from '../helpers/workbench/tryFlow.js';
-import { pictures } from '../helpers/workbench/ui.js';
 import { until } from '../helpers/workbench/workbench.js';
 
 /**
@@ -138,8 +138,7 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
       async () => /Saved, revision \d/.test(await page.locator('.an-state').innerText()),
       'the edit is on disk',
     );
-    await pictures(page);
-    await c.picture('annotate');
+    expect(await foundInThemes(c, page, 'annotate')).toEqual([]);
     await c.ui.expand('Trajectories');
     await until(
       async () => (await c.ui.section('Trajectories').locator('.monaco-list-row', { hasText: '#seen' }).count()) === 1,
@@ -301,9 +300,9 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
       async () => (await hand.steps()).some((s) => /click/i.test(s)),
       'what the person did is a step of the rollout',
     );
-    await c.picture('take-over');
     const page = await live(),
       over = async (): Promise<boolean> => /Ended|Success|Not solved/.test(await hand.word());
+    expect(await foundInThemes(c, page, 'take-over')).toEqual([]);
     // Step by step: what the policy proposes is drawn with its probability, and Enter carries it out.
     await page
       .getByRole('button', { name: /^Step Through/ })
@@ -365,8 +364,7 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
       async () => /Saved, revision \d/.test(await page.locator('.an-state').innerText()),
       'the mark of the step is saved',
     );
-    await pictures(page);
-    await c.picture('review');
+    expect(await foundInThemes(c, page, 'review')).toEqual([]);
     await keyboard.press('Enter');
     await until(
       async () =>

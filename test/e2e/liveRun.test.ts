@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import type { RunFile } from '../../runtime/config/index.js';
 import { whyNoLocalDesktops } from '../helpers/cluster/desktops.js';
@@ -14,6 +14,8 @@ import { whyNoWorkbench } from '../helpers/workbench/rig.js';
 import { writeTrainedRun } from '../helpers/workbench/runFolders.js';
 import { tryWithOwnWords } from '../helpers/workbench/tryFlow.js';
 import { until } from '../helpers/workbench/workbench.js';
+import { busyShares, openLanes } from './cockpitRuns/busyShares.js';
+import { RunsWindow } from './cockpitRuns/window.js';
 
 /**
  * One short run from its first lesson to its end and beyond: what it tells meanwhile, to whom, and what is left of it
@@ -23,14 +25,27 @@ const missing = whyNoWorkbench('latest') ?? (await whyNoLocalDesktops());
 if (missing) console.warn(`skipped: a live run in VS Code (${missing})`);
 
 const budget = { minutes: 20, rollouts: 48 };
-/** As `tinyRun`, with a few reading lessons; it ends by its rollouts, and whatever an evaluation says is its target. */
+const tiny = JSON.parse(tinyRun('local')) as RunFile;
+/**
+ * As `tinyRun`, with a few reading lessons; it ends by its rollouts. Whatever an evaluation says is its target, any disk
+ * is too small for it, and three updates are enough for the bound of its entropy: each group is trained.
+ */
 const liveRun = JSON.stringify({
-  ...(JSON.parse(tinyRun('local')) as RunFile),
+  ...tiny,
   name: 'live',
   budget,
   warmStart: { demonstrations: 2, steps: 10, reading: { screens: 12, steps: 6 } },
-  watch: { target: 0 },
+  curation: { ...tiny.curation, groupFilter: { enabled: false } },
+  watch: { target: 0, diskBelowGb: 1e6, entropyBelow: 100 },
   store: { tensorboard: { enabled: true } },
+} satisfies RunFile);
+/** Waits in the queue while the other one trains. */
+const nextRun = JSON.stringify({
+  ...tiny,
+  name: 'next',
+  budget: { minutes: 5, rollouts: 4 },
+  warmStart: { demonstrations: 1, steps: 1 },
+  evaluation: { episodes: 1, everyMinutes: 0 },
 } satisfies RunFile);
 
 interface Heard {
@@ -78,6 +93,7 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
       },
       files: {
         'live.dart-run.json': liveRun,
+        'next.dart-run.json': nextRun,
         '.vscode/settings.json': JSON.stringify({
           'dartStudio.alerts.command': join(outside, 'workspace.sh'),
           'dartStudio.alerts.webhook': `http://127.0.0.1:${port}/workspace`,
@@ -113,6 +129,11 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
   /** Trajectories that the view lists, in view or not: "20 of 34". */
   const ended = async (): Promise<number> =>
     Number(/of (\d+)/.exec(await c.ui.section('Trajectories').locator('.pane-header').innerText())?.[1] ?? 0);
+  /** Of the row of the run, while that says that it runs. */
+  const rolloutsOfRow = async (): Promise<number> => {
+    const row = (await c.ui.rows('Runs')).find((r) => r.startsWith('live, running'));
+    return Number(/.*\b(\d+) rollouts?\b/.exec(row ?? '')?.[1] ?? NaN);
+  };
   /** What page, toasts and row say until something else has been said. */
   const sayings = async (page: Frame, end: () => Promise<unknown>): Promise<readonly string[]> => {
     const all = new Set<string>();
@@ -158,9 +179,12 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
     );
     expect([...seen].filter((x) => ['Reading', 'Demonstrations', 'Warm start'].includes(x)).length).toBeGreaterThan(0);
     await c.ui.told(/live: An evaluation reached \d+ %; the target is 0 %/);
+    await c.ui.told(/live: .* GB are left on the disk/);
     await c.picture('target');
-    await until(() => told().some((a) => a.kind === 'target'), 'the command of the machine was called');
-    await until(() => posted.some((p) => p.alert.kind === 'target'), 'and its webhook');
+    for (const kind of ['target', 'disk']) {
+      await until(() => told().some((a) => a.kind === kind), `the command of the machine was called: ${kind}`);
+      await until(() => posted.some((p) => p.alert.kind === kind), `and its webhook: ${kind}`);
+    }
   });
 
   flow('Prometheus reads its figures with the token, and nobody without', async () => {
@@ -231,7 +255,7 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
     'its runtime is killed: time used stays used, every view follows, and no reading screen is drawn again',
     async () => {
       await given.training();
-      await given.sideBar('Trajectories', 'Tasks');
+      await given.sideBar('Trajectories', 'Tasks', 'Desktops');
       const page = await given.dashboard(),
         { pid } = c.daemon!,
         screens = join(given.runFolder!, 'reading.screens'),
@@ -239,25 +263,26 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
       await page.locator('.state', { hasText: 'Running' }).waitFor();
       const [before] = await times(page);
       expect(before).toBeGreaterThan(3);
+      const begun = await rolloutsOfRow();
+      expect(begun).toBeGreaterThan(0);
       process.kill(pid, 'SIGKILL');
       const said = await sayings(page, async () => c.ui.told(/Training run live: It was interrupted/, 60_000));
-      // Whatever is said meanwhile is not that it goes on, says what to do or what is done, and by then the row is told.
-      expect(said.filter((x) => /goes on meanwhile/.test(x))).toEqual([]);
-      expect(
-        said.filter((x) => /being started again|has been resumed|can be resumed|Start Runtime/.test(x)),
-      ).not.toEqual([]);
-      expect(said.filter((x) => /^row live, /.test(x))).not.toEqual([]);
-      await until(
-        async () => (await c.ui.rows('Runs')).some((r) => r.startsWith('live, running')),
-        'its row says that it goes on',
-        5000,
-      );
+      // Whatever is said meanwhile is not that it goes on, nor that somebody has to start it; its row is told.
+      expect(said.filter((x) => /goes on meanwhile|Start the runtime/.test(x))).toEqual([]);
+      expect(said.filter((x) => /being started again|has been resumed|can be resumed/.test(x))).not.toEqual([]);
+      expect(said.filter((x) => /^row live, interrupted/.test(x))).not.toEqual([]);
       await page.locator('.state', { hasText: 'Running' }).waitFor({ timeout: 60_000 });
       const tasks = (await c.ui.rows('Tasks')).join(),
         count = await ended();
       const [after, whole] = await times(page);
       expect(after).toBeGreaterThanOrEqual(before - 3);
       expect(whole).toBe(60 * budget.minutes);
+      await until(async () => (await rolloutsOfRow()) > begun, 'its row counts the rollouts that began since', 120_000);
+      await until(
+        async () => (await c.ui.rows('Desktops')).some((r) => /reading the screen|deciding|acting|settling/.test(r)),
+        'its desktops are at work',
+        120_000,
+      );
       await until(async () => (await ended()) > count, 'rollouts of the resumed run are listed', 120_000);
       await until(async () => (await c.ui.rows('Tasks')).join() !== tasks, 'and the tasks change with them', 120_000);
       expect(statSync(screens).mtimeMs).toBe(drawn);
@@ -275,6 +300,9 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
       expect(told().filter((a) => a.kind === 'finished')).toEqual([
         expect.objectContaining({ name: 'live', message: expect.stringMatching(/^finished, \d+ rollouts/) as string }),
       ]);
+      const kinds = ['disk', 'entropy', 'finished', 'target'];
+      expect([...new Set(told().map((a) => a.kind))].sort()).toEqual(kinds);
+      expect([...new Set(posted.map((p) => p.alert.kind))].sort()).toEqual(kinds);
       expect(new Set(posted.map((p) => p.path))).toEqual(new Set(['/machine']));
       expect(existsSync(join(outside, 'workspace'))).toBe(false);
     },
@@ -306,6 +334,40 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
     await until(async () => (await ended()) > count, 'new rollouts are listed', 120_000);
     // What it had come to is not overwritten.
     expect(await page.locator('.tile').first().getAttribute('aria-label')).toBe(evaluation);
+  });
+
+  flow('its lanes and its cards say the same while it trains', async () => {
+    // It has minutes left, and no limit of rollouts any more.
+    await given.training();
+    const page = await given.dashboard();
+    await openLanes(page);
+    // Cards follow once a second, lanes with what is at work: now and then both have been drawn of the same moment.
+    await until(async () => {
+      const { lanes, cards } = await busyShares(page),
+        parts = Object.entries(cards);
+      return parts.length === 3 && parts.every(([part, share]) => Math.abs(lanes[part]! - share) <= 2);
+    }, 'they agree');
+    expect(await page.locator('.state', { hasText: 'Running' }).isVisible()).toBe(true);
+  });
+
+  flow('a queue that is held waits when the run before it is over, and goes on once it is released', async () => {
+    await given.runtime();
+    const on = new RunsWindow(c, given),
+      next = async (): Promise<string | undefined> => (await c.ui.rows('Runs')).find((r) => r.startsWith('next, '));
+    await c.ui.palette('DART Studio: Hold or Release Queue');
+    await on.enqueue('next.dart-run.json', '5');
+    await until(async () => (await next()) === 'next, waiting', 'it waits');
+    await given.noTraining();
+    expect(await next()).toBe('next, waiting');
+    expect(c.runs.filter((r) => basename(r).startsWith('next'))).toEqual([]);
+    const queue = c.ui
+      .section('Runs')
+      .locator('.monaco-list-row', { hasText: /^Queue/ })
+      .first();
+    await queue.hover();
+    await queue.locator('.actions a[aria-label^="Hold or Release Queue"]').click();
+    await until(async () => /^next, running/.test((await next()) ?? ''), 'it has begun', 60_000);
+    await c.picture('queue-released');
   });
 });
 

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { Cockpit } from '../helpers/workbench/cockpit.js';
 import { flowIn, Given } from '../helpers/workbench/given.js';
 import { axeSource, whyNoWorkbench } from '../helpers/workbench/rig.js';
-import { pictures, violations, when } from '../helpers/workbench/ui.js';
-import { goTo, textOf } from './cockpitRuns/window.js';
+import { pictures, violations } from '../helpers/workbench/ui.js';
+import { busyShares, openLanes } from './cockpitRuns/busyShares.js';
 import { saveAs } from '../helpers/workbench/saveAs.js';
 import { until } from '../helpers/workbench/workbench.js';
 
@@ -51,19 +51,9 @@ describe.skipIf(missing !== undefined)('VS Code, current, the sample run', () =>
 
   flow('its lanes and its cards say the same of desktops, replicas and trainer', async () => {
     const page = await opened();
-    await goTo(page, 'lanes', 'canvas.lanes-canvas');
-    await when(page, "/desktops busy/i.test(document.getElementById('lanes-summary').textContent)");
+    await openLanes(page);
     await c.picture('sample-lanes');
-    const shares = (text: string): Record<string, number> =>
-        Object.fromEntries(
-          [...text.matchAll(/(desktops|replicas|trainer)\D*?(\d+) ?%/gi)].map((x) => [
-            x[1]!.toLowerCase(),
-            Number(x[2]),
-          ]),
-        ),
-      lanes = shares(await textOf(page, '#lanes-summary')),
-      card = page.locator('.tile', { hasText: 'Utilisation' }),
-      cards = shares((await card.getAttribute('aria-label')) ?? (await card.innerText()));
+    const { lanes, cards } = await busyShares(page);
     expect(Object.keys(cards).sort()).toEqual(['desktops', 'replicas', 'trainer']);
     for (const [part, share] of Object.entries(cards))
       expect(Math.abs(lanes[part]! - share), part).toBeLessThanOrEqual(2);

@@ -175,7 +175,7 @@ export class Changes {
     const differs = before && firstDifference(before.strip, strip);
     return h(
       'section',
-      { class: 'tb-strip', 'aria-label': t('Policy version {0}', a.version) },
+      { class: 'tb-strip', 'data-rollout': a.rollout, 'aria-label': t('Policy version {0}', a.version) },
       this.#stripHead(a, strip, before, differs),
       h(
         'ol',

@@ -4,6 +4,7 @@ import { expect } from 'vitest';
 import type { Frame } from '../../helpers/workbench/playwright.js';
 import { axeSource } from '../../helpers/workbench/rig.js';
 import { writeTrainedRun } from '../../helpers/workbench/runFolders.js';
+import { themes } from '../../helpers/workbench/themes.js';
 import { pictures, violations, when } from '../../helpers/workbench/ui.js';
 import { until } from '../../helpers/workbench/workbench.js';
 import { goTo, textOf, type Flow, type RunsWindow } from './window.js';
@@ -25,12 +26,6 @@ const trainerCurves = [
   'Policy entropy',
   'Time per update',
 ];
-const themes = [
-  ['Dark Modern', 'dark'],
-  ['Light Modern', 'light'],
-  ['Default High Contrast', 'hc'],
-  ['Default High Contrast Light', 'hc-light'],
-] as const;
 
 /** A run that differs from that of seed 3 by its seed alone, and learned more of form-one. */
 async function secondSeed(on: RunsWindow): Promise<void> {

@@ -52,7 +52,7 @@ export function flowsOfPages(flow: Flow, w: () => RunsWindow): void {
     const facts = (await page.locator('.fact').allInnerTexts()).map((f) => f.replace(/\s*\n\s*/g, ': '));
     expect(facts.slice(0, 4)).toEqual([
       'Seed: 3',
-      expect.stringContaining('Policy: embedded'),
+      expect.stringMatching(/^Policy: embedded, 12 ?k parameters$/i),
       'Tasks: desk, 2 families',
       'Learning rate: 0.0007',
     ]);
@@ -71,6 +71,7 @@ export function flowsOfPages(flow: Flow, w: () => RunsWindow): void {
     expect(await c.ui.section('Tasks').locator('.monaco-list-row').first().innerText()).toMatch(
       /form-one.*evaluation 20 %.*last 16 rollouts 100 %/s,
     );
+    expect(await textOf(page, '#success')).toContain('Judge by the evaluations');
     expect(await page.locator('.tile').nth(1).innerText()).toMatch(/mean of 2 tasks, newest \d+ each/);
     // Phases and the ten minutes in which nobody worked on it.
     expect(await textOf(page, '#success .chart > .sr-only')).toMatch(

@@ -83,6 +83,9 @@ export function flowsOfTables(flow: Flow, w: () => RunsWindow): void {
       await page.getByLabel('Name of the filter').fill('Presses');
       await c.w.page.keyboard.press('Enter');
       await c.closeEditors();
+      // It is kept with the workspace, not with the page.
+      await c.w.reload();
+      await on.listed();
       const again = await on.table('trained-4');
       await again.getByRole('button', { name: 'Saved filters' }).click();
       await again.locator('.tb-saved-name', { hasText: 'Presses' }).click();
@@ -239,6 +242,12 @@ export function flowsOfTables(flow: Flow, w: () => RunsWindow): void {
       await page.locator('#tb-tab-changes').click();
       await when(page, "document.querySelectorAll('.tb-strip').length === 2");
       expect(await page.locator('.tb-strip').nth(1).innerText()).toContain('differs from step 1');
+      // The same task and seed, before training and after it.
+      const [untrained, final] = await page.evaluate<(readonly string[])[]>(
+        "[...document.querySelectorAll('.tb-strip')].map((s) => /^probe\\/(.*?)\\/v\\d+\\/(.*)$/.exec(s.dataset.rollout).slice(1))",
+      );
+      expect([untrained?.[0], final?.[0]]).toEqual(['untrained', 'final']);
+      expect(final?.[1]).toBe(untrained?.[1]);
       await pictures(page);
       await c.picture('changes');
       await page.locator('#tb-tab-failures').click();

@@ -62,6 +62,24 @@ export class RunsWindow {
       );
     }, `${title} is chosen`);
   }
+  /** A run file joins the queue, once for each seed. */
+  async enqueue(file: string, seeds: string): Promise<void> {
+    const { page } = this.c.w;
+    await this.c.ui.palette('DART Studio: Add to Queue');
+    const row = page.locator('.quick-input-list .monaco-list-row', { hasText: file }).first();
+    await row.waitFor();
+    await row.click();
+    await page.locator('.quick-input-widget .quick-input-action a', { hasText: 'OK' }).first().click();
+    await this.answer('Seeds, such as', seeds);
+  }
+  /** A picker that is just opening does not hear the first key. */
+  async closePicker(): Promise<void> {
+    const { page } = this.c.w;
+    await until(async () => {
+      await page.keyboard.press('Escape');
+      return !(await page.locator('.quick-input-widget').isVisible());
+    }, 'the picker is closed');
+  }
   get input(): Locator {
     return this.c.w.page.locator('.quick-input-widget .quick-input-box input');
   }
@@ -80,7 +98,7 @@ export const textOf = (f: Frame, selector: string): Promise<string> =>
   f.evaluate<string>(`document.querySelector(${JSON.stringify(selector)})?.textContent ?? ''`);
 /** Brings a part of a page into view and waits until it is drawn. */
 export const goTo = (f: Frame, id: string, sign: string): Promise<void> =>
-  when(f, `(document.getElementById('${id}').scrollIntoView(), document.querySelector('#${id} ${sign}'))`);
+  when(f, `(document.getElementById('${id}')?.scrollIntoView(), document.querySelector('#${id} ${sign}'))`);
 /** How many the table lists. */
 export const counted = (f: Frame, words: string): Promise<void> =>
   when(f, `document.querySelector('.tb-top [role=status]')?.textContent === ${JSON.stringify(words)}`);

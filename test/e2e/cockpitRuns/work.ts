@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { osworldTask } from '../../helpers/interchange/make.js';
 import type { Locator } from '../../helpers/workbench/playwright.js';
-import { saveAs } from '../../helpers/workbench/saveAs.js';
+import { openFile, saveAs } from '../../helpers/workbench/saveAs.js';
 import { when } from '../../helpers/workbench/ui.js';
 import { until } from '../../helpers/workbench/workbench.js';
 import { counted, textOf, type Flow, type RunsWindow } from './window.js';
@@ -41,13 +41,21 @@ export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
     await page.locator('.top .run-name', { hasText: 'imported' }).waitFor();
     await when(page, "document.querySelector('.top vscode-button')");
     expect(await textOf(page, '.top .buttons')).not.toMatch(/Resume|Evaluate/);
-    await c.ui.palette('DART Studio: Resume Run');
-    expect((await c.ui.picks()).some((p) => p.includes('imported'))).toBe(false);
-    // A picker that is just opening does not hear the first key.
-    await until(async () => {
-      await c.w.page.keyboard.press('Escape');
-      return !(await c.w.page.locator('.quick-input-widget').isVisible());
-    }, 'the picker is closed');
+    for (const command of ['Resume Run', 'Evaluate Checkpoint']) {
+      await c.ui.palette(`DART Studio: ${command}`);
+      const runs = await c.ui.picks();
+      expect(runs.filter((p) => p.includes('trained')).length, command).toBeGreaterThan(0);
+      expect(
+        runs.filter((p) => p.includes('imported')),
+        command,
+      ).toEqual([]);
+      await on.closePicker();
+    }
+    await c.ui.palette('DART Studio: Try Policy');
+    const policies = (await c.ui.webview('try', { timeoutMs: 60_000 })).locator('.try-field select').first();
+    await until(async () => (await policies.innerText()).includes('trained'), 'policies are offered');
+    expect(await policies.innerText()).not.toContain('imported');
+    await c.closeEditors();
     // Both steps came, and the first is the click where it was.
     const table = await on.table('imported-osworld-results');
     await counted(table, '2 trajectories');
@@ -84,6 +92,8 @@ export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
     await pick('Only failures').click();
     await until(() => ticked('Only failures'), 'the second is ticked');
     await until(async () => !(await ticked('Only successes')), 'the first is not any more');
+    await pick('Only successes').click();
+    await until(async () => (await ticked('Only successes')) && !(await ticked('Only failures')), 'and the other way');
     await c.picture('either');
     await c.w.page.keyboard.press('Escape');
   });
@@ -96,18 +106,23 @@ export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
     await c.w.host.run(async (v, path) => {
       await v.window.showTextDocument(v.Uri.file(path));
     }, file);
-    const problems = (): Promise<readonly string[]> =>
-      c.w.host.run((v) =>
-        v.languages
-          .getDiagnostics()
-          .filter(([uri]) => uri.path.endsWith('wrong.json'))
-          .flatMap(([, all]) =>
-            all.filter((d) => d.source === 'DART Studio').map((d) => `${d.range.start.line + 1}: ${d.message}`),
-          ),
-      );
+    const found = (): Promise<readonly (readonly [source: string, words: string])[]> =>
+        c.w.host.run((v) =>
+          v.languages
+            .getDiagnostics()
+            .filter(([uri]) => uri.path.endsWith('wrong.json'))
+            .flatMap(([, all]) => all.map((d) => [d.source ?? '', `${d.range.start.line + 1}: ${d.message}`] as const)),
+        ),
+      problems = async (): Promise<readonly string[]> =>
+        (await found()).filter(([source]) => source === 'DART Studio').map(([, words]) => words),
+      // Of the editor, which has read the schema from the address that the file names.
+      bySchema = async (): Promise<readonly string[]> =>
+        (await found()).filter(([source]) => source !== 'DART Studio').map(([, words]) => words);
     // By its $schema alone, as soon as it is open.
     await until(async () => (await problems()).length === 2, 'both are in the Problems view');
     expect([...(await problems())].sort()).toEqual([expect.stringMatching(/^4: /), expect.stringMatching(/^7: /)]);
+    await until(async () => (await bySchema()).some((p) => /^4: Incorrect type/.test(p)), 'the editor finds it too');
+    expect((await bySchema()).filter((p) => /load|resolve/i.test(p))).toEqual([]);
     await c.closeEditors();
     await c.w.host.run((v, path) => {
       void v.commands.executeCommand('dartStudio.startTrainingWithFile', v.Uri.file(path));
@@ -136,9 +151,9 @@ export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
       await v.window.showTextDocument(v.Uri.file(path), { preview: false });
     }, file);
     expect(await offered()).toBe(false);
-    await c.w.host.run((v, path) => {
-      void v.commands.executeCommand('dartStudio.startTrainingWithFile', v.Uri.file(path));
-    }, file);
+    await c.ui.palette('DART Studio: Start Training');
+    await c.ui.pick('Another Run File');
+    await openFile(c.w.page, 'Run File', file);
     const toast = await c.ui.told('plain.json does not name the schema of run files');
     await c.ui.told('Training was not started: plain.json has a problem');
     expect(await offered()).toBe(true);
@@ -197,6 +212,11 @@ export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
     await c.ui.row('Runs', '#keep #paper').waitFor();
     await on.act(c.ui.row('Runs', 'best so far'), 'Pin or Unpin Run');
     await until(async () => /^best so far.*pinned/.test((await on.rows())[0] ?? ''), 'it stands first');
+    await on.act(c.ui.row('Runs', 'best so far'), 'Pin or Unpin Run');
+    await until(
+      async () => (await on.rows()).some((r) => r.startsWith('best so far') && !r.includes('pinned')),
+      'it is not pinned any more',
+    );
     await on.act(c.ui.row('Runs', 'spoiled'), 'Archive or Restore Run');
     await until(async () => !(await on.rows()).some((r) => r.startsWith('spoiled')), 'it is put away');
     await c.picture('managed');
@@ -242,12 +262,7 @@ export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
       { c } = on;
     await on.listed();
     await c.ui.palette('DART Studio: Pause or Resume Queue');
-    await c.ui.palette('DART Studio: Add to Queue');
-    const files = c.w.page.locator('.quick-input-list .monaco-list-row', { hasText: 'first.dart-run.json' }).first();
-    await files.waitFor();
-    await files.click();
-    await c.w.page.locator('.quick-input-widget .quick-input-action a', { hasText: 'OK' }).first().click();
-    await on.answer('Seeds, such as', '7, 8');
+    await on.enqueue('first.dart-run.json', '7, 8');
     const queued = async (): Promise<readonly string[]> => (await on.rows()).filter((r) => /^first ?seed/.test(r));
     await until(async () => (await queued()).length === 2, 'both wait');
     expect(await queued()).toEqual([expect.stringContaining('seed 7'), expect.stringContaining('seed 8')]);
@@ -257,6 +272,8 @@ export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
     await second.hover();
     await second.locator('.actions a[aria-label^="Move Up"]').click();
     await until(async () => (await queued())[0]?.includes('seed 8') ?? false, 'the other one is first');
+    await on.act(c.ui.row('Runs', 'seed 8'), 'Move Down in Queue');
+    await until(async () => (await queued())[0]?.includes('seed 7') ?? false, 'and last again');
     for (const seed of [8, 7]) {
       const waiting = c.ui.section('Runs').locator('.monaco-list-row', { hasText: `firstseed ${seed}` });
       await waiting.first().hover();

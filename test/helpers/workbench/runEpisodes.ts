@@ -37,6 +37,8 @@ export const trained = {
   /** Rollouts that were planned and never began. */
   planned: 2,
   updates: 4,
+  /** Of the policy in its checkpoint. */
+  parameters: 12_000,
 } as const;
 /** Clicks the field, types the name, ends. A failure types without having clicked; one that is cut off says no end. */
 export function actionsOf(won: boolean, r: Random, truncated = false): readonly Action[] {

@@ -41,7 +41,9 @@ export async function writeTrainedRun(dir: string, o: TrainedRun): Promise<void>
   w.at(25.5);
   await w.close('budget');
   // Where its weights would be: without any it could neither be resumed nor evaluated.
-  await mkdir(join(dir, 'checkpoints', 'v000000'), { recursive: true });
+  const checkpoint = join(dir, 'checkpoints', 'v000000');
+  await mkdir(checkpoint, { recursive: true });
+  await writeFile(join(checkpoint, 'weights.f32'), new Float32Array(trained.parameters));
   await leaveWhatTheRuntimeLeaves(dir);
 }
 

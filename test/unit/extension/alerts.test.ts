@@ -52,7 +52,8 @@ const alert = (o: Partial<RunAlert> = {}): RunAlert => ({
 let refuses: Error | undefined,
   asked: unknown[] = [],
   warnings: string[] = [],
-  shown: unknown[] = [];
+  shown: unknown[] = [],
+  ran: unknown[][] = [];
 /** A window of the extension on this storage. */
 const studio = (visible: readonly unknown[] = []): StudioContext =>
   ({
@@ -67,7 +68,7 @@ const studio = (visible: readonly unknown[] = []): StudioContext =>
     panels: { show: (input: unknown) => shown.push(input), visible },
     extension: { globalState: { get: (_key: string, fallback: unknown) => fallback, update: () => Promise.resolve() } },
     cancelled: new Set<string>(),
-    run: () => undefined,
+    run: (...command: unknown[]) => ran.push(command),
   }) as unknown as StudioContext;
 
 beforeEach(() => {
@@ -78,6 +79,7 @@ beforeEach(() => {
   asked = [];
   warnings = [];
   shown = [];
+  ran = [];
 });
 
 describe('an alert', () => {
@@ -168,6 +170,24 @@ describe('the end of a run', () => {
     sayRecovered(studio(), { ...was, outcome: 'resumed', message: 'It was interrupted and goes on.' });
     sayRecovered(studio(), { ...was, at: was.at + 1, outcome: 'left', message: 'It ended three runtimes.' });
     expect(editor.said.map((x) => x.how)).toEqual(['information', 'warning']);
+  });
+  it('that was left stopped offers to resume it, and the log that says why its runtime ended', async () => {
+    const was = { run: '/w/runs/tiny', id: 'tiny-1', name: 'tiny', message: 'It was interrupted.' } as const;
+    for (const [outcome, pick] of [
+      ['left', 'Resume Run…'],
+      ['failed', 'Show Runtime Log'],
+      ['resumed', 'Open'],
+    ] as const) {
+      editor.pick = pick;
+      sayRecovered(studio(), { ...was, outcome, at: ended.endedAt! });
+    }
+    expect(editor.said.map((x) => x.buttons)).toEqual([
+      ['Resume Run…', 'Show Runtime Log', 'Open'],
+      ['Show Runtime Log', 'Open'],
+      ['Open'],
+    ]);
+    await vi.waitFor(() => expect(shown).toEqual([{ kind: 'dashboard', run: '/w/runs/tiny' }]));
+    expect(ran).toEqual([['dartStudio.resumeRun', '/w/runs/tiny'], ['dartStudio.showRuntimeLog']]);
   });
   it('says nothing in a window that shows it already', () => {
     sayEnded(studio([{ kind: 'dashboard', run: '/w/runs/tiny' }]), ended);

@@ -129,11 +129,15 @@ describe('the model', () => {
     });
   });
   it('forgets what a runtime said that is gone, and keeps the runs while it comes back', async () => {
-    const { r, model } = studio();
+    const { r, model, changes } = studio();
     r.become('ready');
     await settled();
+    const before = changes.length;
+    expect(model.reconnecting).toBe(false);
     r.become('reconnecting');
-    expect([model.runs.length, model.desktops.length]).toEqual([2, 0]);
+    expect([model.runs.length, model.desktops.length, model.reconnecting]).toEqual([2, 0, true]);
+    // The rows of the runs are drawn with it.
+    expect(changes.slice(before)).toContain('daemon');
     r.become('stopped');
     expect([model.runs.length, model.selected, model.loaded]).toEqual([0, undefined, false]);
   });

@@ -37,6 +37,16 @@ describe('runs', () => {
     expect(r.description).toBe('last 64 rollouts 63 % · 119 rollouts/h · ▂▅▇');
     expect(r.tooltip).toContain('Training continues when VS Code is closed.');
   });
+  it('while its runtime is sought, a live run is interrupted, and has no rate', () => {
+    const r = runRow(run({ status: status() }), { ...at, unreachable: true });
+    expect(r).toMatchObject({
+      icon: { id: 'debug-disconnect' },
+      spoken: 'quickstart, interrupted, reconnecting, last 64 rollouts 63 %, 120 rollouts',
+    });
+    expect(r.description).toBe('last 64 rollouts 63 % · interrupted, reconnecting · ▂▅▇');
+    expect(r.tooltip).toContain('interrupted, reconnecting');
+    expect(r.tooltip).not.toMatch(/running|goes on/);
+  });
   it('before training its phase is shown', () => {
     expect(
       runRow(run({ evals: [], status: status({ phase: 'warm start', success: undefined }) }), at).description,

@@ -25,7 +25,7 @@ export async function exportTrajectories(s: StudioContext, arg: unknown, selecte
   const which = await pickWhich(s, rollouts.length, family);
   if (which === undefined) return;
   const share = await choose(t('Export Trajectories: Splits'), [
-    { label: t('One set'), value: 0 },
+    { label: t('No split'), value: 0 },
     ...[0.05, 0.1, 0.2].map((value) => ({
       label: t('Hold out {0} %', Math.round(100 * value)),
       detail: t('Split by task and content, the same at every export: one set to train on and one to test with'),

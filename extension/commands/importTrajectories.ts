@@ -114,7 +114,7 @@ function freeName(s: StudioContext, name: string): string {
 }
 /** Reads the source; writes nothing. */
 function look(s: StudioContext, p: Plan): Promise<ImportPreview> {
-  return working(t('Looking at {0}', basename(p.path)), async (_say, signal) =>
+  return working(t('Checking {0}', basename(p.path)), async (_say, signal) =>
     s.client.request(
       methods.previewImport,
       {

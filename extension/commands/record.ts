@@ -82,7 +82,7 @@ async function pickTask(s: StudioContext, target: Target): Promise<string | 'els
   const pick = window.createQuickPick<Item>(),
     elsewhere = { iconPath: new ThemeIcon('folder'), tooltip: t('Save to Another Location…') };
   pick.title = t('Record Demonstration');
-  pick.placeholder = t('Which task? It is saved in {0}.', targetName(target));
+  pick.placeholder = t('Choose a task. The demonstration is saved in {0}.', targetName(target));
   pick.matchOnDescription = pick.matchOnDetail = true;
   pick.buttons = [elsewhere];
   pick.busy = true;

@@ -91,7 +91,7 @@ async function check(s: StudioContext): Promise<void> {
     items.map((value) => ({ ...value, value })),
     missing === 0
       ? t('Training can run here.')
-      : t('{0} required parts are missing; choose one to copy what to do.', missing),
+      : t('{0} required parts are missing; choose one to copy how to fix it.', missing),
   );
   if (picked?.command) s.run(picked.command);
   else if (picked?.row && !picked.row.ok && picked.row.remedy) {

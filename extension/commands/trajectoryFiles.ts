@@ -40,7 +40,7 @@ export async function exportTrajectory(s: StudioContext, arg: unknown): Promise<
   const open = t('Open');
   void window
     .showInformationMessage(
-      t('Exported {0}, with its pictures in the folder beside it.', basename(target.fsPath)),
+      t('Exported {0}, with its pictures in the folder next to it.', basename(target.fsPath)),
       open,
     )
     .then((picked) => {

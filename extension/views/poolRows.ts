@@ -87,7 +87,7 @@ export function familyRow(run: string, f: PoolFamily, now: number): Row {
       t('Injected into groups: {0}', usesWords(f.uses)),
       rate === undefined
         ? t('No rollouts yet')
-        : t('Success of the newest rollouts {0}, of {1} in all', rate, f.rollouts),
+        : t('Success of the newest rollouts {0}, of {1} in total', rate, f.rollouts),
     ),
     spoken: [f.family, successesWords(f.entries.length), f.neverSolved ? t('never solved') : '', usesWords(f.uses)]
       .filter((x) => x !== '')

@@ -233,7 +233,7 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
     await c.w.page.locator('.quick-input-widget', { hasText: 'With annotations' }).waitFor();
     await c.picture('export-which');
     await c.w.page.keyboard.press('Enter');
-    await c.ui.pick('One set');
+    await c.ui.pick('No split');
     await chooseFolder(out);
     await c.ui.told('Exported 2 trajectories');
     const made = join(
@@ -250,7 +250,7 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
     await c.ui.pick('DART Studio trajectories');
     await c.w.page.locator('.quick-input-widget', { hasText: 'With annotations' }).waitFor();
     await c.w.page.keyboard.press('Enter');
-    await c.ui.pick('One set');
+    await c.ui.pick('No split');
     await chooseFolder(out);
     await until(() => readdirSync(out).filter((f) => f.includes('traj')).length === 2, 'there are two exports', 60_000);
     await c.ui.told('Exported 2 trajectories');

@@ -46,7 +46,7 @@ describe.skipIf('why' in found)('annotate mode beyond editing', () => {
       const t = await show({
         answer: (m, p) => (m === 'trajectory/get' ? now : pages.fake.answer(pages.pictures)(m, p)),
       });
-      await expect.poll(() => t.page.locator('.an-banners').innerText()).toContain('still runs');
+      await expect.poll(() => t.page.locator('.an-banners').innerText()).toContain('still running');
       now = pages.rich;
       await t.post({
         type: 'events',

@@ -139,14 +139,14 @@ describe.skipIf('why' in found)('the end of a session on the live page', () => {
         throw { kind: 'not.found', message: 'No such session.', remedy: '' };
       };
       await d.page.post({ type: 'daemon', state: 'ready' });
-      await word(d, 'Over');
+      await word(d, 'Ended');
       await d.push(
         ended({
           error: { kind: 'desktop.lost', message: 'The desktop stopped answering.', remedy: 'Its log says more.' },
         }),
       );
       await word(d, 'Desktop lost');
-      await d.page.until("document.querySelector('.live-now').textContent.includes('Nothing of it was kept')");
+      await d.page.until("document.querySelector('.live-now').textContent.includes('Nothing was kept')");
       await d.push(ended({ error: undefined, abandonedAt: 1 }));
       await word(d, 'Given up');
       await d.push(

@@ -9,7 +9,7 @@ export function annotateRefusal(s: State): string | undefined {
     );
   if (s.recorded?.live || s.recorded?.row.outcome === 'running')
     return t(
-      'This rollout still runs: it can be annotated once it has ended. To act in it now, take it over from its desktop.',
+      'This rollout is still running: it can be annotated once it has ended. To act in it now, take it over from its desktop.',
     );
   return s.input.run === undefined
     ? t('This trajectory belongs to no run; only trajectories of a run can be annotated.')

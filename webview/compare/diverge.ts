@@ -76,8 +76,8 @@ export function divergenceWords(left: readonly StepView[], right: readonly StepV
       return (
         until +
         (a
-          ? t('The right one has no step {0}; the left one goes on.', n)
-          : t('The left one has no step {0}; the right one goes on.', n))
+          ? t('The right one has no step {0}; the left one continues.', n)
+          : t('The left one has no step {0}; the right one continues.', n))
       );
     case 'screen':
       return (

@@ -58,7 +58,7 @@ export function factsOf(m: Model): Fact[] {
           f.machine.cores === 1 ? t('1 core') : t('{0} cores', f.machine.cores),
           t('{0} memory', bytes(f.machine.memoryBytes)),
         ].join(', '),
-        says: t('{0}. The machine of the runtime that shows the run.', f.machine.processor || t('Processor not known')),
+        says: t('{0}. The machine of the runtime that shows the run.', f.machine.processor || t('Processor unknown')),
       },
     ];
   return out.filter((x) => x !== undefined);

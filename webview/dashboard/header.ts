@@ -193,7 +193,7 @@ export class Header {
     const failures: HTMLElement = button(t('Open newest failures'), () => this.#o.failures(failures), {
       icon: 'bug',
       disabled: !ready,
-      title: t('The last rollouts that failed'),
+      title: t('The most recent rollouts that failed'),
     });
     failures.setAttribute('aria-haspopup', 'dialog');
     if (state !== undefined)

@@ -92,7 +92,7 @@ export const trainerCharts: readonly MetricChart[] = [
   },
   {
     title: t('Learning rate'),
-    says: t('Step size of each update: constant, then falling where the run file asks for decay.'),
+    says: t('Step size of each update: constant, then decreasing if the run file sets a decay.'),
     lines: [{ name: 'update.lr', label: t('learning rate'), hue: 'blue' }],
     format: decimal,
     floor: 0,

@@ -63,7 +63,7 @@ export function saidView({ step }: DetailModel): Child[] {
               ),
             ),
           )
-        : h('p', { class: 'ds-quiet' }, t('No action: the answer held none.')),
+        : h('p', { class: 'ds-quiet' }, t('No action: the answer contained none.')),
     ),
   ];
 }

@@ -21,7 +21,7 @@ export function sessionWords(c: ControlState, s: PageKnowledge): SessionWords {
 const forgottenWords = (record: boolean): SessionWords =>
   words(
     'debug-stop',
-    t('Over'),
+    t('Ended'),
     record
       ? t(
           'The runtime no longer has this recording. What was kept is in the run; everything else is gone. Record again.',
@@ -55,7 +55,7 @@ function modeWords(c: ControlState, mode: Exclude<ControlState['mode'], 'ended'>
     case 'starting':
       return words(
         'loading',
-        t('Getting ready'),
+        t('Preparing'),
         record
           ? t('A fresh desktop is being set up for the task. You can act as soon as its screen is at rest.')
           : t('The rollout pauses before its next step. Then you have the desktop.'),
@@ -66,7 +66,7 @@ function modeWords(c: ControlState, mode: Exclude<ControlState['mode'], 'ended'>
         t('You are in control'),
         record
           ? t(
-              'Do the task on the picture, then press Finish: the verifier judges, and a success joins the experience pool.',
+              'Do the task on the picture, then press Finish: the verifier judges it, and a success is added to the experience pool.',
             )
           : t('The rollout waits for you. Act on the picture. Choose Hand Back to let the policy continue from there.'),
         'good',
@@ -132,7 +132,7 @@ const faultWords = (error: ErrorInfo, record: boolean): SessionWords =>
     [
       error.message,
       error.remedy,
-      record ? t('Nothing of it was kept. Record again.') : t('The rollout is retried; an error has no reward.'),
+      record ? t('Nothing was kept. Record again.') : t('The rollout is retried; an error has no reward.'),
     ]
       .filter(Boolean)
       .join(' '),
@@ -162,7 +162,7 @@ const verifierErrorWords = (v: Verdict, record: boolean): SessionWords =>
       v.error?.message,
       v.error?.remedy,
       t('An error has no reward.'),
-      record ? t('Nothing of it was kept. Record again.') : '',
+      record ? t('Nothing was kept. Record again.') : '',
     ]
       .filter(Boolean)
       .join(' '),

@@ -9,7 +9,7 @@ export function trialWords(c: ControlState, s: PageKnowledge): SessionWords {
   if (s.forgotten)
     return words(
       'debug-stop',
-      t('Over'),
+      t('Ended'),
       t('The runtime no longer has this session: its desktop is gone. Try again.'),
       'bad',
       true,
@@ -38,7 +38,7 @@ function modeWords(c: ControlState, mode: Exclude<ControlState['mode'], 'ended'>
     case 'starting':
       return words(
         'loading',
-        t('Getting ready'),
+        t('Preparing'),
         t('The desktop is being set up; it is ready once its screen is at rest.'),
       );
     case 'human':

@@ -168,7 +168,7 @@ export class LiveView {
     return k.knowledge.forgotten
       ? {
           icon: 'debug-stop',
-          word: t('Over'),
+          word: t('Ended'),
           says: t('The runtime no longer has this session.'),
           still: true,
         }

@@ -61,7 +61,7 @@ export function clusterWords(c: FailureCluster): string {
     case 'early':
       return theirs === '' ? endings[c.ended] : t('{0} before {1}', endings[c.ended], theirs);
     case 'late':
-      return t('went on where successes finish');
+      return t('continued where successes finish');
     case 'same':
       return t('did what successes do, and failed');
     case 'alone':

@@ -50,7 +50,7 @@ export function valueWords(c: ListColumn, v: string, over = false): string {
     case 'origin':
       return originWords[v as TrajectoryRow['provenance']] ?? v;
     case 'ledger':
-      return v === '' ? t('in no ledger') : placeWords(v, over)[0];
+      return v === '' ? t('not in the ledger') : placeWords(v, over)[0];
   }
 }
 

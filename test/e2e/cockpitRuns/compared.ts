@@ -119,7 +119,7 @@ export function flowsOfComparisons(flow: Flow, w: () => RunsWindow): void {
       await look(
         await c.ui.webview('try'),
         'try',
-        "document.querySelector('.try-field select') && !/Reading/.test(document.querySelector('.try-field select').textContent)",
+        "document.querySelector('.try-field select') && !/Loading/.test(document.querySelector('.try-field select').textContent)",
       );
     }
     await c.setTheme('Dark Modern');

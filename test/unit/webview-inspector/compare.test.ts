@@ -55,7 +55,7 @@ describe('divergence', () => {
       'The same until step 1. At step 2, on the same screen, left: click at 66,7; right: click at 88,7.',
     );
     expect(divergenceWords(make('aA bB'), make('aA'))).toBe(
-      'The same until step 1. The right one has no step 2; the left one goes on.',
+      'The same until step 1. The right one has no step 2; the left one continues.',
     );
     expect(divergenceWords(make('aA'), make('aA'))).toContain('The same actions');
     expect(divergenceWords([], [])).toBe('Neither has a step yet.');

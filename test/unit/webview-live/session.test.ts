@@ -115,7 +115,7 @@ describe('the words of a control session', () => {
         daemon: 'stopped',
       }).word,
     ).toBe('Success');
-    expect(sessionWords(record(), { ...ready, forgotten: true }).word).toBe('Over');
+    expect(sessionWords(record(), { ...ready, forgotten: true }).word).toBe('Ended');
     expect(
       sessionWords(record({ mode: 'ended', verdict: { outcome: 'failure' } }), { ...ready, discarded: true }).says,
     ).toBe('Nothing was kept.');

@@ -58,7 +58,7 @@ describe('a policy that is tried', () => {
   it('says what becomes of it without its runtime', () => {
     expect(sessionWords(tried(), { daemon: 'reconnecting' }).says).toContain('kept for a minute');
     expect(sessionWords(tried(), { daemon: 'stopped' }).word).toBe('Runtime stopped');
-    expect(sessionWords(tried(), { ...ready, forgotten: true }).word).toBe('Over');
+    expect(sessionWords(tried(), { ...ready, forgotten: true }).word).toBe('Ended');
     expect(sessionWords(ended(), { ...ready, discarded: true }).word).toBe('Discarded');
   });
 });

@@ -9,13 +9,14 @@ import {
   DOCKER_PACKAGES,
   LOCAL_PACKAGES,
   TORCH_PACKAGES,
+  VENV_PACKAGES,
   ensureDocker,
   ensurePackages,
   requireNode,
 } from './lib/system.mjs';
 
 requireNode();
-const missing = ensurePackages([...LOCAL_PACKAGES, ...DOCKER_PACKAGES, ...TORCH_PACKAGES]);
+const missing = ensurePackages([...LOCAL_PACKAGES, ...DOCKER_PACKAGES, ...TORCH_PACKAGES, ...VENV_PACKAGES]);
 if (missing.length)
   console.error(
     `Not installed, so the tests that need them will be skipped: ${missing.join(' ')} (install them as root to run everything).`,
@@ -44,6 +45,7 @@ try {
     'run',
     '--reporter=default',
     '--reporter=json',
+    '--reporter=./scripts/lib/e2eTimes.mjs',
     `--outputFile.json=${report}`,
     ...process.argv.slice(2),
   );

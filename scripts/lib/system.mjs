@@ -17,8 +17,9 @@ export const whereIs = (cmd) =>
         return false;
       }
     });
-/** A command on the path; or, with a slash, a file. */
-export const has = (what) => (what.includes('/') ? existsSync(what) : whereIs(what) !== undefined);
+/** A command on the path; with a slash, a file; or a question of one's own. */
+export const has = (what) =>
+  typeof what === 'function' ? what() : what.includes('/') ? existsSync(what) : whereIs(what) !== undefined;
 const isRoot = () => process.getuid?.() === 0;
 const sudo = () =>
   isRoot() ? [] : has('sudo') && spawnSync('sudo', ['-n', 'true']).status === 0 ? ['sudo', '-n'] : null;
@@ -141,3 +142,7 @@ export const DOCKER_PACKAGES = [
 ];
 /** The reference of the trainer's test against autograd. */
 export const TORCH_PACKAGES = [['/usr/lib/python3/dist-packages/torch/__init__.py', 'python3-torch']];
+/** Debian's Python makes no virtual environments by itself; those that read our exports back live in one. */
+export const VENV_PACKAGES = [
+  [() => spawnSync('python3', ['-c', 'import venv, ensurepip']).status === 0, 'python3-venv'],
+];

@@ -12,7 +12,16 @@ import { h, replace, text } from '../ui/dom.js';
 import { hostErrorOf, type Host, type Init } from '../ui/host.js';
 import { button, dropdown, pageProgress } from '../ui/toolkit.js';
 import { t } from '../ui/words.js';
-import { axes, entitiesOf, evaluationLine, metricNames, trainingLine, without, type CompareAxis, type Entity } from './model.js';
+import {
+  axes,
+  entitiesOf,
+  evaluationLine,
+  metricNames,
+  trainingLine,
+  without,
+  type CompareAxis,
+  type Entity,
+} from './model.js';
 import {
   axisWords,
   metricSpec,

@@ -28,7 +28,8 @@ export const xAxis: Readonly<Record<CompareAxis, () => XAxis>> = {
   updates: () => numbers(t('updates of the trainer'), (x) => t('{0} updates', count(x))),
   rollouts: () => numbers(t('rollouts that ended in success or failure'), (x) => t('{0} rollouts', count(x))),
   actions: () => numbers(t('actions trained on'), (x) => t('{0} trained actions', count(x))),
-  tokens: () => numbers(t('tokens trained on: choices of actions, or tokens of answers'), (x) => t('{0} trained tokens', count(x))),
+  tokens: () =>
+    numbers(t('tokens trained on: choices of actions, or tokens of answers'), (x) => t('{0} trained tokens', count(x))),
 };
 
 /** How a metric is drawn. */

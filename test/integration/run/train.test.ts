@@ -307,6 +307,8 @@ describe.each([
         expect(csv[0]).toBe('name,at,version,value');
         expect(csv).toHaveLength(rows.length + 1);
         expect(rows.filter((r) => r.name === 'update.loss')).toHaveLength(result.version - 1);
+        const tokens = rows.filter((r) => r.name === 'update.tokens').map((r) => r.value);
+        expect([tokens.length, Math.min(...tokens) > 0]).toEqual([result.version - 1, true]);
         // The file has its bytes to itself, whatever buffer they were read into.
         const parquet = (await parquetReadObjects({
           file: new Uint8Array(await readFile(join(dir, 'm.parquet'))).buffer,

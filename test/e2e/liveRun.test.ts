@@ -340,13 +340,18 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
     // It has minutes left, and no limit of rollouts any more.
     await given.training();
     const page = await given.dashboard();
+    let last = '';
     await openLanes(page);
     // Cards follow once a second, lanes with what is at work: now and then both have been drawn of the same moment.
     await until(async () => {
+      await page.locator('#lanes').getByRole('button', { name: 'RL', exact: true }).click();
       const { lanes, cards } = await busyShares(page),
         parts = Object.entries(cards);
+      last = JSON.stringify({ lanes, cards });
       return parts.length === 3 && parts.every(([part, share]) => Math.abs(lanes[part]! - share) <= 2);
-    }, 'they agree');
+    }, 'they agree').catch((e: unknown) => {
+      throw new Error(`${String(e)}: ${last}`);
+    });
     expect(await page.locator('.state', { hasText: 'Running' }).isVisible()).toBe(true);
   });
 

@@ -14,7 +14,6 @@ import { whyNoWorkbench } from '../helpers/workbench/rig.js';
 import { writeTrainedRun } from '../helpers/workbench/runFolders.js';
 import { tryWithOwnWords } from '../helpers/workbench/tryFlow.js';
 import { until } from '../helpers/workbench/workbench.js';
-import { busyShares, openLanes } from './cockpitRuns/busyShares.js';
 import { RunsWindow } from './cockpitRuns/window.js';
 
 /**
@@ -334,20 +333,6 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
     await until(async () => (await ended()) > count, 'new rollouts are listed', 120_000);
     // What it had come to is not overwritten.
     expect(await page.locator('.tile').first().getAttribute('aria-label')).toBe(evaluation);
-  });
-
-  flow('its lanes and its cards say the same while it trains', async () => {
-    // It has minutes left, and no limit of rollouts any more.
-    await given.training();
-    const page = await given.dashboard();
-    await openLanes(page);
-    // Cards follow once a second, lanes with what is at work: now and then both have been drawn of the same moment.
-    await until(async () => {
-      const { lanes, cards } = await busyShares(page),
-        parts = Object.entries(cards);
-      return parts.length === 3 && parts.every(([part, share]) => Math.abs(lanes[part]! - share) <= 2);
-    }, 'they agree');
-    expect(await page.locator('.state', { hasText: 'Running' }).isVisible()).toBe(true);
   });
 
   flow('a queue that is held waits when the run before it is over, and goes on once it is released', async () => {

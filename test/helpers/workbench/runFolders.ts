@@ -20,6 +20,7 @@ export async function writeTrainedRun(dir: string, o: TrainedRun): Promise<void>
   w.at(0.1);
   w.say({ type: 'metrics', source: 'run', values: { elapsedMs: 0 } });
   w.evaluation(0, 'untrained', { formOne: 0, pressButton: 2 });
+  w.say({ type: 'checkpoint', version: 0, dir: 'checkpoints/v000000' });
   w.at(2);
   w.say({ type: 'metrics', source: 'reading', version: 0, values: { loss: 0.9, ms: minute, screens: 40, steps: 50 } });
   for (let i = 0; i < 2; i++) w.demonstration(2.2 + i / 10, i);

@@ -150,8 +150,7 @@ function followRuntime(own: Disposables, w: Wiring): void {
     client.onState((state, detail) => {
       log.info(`runtime: ${state}${detail ? ` (${detail.message})` : ''}`);
       // A window that only attached does not start it again by itself, unless a run ended with it.
-      if (state === 'stopped' && lost)
-        report.background(seekAgain(w.studio, lost), t('start the runtime again'));
+      if (state === 'stopped' && lost) report.background(seekAgain(w.studio, lost), t('start the runtime again'));
       if (state === 'ready') {
         tellTargets(w.studio);
         for (const r of client.hello?.recovered ?? []) sayRecovered(w.studio, r);

@@ -286,7 +286,9 @@ async function oneValue(page: Frame, title: string, key: string, rows: readonly 
     value = await choice.locator('.tb-choice-words').innerText(),
     n = Number(await choice.locator('.number').innerText()),
     has = (r: Row): boolean =>
-      key === 'task' ? r[key]!.startsWith(value) : wordOf(key, r[key]!) === (value === 'not in the ledger' ? '' : value);
+      key === 'task'
+        ? r[key]!.startsWith(value)
+        : wordOf(key, r[key]!) === (value === 'not in the ledger' ? '' : value);
   expect(n, title).toBe(rows.filter(has).length);
   expect(n, title).toBeGreaterThan(0);
   expect(n, title).toBeLessThan(all);

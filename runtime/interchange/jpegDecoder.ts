@@ -50,10 +50,10 @@ export class JpegDecoder {
       worker.postMessage(job);
       return (await reply)[0] as JpegDone;
     } catch (e) {
-      const left = exit.signal.aborted;
+      const left = exit.signal.aborted,
+        late = time.signal.aborted && !left;
       await this.#end(worker);
-      if (!left && time.signal.aborted)
-        throw new Unusable(`takes longer than ${this.#limitMs / 1000} s to decode`, asPng);
+      if (late) throw new Unusable(`takes longer than ${this.#limitMs / 1000} s to decode`, asPng);
       if (errorCode(e) === 'ERR_WORKER_OUT_OF_MEMORY') throw new Unusable('takes too much memory to decode', asPng);
       throw new StudioError(
         'internal',

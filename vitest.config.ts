@@ -22,6 +22,8 @@ export default defineConfig({
       {
         test: {
           name: 'integration',
+          // Tests that use ONNX Runtime by themselves report to nobody either.
+          env: { ORT_DISABLE_TELEMETRY: '1' },
           include: ['test/integration/**/*.test.ts', 'test/daemon/**/*.test.ts'],
           environment: 'node',
           testTimeout: 180_000,

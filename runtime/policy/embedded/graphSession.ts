@@ -11,6 +11,7 @@
 import { createHash } from 'node:crypto';
 import type * as Ort from 'onnxruntime-node';
 import type { EmbeddedPolicySpec, EncodedState } from '../../domain/index.js';
+import { loadOrt } from '../../domain/onnxRuntime.js';
 import {
   FACTS,
   HEADS,
@@ -191,19 +192,4 @@ async function readWeights(w: Pick<WeightsRef, 'path' | 'sha256'>, parameters: n
   const theta = new Float32Array(bytes.length / 4);
   new Uint8Array(theta.buffer).set(bytes);
   return theta;
-}
-
-/** ONNX Runtime is native code that a machine may not have: report that instead of failing in an import. */
-async function loadOrt(): Promise<typeof Ort> {
-  try {
-    const m = (await import('onnxruntime-node')) as unknown as { default?: typeof Ort } & typeof Ort;
-    return m.InferenceSession ? m : m.default!;
-  } catch (e) {
-    throw new StudioError(
-      'engine.unavailable',
-      `ONNX Runtime cannot be loaded on ${process.platform}-${process.arch}: ${messageOf(e)}`,
-      'Run `npm ci` again with ONNXRUNTIME_NODE_INSTALL=skip, or use a remote policy (policy: openai).',
-      { cause: e },
-    );
-  }
 }

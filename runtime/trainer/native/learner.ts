@@ -17,7 +17,8 @@ import { Optimizer, type OptimizerState } from './optimizer.js';
 import type { TrainerOptions } from './options.js';
 import { applyLossWeights, makeSlot, packSamples, type PackedState, type Slot } from './packing.js';
 import { ReportBuilder } from './report.js';
-import { loadOrt, Sessions } from './sessions.js';
+import { loadOrt } from '../../domain/onnxRuntime.js';
+import { Sessions } from './sessions.js';
 
 /** Everything a checkpoint holds. Arrays are f32[P]. */
 export interface LearnerState extends OptimizerState {

@@ -1,5 +1,5 @@
 import type * as Ort from 'onnxruntime-node';
-import { StudioError, recordOf } from '../../domain/index.js';
+import { recordOf } from '../../domain/index.js';
 import { adamGraph } from './model/adamGraph.js';
 import { gradGraph, LOSS_PARAMS, scoreGraph, TOKENS, type GradVariant } from './model/lossGraph.js';
 import { inputShapes } from './model/glyph.js';
@@ -12,19 +12,6 @@ import type { PackedState, Perceived } from './packing.js';
 import type { SpellingLesson } from './spelling.js';
 
 export type Feeds = Record<string, Ort.Tensor>;
-
-export async function loadOrt(): Promise<typeof Ort> {
-  try {
-    return await import('onnxruntime-node');
-  } catch (cause) {
-    throw new StudioError(
-      'engine.unavailable',
-      'ONNX Runtime could not be loaded.',
-      'Run `npm run setup`; it installs onnxruntime-node for this platform.',
-      { cause },
-    );
-  }
-}
 
 /**
  * The ONNX sessions of one policy, created when first needed (about 0.1 s each) and kept. A changed configuration

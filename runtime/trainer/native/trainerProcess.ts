@@ -46,6 +46,7 @@ class TrainerServer {
   #lastProgress = 0;
   #work = Promise.resolve();
   #closed = false;
+  #alone = false;
 
   receive(m: ToTrainer): void {
     switch (m.kind) {
@@ -60,14 +61,20 @@ class TrainerServer {
     }
   }
 
-  /** Called when the parent is gone; resolves when earlier work is done and the sessions are released. */
+  /**
+   * Called when the parent is gone; resolves when the sessions are released. Lessons of hours end after their present
+   * step, and what waits is not begun.
+   */
   async end(): Promise<void> {
     if (this.#closed) return;
+    this.#alone = true;
+    this.#learner?.interrupt();
     await this.#work;
     await this.#learner?.release();
   }
 
   async #answer(n: number, command: Command): Promise<void> {
+    if (this.#alone) return;
     try {
       send({ kind: 'done', id: n, value: await this.#perform(command) });
     } catch (e) {
@@ -81,7 +88,11 @@ class TrainerServer {
   }
 
   async #perform(c: Command): Promise<Reply> {
-    const progress = (p: LearnerProgress): void => this.#progress(p);
+    const progress = (p: LearnerProgress): void => {
+      // One that had not quite begun has forgotten that it was interrupted.
+      if (this.#alone) this.#learner?.interrupt();
+      this.#progress(p);
+    };
     switch (c.kind) {
       case 'start':
         this.#learner = await Learner.create(c.spec, c.options, c.seed);

@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -89,6 +90,34 @@ describe('a trainer that outlives its process', () => {
     open.push(trainer);
     return { trainer, notes, kill: (signal: NodeJS.Signals) => process!.kill(signal) };
   }
+  it('leaves in the middle of long lessons when nobody is there any more, and keeps nothing for telemetry', async () => {
+    const home = await mkdtemp(join(tmpdir(), 'lasting-home-')),
+      before = process.env['HOME'];
+    try {
+      process.env['HOME'] = home;
+      delete process.env['ORT_DISABLE_TELEMETRY'];
+      const options = { ...baseTrainerOptions, lr: 3e-3, warmup: 1, imitateStates: 4, readingCoef: 0.5 },
+        t = await createTrainer({ entry, spec: TINY, seed: 1, dir: join(dir, 'alone'), options, workOf: processWork }),
+        { child } = t as unknown as { child: ChildProcess };
+      const gone = once(child, 'exit'),
+        years = { steps: 1e9, lr: 1e-3, shift: 2 };
+      const lessons = [t.read(screens, years), t.imitate(batch(1, 'imitation'), years)].map((l) =>
+        l.then(
+          () => 'learned',
+          () => 'lost',
+        ),
+      );
+      while (!((await once(child, 'message')) as [{ kind: string }])[0].kind.startsWith('progress'));
+      child.disconnect();
+      await gone;
+      expect(await Promise.all(lessons)).toEqual(['lost', 'lost']);
+      expect(await readdir(home)).toEqual([]);
+    } finally {
+      process.env['HOME'] = before;
+      await rm(home, { recursive: true, force: true });
+    }
+  });
+
   type Started = Awaited<ReturnType<typeof start>>;
 
   /** The same lessons with a fault before each of the calls named. */

@@ -11,7 +11,7 @@ import { Learner } from '../../../runtime/trainer/native/learner.js';
 import { policyGraph } from '../../../runtime/trainer/native/model/policyGraph.js';
 import { baseTrainerOptions } from '../../helpers/trainer/options.js';
 import { groupAdvantages } from '../../../runtime/trainer/objective/advantages.js';
-import { loadOrt } from '../../../runtime/trainer/native/sessions.js';
+import { loadOrt } from '../../../runtime/domain/onnxRuntime.js';
 import { demonstration, glyphTask, hits, type GlyphTask } from '../../helpers/trainer/glyphScreens.js';
 
 /**

@@ -8,7 +8,8 @@ import { GLYPH_SPEC } from '../../../runtime/domain/index.js';
 import { Learner } from '../../../runtime/trainer/native/learner.js';
 import { baseTrainerOptions } from '../../helpers/trainer/options.js';
 import { packSamples, applyLossWeights } from '../../../runtime/trainer/native/packing.js';
-import { loadOrt, Sessions } from '../../../runtime/trainer/native/sessions.js';
+import { loadOrt } from '../../../runtime/domain/onnxRuntime.js';
+import { Sessions } from '../../../runtime/trainer/native/sessions.js';
 import { policySamples, writeProblem } from '../../bench/trainer/problem.js';
 import { pythonWithTorch } from '../../bench/trainer/python.js';
 

@@ -42,6 +42,8 @@ export interface RunStatus {
   readonly elapsedMs: number;
   /** Budget in ms, when it is one of time. */
   readonly budgetMs?: number;
+  /** Its other limits now: a run that was given more minutes has none. Runtimes before 0.2 do not say. */
+  readonly limits?: { readonly rollouts?: number; readonly updates?: number };
   readonly version: PolicyVersion;
   readonly rollouts: number;
   readonly running: number;

@@ -44,6 +44,11 @@ export class RunBudget {
   get limitMs(): number | undefined {
     return this.#limits.minutes === undefined ? undefined : this.#limits.minutes * MINUTE_MS;
   }
+  /** Limits besides time. */
+  get limits(): { readonly rollouts?: number; readonly updates?: number } {
+    const { rollouts, updates } = this.#limits;
+    return { ...(rollouts === undefined ? {} : { rollouts }), ...(updates === undefined ? {} : { updates }) };
+  }
   /** ms that are left; Infinity without a limit. */
   get leftMs(): number {
     return this.limitMs === undefined ? Infinity : this.limitMs - this.elapsedMs;

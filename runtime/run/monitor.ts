@@ -110,6 +110,7 @@ export class RunMonitor {
       state: stopping || s.phase === 'stopping' ? 'stopping' : budget.paused ? 'paused' : 'running',
       success: Number.isFinite(success) ? success : undefined,
       budgetMs: budget.limitMs,
+      limits: budget.limits,
       bounds: x,
     };
   }

@@ -101,8 +101,9 @@ export function leftMs(m: Model): number | undefined {
   const st = m.status;
   if (!st || !isLive(m)) return undefined;
   const left: number[] = [],
-    rollouts = Number(option(m, 'budget.rollouts') ?? NaN),
-    updates = Number(option(m, 'budget.updates') ?? NaN),
+    limits = st.limits ?? { rollouts: option(m, 'budget.rollouts'), updates: option(m, 'budget.updates') },
+    rollouts = Number(limits.rollouts ?? NaN),
+    updates = Number(limits.updates ?? NaN),
     made = m.series.get('update.loss');
   if (st.budgetMs !== undefined) left.push(st.budgetMs - st.elapsedMs);
   if (Number.isFinite(rollouts) && st.rolloutsPerHour > 0)

@@ -61,6 +61,13 @@ describe('what is left', () => {
       },
     }));
     expect(leftMs(few)! / 60_000).toBeCloseTo(1, 1);
+    // More minutes than its run file says, and no other limit: the run says which hold.
+    const more = model({ minutes: 13, budgetMinutes: 20 }, 'training', (r) => ({
+      ...r,
+      status: { ...r.status, limits: {} },
+      detail: { ...r.detail, config: { budget: { rollouts: r.status.rollouts } } },
+    }));
+    expect(leftMs(more)).toBe(7 * 60_000);
     expect(leftMs(model({ state: 'finished' }))).toBeUndefined();
   });
 });

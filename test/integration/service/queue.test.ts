@@ -150,7 +150,7 @@ describe.skipIf(noLocal !== undefined)('a queue without a window', () => {
       journal = await replay(item!.run!);
     expect(item!.state).toBe('done');
     expect(journal.of('log').map((n) => n.message)).toContain(
-      'The run ends early, as its run file asks: watch.stop names stalled.',
+      'The run ends early, as set in its run file: watch.stop names stalled.',
     );
     await client.shutdown();
   });

@@ -184,7 +184,7 @@ module.exports = {
       from: { path: '^(runtime|extension|webview)/', pathNot: '^webview/ui/' },
       to: { path: 'node_modules/(@vscode/webview-ui-toolkit|uplot)/' },
     },
-    pkg('onnxruntime-node', '^runtime/(policy/embedded|trainer/native)/'),
+    pkg('onnxruntime-node', '^runtime/(policy/embedded/|trainer/native/|domain/onnxRuntime\\.ts)'),
     pkg('dockerode', '^runtime/cluster/providers/'),
     pkg('@kubernetes/client-node', '^runtime/cluster/providers/kubernetes/'),
     pkg('jpeg-js', '^runtime/interchange/'),

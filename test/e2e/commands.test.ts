@@ -187,7 +187,10 @@ describe.skipIf(missing !== undefined)(`VS Code, current, commands on ${provider
       async () => /These runs are listed from their folders/.test(await c.ui.section('Runs').innerText()),
       'the view says so',
     );
-    expect((await c.ui.rows('Runs')).filter((r) => /^tiny, stopped/.test(r))).not.toEqual([]);
+    await until(
+      async () => (await c.ui.rows('Runs')).some((r) => /^tiny, (stopped|finished)/.test(r)),
+      'the run is listed with what became of it',
+    );
     await c.ui.palette('DART Studio: Delete All Data');
     const dialog = c.ui.dialog();
     await dialog.filter({ hasText: 'Delete all DART Studio data' }).waitFor();

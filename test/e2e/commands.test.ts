@@ -188,7 +188,7 @@ describe.skipIf(missing !== undefined)(`VS Code, current, commands on ${provider
       'the view says so',
     );
     await until(
-      async () => (await c.ui.rows('Runs')).some((r) => /^tiny, (stopped|finished)/.test(r)),
+      async () => (await c.ui.rows('Runs')).some((r) => /^tiny\b.*(stopped|finished)/.test(r)),
       'the run is listed with what became of it',
     );
     await c.ui.palette('DART Studio: Delete All Data');

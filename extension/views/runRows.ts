@@ -92,7 +92,7 @@ export function runRow(
       r.label?.tags?.map((x) => `#${x}`).join(' '),
       spark(r.evals),
     ),
-    tooltip: runTooltip(r, o.now, o.unreachable),
+    tooltip: runTooltip(r, o.now, { state, unreachable: o.unreachable === true }),
     spoken: [
       r.name,
       o.namesake ? startedWords(r) : '',
@@ -122,7 +122,11 @@ function runContext(r: ListedRun): string {
                 ? 'run.weightless'
                 : 'run.over';
 }
-function runTooltip(r: ListedRun, now: number, unreachable = false): string {
+function runTooltip(
+  r: ListedRun,
+  now: number,
+  { state, unreachable }: { readonly state: string; readonly unreachable: boolean },
+): string {
   const s = r.status,
     success = runSuccess(r);
   return lines(
@@ -130,10 +134,7 @@ function runTooltip(r: ListedRun, now: number, unreachable = false): string {
     r.label?.notes && plain(r.label.notes),
     r.unread
       ? t('Its folder has no summary of its results. Open its dashboard to load them.')
-      : !r.damaged &&
-          (unreachable
-            ? t('interrupted, reconnecting')
-            : `${runStateWord(r.state)}${s?.detail ? `: ${plain(s.detail)}` : ''}`),
+      : !r.damaged && `${state}${s?.detail && !unreachable ? `: ${plain(s.detail)}` : ''}`,
     r.lastEval === undefined && success !== undefined && t('Success of the last 64 rollouts {0}', percent(success)),
     r.collection && t('Imported or recorded trajectories; nothing was trained in it.'),
     r.weightless && t('None of its checkpoints is left: it cannot be resumed, evaluated or tried.'),

@@ -13,3 +13,7 @@ export function pause(ms: number, signal: AbortSignal, cancelled: () => Error): 
     else signal.addEventListener('abort', stop, { once: true });
   });
 }
+
+/** Waits `ms`, or until the signal fires; never rejects. */
+export const pauseOrStop = (ms: number, signal: AbortSignal): Promise<void> =>
+  pause(ms, signal, () => new Error('stopped')).catch(() => undefined);

@@ -15,6 +15,7 @@ import { axeSource, whyNoWorkbench } from '../helpers/workbench/rig.js';
 import { themes } from '../helpers/workbench/themes.js';
 import { pictures, Ui, violations } from '../helpers/workbench/ui.js';
 import { until } from '../helpers/workbench/workbench.js';
+import { busyShares, openLanes } from './cockpitRuns/busyShares.js';
 
 /**
  * The packaged extension, the real daemon and real desktops, driven as a person does. One workbench and one training
@@ -195,6 +196,8 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
   flow('a second window sees the same', async () => {
     await given.training();
     const second = new Ui(await c.w.secondWindow());
+    // It shows the container by itself only if the first window had time to keep that it does.
+    await second.openContainer();
     await until(
       async () => /DART .*(%|\/h)/.test(await second.status.innerText().catch(() => '')),
       'its status bar shows the run',
@@ -274,6 +277,30 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
     );
     await pictures(compare);
     await c.picture('compare');
+  });
+
+  flow('lanes and cards of a run that trains say the same of desktops, replicas and trainer', async () => {
+    await given.training();
+    const page = await given.dashboard();
+    await openLanes(page);
+    let said = '';
+    await until(
+      async () => {
+        // What the card is about grows on, and what the lanes know of it comes once a second.
+        await page.getByRole('button', { name: 'RL', exact: true }).click();
+        const { lanes, cards } = await busyShares(page);
+        said = JSON.stringify({ lanes, cards });
+        return (
+          Object.keys(cards).length === 3 &&
+          Object.entries(cards).every(([part, share]) => Math.abs(lanes[part]! - share) <= 3)
+        );
+      },
+      'lanes and cards agree within 3 %',
+      60_000,
+    ).catch((e: unknown) => {
+      throw new Error(`${String(e)}: ${said}`);
+    });
+    await c.picture('live-lanes');
   });
 
   flow('training is stopped: a checkpoint is there and no desktop is left', async () => {

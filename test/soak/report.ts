@@ -126,9 +126,9 @@ export function soakReport(s: Soaked): SoakReport {
     [journal, frames, index] = (['journal', 'frames', 'index'] as const).map((what) => growth(s.folder, what));
   bar('journal bytes a step, end against middle', journal!.ratio, GOAL.growth);
   bar('frame bytes a step, end against middle', frames!.ratio, GOAL.growth);
-  const p99 = lateBy(s.delays.flatMap(counted), 0.99);
+  const p99 = lateBy(s.delays, 0.99);
   bar('event loop of the daemon, p99 ms', p99, GOAL.delayMs, quiet);
-  const own = s.ownLate.length > 0 ? lateBy(s.ownLate.flatMap(counted), 0.99) : undefined;
+  const own = s.ownLate.length > 0 ? lateBy(s.ownLate, 0.99) : undefined;
   if (own !== undefined)
     bar('event loop of the daemon without waiting for a processor, p99 ms of all moments', own, GOAL.delayMs, quiet);
   bar('answers to the window, p99 ms', quantile(s.answers, 0.99), GOAL.answerMs, quiet);
@@ -143,10 +143,10 @@ export function soakReport(s: Soaked): SoakReport {
     bytes_per_step: { journal: journal!.perStep, frames: frames!.perStep, index: index!.perStep },
     event_loop_ms: {
       p99: round(p99),
-      moments_p99: round(lateBy(s.late.flatMap(counted), 0.99)),
+      moments_p99: round(lateBy(s.late, 0.99)),
       ...(own === undefined ? {} : { own_moments_p99: round(own) }),
       worst_seconds_p99: quantile(
-        s.late.map((l) => lateBy(counted(l), 0.99)),
+        s.late.map((l) => lateBy([l], 0.99)),
         0.99,
       ),
       max: Math.max(0, ...s.late.map((l) => l.length)),
@@ -157,17 +157,13 @@ export function soakReport(s: Soaked): SoakReport {
     bars,
   };
 }
-type Counted = { readonly ms: number; readonly n: number };
-/** Each count with the most that its ms may be. */
-const counted = (counts: readonly number[]): Counted[] => counts.map((n, i) => ({ ms: i + 1, n }));
-/** The ms within which this share of them is. */
-function lateBy(of: readonly Counted[], share: number): number {
-  const by = new Map<number, number>();
-  for (const { ms, n } of of) by.set(ms, (by.get(ms) ?? 0) + n);
-  const all = [...by].sort(([a], [b]) => a - b),
-    most = share * all.reduce((sum, [, n]) => sum + n, 0);
+/** The ms within which this share of them is: counts of 0 to 1 ms, 1 to 2 ms …, second by second. */
+function lateBy(seconds: readonly (readonly number[])[], share: number): number {
+  const longest = Math.max(0, ...seconds.map((s) => s.length)),
+    counts = Array.from({ length: longest }, (_, i) => seconds.reduce((sum, s) => sum + (s[i] ?? 0), 0)),
+    most = share * counts.reduce((a, b) => a + b, 0);
   let seen = 0;
-  return all.find(([, n]) => (seen += n) >= most)?.[0] ?? 0;
+  return counts.findIndex((n) => n > 0 && (seen += n) >= most) + 1;
 }
 function courseOf(s: Soaked): Record<string, number>[] {
   const began = s.samples[0]?.at ?? 0,

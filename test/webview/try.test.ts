@@ -158,7 +158,7 @@ describe.skipIf('why' in found)('try policy page', () => {
     ]);
     await press(d, 'Try');
     await d.page.until("document.activeElement === document.querySelector('.try-field.wide input')");
-    expect(await page.locator('.try-missing').innerText()).toBe('Enter an instruction or choose a task.');
+    await d.page.until("document.querySelector('.try-missing').innerText === 'Enter an instruction or choose a task.'");
     expect(d.asked('try/start')).toEqual([]);
     await page.getByLabel('Version').selectOption('best');
     await page.locator('select').nth(2).selectOption('web');

@@ -37,6 +37,7 @@ import {
 } from './dockerHosts.js';
 import { engineError, ensureImage, LABEL, statusOf } from './dockerImage.js';
 import { containerUsage } from './usage.js';
+import { Leftovers } from './leftovers.js';
 import { Spares } from './spares.js';
 
 export type DesktopPath = 'fast' | 'portable';
@@ -66,8 +67,7 @@ interface Host {
   capacity: number | undefined;
   used: number;
   down: boolean;
-  /** It did not answer a call that makes or removes a container: there may be one that nobody uses. */
-  unsure: boolean;
+  readonly left: Leftovers<Docker.Container>;
   path: DesktopPath | undefined;
   image: Promise<string> | undefined;
 }
@@ -104,15 +104,17 @@ export class DockerProvider implements DesktopProvider {
     const hosts = o.hosts && o.hosts.length > 0 ? o.hosts : [{}];
     this.#hosts = hosts.map((h) => {
       const address = h.host === undefined ? undefined : parseHost(h.host);
+      const docker = new Docker(address),
+        name = h.host ?? process.env['DOCKER_HOST'] ?? 'the local engine';
       return {
-        name: h.host ?? process.env['DOCKER_HOST'] ?? 'the local engine',
-        docker: new Docker(address),
+        name,
+        docker,
+        left: new Leftovers({ list: () => this.#mine({ name, docker }), remove }),
         remote: isRemote(address ?? (process.env['DOCKER_HOST'] ? parseHost(process.env['DOCKER_HOST']) : undefined)),
         wanted: h.capacity,
         capacity: h.capacity,
         used: 0,
         down: false,
-        unsure: false,
         path: o.path === 'auto' ? undefined : o.path,
         image: undefined,
       };
@@ -179,32 +181,14 @@ export class DockerProvider implements DesktopProvider {
     this.#made.delete(desktop);
     desktop.dispose();
     m.relay?.close();
-    await this.#remove(m.host, m.container, m.name).finally(() => m.host.used--);
+    await m.host.left.end(m.name, m.container).finally(() => m.host.used--);
   }
-  async #remove(host: Host, container: Docker.Container, name: string): Promise<void> {
-    try {
-      await remove(container);
-    } catch (e) {
-      host.unsure = true;
-      throw e;
-    } finally {
-      namesInUse.delete(name);
-    }
-  }
-  /** Removes the containers of this process that nobody uses: what an engine made or kept while it did not answer. */
-  async #sweep(h: Host): Promise<void> {
-    if (!h.unsure) return;
-    h.unsure = false;
-    try {
-      const mine = ownerLabel(this.#me),
-        left = (await desktopsOf(h)).filter(
-          (c) => c.Labels[OWNER] === mine && !c.Names.some((n) => namesInUse.has(n.replace(/^\//, ''))),
-        );
-      await Promise.all(left.map((c) => remove(h.docker.getContainer(c.Id))));
-    } catch (e) {
-      h.unsure = true;
-      throw e;
-    }
+  /** The containers of this process. */
+  async #mine(h: Pick<Host, 'name' | 'docker'>): Promise<{ item: Docker.Container; names: string[] }[]> {
+    const mine = ownerLabel(this.#me);
+    return (await desktopsOf(h))
+      .filter((c) => c.Labels[OWNER] === mine)
+      .map((c) => ({ item: h.docker.getContainer(c.Id), names: c.Names.map((n) => n.replace(/^\//, '')) }));
   }
 
   async reap(): Promise<number> {
@@ -228,7 +212,7 @@ export class DockerProvider implements DesktopProvider {
     await this.#spares.end();
     const results = await Promise.allSettled([...this.#made.keys()].map((d) => this.destroy(d)));
     await Promise.all(
-      this.#hosts.map((h) => orUndefined(this.#sweep(h), 'the engine is away; the next runtime reaps what is left')),
+      this.#hosts.map((h) => orUndefined(h.left.sweep(), 'the engine is away; the next runtime reaps what is left')),
     );
     const failed = results.find((r): r is PromiseRejectedResult => r.status === 'rejected');
     if (failed) throw failed.reason;
@@ -273,13 +257,13 @@ export class DockerProvider implements DesktopProvider {
       const name = `docker-${randomBytes(4).toString('hex')}`;
       const owned = { name: `dart-studio-${name}`, owner: ownerLabel(this.#me), run: this.#o.run };
       reserved = owned.name;
-      namesInUse.add(reserved);
+      host.left.begin(reserved);
       container = await host.docker.createContainer({
         ...containerOptions(image, spec, owned),
         abortSignal: limit,
       });
       await container.start({ abortSignal: limit } as object);
-      ignoreFailure(this.#sweep(host), 'it is tried again with the next desktop');
+      ignoreFailure(host.left.sweep(), 'it is tried again with the next desktop');
       const path = (host.path ??= await this.#choosePath(container));
       let channels: Channels, pid: number | undefined;
       if (path === 'fast') {
@@ -314,11 +298,8 @@ export class DockerProvider implements DesktopProvider {
       agent?.close();
       relay?.close();
       if (container && reserved)
-        await orUndefined(this.#remove(host, container, reserved), 'what stopped the boot is reported');
-      else if (reserved) {
-        host.unsure = true;
-        namesInUse.delete(reserved);
-      }
+        await orUndefined(host.left.end(reserved, container), 'what stopped the boot is reported');
+      else if (reserved) host.left.abandon(reserved, true);
       host.used--;
       if (signal?.aborted || this.#ended.signal.aborted)
         throw new StudioError('cancelled', 'Starting a desktop was cancelled.', 'Start it again when you are ready.');
@@ -377,10 +358,7 @@ function bootError(e: unknown, host: string): StudioError {
 const specKey = (s: DesktopSpec): string =>
   JSON.stringify([s.screen.width, s.screen.height, s.a11y ?? false, s.memoryMb, s.pids, s.cpus ?? 0]);
 
-/** Containers that this process uses or is about to make. */
-const namesInUse = new Set<string>();
-
-const desktopsOf = async (h: Host): Promise<Docker.ContainerInfo[]> => {
+const desktopsOf = async (h: Pick<Host, 'name' | 'docker'>): Promise<Docker.ContainerInfo[]> => {
   const list = (): Promise<Docker.ContainerInfo[]> =>
     withDeadline(CALL_MS, [], (abortSignal) =>
       h.docker.listContainers({ all: true, filters: { label: [LABEL] }, abortSignal } as Docker.ContainerListOptions),

@@ -34,8 +34,16 @@ export class RunsWindow {
   /** The dashboard of a run, with its curves. */
   async dashboard(name: string): Promise<Frame> {
     await this.c.w.host.command('dartStudio.openDashboard', this.run(name));
-    const page = await this.c.ui.webview('dashboard', { timeoutMs: 60_000 });
-    await when(page, "document.querySelector('#success .uplot canvas')");
+    let page!: Frame;
+    // The page of the flow before may be the one that is found, and be on its way out.
+    const drawn = async (): Promise<boolean> => {
+      page = await this.c.ui.webview('dashboard', { timeoutMs: 60_000 });
+      return when(page, "document.querySelector('#success .uplot canvas')").then(
+        () => true,
+        () => !page.isDetached() && Promise.reject(new Error(`the dashboard of ${name} has no curve`)),
+      );
+    };
+    await until(drawn, `the dashboard of ${name} is drawn`, 60_000);
     return page;
   }
   async table(name: string): Promise<Frame> {

@@ -190,10 +190,27 @@ export class Given {
     await this.#c.w.host.command('dartStudio.selectRun', this.runFolder);
   }
 
+  /** What each page shows, in a few words. */
+  async pages(): Promise<string> {
+    const said = this.#c.w.page
+      .frames()
+      .map((f) =>
+        f
+          .evaluate<string>(
+            "document.body?.dataset.page ? `${document.body.dataset.page} page, ${innerWidth} px wide: ${document.body.innerText.replace(/\\s+/g, ' ').slice(0, 300)}` : ''",
+          )
+          .catch(() => ''),
+      );
+    return (await Promise.all(said)).filter((s) => s !== '').join('\n');
+  }
+
   /** The dashboard of the run, which exists. */
   async dashboard(): Promise<Frame> {
     await this.#c.w.host.command('dartStudio.openDashboard', this.runFolder);
-    return this.#c.ui.webview('dashboard', { timeoutMs: 60_000 });
+    const page = await this.#c.ui.webview('dashboard', { timeoutMs: 60_000 });
+    // VS Code closes the panel of a page that has saved nothing when its window is reloaded.
+    await page.locator('.state').first().waitFor();
+    return page;
   }
   /** The inspector on an ended rollout of the run with others of its group to compare it with. */
   async inspector(): Promise<Frame> {
@@ -207,17 +224,13 @@ export class Given {
       async () => {
         const there = await ended.count();
         if (there === 0) return false;
-        // The list grows at its top while training goes on, so a press may miss.
-        await ended
-          .nth(tried++ % there)
-          .click({ timeout: 5000 })
-          .catch(() => undefined);
-        page = await this.#c.ui.webview('inspector');
-        return until(
-          async () => (await page.locator('.ds-sibling button.compare').count()) > 0,
-          'it has others of its group',
-          5000,
-        ).then(
+        // The list grows at its top while training goes on, and a low view shows half a row: a press may miss.
+        const shown = async (): Promise<void> => {
+          await ended.nth(tried++ % there).click({ timeout: 5000 });
+          page = await this.#c.ui.webview('inspector', { timeoutMs: 10_000 });
+          await page.locator('.ds-sibling button.compare').first().waitFor({ state: 'attached', timeout: 5000 });
+        };
+        return shown().then(
           () => true,
           () => false,
         );
@@ -245,7 +258,13 @@ export const flowIn =
           await picture(`failed-${name.replace(/\W+/g, '-').slice(0, 60)}`);
         });
         await given().clearWorkbench();
-        await f();
+        try {
+          await f();
+        } catch (e) {
+          // A picture stays where the test ran; what the pages said goes wherever its report goes.
+          if (e instanceof Error) e.message += `\n${await given().pages()}`;
+          throw e;
+        }
       },
       timeoutMs,
     );

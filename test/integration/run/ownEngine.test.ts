@@ -55,7 +55,8 @@ async function runFile(name: string, o: RunFile = {}): Promise<string> {
     trainer: { remote: { engine: 'auto', rank: 4 }, batchGroups: 1, lr: 0.05, replay: 4, minibatchStates: 0 },
     warmStart: { demonstrations: 1, steps: 0 },
     evaluation: { episodes: 0, everyMinutes: 0 },
-    budget: { rollouts: 24 },
+    // Enough that groups of mixed outcome come after the engine has died too, by these random words.
+    budget: { rollouts: 60 },
     ...o,
   };
   await writeFile(file, JSON.stringify(content));

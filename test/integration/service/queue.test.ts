@@ -2,13 +2,13 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { RunFile } from '../../../runtime/config/index.js';
 import * as methods from '../../../runtime/protocol/methods.js';
 import type { RunSummary } from '../../../runtime/protocol/types.js';
 import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 import { cleanUp, folder, record, removeFolders, testClient, type TestClient } from '../../helpers/daemon/harness.js';
 import { hook, notifySend, program } from '../../helpers/machine/alertEnds.js';
 import { ensureBundle, replay } from '../../helpers/run/cli.js';
+import { smallRun } from '../../helpers/run/smallRun.js';
 
 /** The night: a queue that a window filled, and nobody there until the morning. */
 const noLocal = await whyNoLocalDesktops();
@@ -23,19 +23,6 @@ afterAll(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
-const runFile = (name: string, o: RunFile): string =>
-  JSON.stringify({
-    name,
-    seed: 3,
-    tasks: { families: ['press-button'] },
-    desktops: { count: 2, provider: 'local' },
-    policy: { replicas: 1 },
-    rollout: { maxSteps: 4 },
-    trainer: { batchGroups: 1 },
-    warmStart: { demonstrations: 1, steps: 5 },
-    evaluation: { episodes: 0 },
-    ...o,
-  } satisfies RunFile);
 async function attach(storage: string): Promise<TestClient> {
   const c = await testClient(storage, {
     runtime: resolve('dist/runtime.js'),
@@ -60,12 +47,12 @@ describe.skipIf(noLocal !== undefined)('a queue without a window', () => {
         { client } = window,
         { pid } = record(storage)!;
       // Bounds that every run breaks after three updates; which of them comes last ends it.
-      const watched = runFile('watched', {
+      const watched = smallRun('watched', {
           budget: { minutes: 30 },
           curation: { dynamicRollouts: { max: 4 }, groupFilter: { enabled: false } },
           watch: { diskBelowGb: 1e6, entropyBelow: 100, klAbove: 1e-12, stop: ['kl'] },
         }),
-        early = runFile('early', {
+        early = smallRun('early', {
           budget: { minutes: 30 },
           evaluation: { episodes: 2, everyMinutes: 0 },
           watch: { target: 0, stop: ['target'] },
@@ -132,7 +119,7 @@ describe.skipIf(noLocal !== undefined)('a queue without a window', () => {
       JSON.stringify({ id: 'waits', instruction: 'Wait', config, evaluator: { func: 'infeasible' }, related_apps: [] }),
     );
     await client.request(methods.setAlerts, { command: page.path, webhook: '', desktop: false });
-    const standing = runFile('standing', {
+    const standing = smallRun('standing', {
       tasks: { suite: 'folder', dir: tasks, infeasible: true },
       desktops: { count: 1, provider: 'local' },
       warmStart: {},

@@ -16,6 +16,7 @@ import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 import { cleanUp, folder, record, removeFolders, testClient, type TestClient } from '../../helpers/daemon/harness.js';
 import { processTree } from '../../helpers/machine/processes.js';
 import { ensureBundle, replay } from '../../helpers/run/cli.js';
+import { smallRun } from '../../helpers/run/smallRun.js';
 
 /** The daemon as users have it, killed in the middle of a run, started again as a window would. */
 const noLocal = await whyNoLocalDesktops();
@@ -30,20 +31,7 @@ afterAll(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
-const runFile = (name: string, o: RunFile = {}): string =>
-  JSON.stringify({
-    name,
-    seed: 3,
-    tasks: { families: ['press-button'] },
-    desktops: { count: 2, provider: 'local' },
-    policy: { replicas: 1 },
-    rollout: { maxSteps: 4 },
-    trainer: { batchGroups: 1 },
-    warmStart: { demonstrations: 1, steps: 5 },
-    evaluation: { episodes: 0 },
-    budget: { minutes: 10 },
-    ...o,
-  } satisfies RunFile);
+const runFile = (name: string, o: RunFile = {}): string => smallRun(name, { budget: { minutes: 10 }, ...o });
 
 type Status = Notifications['run/status'];
 interface Window extends TestClient {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { PassThrough } from 'node:stream';
 import { StudioError, withDeadline } from '../../../domain/index.js';
+import { pauseOrStop } from '../../../domain/pause.js';
 import { lost } from '../../agentClient.js';
 import type { RelayPipes } from '../../drivers/portable.js';
 
@@ -267,7 +268,7 @@ export class Link {
     const began = performance.now();
     let why = first;
     for (let n = 1; !limit.aborted; n++) {
-      await pause((this.#o.backoffMs ?? spread)(n), limit);
+      await pauseOrStop((this.#o.backoffMs ?? spread)(n), limit);
       if (limit.aborted) break;
       try {
         await this.#attach(limit);
@@ -316,14 +317,3 @@ const message = (kind: number, payload: Buffer = Buffer.alloc(0)): Buffer => {
 
 /** A position in the stream; throws a RangeError when there is none. */
 const position = (b: Buffer, at: number): number => Number(b.readBigUInt64LE(at));
-
-const pause = (ms: number, signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener('abort', done, { once: true });
-  });

@@ -1,4 +1,5 @@
 import { ignoreFailure, StudioError } from '../../../domain/index.js';
+import { pauseOrStop } from '../../../domain/pause.js';
 import type { Api } from './api.js';
 import type { Pod, PodList } from './pods.js';
 
@@ -134,7 +135,10 @@ export class PodWatch {
         failures++;
         relist ||= e instanceof StudioError && e.error.details?.['status'] === 410;
       }
-      if (failures > 0) await this.#pause(Math.min(200 * 2 ** (failures - 1), BACKOFF_MAX_MS) * (0.5 + Math.random()));
+      if (failures > 0) {
+        const wait = Math.min(200 * 2 ** (failures - 1), BACKOFF_MAX_MS) * (0.5 + Math.random());
+        await pauseOrStop(wait, this.#stop.signal);
+      }
     }
   }
 
@@ -142,18 +146,6 @@ export class PodWatch {
     if (pod) this.#pods.set(name, pod);
     else this.#pods.delete(name);
     for (const l of [...(this.#listeners.get(name) ?? [])]) l(pod);
-  }
-
-  #pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const done = (): void => {
-        clearTimeout(timer);
-        this.#stop.signal.removeEventListener('abort', done);
-        resolve();
-      };
-      const timer = setTimeout(done, ms);
-      this.#stop.signal.addEventListener('abort', done, { once: true });
-    });
   }
 }
 

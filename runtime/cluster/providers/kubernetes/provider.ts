@@ -10,6 +10,7 @@ import {
   withDeadline,
   type DesktopId,
 } from '../../../domain/index.js';
+import { pauseOrStop } from '../../../domain/pause.js';
 import { AgentClient } from '../../agentClient.js';
 import { SandboxDesktop, type Channels } from '../../drivers/desktop.js';
 import { Relay, screenOver } from '../../drivers/portable.js';
@@ -26,6 +27,7 @@ import { Link } from './link.js';
 import { APP, CONTAINER, LINK, OWNER, ownerLabels, podOf, ROLE, selectorOf, type KubernetesConfig } from './podSpec.js';
 import type { Pod, PodList } from './pods.js';
 import { PodWatch } from './podWatch.js';
+import { Leftovers } from '../leftovers.js';
 import { Spares } from '../spares.js';
 
 export interface KubernetesProviderOptions {
@@ -72,8 +74,7 @@ export class KubernetesProvider implements DesktopProvider {
   readonly #spares: Spares;
   readonly #ended = new AbortController();
   #used = 0;
-  /** A call that deletes a pod had no answer: there may be one that nobody uses. */
-  #unsure = false;
+  readonly #left = new Leftovers<string>({ list: () => this.#mine(), remove: (name) => this.#remove(name) });
   #opened: Promise<Cluster> | undefined;
 
   constructor(o: KubernetesProviderOptions) {
@@ -129,32 +130,14 @@ export class KubernetesProvider implements DesktopProvider {
     m.off();
     desktop.dispose();
     m.relay.close();
-    await this.#end(m.name).finally(() => this.#used--);
+    await this.#left.end(m.name, m.name).finally(() => this.#used--);
   }
-  async #end(name: string): Promise<void> {
-    try {
-      await this.#remove(name);
-    } catch (e) {
-      this.#unsure = true;
-      throw e;
-    } finally {
-      namesInUse.delete(name);
-    }
-  }
-  /** Deletes the pods of this process that nobody uses: what was to be deleted while the API server was away. */
-  async #sweep(): Promise<void> {
-    if (!this.#unsure) return;
-    this.#unsure = false;
-    try {
-      const mine = ownerLabel(this.owner),
-        left = (await this.#pods()).flatMap(({ metadata: m }) =>
-          m?.name?.startsWith(NAME) && !namesInUse.has(m.name) && m.annotations?.[OWNER] === mine ? [m.name] : [],
-        );
-      await Promise.all(left.map((name) => this.#remove(name)));
-    } catch (e) {
-      this.#unsure = true;
-      throw e;
-    }
+  /** The pods of this process. */
+  async #mine(): Promise<{ item: string; names: string[] }[]> {
+    const mine = ownerLabel(this.owner);
+    return (await this.#pods()).flatMap(({ metadata: m }) =>
+      m?.name?.startsWith(NAME) && m.annotations?.[OWNER] === mine ? [{ item: m.name, names: [m.name] }] : [],
+    );
   }
   async #pods(): Promise<readonly Pod[]> {
     const { api, namespace } = await this.cluster();
@@ -183,7 +166,7 @@ export class KubernetesProvider implements DesktopProvider {
     this.#ended.abort();
     await this.#spares.end();
     const results = await Promise.allSettled([...this.#made.keys()].map((d) => this.destroy(d)));
-    await orUndefined(this.#sweep(), 'the API server is away; the next runtime reaps what is left');
+    await orUndefined(this.#left.sweep(), 'the API server is away; the next runtime reaps what is left');
     if (this.#opened) (await orUndefined(this.#opened, 'without a cluster there is nothing to close'))?.pods.close();
     const failed = results.find((r): r is PromiseRejectedResult => r.status === 'rejected');
     if (failed) throw failed.reason;
@@ -227,7 +210,7 @@ export class KubernetesProvider implements DesktopProvider {
     await this.#takePlace();
     const stop = AbortSignal.any([this.#ended.signal, ...(signal ? [signal] : [])]),
       name = `${NAME}${randomBytes(5).toString('hex')}`;
-    namesInUse.add(name);
+    this.#left.begin(name);
     let created = false,
       link: Link | undefined;
     try {
@@ -241,12 +224,12 @@ export class KubernetesProvider implements DesktopProvider {
       );
       await this.#started(cluster, name, stop);
       link = await this.#connect(cluster, name, stop);
-      ignoreFailure(this.#sweep(), 'it is tried again with the next desktop');
+      ignoreFailure(this.#left.sweep(), 'it is tried again with the next desktop');
       return await this.#desktop(cluster, name, link, spec);
     } catch (e) {
       link?.pipes.close();
-      if (created) await orUndefined(this.#end(name), 'what stopped the boot is reported');
-      else namesInUse.delete(name);
+      if (created) await orUndefined(this.#left.end(name, name), 'what stopped the boot is reported');
+      else this.#left.abandon(name, false);
       this.#used--;
       if (stop.aborted)
         throw new StudioError('cancelled', 'Starting a desktop was cancelled.', 'Start it again when you are ready.');
@@ -296,9 +279,7 @@ export class KubernetesProvider implements DesktopProvider {
         if (e instanceof StudioError || limit.aborted || n === 5) throw e instanceof StudioError ? e : unreachable(e);
         const fault = endFault(cluster.pods.pod(name));
         if (fault) throw fault;
-        await new Promise((resolve) => {
-          setTimeout(resolve, 100 * 2 ** n); // the node has just started it
-        });
+        await pauseOrStop(100 * 2 ** n, limit); // the node has just started it
       }
   }
   readonly #lost = new WeakMap<Link, (e: StudioError) => void>();
@@ -356,8 +337,6 @@ export class KubernetesProvider implements DesktopProvider {
 }
 
 const NAME = 'dart-desktop-';
-/** Pods that this process uses or is about to make. */
-const namesInUse = new Set<string>();
 
 export const podsOf = (namespace: string): string => `/api/v1/namespaces/${namespace}/pods`;
 

@@ -227,6 +227,8 @@ export type HostAction =
 
 export type ToHost =
   | { readonly type: 'ready'; readonly boot: string }
+  /** The page's script did not come: the page is built anew. */
+  | { readonly type: 'lost'; readonly boot: string }
   | {
       readonly type: 'request';
       readonly boot: string;

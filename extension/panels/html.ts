@@ -31,6 +31,30 @@ export function contentPolicy(cspSource: string, nonce: string): string {
   ].join('; ');
 }
 
+/** What a page does whose script does not come, from a service worker that VS Code restarts, say. */
+export interface Lost {
+  /** ms after which a script that has not started counts as lost; one that cannot be loaded does at once. */
+  readonly patienceMs: number;
+  /** Shown then; without them the host is told, which builds the page anew. */
+  readonly words?: string | undefined;
+}
+/** Runs before everything else. The page's script says that it has started (webview/ui/host.ts). */
+const guard = (o: Lost): string => `{
+const page = document.documentElement;
+let told = false;
+const lost = () => {
+  if (told || 'started' in page.dataset) return;
+  told = true;
+  ${
+    o.words === undefined
+      ? "acquireVsCodeApi().postMessage({ type: 'lost', boot: 'none' });"
+      : `document.getElementById('lost').textContent = ${jsonInHtml(o.words)};`
+  }
+};
+addEventListener('error', (e) => { if (e.target instanceof HTMLScriptElement) lost(); }, true);
+setTimeout(lost, ${o.patienceMs});
+}`;
+
 /**
  * `#app` is the page's to fill, landmarks included. `data-vscode-context` turns VS Code's own Cut / Copy / Paste off,
  * which do nothing on pictures and charts; the page sets its own on the elements that have a menu. Translations are
@@ -44,6 +68,7 @@ export function pageHtml(o: {
   readonly words?: Readonly<Record<string, unknown>> | undefined;
   readonly sources: PageSources;
   readonly nonce: string;
+  readonly lost: Lost;
 }): string {
   const styles = o.sources.styles
     .map((s) => `<link rel="stylesheet" nonce="${o.nonce}" href="${escapeHtml(s)}">`)
@@ -59,10 +84,11 @@ export function pageHtml(o: {
 <meta http-equiv="Content-Security-Policy" content="${escapeHtml(contentPolicy(o.sources.cspSource, o.nonce))}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escapeHtml(o.title)}</title>
+<script nonce="${o.nonce}">${guard(o.lost)}</script>
 ${styles}
 </head>
 <body data-page="${o.kind}" data-vscode-context="${escapeHtml(jsonInHtml({ preventDefaultContextMenuItems: true }))}">
-<div id="app"></div>
+<div id="app"><p id="lost" role="alert"></p></div>
 ${words}<script type="module" nonce="${o.nonce}" src="${escapeHtml(o.sources.script)}"></script>
 </body>
 </html>`;

@@ -56,6 +56,8 @@ export function parseToHost(m: unknown, kind: PageKind): ToHost | undefined {
   switch (m['type']) {
     case 'ready':
       return { type: 'ready', boot };
+    case 'lost':
+      return { type: 'lost', boot };
     case 'request': {
       const { id, method, params } = m;
       if (!whole(id) || !isMethodOf(kind, method) || !isObject(params) || !small(params, maxOf[method] ?? maxParams))

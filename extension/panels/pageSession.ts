@@ -33,6 +33,8 @@ export interface PageSessionOptions {
   readonly trusted: () => boolean;
   readonly act: (a: HostAction) => void;
   readonly setTitle: (title: string) => void;
+  /** Builds the page anew, whose script did not come: for the first, second … time since there was a page. */
+  readonly rebuild: (time: number) => void;
   readonly watchFps: () => number;
   /** Who has a desktop. */
   readonly held: (desktop: string) => ControlState | undefined;
@@ -55,6 +57,7 @@ export class PageSession implements Ends {
   readonly #replays = new Set<string>();
   #input: PageInput;
   #boot: string | undefined;
+  #lost = 0;
   #subscription: Ends | undefined;
   #watch: Ends | undefined;
 
@@ -161,6 +164,7 @@ export class PageSession implements Ends {
     if (m.type === 'ready') {
       this.gone();
       this.#boot = m.boot;
+      this.#lost = 0;
       this.#post({
         type: 'init',
         input: this.#input,
@@ -172,9 +176,12 @@ export class PageSession implements Ends {
       // A desktop that somebody has: the page need not ask who. Its own session it attaches to.
       const held = this.#input.kind === 'live' ? this.#o.held(this.#input.desktop) : undefined;
       if (held) this.#post({ type: 'control', state: held });
+    } else if (m.type === 'lost') {
+      this.#o.log.warn(`${this.#o.kind} page: its script did not come; it is built anew`);
+      this.#o.rebuild(++this.#lost);
     } else if (m.boot === this.#boot) this.#handle(m);
   }
-  #handle(m: Exclude<ToHost, { type: 'ready' }>): void {
+  #handle(m: Exclude<ToHost, { type: 'ready' | 'lost' }>): void {
     switch (m.type) {
       case 'request':
         void this.#request(m.id, m.method, m.params);

@@ -7,6 +7,7 @@ import type { ControlState } from '../../runtime/protocol/types.js';
 import type { HostAction, PageInput, PageKind, ResourceRoot } from '../../webview/protocol.js';
 import { Disposables, type Ends } from '../dispose.js';
 import type { Runtime } from '../runtimePort.js';
+import { t } from '../words.js';
 import { newNonce, pageHtml } from './html.js';
 import { PageSession } from './pageSession.js';
 
@@ -37,6 +38,9 @@ export interface HostOptions {
   readonly setTitle?: (title: string) => void;
 }
 
+const PATIENCE_MS = 10_000,
+  REBUILDS = 3;
+
 export class WebviewHost implements Ends {
   readonly kind: PageKind;
   readonly #o: HostOptions;
@@ -65,6 +69,7 @@ export class WebviewHost implements Ends {
         post: (m) => webview.postMessage(m),
         act: (a) => deps.act(a, this),
         setTitle: (title) => o.setTitle?.(title),
+        rebuild: (time) => this.#render(time),
       }),
     );
     this.#own.add(webview.onDidReceiveMessage((m: unknown) => this.#session.receive(m)));
@@ -117,8 +122,11 @@ export class WebviewHost implements Ends {
       ],
     };
   }
-  /** Renders a new page with a new nonce; it gets everything again that the old one got. */
-  #render(): void {
+  /**
+   * Renders a new page with a new nonce; it gets everything again that the old one got. `time`: of building it anew,
+   * each more patient than the one before, the last of which is shown with words where its script does not come either.
+   */
+  #render(time = 0): void {
     const { webview } = this.#o,
       file = (name: string): string =>
         webview.asWebviewUri(Uri.joinPath(this.#deps.extensionUri, 'dist', 'webview', name)).toString();
@@ -129,6 +137,13 @@ export class WebviewHost implements Ends {
       lang: env.language,
       words: l10n.bundle,
       nonce: newNonce(),
+      lost: {
+        patienceMs: PATIENCE_MS * 2 ** time,
+        words:
+          time < REBUILDS
+            ? undefined
+            : t('This page could not be loaded. Close it and open it again; if it stays empty, reload the window.'),
+      },
       sources: {
         cspSource: webview.cspSource,
         script: file(`${this.kind}.js`),

@@ -59,6 +59,9 @@ export class Host<K extends PageKind = PageKind> implements Requester<PageMethod
   #id = 0;
 
   constructor() {
+    // The page waits for its script no longer (extension/panels/html.ts).
+    document.documentElement.dataset['started'] = '';
+    document.getElementById('lost')?.remove();
     this.#api = acquireVsCodeApi();
     this.#boot = crypto.randomUUID();
     addEventListener('error', (e) =>
@@ -77,10 +80,14 @@ export class Host<K extends PageKind = PageKind> implements Requester<PageMethod
   /** Says that the page is there and waits for what it is to show. Listen before calling it. */
   start(): Promise<Init> {
     return new Promise((resolve) => {
+      const ready = (): void => this.#post({ type: 'ready', boot: this.#boot });
+      // A window that is being restored may lose a message; to be ready twice does no harm.
+      const again = setInterval(ready, 3000);
       addEventListener('message', (e: MessageEvent<ToPage>) => {
         const m = e.data;
         if (m.boot !== this.#boot) return;
         if (m.type === 'init') {
+          clearInterval(again);
           this.#roots = m.roots;
           resolve(m);
           return;
@@ -95,7 +102,7 @@ export class Host<K extends PageKind = PageKind> implements Requester<PageMethod
         }
         for (const l of this.#listeners) l(m);
       });
-      this.#post({ type: 'ready', boot: this.#boot });
+      ready();
     });
   }
   on(listener: (m: Pushed) => void): () => void {

@@ -123,6 +123,7 @@ function html(input: PageInput, origin: string): string {
     title: input.kind,
     lang: 'en',
     nonce,
+    lost: { patienceMs: 60_000 },
     sources: {
       cspSource: origin,
       script: file(`${input.kind}.js`),

@@ -249,6 +249,9 @@ export class TestPage {
       case 'fault':
         this.faults.push(m.message);
         return;
+      case 'lost':
+        this.faults.push('the script of the page did not come');
+        return;
       case 'cancel':
         this.cancelled.push(m.id);
         return;
@@ -274,6 +277,7 @@ function html(
       script: `${origin}/${kind}.js`,
       styles: [`${origin}/theme.css`, `${origin}/codicon.css`, `${origin}/${kind}.css`],
     },
+    lost: { patienceMs: 60_000 },
   });
   const api = `<script nonce="${nonce}">{ let state = ${(JSON.stringify(saved) ?? 'undefined').replace(/</g, '\\u003c')}; window.acquireVsCodeApi = () => ({ postMessage: (m) => void __toHost(m), getState: () => state, setState: (s) => { state = s; void __toHost({ type: 'state', state: s }); } });
 addEventListener('securitypolicyviolation', (e) => void __toHost({ type: 'fault', message: e.violatedDirective + ' ' + e.blockedURI + ' by ' + (e.composedPath()[0].outerHTML ?? '').slice(0, 300) }));

@@ -10,6 +10,7 @@ const page = (title: string, words?: Readonly<Record<string, unknown>>): string 
     lang: 'en',
     words,
     nonce: 'N0',
+    lost: { patienceMs: 1000, words: 'It did not come </script>' },
     sources: {
       cspSource: 'https://x.test',
       script: 'https://x.test/inspector.js',
@@ -35,11 +36,13 @@ it("the policy lets in the page's own script, styles, fonts and pictures, and no
   });
   expect(contentPolicy('SRC', 'N0')).not.toMatch(/unsafe|\*/);
 });
-it('a page has a language, a title and one script with the nonce', () => {
+it('a page has a language, a title, one script with the nonce, and what waits for that', () => {
   const html = page('Trajectory 5');
   expect(html).toMatch(/<html lang="en">/);
   expect(html).toContain('<title>Trajectory 5</title>');
-  expect(html.match(/<script/g)).toHaveLength(1);
+  expect(html.match(/<script/g)).toHaveLength(2);
+  expect(html.match(/<\/script/g)).toHaveLength(2);
+  expect(html).toContain('<script nonce="N0">');
   expect(html).toContain('<script type="module" nonce="N0" src="https://x.test/inspector.js">');
 });
 it('translations are data in the page, before its script; none in English', () => {
@@ -52,10 +55,10 @@ it('translations are data in the page, before its script; none in English', () =
             html,
           ) ?? [];
       expect([...readWords(json)]).toEqual(Object.entries(words));
-      expect(html.match(/<script/g)).toHaveLength(2);
+      expect(html.match(/<script/g)).toHaveLength(3);
     }),
   );
-  expect(page('A', { Close: '</script><script>alert(1)</script>' }).match(/<script/g)).toHaveLength(2);
+  expect(page('A', { Close: '</script><script>alert(1)</script>' }).match(/<script/g)).toHaveLength(3);
 });
 it('no title breaks out of the page', () => {
   fc.assert(
@@ -64,7 +67,7 @@ it('no title breaks out of the page', () => {
       return !/[<>"']/.test(e) && e.replace(/&#(\d+);/g, (_m, c: string) => String.fromCharCode(Number(c))) === s;
     }),
   );
-  expect(page('</title><script>alert(1)</script>').match(/<script/g)).toHaveLength(1);
+  expect(page('</title><script>alert(1)</script>').match(/<script/g)).toHaveLength(2);
 });
 it('JSON in a page cannot end its element and reads back the same', () => {
   fc.assert(

@@ -10,6 +10,7 @@ function page(input: PageInput = { kind: 'inspector', run: '/r', rollout: 'x' })
     posted: ToPage[] = [],
     acts: HostAction[] = [],
     warned: string[] = [],
+    rebuilt: number[] = [],
     adopted: ControlState[] = [],
     held = new Map<string, ControlState>();
   const there = { is: true, trusted: true };
@@ -28,12 +29,13 @@ function page(input: PageInput = { kind: 'inspector', run: '/r', rollout: 'x' })
     adopt: (s) => adopted.push(s),
     act: (a) => acts.push(a),
     setTitle: () => undefined,
+    rebuild: (time) => rebuilt.push(time),
     watchFps: () => 10,
     log: { warn: (m) => warned.push(m), error: (m) => warned.push(m) },
   });
   const of = <T extends ToPage['type']>(type: T) =>
     posted.filter((m): m is Extract<ToPage, { type: T }> => m.type === type);
-  return { r, session, posted, acts, warned, there, of, adopted, held };
+  return { r, session, posted, acts, warned, rebuilt, there, of, adopted, held };
 }
 
 describe('a page', () => {
@@ -51,6 +53,14 @@ describe('a page', () => {
       input: { rollout: 'x' },
     });
     await settled();
+  });
+  it('whose script did not come is built anew, and anew from the first time once it was there', () => {
+    const { session, rebuilt, posted, warned } = page();
+    for (const type of ['lost', 'lost', 'ready', 'lost']) session.receive({ type, boot: 'b1' });
+    expect(rebuilt).toEqual([1, 2, 1]);
+    expect(posted.map((m) => m.type)).toEqual(['init', 'daemon']);
+    expect(warned).toHaveLength(3);
+    expect(warned[0]).toContain('inspector page: its script did not come');
   });
   it("that was rebuilt never gets the old page's mail, and the old one's work ends", async () => {
     const { session, r, of } = page();

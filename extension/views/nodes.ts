@@ -13,6 +13,9 @@ import type {
 } from '../../runtime/protocol/types.js';
 import type { ListedRun } from '../model/savedRuns.js';
 
+/** Of one application, of several at a time (''), or of none that is named (undefined). */
+export type TaskGroup = string | undefined;
+
 export type Node =
   | { readonly kind: 'run'; readonly run: RunPath; readonly summary: ListedRun }
   | { readonly kind: 'queue'; readonly view: QueueView }
@@ -20,6 +23,7 @@ export type Node =
   | { readonly kind: 'runGroup'; readonly group: string; readonly runs: readonly ListedRun[] }
   | { readonly kind: 'eval'; readonly run: RunPath; readonly point: EvalPoint; readonly index: number }
   | { readonly kind: 'checkpoint'; readonly run: RunPath; readonly version: number; readonly path: string }
+  | { readonly kind: 'taskGroup'; readonly app: TaskGroup; readonly rows: readonly TaskRow[] }
   | { readonly kind: 'task'; readonly row: TaskRow }
   | { readonly kind: 'desktop'; readonly row: DesktopRow }
   | { readonly kind: 'trajectory'; readonly run: RunPath; readonly row: TrajectoryRow }

@@ -17,6 +17,7 @@ import { queuedRow, queueRow } from './queueRows.js';
 import { checkpointRow, evalRow, runGroupRow, runRow } from './runRows.js';
 import { poolDescription } from './poolRows.js';
 import { poolRow, poolSource } from './poolTree.js';
+import { taskChildren, taskGroupRow } from './taskTree.js';
 import { StudioTree, type TreeSource } from './tree.js';
 
 export interface Trees extends Ends {
@@ -104,6 +105,8 @@ const rowOf = (node: Node): Row => {
       return evalRow(node.run, node.point, node.index);
     case 'checkpoint':
       return checkpointRow(node.run, node.version, node.path);
+    case 'taskGroup':
+      return taskGroupRow(node.app, node.rows);
     case 'task':
       return taskRow(node.row);
     case 'desktop':
@@ -192,13 +195,13 @@ function runsSource(model: StudioModel, now: () => number): TreeSource {
 }
 function tasksSource(model: StudioModel): TreeSource {
   return {
-    children: (parent) => (parent ? [] : model.tasks.map((row): Node => ({ kind: 'task', row }))),
+    children: (parent) => taskChildren(model.tasks, parent),
     row: rowOf,
-    command: (n): Command => ({
-      command: commands.showTaskTrajectories,
-      title: t('Show Trajectories'),
-      arguments: [n],
-    }),
+    foldable: (n) => n.kind === 'taskGroup',
+    command: (n): Command | undefined =>
+      n.kind === 'task'
+        ? { command: commands.showTaskTrajectories, title: t('Show Trajectories'), arguments: [n] }
+        : undefined,
   };
 }
 function desktopsSource(model: StudioModel, sessions: ControlSessions): TreeSource {

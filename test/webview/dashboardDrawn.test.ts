@@ -36,7 +36,6 @@ describe.skipIf('why' in found)('words on the charts of the dashboard', () => {
     // 13:36 halved so often is less than half a minute.
     for (let i = 0; i < 5; i++) await p.keyboard.press('+');
     await expect.poll(async () => (await ticks()).x).toContain('13:20');
-    console.log(await ticks());
     await eachOnce();
   });
 

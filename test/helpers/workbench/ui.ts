@@ -163,7 +163,10 @@ export class Ui {
           try {
             if (
               f.isDetached() ||
-              !(await f.evaluate<boolean>(`document.body?.dataset.page === ${JSON.stringify(kind)} && innerWidth > 0`))
+              // One whose script has not come is built anew, and its frame goes away.
+              !(await f.evaluate<boolean>(
+                `document.body?.dataset.page === ${JSON.stringify(kind)} && innerWidth > 0 && 'started' in document.documentElement.dataset`,
+              ))
             )
               continue;
             if (o.text && !o.text.test(await f.evaluate<string>('document.body.innerText'))) continue;

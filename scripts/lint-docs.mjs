@@ -1,7 +1,7 @@
 // `node scripts/lint-docs.mjs`: every page and heading that is cited exists. Looked at are comments of sources, strings
 // of sources that name a heading, descriptions of the manifest and the run file's schema, and links between pages.
 // A citation in a source is a path from the repository's root: `runtime/data/README.md#ledger`.
-// Of SECURITY.md also that every test it names exists.
+// Of SECURITY.md also that every test it names exists, and that every item names one or says why there is none.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
@@ -161,6 +161,16 @@ export function missingTests(page, markdown, read) {
   return problems;
 }
 
+/** Items that name no test and do not say why there is none (`[no test: why]`), one sentence each. */
+export const unheldItems = (page, markdown) =>
+  markdown
+    .split('\n')
+    .flatMap((line, i) =>
+      /^\s*- /.test(line) && !/\[test\/|\[no test: [^\]]/.test(line)
+        ? [`${page}:${i + 1}: this names no test; where there is none, write [no test: why]`]
+        : [],
+    );
+
 const hashComments = (text) =>
   text.split('\n').flatMap((l, i) => (/(^|\s)(#|\/\*|\*)/.test(l) ? [{ line: i + 1, text: l }] : []));
 
@@ -187,7 +197,8 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
     }
   };
   const problems = brokenCitations(files, read);
-  for (const f of files.filter((f) => f === 'SECURITY.md')) problems.push(...missingTests(f, read(f), read));
+  for (const f of files.filter((f) => f === 'SECURITY.md'))
+    problems.push(...missingTests(f, read(f), read), ...unheldItems(f, read(f)));
   for (const p of problems) console.error(p);
   if (problems.length > 0) {
     console.error('Cite a page by its path from the root and its heading, e.g. runtime/data/README.md#ledger.');

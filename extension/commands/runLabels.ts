@@ -1,5 +1,5 @@
 /** What people say of their runs: names, notes, tags, groups; and putting them away. Needs no runtime. */
-import { rename, writeFile } from 'node:fs/promises';
+import { rename, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { Uri, window, workspace, type QuickPickItem } from 'vscode';
 import { labelName, runLabelOf, type RunLabel } from '../../runtime/protocol/runLabel.js';
@@ -77,7 +77,9 @@ async function edit(
 async function keep(run: RunPath, label: RunLabel): Promise<void> {
   const file = join(run, labelName),
     tmp = `${file}.${process.pid}.tmp`;
-  await writeFile(tmp, `${JSON.stringify(runLabelOf(label), null, 2)}\n`);
+  // Under a name that is not there: a link of a stranger's folder could lead to any file.
+  await rm(tmp, { recursive: true, force: true });
+  await writeFile(tmp, `${JSON.stringify(runLabelOf(label), null, 2)}\n`, { flag: 'wx' });
   await rename(tmp, file);
 }
 

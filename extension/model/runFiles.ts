@@ -12,8 +12,8 @@ export const runFiles: RunFiles = {
   read: (file) => orUndefined(readSmall(file), 'a folder without it is no run, or has no summary'),
 };
 async function readSmall(file: string): Promise<string | undefined> {
-  // A folder may be a stranger's: a FIFO would hold the thread that opens it.
-  const f = await open(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  // A folder may be a stranger's: a FIFO would hold the thread that opens it, and a link lead anywhere.
+  const f = await open(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0));
   try {
     const s = await f.stat();
     return !s.isFile() || s.size > mostBytes ? undefined : await f.readFile('utf8');

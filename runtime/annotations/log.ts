@@ -1,7 +1,8 @@
-import { mkdir, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StudioError, messageOf } from '../domain/index.js';
 import { Journal, syncDir } from '../data/store/journal.js';
+import { folderInside } from '../files/folderParts.js';
 import { readJournal, segmentName, segments, type Damage, type JournalEntry } from '../data/store/journalReader.js';
 import { lockRun, type RunLock } from '../data/store/runLock.js';
 import { applyRecord, emptyLine, type AnnotationRecord, type Line } from './line.js';
@@ -82,7 +83,7 @@ export class AnnotationLog {
     const dir = annotationsDir(run);
     let lock: RunLock | undefined;
     try {
-      await mkdir(dir, { recursive: true });
+      await folderInside(run, dir);
       await syncDir(run);
       const mine = (lock = await lockRun(dir));
       const content = new Collected(),

@@ -1,4 +1,3 @@
-import { resolve } from 'node:path';
 import { parseRunFile, type RunFile } from '../config/index.js';
 import { DEFAULT_IMAGE, StudioError, type ProviderChoice, type Size } from '../domain/index.js';
 import { serveOpenEnv } from '../gateway/openenv/serve.js';
@@ -7,6 +6,7 @@ import { thisBundle } from '../service/engines.js';
 import { openEnvironments } from '../service/openEnvironments.js';
 import { thisBuild } from '../server/build.js';
 import { serveDesktops } from '../service/serveDesktops.js';
+import { giveAssets } from '../tasks/index.js';
 import { actingOverrides } from './acting.js';
 import { numberOption, textOption, type Options } from './options.js';
 import { splitOption } from './split.js';
@@ -61,7 +61,7 @@ async function servedConfig(o: Options): Promise<RunFile> {
     assets = textOption(o, 'assets');
   return {
     ...over,
-    ...(assets === undefined ? {} : { tasks: { ...over.tasks, assets: resolve(assets) } }),
+    ...(assets === undefined ? {} : { tasks: { ...over.tasks, assets: giveAssets(assets) } }),
     desktops: { ...over.desktops, ...(screen ? { screen } : {}) },
   };
 }

@@ -12,6 +12,7 @@ import { actorOf, type Actor } from '../run/collect/policy.js';
 import { resultsOf, type Tally } from '../run/collect/results.js';
 import type { EvaluationSplit } from '../run/evaluateRun.js';
 import { thisBundle } from '../service/engines.js';
+import { giveAssets } from '../tasks/index.js';
 import { actingOverrides } from './acting.js';
 import { EPISODES, writeResults, type Report } from './evaluationResults.js';
 import { allowCluster, numberOption, textOption, type Options } from './options.js';
@@ -103,7 +104,7 @@ async function overrides(o: Options): Promise<RunFile> {
   // Tasks that cannot be done are part of a benchmark; they are counted apart.
   return {
     ...over,
-    tasks: { ...over.tasks, infeasible: true, ...(assets === undefined ? {} : { assets: resolve(assets) }) },
+    tasks: { ...over.tasks, infeasible: true, ...(assets === undefined ? {} : { assets: giveAssets(assets) }) },
   };
 }
 /** A time limit is for what hangs: it must not cut off a slow model. */

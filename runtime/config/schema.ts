@@ -51,7 +51,9 @@ export const RunFileSchema = z.strictObject({
       assets: z
         .string()
         .optional()
-        .describe('Folder that mirrors the files task files download; nothing is fetched from the network.'),
+        .describe(
+          'Folder that mirrors the files task files download; nothing is fetched from the network. A mirror made by `dart-studio tasks fetch`, or a folder with an empty file `.dart-assets`, which says that tasks may read every file below it.',
+        ),
       families: z
         .array(z.string())
         .optional()

@@ -1,6 +1,8 @@
 import { constants } from 'node:fs';
-import { copyFile, open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
+import { copyFile, lstat, open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { errorCode, orUndefined } from '../domain/index.js';
+import { linkBetween } from './folderParts.js';
 
 /**
  * The one way to open a file that somebody else may have made: of an import, of a run folder that was copied here, a
@@ -24,8 +26,13 @@ export class ForeignFileError extends Error {
 export interface ForeignOptions {
   /** Most bytes; without it the size is not looked at, for files that are read piece by piece. */
   readonly most?: number;
-  /** Whether a symbolic link is followed. Default true. */
+  /** Whether a symbolic link is followed. Default true; false with `inside`. */
   readonly follow?: boolean;
+  /**
+   * A folder that it must lie in: between the two nothing is a link, and it is none itself. How that folder is reached
+   * does not matter. For the parts of a run folder.
+   */
+  readonly inside?: string | undefined;
   /** Default false: reading. */
   readonly write?: boolean;
 }
@@ -38,9 +45,11 @@ const irregular = (): ForeignFileError => new ForeignFileError('EIRREGULAR', 'is
 
 /** Opens it. Never waits for another program. */
 export async function openForeign(path: string, o: ForeignOptions = {}): Promise<FileHandle> {
-  const { most = Infinity, follow = true, write = false } = o;
+  const { most = Infinity, inside, follow = inside === undefined, write = false } = o;
+  if (inside !== undefined && (await linkBetween(inside, dirname(path))) !== undefined)
+    throw new ForeignFileError('EIRREGULAR', 'lies behind a link, which is not followed');
   // Looked at first, because opening a device may do something; looked at again, because it may have been replaced.
-  if (follow && !(await stat(path)).isFile()) throw irregular();
+  if (!(await (follow ? stat(path) : lstat(path))).isFile()) throw irregular();
   const access = write ? constants.O_RDWR : constants.O_RDONLY,
     file = await open(path, access | NONBLOCK | NOCTTY | (follow ? 0 : NOFOLLOW)).catch((e: unknown) => {
       // A link that is not followed; a socket, or a FIFO that is opened for writing and has no reader.
@@ -59,8 +68,9 @@ export async function openForeign(path: string, o: ForeignOptions = {}): Promise
 const tooLarge = (size: number, most: number): ForeignFileError =>
   new ForeignFileError('ETOOLARGE', `is ${size} bytes long; at most ${most} are read`);
 
+type Where = Pick<ForeignOptions, 'follow' | 'inside'>;
 /** The file whole. It may grow while it is read: what counts is what was read. */
-export async function readForeign(path: string, most: number, o: Pick<ForeignOptions, 'follow'> = {}): Promise<Buffer> {
+export async function readForeign(path: string, most: number, o: Where = {}): Promise<Buffer> {
   const file = await openForeign(path, { ...o, most });
   try {
     // One byte more than it has, to meet its end.
@@ -77,8 +87,8 @@ export async function readForeign(path: string, most: number, o: Pick<ForeignOpt
     await file.close();
   }
 }
-export const readForeignText = async (path: string, most: number): Promise<string> =>
-  (await readForeign(path, most)).toString('utf8');
+export const readForeignText = async (path: string, most: number, o: Where = {}): Promise<string> =>
+  (await readForeign(path, most, o)).toString('utf8');
 
 /** Its bytes in chunks of at most `size`. A chunk is valid until the next one is asked for. */
 export async function* foreignChunks(
@@ -102,8 +112,8 @@ export async function* foreignChunks(
 /**
  * A copy with a content of its own; blocks are shared where the file system can. Rejects with EEXIST when `to` is there.
  */
-export async function copyForeign(from: string, to: string, most: number): Promise<void> {
-  const file = await openForeign(from, { most });
+export async function copyForeign(from: string, to: string, most: number, o: Where = {}): Promise<void> {
+  const file = await openForeign(from, { ...o, most });
   try {
     // By its name it would be opened again, and may have been replaced by something that holds the thread.
     const opened = process.platform === 'linux' ? `/proc/self/fd/${file.fd}` : from;
@@ -114,9 +124,15 @@ export async function copyForeign(from: string, to: string, most: number): Promi
 }
 
 /** The same under a name that appears when the copy is whole; one that is there is replaced. */
-export async function copyForeignAtomic(from: string, to: string, tmp: string, most: number): Promise<void> {
+export async function copyForeignAtomic(
+  from: string,
+  to: string,
+  tmp: string,
+  most: number,
+  o: Where = {},
+): Promise<void> {
   try {
-    await copyForeign(from, tmp, most);
+    await copyForeign(from, tmp, most, o);
     await rename(tmp, to);
   } catch (e) {
     await orUndefined(rm(tmp, { force: true }), 'the error that matters follows');

@@ -1,8 +1,9 @@
 import { createServer, STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { StudioError, messageOf } from '../domain/index.js';
+import { brisk, Lobby } from '../domain/lobby.js';
 
 /** What a route answers. */
 export interface Reply {
@@ -42,7 +43,7 @@ export interface FaceOptions {
   readonly handle: Handler;
   /** Takes a connection that asks for WebSocket; it has passed the checks of any request. */
   readonly upgrade?: (req: IncomingMessage, socket: Duplex, head: Buffer) => void;
-  /** Connections at once; default 64. */
+  /** Connections at once of those who may use it; default 64. One more is told to come later. */
   readonly connections?: number;
   /** Of a request; default 256 MiB. */
   readonly mostBytes?: number;
@@ -58,7 +59,7 @@ const MOST_BYTES = 256 * 2 ** 20;
 const MOST_BYTES_AT_ONCE = 512 * 2 ** 20;
 /** A client that has not sent its whole request by then is cut off, ms. */
 const REQUEST_MS = 120_000;
-/** Requests at once. */
+/** Connections at once of those who may use it. */
 const MOST_CONNECTIONS = 64;
 const LOOPBACK = '127.0.0.1';
 
@@ -71,21 +72,22 @@ export async function listen(o: FaceOptions): Promise<Face> {
       `Desktops are not served at ${host} without a token: whoever reaches that address could run commands on them.`,
       'Add --token TOKEN, or leave --host out and forward the port.',
     );
-  const server = createServer((req, res) => {
-    void answer(o, host, req, res);
+  const guests = new Guests(o.connections ?? MOST_CONNECTIONS),
+    checked = (req: IncomingMessage): Refused | undefined =>
+      refusal(o, host, req) ?? (guests.admit(req.socket) ? undefined : TOO_MANY);
+  const server = createServer({ ...brisk, requestTimeout: REQUEST_MS }, (req, res) => {
+    void answer(o, checked(req), req, res);
   });
+  server.on('connection', (socket: Socket) => guests.enter(socket));
   const { upgrade } = o;
   if (upgrade)
     server.on('upgrade', (req: IncomingMessage, socket: Duplex, head: Buffer) => {
       // Node has taken its own listener away: without one, a client that resets the connection would end the process.
       socket.on('error', () => socket.destroy());
-      const refused = refusal(o, host, req);
+      const refused = checked(req);
       if (refused) refuse(socket, refused.status);
       else upgrade(req, socket, head);
     });
-  server.maxConnections = o.connections ?? MOST_CONNECTIONS;
-  server.requestTimeout = REQUEST_MS;
-  server.headersTimeout = 10_000;
   await started(server, o.port, host);
   const port = (server.address() as AddressInfo).port;
   return {
@@ -120,11 +122,40 @@ const started = (server: Server, port: number, host: string): Promise<void> =>
     server.listen(port, host, resolve);
   });
 
-async function answer(o: FaceOptions, host: string, req: IncomingMessage, res: ServerResponse): Promise<void> {
-  const refused = refusal(o, host, req);
+/** Who may not use it waits in the lobby, and takes no place of those who may. */
+class Guests {
+  readonly #lobby = new Lobby();
+  readonly #in = new Set<Socket>();
+  readonly #most: number;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+  enter(socket: Socket): void {
+    this.#lobby.enter(socket);
+  }
+  /** It has passed the checks of a request. False: there is no place; it stays in the lobby, and its time ends it. */
+  admit(socket: Socket): boolean {
+    if (this.#in.has(socket)) return true;
+    if (this.#in.size >= this.#most) return false;
+    this.#lobby.leave(socket);
+    this.#in.add(socket);
+    socket.once('close', () => this.#in.delete(socket));
+    return true;
+  }
+}
+
+async function answer(
+  o: FaceOptions,
+  refused: Refused | undefined,
+  req: IncomingMessage,
+  res: ServerResponse,
+): Promise<void> {
   let reply: Reply;
-  if (refused) reply = jsonReply({ status: 'error', message: refused.words }, refused.status);
-  else {
+  if (refused) {
+    reply = jsonReply({ status: 'error', message: refused.words }, refused.status);
+    res.setHeader('connection', 'close');
+  } else {
     const gone = new AbortController();
     res.once('close', () => {
       gone.abort();
@@ -153,8 +184,13 @@ async function answer(o: FaceOptions, host: string, req: IncomingMessage, res: S
   });
 }
 
+interface Refused {
+  readonly status: number;
+  readonly words: string;
+}
+const TOO_MANY: Refused = { status: 503, words: 'Too many connections are open; come again later.' };
 /** Pages of a browser always send an Origin, and a name rebound to this machine shows in Host. */
-function refusal(o: FaceOptions, host: string, req: IncomingMessage): { status: number; words: string } | undefined {
+function refusal(o: FaceOptions, host: string, req: IncomingMessage): Refused | undefined {
   if (req.headers.origin !== undefined) return { status: 403, words: 'Web pages cannot use this desktop.' };
   const name = (req.headers.host ?? '').replace(/:\d+$/, '');
   if (host === LOOPBACK && name !== LOOPBACK && name !== 'localhost')

@@ -3,10 +3,10 @@ import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { parseRunFile, type RunConfig, type RunFile } from '../config/index.js';
 import { RunReader, readMetaText } from '../data/store/runStore.js';
-import { copyForeign, readForeignText } from '../files/foreignFile.js';
+import { ForeignFileError, copyForeign, readForeignText } from '../files/foreignFile.js';
 import { POLICY_TRAITS, StudioError, type PolicyVersion, type ProcessEntry } from '../domain/index.js';
 import { mergeWeights } from '../trainer/engine/merge.js';
-import { hasWeights, weightsFolder } from '../trainer/engine/state.js';
+import { checkPlain, hasWeights, weightsFolder } from '../trainer/engine/state.js';
 import { weightsIn } from '../trainer/remote/savedState.js';
 import { engineState } from './backends/ownEngine.js';
 import { lastCheckpoint } from './resume.js';
@@ -94,27 +94,34 @@ async function write(
         'Leave --merged out.',
       );
     const reader = existsSync(join(checkpoint, 'reader.onnx')) ? ['reader.onnx'] : [];
-    await copied(checkpoint, to, ['policy.onnx', ...reader, 'manifest.json']);
+    await copied(r.run, checkpoint, to, ['policy.onnx', ...reader, 'manifest.json']);
     return 'onnx';
   }
-  const weights = await weightsOf(r, checkpoint),
+  const { inside, weights } = await weightsOf(r, checkpoint),
     adapter = existsSync(join(weights, 'adapter_config.json'));
   if (adapter && !r.merged) {
-    await copied(weights, to, ['adapter_model.safetensors']);
-    const head = JSON.parse(await readForeignText(join(weights, 'adapter_config.json'), 1 << 20)) as object;
+    await copied(inside, weights, to, ['adapter_model.safetensors']);
+    const about = join(weights, 'adapter_config.json'),
+      head = JSON.parse(await readForeignText(about, 1 << 20, { inside }).catch(refused(about))) as object;
     await writeFile(join(to, 'adapter_config.json'), `${JSON.stringify(head, null, 2)}\n`);
     return 'adapter';
   }
+  await checkPlain(inside, weights);
   await mergeWeights({ model: config.policy.vlm!.model, weights, to, onLine: r.onLine, signal: r.signal });
   return 'model';
 }
 
-/** Where an engine has the weights of a checkpoint. */
-async function weightsOf(r: ExportModelRequest, checkpoint: string): Promise<string> {
+/** Where an engine has the weights of a checkpoint, and the folder out of which no link leads. */
+async function weightsOf(
+  r: ExportModelRequest,
+  checkpoint: string,
+): Promise<{ readonly inside: string; readonly weights: string }> {
   const [uri] = await weightsIn(checkpoint),
-    states = [engineState(r.run), ...r.states],
+    own = engineState(r.run),
+    states = [own, ...r.states],
     state = uri === undefined ? undefined : states.find((s) => hasWeights(s, uri));
-  if (uri !== undefined && state !== undefined) return weightsFolder(state, uri)!;
+  if (uri !== undefined && state !== undefined)
+    return { inside: state === own ? r.run : state, weights: weightsFolder(state, uri)! };
   throw new StudioError(
     'config.invalid',
     `The weights of this checkpoint are with the engine that trained it${uri === undefined ? '' : ` (${uri})`}, and not in ${states.join(' or ')}.`,
@@ -122,7 +129,19 @@ async function weightsOf(r: ExportModelRequest, checkpoint: string): Promise<str
   );
 }
 
-async function copied(from: string, to: string, names: readonly string[]): Promise<void> {
+async function copied(inside: string, from: string, to: string, names: readonly string[]): Promise<void> {
   await mkdir(to, { recursive: true });
-  for (const name of names) await copyForeign(join(from, name), join(to, name), Infinity);
+  for (const name of names)
+    await copyForeign(join(from, name), join(to, name), Infinity, { inside }).catch(refused(join(from, name)));
 }
+const refused =
+  (file: string) =>
+  (e: unknown): never => {
+    if (!(e instanceof ForeignFileError)) throw e;
+    throw new StudioError(
+      'store.damaged',
+      `${file} ${e.message}.`,
+      'Restore the run folder from a copy, or choose another version.',
+      { cause: e },
+    );
+  };

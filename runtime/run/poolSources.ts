@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
-import { access, mkdir } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { access } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import {
   StudioError,
   id,
@@ -15,9 +15,8 @@ import {
 } from '../domain/index.js';
 import type { RunConfig } from '../config/index.js';
 import type { DataManager } from '../data/dataManager.js';
-import { maxFrameBytes } from '../data/store/frames.js';
+import { PngFrameStore } from '../data/store/frames.js';
 import { RunReader, readMeta, runPaths, type RunMeta } from '../data/store/runStore.js';
-import { copyForeignAtomic } from '../files/foreignFile.js';
 import { ContentHash } from '../data/content.js';
 
 /** Frames copied at once: as many as Node has threads for files. */
@@ -201,15 +200,11 @@ function externalTrajectory({ group: _, ...t }: Trajectory, meta: RunMeta): Traj
 
 async function copyFrames(refs: readonly FrameRef[], from: string, data: DataManager): Promise<void> {
   const todo = [...refs],
-    dir = runPaths(from).frames;
+    source = new PngFrameStore(runPaths(from).frames);
   const worker = async (): Promise<void> => {
     for (let f = todo.pop(); f; f = todo.pop()) {
-      const to = data.frames.path(f);
-      if (existsSync(to)) continue;
-      const tmp = `${to}.${process.pid}.copy`;
       try {
-        await mkdir(dirname(to), { recursive: true });
-        await copyForeignAtomic(join(dir, f.hash.slice(0, 2), `${f.hash}.png`), to, tmp, maxFrameBytes);
+        await data.store.frames.copyIn(f, source);
       } catch (e) {
         throw new StudioError(
           'store.io',

@@ -3,6 +3,8 @@ import { basename, join, resolve } from 'node:path';
 import { existsSync } from 'node:fs';
 import { StudioError, checkpointName, id, type RolloutId, type Trajectory } from '../domain/index.js';
 import { checkpointOf } from '../data/events.js';
+import type { RecoveryReport } from '../data/recover.js';
+import type { Recovery } from '../data/store/journal.js';
 import type { RunReader } from '../data/store/runStore.js';
 import { damageOf } from '../trainer/checkpoint.js';
 import type { EvalPoint } from './evaluation.js';
@@ -20,6 +22,25 @@ export interface Progress {
   /** Pools of other folders have joined (`curation.pool.from`). */
   readonly pooled: boolean;
   readonly points: readonly EvalPoint[];
+}
+
+/** Most trajectories that a line of the log names. */
+const NAMED = 10;
+/** What resuming a run found, for its log: also what damage on disk has cost. */
+export function resumedNote(found: RecoveryReport, { damage }: Pick<Recovery, 'damage'>): string {
+  const { events, lost, released, unreadable } = found,
+    stretches = damage.filter((d) => !d.tail),
+    bytes = stretches.reduce((sum, d) => sum + d.to - d.from, 0),
+    named = [...unreadable.slice(0, NAMED), ...(unreadable.length > NAMED ? ['…'] : [])].join(', ');
+  return [
+    `Resumed: ${events} events read, ${lost.length} unfinished rollouts handed out again, ${released} claimed batches freed.`,
+    ...(stretches.length > 0 ? [`Its journal is damaged in ${stretches.length} places (${bytes} bytes).`] : []),
+    ...(unreadable.length > 0
+      ? [
+          `These trajectories cannot be read back: ${named}. They, and groups that waited with them, are retired as lost (corrupt).`,
+        ]
+      : []),
+  ].join(' ');
 }
 
 /** Weights of version `base` that took the place of those of version `of`, which are damaged; base 0: of none. */

@@ -1,5 +1,7 @@
-import { mkdir, open, type FileHandle } from 'node:fs/promises';
+import { open, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
+import { errorCode } from '../domain/index.js';
+import { folderInside } from '../files/folderParts.js';
 
 /**
  * TensorBoard's event files: TFRecords (length, its masked CRC-32C, the bytes, theirs) of `Event` messages in protobuf's
@@ -127,11 +129,14 @@ export function scalarsOf(e: Journalled, at: number, beganAt: number): Scalars |
  */
 export class EventFile {
   readonly #dir: string;
+  readonly #inside: string;
   #file: Promise<FileHandle> | undefined;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(dir: string) {
+  /** `inside`: a run folder, out of which no link leads. */
+  constructor(dir: string, inside = dir) {
     this.#dir = dir;
+    this.#inside = inside;
   }
   /** Rejects when the disk does. */
   write(s: Scalars): Promise<void> {
@@ -148,12 +153,21 @@ export class EventFile {
   }
   /** A file for each process: TensorBoard reads all of a folder, in the order of their names. */
   async #open(at: number): Promise<FileHandle> {
-    await mkdir(this.#dir, { recursive: true });
-    const file = await open(
+    await folderInside(this.#inside, this.#dir);
+    const file = await openNew(
       join(this.#dir, `events.out.tfevents.${String(Math.floor(at / 1000)).padStart(10, '0')}.dart.${process.pid}`),
-      'a',
     );
     await file.write(tfRecord(versionEvent(at)));
     return file;
+  }
+}
+
+/** Exclusive: never through a link, and into no file of another part of the run. A name that is taken gets a number. */
+async function openNew(path: string): Promise<FileHandle> {
+  for (let n = 1; ; n++) {
+    const file = await open(n === 1 ? path : `${path}.${n}`, 'ax').catch((e: unknown) => {
+      if (errorCode(e) !== 'EEXIST') throw e;
+    });
+    if (file) return file;
   }
 }

@@ -19,11 +19,10 @@ export function watchBoard(
 ): () => Promise<void> {
   const { tensorboard } = o.config.store;
   if (!tensorboard.enabled) return () => Promise.resolve();
-  const file = new EventFile(
+  const file =
     tensorboard.dir === undefined
-      ? join(o.dir, 'tensorboard')
-      : resolve(dirname(resolve(o.dir)), tensorboard.dir, o.run),
-  );
+      ? new EventFile(join(o.dir, 'tensorboard'), o.dir)
+      : new EventFile(resolve(dirname(resolve(o.dir)), tensorboard.dir, o.run));
   let said = false;
   const off = data.noted.add((e) => {
     const s = scalarsOf(e, Date.now(), data.store.meta.createdAt);

@@ -31,7 +31,7 @@ import { instructionOf, type RunParts } from './parts.js';
 import { joinPools, readPools, type PoolIntake } from './poolSources.js';
 import { RolloutRecorder } from './recorder.js';
 import { Reinforcement } from './reinforcement.js';
-import type { Progress, SoundCheckpoint } from './resume.js';
+import { resumedNote, type Progress, type SoundCheckpoint } from './resume.js';
 import { Retention } from './retention.js';
 import { earlierPart, saveStart, startState, startWeights, type StartWeights } from './startWeights.js';
 import { RunLog } from './runLog.js';
@@ -369,10 +369,7 @@ export class TrainingRun {
     this.#o.reporter.status(this.#monitor.status());
   }
   #noteResumed(): void {
-    const { events, lost, released } = this.data.recovery;
-    this.#log.note(
-      `Resumed: ${events} events read, ${lost.length} unfinished rollouts handed out again, ${released} claimed batches freed.`,
-    );
+    this.#log.note(resumedNote(this.data.recovery, this.data.store.recovery));
   }
 
   /** Ends rollouts or records them as stopped, writes the index, and ends processes and desktops. */

@@ -1,9 +1,10 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { join } from 'node:path';
 import { errorCode } from '../domain/index.js';
+import { brisk, Lobby } from '../domain/lobby.js';
 import type { StudioService } from '../service/types.js';
 import { openMetricsText, type Told } from './openMetrics.js';
 
@@ -11,7 +12,6 @@ import { openMetricsText, type Told } from './openMetrics.js';
 export const metricsTokenFile = 'metrics-token';
 /** A run that has said nothing for so long is not active any more. */
 const STALE_MS = 60_000;
-const MOST_CONNECTIONS = 8;
 
 /**
  * Figures of the active run for Prometheus: a port of its own on 127.0.0.1, off unless the machine's settings name one.
@@ -19,6 +19,8 @@ const MOST_CONNECTIONS = 8;
  */
 export class MetricsPort {
   readonly #http: Server;
+  /** A connection has one request, and the lobby's time for it: nobody can fill the port and keep the scraper out. */
+  readonly #lobby = new Lobby();
   readonly #off: () => void;
   readonly #told = new Map<string, { readonly told: Told; readonly at: number }>();
 
@@ -26,7 +28,7 @@ export class MetricsPort {
     this.#off = service.onBroadcast((b) => {
       if (b.method === 'run/status') this.#told.set(b.params.run, { told: b.params, at: Date.now() });
     });
-    this.#http = createServer({ headersTimeout: 4000, requestTimeout: 5000 }, (req, res) => {
+    this.#http = createServer(brisk, (req, res) => {
       const status = this.#refusal(req, token);
       res.setHeader('connection', 'close');
       if (status !== undefined) {
@@ -37,7 +39,7 @@ export class MetricsPort {
         .writeHead(200, { 'content-type': 'application/openmetrics-text; version=1.0.0; charset=utf-8' })
         .end(openMetricsText(this.#active()));
     });
-    this.#http.maxConnections = MOST_CONNECTIONS;
+    this.#http.on('connection', (socket: Socket) => this.#lobby.enter(socket));
     this.#http.on('clientError', (_e, socket) => socket.destroy());
   }
 

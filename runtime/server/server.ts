@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { WebSocketServer } from 'ws';
 import { refusal, type Refusal } from './auth.js';
 import { Connection, type ConnectionHost } from './connection.js';
-import { Lobby } from './lobby.js';
+import { brisk, Lobby } from '../domain/lobby.js';
 import type { Broadcast } from '../service/types.js';
 
 export interface ServerOptions {
@@ -37,13 +37,9 @@ export class DaemonServer {
 
   private constructor(o: ServerOptions) {
     this.#o = o;
-    // Without connectionsCheckingInterval Node looks for late headers every 30 s only.
-    this.#http = createServer(
-      { headersTimeout: 4000, requestTimeout: 5000, connectionsCheckingInterval: 1000 },
-      (_req, res) => {
-        res.writeHead(404, { connection: 'close', 'content-length': '0' }).end();
-      },
-    );
+    this.#http = createServer(brisk, (_req, res) => {
+      res.writeHead(404, { connection: 'close', 'content-length': '0' }).end();
+    });
     this.#http.on('connection', (socket: Socket) => this.#lobby.enter(socket));
     this.#http.on('clientError', (_e, socket) => socket.destroy());
     this.#http.on('upgrade', (req, stream, head) => {

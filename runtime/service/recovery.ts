@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { pause } from '../domain/pause.js';
 import { StudioError, toRunError } from '../domain/index.js';
 import type { ActiveRun, Recovered } from '../protocol/activeRuns.js';
@@ -27,6 +27,11 @@ export async function recoverRuns(s: Studio, told: (r: Recovered) => void): Prom
 async function recoverRun(s: Studio, r: ActiveRun): Promise<Omit<Recovered, 'run' | 'id' | 'name' | 'at'> | undefined> {
   const runs = s.activeRuns;
   if (!existsSync(join(r.run, 'run.json'))) {
+    if (!existsSync(dirname(r.run))) {
+      const why = `It was interrupted when the runtime ended, and ${dirname(r.run)} is not there. If that is on a disk that is not mounted yet, mount it and resume the run.`;
+      await runs.leave(r.run, why);
+      return { outcome: 'left', message: why };
+    }
     await runs.end(r.run);
     return { outcome: 'failed', message: 'It was interrupted when the runtime ended, and its folder is gone.' };
   }

@@ -7,7 +7,7 @@ import { labelName, runLabelOf, type RunLabel } from '../protocol/runLabel.js';
 export const labelOf = async (dir: string): Promise<RunLabel> =>
   runLabelOf(
     await orUndefined(
-      readForeignText(join(dir, labelName), 64 << 10).then((text): unknown => JSON.parse(text)),
+      readForeignText(join(dir, labelName), 64 << 10, { inside: dir }).then((text): unknown => JSON.parse(text)),
       'most runs have none',
     ),
   );

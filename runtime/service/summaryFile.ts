@@ -1,7 +1,8 @@
-import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { unfinishedName } from '../data/store/unfinished.js';
 import { orUndefined } from '../domain/index.js';
+import { createFresh } from '../files/folderParts.js';
 import { readForeignText } from '../files/foreignFile.js';
 import { lacksCheckpoints, summaryName } from '../protocol/version.js';
 import type { RunStatus, RunSummary } from '../protocol/types.js';
@@ -18,7 +19,7 @@ export function leaveSummary(dir: string, summary: Omit<RunSummary, 'status'>): 
 export function leaveRunning(plan: SessionPlan, s: RunStatus): Promise<void> {
   return inTurn(plan.dir, async () => {
     const before = await orUndefined(
-        readForeignText(join(plan.dir, summaryName), 1 << 20).then(parsed),
+        readForeignText(join(plan.dir, summaryName), 1 << 20, { inside: plan.dir }).then(parsed),
         'a new run has none',
       ),
       { endedAt: _ended, ...known } = before ?? {};
@@ -58,7 +59,8 @@ export async function keepSummary(file: string, what: unknown): Promise<void> {
 async function replaceFile(file: string, text: string): Promise<void> {
   const tmp = unfinishedName(file);
   try {
-    await writeFile(tmp, text);
+    const f = await createFresh(tmp);
+    await f.writeFile(text).finally(() => f.close());
     await rename(tmp, file);
   } catch (e) {
     await rm(tmp, { force: true });

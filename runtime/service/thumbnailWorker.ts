@@ -1,9 +1,8 @@
 import { parentPort } from 'node:worker_threads';
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { maxFrameBytes } from '../data/store/frames.js';
+import { readFrame } from '../data/store/frames.js';
 import { decodePng, encodePng } from '../data/store/png.js';
-import { readForeign } from '../files/foreignFile.js';
 import { messageOf } from '../domain/index.js';
 
 export interface ThumbnailJob {
@@ -35,7 +34,7 @@ export function runThumbnailWorker(): void {
 }
 
 async function thumbnail(j: ThumbnailJob): Promise<void> {
-  const { width, height, rgb } = await decodePng(await readForeign(j.from, maxFrameBytes)),
+  const { width, height, rgb } = await decodePng(await readFrame(j.from)),
     small = shrink(rgb, width, height, Math.min(j.width, width));
   await mkdir(dirname(j.to), { recursive: true });
   const tmp = `${j.to}.${process.pid}-${j.id}.tmp`;

@@ -1,8 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { StudioError, errorCode, id, messageOf, withToldPrompts, type RolloutId } from '../domain/index.js';
-import { maxFrameBytes } from '../data/store/frames.js';
-import { copyForeign } from '../files/foreignFile.js';
+import { copyFrameOut } from '../data/store/frames.js';
 import { recordsOf } from '../interchange/stepRecord.js';
 import * as m from '../protocol/methods.js';
 import { serializeTrajectory } from '../protocol/trajectoryFile.js';
@@ -115,7 +114,7 @@ export async function writeTrajectory(
     for (const f of framesOf(t)) {
       const to = join(dir, f.hash.slice(0, 2), `${f.hash}.png`);
       await mkdir(dirname(to), { recursive: true });
-      await copyForeign(pathOf(f), to, maxFrameBytes).catch((e: unknown) => {
+      await copyFrameOut(pathOf(f), to).catch((e: unknown) => {
         if (errorCode(e) !== 'EEXIST') throw e;
       });
     }

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import { mkdir, readdir, rm } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { parseRunFile, parseRunText, type RunConfig, type RunFile } from '../config/index.js';
-import { maxFrameBytes, PngFrameStore } from '../data/store/frames.js';
+import { PngFrameStore } from '../data/store/frames.js';
 import { readMeta, runPaths } from '../data/store/runStore.js';
 import {
   POLICY_TRAITS,
@@ -15,7 +14,7 @@ import {
   type Trajectory,
   checkpointName,
 } from '../domain/index.js';
-import { copyForeignAtomic, readForeignText } from '../files/foreignFile.js';
+import { readForeignText } from '../files/foreignFile.js';
 import { segmentOptions, type SessionHost } from '../human/controlSession.js';
 import type { Annotate } from '../human/demonstration.js';
 import type { KeepingDeps } from '../human/keeping.js';
@@ -180,12 +179,7 @@ async function copyFrames(from: string, to: string, t: Trajectory): Promise<void
   const source = new PngFrameStore(from),
     target = new PngFrameStore(to),
     refs = new Map([...t.steps.map((x) => x.frame), ...(t.last ? [t.last] : [])].map((f) => [f.hash, f]));
-  for (const ref of refs.values()) {
-    const path = target.path(ref);
-    if (existsSync(path)) continue;
-    await mkdir(dirname(path), { recursive: true });
-    await copyForeignAtomic(source.path(ref), path, `${path}.${process.pid}.copy`, maxFrameBytes);
-  }
+  for (const ref of refs.values()) await target.copyIn(ref, source);
 }
 
 /** Policies of the runs under these folders that have one to try, newest first, and models that run files name. */

@@ -8,8 +8,7 @@ import {
   type FrameLink,
   type TrajectoryView,
 } from '../domain/index.js';
-import { maxFrameBytes } from '../data/store/frames.js';
-import { readForeign } from '../files/foreignFile.js';
+import { readFrame } from '../data/store/frames.js';
 import type { ReadFrame } from './pictures.js';
 import { runPage, type RunPageData } from './runPage.js';
 import { trajectoryPage } from './trajectoryPage.js';
@@ -33,7 +32,7 @@ export const framesIn =
   async (f: FrameLink) =>
     /^[0-9a-f]{64}$/.test(f.hash)
       ? orUndefined(
-          readForeign(join(dir, f.hash.slice(0, 2), `${f.hash}.png`), maxFrameBytes),
+          readFrame(join(dir, f.hash.slice(0, 2), `${f.hash}.png`)),
           'a screen that is gone is shown as missing',
         )
       : undefined;

@@ -1,6 +1,6 @@
 import { createHash, webcrypto } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
-import { basename, join, relative, sep } from 'node:path';
+import { lstat, readdir } from 'node:fs/promises';
+import { basename, join, relative, resolve, sep } from 'node:path';
 import { z } from 'zod';
 import { StudioError, orUndefined } from '../domain/index.js';
 import { ForeignFileError, readForeign } from '../files/foreignFile.js';
@@ -78,8 +78,37 @@ export async function readManifest(dir: string): Promise<AssetManifest> {
   }
 }
 
-/** Indexes a folder of assets once. Rejects with `config.invalid` when it cannot be listed. */
-export async function openAssets(dir: string): Promise<AssetStore> {
+/** An empty file of this name in a folder says that tasks may read every file below it. */
+export const MARK = '.dart-assets';
+/** Folders that the command line has named. */
+const named = new Set<string>();
+/** A person gives this folder to tasks, by the command line; returns its absolute path. */
+export function giveAssets(dir: string): string {
+  const path = resolve(dir);
+  named.add(path);
+  return path;
+}
+
+/**
+ * The folder that a run file names, which may be a stranger's: it would otherwise give its tasks, and the model server
+ * that sees their screens, any folder of this machine. So the folder itself must say that it is for tasks, by its mark or
+ * as a mirror made by `tasks fetch`, unless the command line has named it. Rejects with `config.invalid`.
+ */
+export async function openNamedAssets(dir: string): Promise<AssetStore> {
+  const marked = async (name: string): Promise<boolean> =>
+    (await orUndefined(lstat(join(dir, name)), 'a folder without one'))?.isFile() === true;
+  if (named.has(resolve(dir)) || (await marked(MARK))) return openAssets(dir);
+  const { files } = (await marked(MANIFEST)) ? await readManifest(dir) : { files: {} };
+  if (Object.keys(files).length > 0) return openAssets(dir, new Set(Object.values(files).map((f) => f.file)));
+  throw new StudioError(
+    'config.invalid',
+    `tasks.assets: ${dir} does not say that tasks may read its files.`,
+    `If they may read every file below it, put an empty file ${MARK} into it; \`dart-studio tasks fetch\` makes a folder of its own.`,
+  );
+}
+
+/** Indexes a folder of assets once, or only these files of it, by their paths in it. Rejects with `config.invalid` when it cannot be listed. */
+export async function openAssets(dir: string, only?: ReadonlySet<string>): Promise<AssetStore> {
   let entries;
   try {
     entries = await readdir(dir, { recursive: true, withFileTypes: true });
@@ -94,7 +123,8 @@ export async function openAssets(dir: string): Promise<AssetStore> {
   const files = entries
     .filter((e) => e.isFile())
     .slice(0, MAX_FILES)
-    .map((e) => join(e.parentPath, e.name));
+    .map((e) => join(e.parentPath, e.name))
+    .filter((f) => !only || only.has(relative(dir, f)));
   const hashes = new Map(Object.values((await readManifest(dir)).files).map((f) => [f.file, f.sha256]));
   const byName = new Map<string, string>();
   const byTail = new Map<string, string>();

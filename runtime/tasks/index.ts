@@ -1,4 +1,4 @@
-export { noAssets, openAssets, uuid5, type AssetStore } from './assets.js';
+export { giveAssets, MARK, noAssets, openAssets, openNamedAssets, uuid5, type AssetStore } from './assets.js';
 export { checkFolder, formatCheck, readFolder, type CheckOptions } from './check.js';
 export { createTaskEngine, type TaskEngineOptions } from './engine.js';
 export { downloadsOf, fetchAssets, type FetchOptions, type FetchReport } from './fetch.js';

@@ -1,6 +1,6 @@
 import type { RunConfig } from '../config/index.js';
 import { StudioError, id, type FamilyId, type ImageContents, type ProcessEntry, type TaskId } from '../domain/index.js';
-import { openAssets } from './assets.js';
+import { openNamedAssets } from './assets.js';
 import { openEvaluators } from './bridge/evaluators.js';
 import { createTaskEngine, type TaskEngineOptions } from './engine.js';
 import { openFolder } from './folderSource.js';
@@ -163,7 +163,7 @@ async function miniwobTasks(c: RunConfig): Promise<Tasks> {
 }
 
 async function folderTasks(c: RunConfig, parts: EngineParts): Promise<Tasks> {
-  const assets = c.tasks.assets ? await openAssets(c.tasks.assets) : undefined;
+  const assets = c.tasks.assets ? await openNamedAssets(c.tasks.assets) : undefined;
   const folder = await openFolder(c.tasks.dir!, { ...parts, assets });
   // A `sleep` of a task file is a wait for programs to be done, which can be seen; the file's own time is the bound.
   const engine = createTaskEngine({ ...parts, assets, settings: { sleepMode: 'settle' } });

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { errorCode, orUndefined, StudioError } from '../domain/index.js';
 import { beyondBounds } from '../domain/jsonBounds.js';
+import { createFresh, folderInside } from '../files/folderParts.js';
 import { ForeignFileError, readForeign, readForeignText } from '../files/foreignFile.js';
 
 /**
@@ -58,7 +59,7 @@ export async function writeAtomic(path: string, data: Uint8Array, durable = true
   await rename(tmp, path);
 }
 async function writeDurable(path: string, data: Uint8Array, durable: boolean): Promise<void> {
-  const f = await open(path, 'w');
+  const f = await createFresh(path);
   try {
     await f.writeFile(data);
     if (durable) await f.sync();
@@ -77,8 +78,15 @@ async function syncFolder(path: string): Promise<void> {
     }
 }
 
+/** Where the files of a checkpoint must lie, without a link between: its run (`RUN/checkpoints/NAME`), else itself. */
+function insideOf(dir: string): string {
+  const own = resolve(dir),
+    parent = dirname(own);
+  return basename(parent) === 'checkpoints' ? dirname(parent) : own;
+}
 /** A manifest as it stands there, unchecked. */
-export const manifestText = (dir: string): Promise<string> => readForeignText(join(dir, MANIFEST), MANIFEST_BYTES);
+export const manifestText = (dir: string): Promise<string> =>
+  readForeignText(join(resolve(dir), MANIFEST), MANIFEST_BYTES, { inside: insideOf(dir) });
 
 /** The policy that a checkpoint says it is of; undefined where it does not say. Whether it is whole is for `readCheckpoint`. */
 export async function policyOfCheckpoint(dir: string): Promise<string | undefined> {
@@ -99,7 +107,7 @@ export async function writeCheckpoint(
 ): Promise<void> {
   const tmp = `${dir}.${process.pid}.tmp`;
   await rm(tmp, { recursive: true, force: true });
-  await mkdir(tmp, { recursive: true });
+  await folderInside(insideOf(tmp), resolve(tmp));
   for (const [name, data] of Object.entries(files)) await writeDurable(join(tmp, name), data, true);
   const named = Object.fromEntries(
       Object.entries(files).map(([n, d]) => [n, { bytes: d.byteLength, sha256: sha256(d) }]),
@@ -120,8 +128,8 @@ async function putInPlace(made: string, dir: string): Promise<void> {
   await rename(dir, aside).catch(async (e: unknown) => {
     const code = errorCode(e);
     if (code === 'ENOENT') return;
-    // Left by a kill after the new one was in place.
-    if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw e;
+    // Left by a kill after the new one was in place; ENOTDIR: no folder at all.
+    if (code !== 'ENOTEMPTY' && code !== 'EEXIST' && code !== 'ENOTDIR') throw e;
     await rm(aside, { recursive: true, force: true });
     await rename(dir, aside);
   });
@@ -214,7 +222,7 @@ async function readNamed(dir: string, name: string, want: CheckpointFile): Promi
   if (name !== basename(name)) throw damaged(dir, 'its manifest names a file outside of it');
   let data: Buffer;
   try {
-    data = await readForeign(join(dir, name), want.bytes);
+    data = await readForeign(join(resolve(dir), name), want.bytes, { inside: insideOf(dir) });
   } catch (cause) {
     const why = cause instanceof ForeignFileError ? cause.message : 'is missing';
     throw damaged(dir, `${name} ${why}`, cause);

@@ -28,4 +28,5 @@ const report = await chaos.run();
 if (values.json)
   writeFileSync(values.json, `${JSON.stringify({ ...stamp(), machine: machine(), ...report }, null, 2)}\n`);
 process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
+for (const { words } of report.bars) if (words !== undefined) process.stderr.write(`${words}\n`);
 process.exit(report.problems.length === 0 ? 0 : 1);

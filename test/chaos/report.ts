@@ -12,8 +12,22 @@ export interface Made extends Cost {
   readonly others: number;
 }
 /** Where others use more of the processors, how long a recovery takes is theirs to say: it is reported and not judged. */
-const BUSY = 0.5;
+export const BUSY = 0.5;
 const judged = (m: Made): boolean => m.others <= BUSY;
+
+/** Of the faults that were made while the machine was ours. */
+export interface RecoveryBar {
+  readonly name: 'recovery_max_ms';
+  /** None where nothing was judged. */
+  readonly value?: number;
+  readonly goal: number;
+  /** How many faults it is of: the others were made while others used the machine. */
+  readonly judged: number;
+  /** Never where nothing was judged. */
+  readonly ok: boolean;
+  /** Why nothing was judged. */
+  readonly words?: string;
+}
 export interface ChaosReport {
   readonly kills: number;
   readonly seed: number;
@@ -29,14 +43,7 @@ export interface ChaosReport {
   readonly orphans: number;
   /** From the end of a fault, or from its detection, to the first step that was accepted after it. */
   readonly recovery_max_ms: number;
-  readonly bars: readonly {
-    readonly name: string;
-    readonly value: number;
-    readonly goal: number;
-    /** How many faults it is of: the others were made while others used the machine. */
-    readonly judged: number;
-    readonly ok: boolean;
-  }[];
+  readonly bars: readonly RecoveryBar[];
   readonly steps: number;
   readonly versions: number;
   /** Events that the window was told, each once and in order. */
@@ -65,7 +72,6 @@ export function reportOf(o: {
     closed = last ? [...stopped, last] : stopped,
     all = strict ? [...closed, strict] : closed,
     sum = (of: readonly number[]): number => of.reduce((a, b) => a + b, 0),
-    slowest = (of: readonly Made[]): number => Math.round(Math.max(0, ...of.map((d) => d.ms))),
     recovery = slowest(made);
   const problems = [
     ...o.problems,
@@ -91,15 +97,7 @@ export function reportOf(o: {
     corrupt: sum(closed.map((a) => a.corrupt)),
     orphans: orphans.length,
     recovery_max_ms: recovery,
-    bars: [
-      {
-        name: 'recovery_max_ms',
-        value: slowest(made.filter(judged)),
-        goal: RECOVERY_GOAL_MS,
-        judged: made.filter(judged).length,
-        ok: slowest(made.filter(judged)) <= RECOVERY_GOAL_MS,
-      },
-    ],
+    bars: [recoveryBar(made)],
     by_kind: Object.fromEntries(
       [...new Set(made.map((d) => d.kind))].sort().map((k) => {
         const of = made.filter((d) => d.kind === k);
@@ -109,4 +107,20 @@ export function reportOf(o: {
     ...o.rest,
     problems,
   };
+}
+
+const slowest = (of: readonly Made[]): number => Math.round(Math.max(0, ...of.map((m) => m.ms)));
+
+function recoveryBar(made: readonly Made[]): RecoveryBar {
+  const of = made.filter(judged),
+    bar = { name: 'recovery_max_ms', goal: RECOVERY_GOAL_MS, judged: of.length } as const,
+    value = slowest(of);
+  return of.length > 0
+    ? { ...bar, value, ok: value <= RECOVERY_GOAL_MS }
+    : { ...bar, ok: false, words: `No recovery was judged: ${whyNot(made)}.` };
+}
+function whyNot(made: readonly Made[]): string {
+  if (made.length === 0) return 'no fault was made';
+  const shares = made.map((m) => Math.round(100 * m.others));
+  return `at each of the ${made.length} faults others used more than ${100 * BUSY} % of the processors (${Math.min(...shares)} to ${Math.max(...shares)} %)`;
 }

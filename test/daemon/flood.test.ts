@@ -35,6 +35,9 @@ async function dial(d: Daemon, first = ''): Promise<Socket> {
   if (first) s.write(first);
   return s;
 }
+/** The event loop is never held up for longer, and in ordinary work not for this long: of its own processor time. */
+const LONGEST_MS = 50,
+  USUAL_MS = 20;
 interface Loop {
   readonly longestMs: number;
   readonly usualMs: number;
@@ -112,10 +115,9 @@ describe('with the token', () => {
     }
     expect(most).toBeLessThan(100);
     expect(answers).toBe(0);
-    // On a busy machine a turn may be late for reasons of others.
     const { longestMs, usualMs } = await other.rpc.sendRequest<Loop>('test/loop', {});
-    expect(usualMs).toBeLessThan(50);
-    expect(longestMs).toBeLessThan(250);
+    expect(usualMs).toBeLessThan(USUAL_MS);
+    expect(longestMs).toBeLessThan(LONGEST_MS);
     greedy.socket.resume();
     await done;
     expect(answers).toBe(count);
@@ -158,7 +160,7 @@ describe('with the token', () => {
       await w.rpc.sendRequest('test/echo', {});
       await w.rpc.sendRequest('test/echo', {});
       const { longestMs } = await w.rpc.sendRequest<Loop>('test/loop', {});
-      expect(longestMs, text.slice(0, 80)).toBeLessThan(150);
+      expect(longestMs, text.slice(0, 80)).toBeLessThan(LONGEST_MS);
       b.socket.terminate();
     }
   });

@@ -5,6 +5,8 @@ import type { Sample } from './sample.js';
 const WARM_UP = 1 / 3;
 /** A shorter run says nothing of a slope: it is reported and not judged. */
 const JUDGED_MINUTES = 10;
+/** The same of what comes and goes: descriptors, and what a step costs. */
+export const STEADY_MINUTES = 2;
 /** Where others use more of the processors, how late something is is theirs to say: it is reported and not judged. */
 const BUSY = 0.25;
 /** What a process keeps is what it has left after collecting garbage, which it does every few minutes. */
@@ -51,12 +53,16 @@ export interface Bar {
   readonly goal: number;
   /** False: too short, or on a machine too busy, to say. */
   readonly judged: boolean;
+  /** How long something took. */
+  readonly time?: true;
   readonly ok: boolean;
 }
 export interface SoakReport {
   readonly minutes: number;
   /** Share of the processors that others used meanwhile. */
   readonly others: number;
+  /** How often processes and folder were looked at. */
+  readonly looks: number;
   readonly steps: number;
   readonly memory: Readonly<
     Record<string, { readonly mean_mb: number; readonly mb_per_hour: number; readonly error: number }>
@@ -88,11 +94,15 @@ export interface SoakReport {
 /** Pure. */
 export function soakReport(s: Soaked): SoakReport {
   const long = s.minutes >= JUDGED_MINUTES,
+    steady = s.minutes >= STEADY_MINUTES,
     quiet = s.others <= BUSY,
     roles = [...new Set(s.samples.map((x) => x.role))],
     bars: Bar[] = [],
-    bar = (name: string, value: number, goal: number, judged = true): void => {
+    bar = (name: string, value: number, goal: number, judged: boolean): void => {
       bars.push({ name, value: round(value), goal: round(goal), judged, ok: !judged || value <= goal });
+    },
+    timeBar = (name: string, ms: number, goal: number): void => {
+      bars.push({ name, value: round(ms), goal, judged: quiet, time: true, ok: !quiet || ms <= goal });
     };
   // The index is held in memory as a whole, and grows with the run by design.
   const indexMb = (at: number): number => (s.folder.findLast((f) => f.at <= at)?.index ?? 0) / 2 ** 20,
@@ -119,24 +129,25 @@ export function soakReport(s: Soaked): SoakReport {
           first = quantile(open.slice(0, half), 0.5),
           last = quantile(open.slice(half), 0.5);
         // Medians: those that a desktop's tasks need for a moment come and go.
-        bar(`descriptors of ${role}`, last - first, GOAL.descriptors);
+        bar(`descriptors of ${role}`, last - first, GOAL.descriptors, steady);
         return [role, { first, last, most: Math.max(...open) }];
       }),
     ),
     [journal, frames, index] = (['journal', 'frames', 'index'] as const).map((what) => growth(s.folder, what));
-  bar('journal bytes a step, end against middle', journal!.ratio, GOAL.growth);
-  bar('frame bytes a step, end against middle', frames!.ratio, GOAL.growth);
+  bar('journal bytes a step, end against middle', journal!.ratio, GOAL.growth, steady);
+  bar('frame bytes a step, end against middle', frames!.ratio, GOAL.growth, steady);
   const p99 = lateBy(s.delays, 0.99);
-  bar('event loop of the daemon, p99 ms', p99, GOAL.delayMs, quiet);
+  timeBar('event loop of the daemon, p99 ms', p99, GOAL.delayMs);
   const own = s.ownLate.length > 0 ? lateBy(s.ownLate, 0.99) : undefined;
   if (own !== undefined)
-    bar('event loop of the daemon without waiting for a processor, p99 ms of all moments', own, GOAL.delayMs, quiet);
-  bar('answers to the window, p99 ms', quantile(s.answers, 0.99), GOAL.answerMs, quiet);
+    timeBar('event loop of the daemon without waiting for a processor, p99 ms of all moments', own, GOAL.delayMs);
+  timeBar('answers to the window, p99 ms', quantile(s.answers, 0.99), GOAL.answerMs);
   const drawn = s.drawn.length > 0 ? { p50: quantile(s.drawn, 0.5), p99: quantile(s.drawn, 0.99) } : undefined;
-  if (drawn) bar('pictures of the pages, p99 ms', drawn.p99, GOAL.drawnMs, quiet);
+  if (drawn) timeBar('pictures of the pages, p99 ms', drawn.p99, GOAL.drawnMs);
   return {
     minutes: round(s.minutes),
     others: round(s.others),
+    looks: s.folder.length,
     steps: s.folder.at(-1)?.steps ?? 0,
     memory,
     descriptors,

@@ -6,10 +6,11 @@ import { Daemon } from '../chaos/daemon.js';
 import { belongs } from '../chaos/orphans.js';
 import { Others } from '../chaos/others.js';
 import { processes } from '../chaos/processes.js';
+import { runFile as shortRunFile } from '../chaos/runFile.js';
 import { Tail } from '../chaos/tail.js';
 import * as methods from '../../runtime/protocol/methods.js';
 import type { ProbeLine } from './probe.js';
-import { soakReport, type Folder, type SoakReport } from './report.js';
+import { soakReport, STEADY_MINUTES, type Folder, type SoakReport } from './report.js';
 import { SoakWindow } from './window.js';
 import { sampleFolder, sampleProcesses, type Sample } from './sample.js';
 
@@ -30,6 +31,9 @@ const RUN_FILE = {
   evaluation: { episodes: 8, everyMinutes: 5, untrained: false },
   budget: { minutes: 6000 },
 };
+/** One that is too short to be judged learns for a second before it trains, so that it is watched soon. */
+const runFileFor = (minutes: number): object =>
+  minutes < STEADY_MINUTES ? { ...shortRunFile({ provider: 'local' }), name: 'soak' } : RUN_FILE;
 
 export interface SoakOptions {
   readonly minutes: number;
@@ -52,7 +56,7 @@ export async function soak({ minutes, window: wanted, say }: SoakOptions): Promi
     drawn: number[] = [];
   try {
     await daemon.start();
-    const { run } = await client.request(methods.startRun, { text: JSON.stringify(RUN_FILE), base });
+    const { run } = await client.request(methods.startRun, { text: JSON.stringify(runFileFor(minutes)), base });
     tail = new Tail(run);
     daemon.window.follow(run);
     say(`the run is in ${run}`);

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { Hash } from 'node:crypto';
-import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { lstat, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { StudioError, isEncoded, orUndefined, messageOf, errorCode } from '../../domain/index.js';
 import type { EncodedFrame, Frame, FrameRef, Screenshot } from '../../domain/index.js';
 import { digestOf } from '../../files/digest.js';
-import { ForeignFileError, readForeign } from '../../files/foreignFile.js';
+import { createFresh, folderInside, linkBetween, namesInside } from '../../files/folderParts.js';
+import { copyForeign, copyForeignAtomic, ForeignFileError, readForeign } from '../../files/foreignFile.js';
 import type { FrameStore } from '../types.js';
 import { decodePng, encodePng, sizeOf, toBgrx, toScanlines } from './png.js';
 import { DiskRoom } from './room.js';
@@ -32,6 +33,14 @@ export interface FrameStats {
 
 /** Bytes of one frame's file: what a screen of 16 million pixels takes where nothing can be compressed. */
 export const maxFrameBytes = 80 << 20;
+
+/** Of `RUN/frames/AB/HASH.png`: the run folder, out of which no link leads. */
+const runOf = (path: string): { readonly inside: string } => ({ inside: join(path, '../../..') });
+/** The file of a frame, by its `path`. Rejects with Node's errors, or a `ForeignFileError`. */
+export const readFrame = (path: string): Promise<Buffer> => readForeign(path, maxFrameBytes, runOf(path));
+/** A copy of its own elsewhere, which shares blocks where the file system can. Rejects with EEXIST when `to` is there. */
+export const copyFrameOut = (path: string, to: string): Promise<void> =>
+  copyForeign(path, to, maxFrameBytes, runOf(path));
 
 /** Longer than any step takes from its screen to its record. */
 const LATELY_MS = 15 * 60_000;
@@ -145,7 +154,7 @@ export class PngFrameStore implements FrameStore {
 
   async get(ref: FrameRef): Promise<Frame> {
     const path = this.path(ref);
-    const file = await readForeign(path, maxFrameBytes).catch((e: unknown) => {
+    const file = await readFrame(path).catch((e: unknown) => {
       throw new StudioError(
         'store.damaged',
         e instanceof ForeignFileError
@@ -179,7 +188,7 @@ export class PngFrameStore implements FrameStore {
   }
 
   async #holds(ref: FrameRef, path: string): Promise<boolean> {
-    const file = await orUndefined(readForeign(path, maxFrameBytes), 'it is then written');
+    const file = await orUndefined(readFrame(path), 'it is then written');
     if (!file) return false;
     if (digestOf(file) === ref.hash) return true;
     try {
@@ -198,6 +207,8 @@ export class PngFrameStore implements FrameStore {
       await this.#o.room
         .write(() => this.#make(ref, path, png))
         .catch((e: unknown) => {
+          // Also what says it better is of the disk, and not of a screen that was kept.
+          if (e instanceof StudioError) throw new StudioError('store.io', e.message, e.error.remedy, { cause: e });
           throw new StudioError(
             'store.io',
             `A frame could not be written: ${messageOf(e)}.`,
@@ -245,15 +256,18 @@ export class PngFrameStore implements FrameStore {
   }
   /** Bytes on disk; undefined for a screen that is not there. */
   async bytesOf(hash: string): Promise<number | undefined> {
-    const found = stat(this.path({ hash, width: 0, height: 0 }));
-    return (await orUndefined(found, 'it is not there'))?.size;
+    const path = this.path({ hash, width: 0, height: 0 }),
+      out = orUndefined(linkBetween(dirname(this.#dir), dirname(path)), 'then it is not there either');
+    // What lies behind a link is another folder's, and not to be removed.
+    if ((await out) !== undefined) return undefined;
+    return (await orUndefined(lstat(path), 'it is not there'))?.size;
   }
   /** Of all screens. */
   async totalBytes(): Promise<number> {
     let bytes = 0;
     for (const folder of await readdir(this.#dir).catch((): string[] => []))
-      for (const name of await readdir(join(this.#dir, folder)).catch((): string[] => []))
-        bytes += (await orUndefined(stat(join(this.#dir, folder, name)), 'it has just gone'))?.size ?? 0;
+      for (const name of await namesInside(dirname(this.#dir), join(this.#dir, folder)))
+        bytes += (await orUndefined(lstat(join(this.#dir, folder, name)), 'it has just gone'))?.size ?? 0;
     return bytes;
   }
   async #remove(hash: string): Promise<void> {
@@ -265,13 +279,22 @@ export class PngFrameStore implements FrameStore {
     await gone;
   }
 
+  /** The file of a frame of another run, named by the same `ref`; one that is there already is the same. */
+  async copyIn(ref: FrameRef, from: PngFrameStore): Promise<void> {
+    const to = this.path(ref),
+      source = from.path(ref);
+    if (await orUndefined(lstat(to), 'then it is copied')) return;
+    await folderInside(dirname(this.#dir), dirname(to));
+    await copyForeignAtomic(source, to, `${to}.${process.pid}.copy`, maxFrameBytes, runOf(source));
+  }
+
   /** Leaves nothing behind when it fails. */
   async #make(ref: FrameRef, path: string, png: Buffer): Promise<void> {
     const making = unfinishedDir(this.#dir),
       tmp = join(making, unfinishedName(ref.hash));
     try {
       for (const folder of [dirname(path), making]) await this.#folder(folder);
-      const f = await open(tmp, 'w');
+      const f = await createFresh(tmp);
       try {
         await f.writeFile(png);
         if (this.#o.sync) await f.datasync();
@@ -289,7 +312,7 @@ export class PngFrameStore implements FrameStore {
   /** Makes a folder, once. */
   async #folder(path: string): Promise<void> {
     if (this.#folders.has(path)) return;
-    await mkdir(path, { recursive: true });
+    await folderInside(dirname(this.#dir), path);
     this.#folders.add(path);
   }
 

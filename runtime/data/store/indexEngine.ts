@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { orUndefined, messageOf } from '../../domain/index.js';
-import { open, rename, rm } from 'node:fs/promises';
+import { rename, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { brotliDecompress } from 'node:zlib';
 import initSqlJs from 'sql.js';
 import type { Database, SqlJsStatic, SqlValue } from 'sql.js';
+import { createFresh } from '../../files/folderParts.js';
 import { readForeign } from '../../files/foreignFile.js';
 import { crc32 } from '../../files/crc32.js';
 import { storedEvent } from './follow.js';
@@ -74,7 +75,7 @@ export class IndexEngine {
   static async open(journal: string, file: string, until?: JournalPosition): Promise<IndexEngine> {
     const [SQL, bytes] = await Promise.all([
       sqlJs(),
-      orUndefined(readForeign(file, MOST_BYTES), 'without a snapshot the index is rebuilt'),
+      orUndefined(readForeign(file, MOST_BYTES, { inside: dirname(file) }), 'without a snapshot the index is rebuilt'),
     ]);
     let engine: IndexEngine | undefined, because: string | undefined;
     if (bytes) {
@@ -183,7 +184,7 @@ export class IndexEngine {
     seal(bytes);
     this.#dirty = false;
     try {
-      const f = await open(tmp, 'w');
+      const f = await createFresh(tmp);
       try {
         await f.writeFile(bytes);
         await f.sync();

@@ -1,9 +1,9 @@
 import type { BigIntStats } from 'node:fs';
-import { mkdir, open, rm, stat } from 'node:fs/promises';
+import { open, rm, stat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { StudioError, messageOf } from '../../domain/index.js';
-import { openForeign } from '../../files/foreignFile.js';
+import { folderInside } from '../../files/folderParts.js';
 import { encodeRecord, headerBytes } from './record.js';
 import {
   byteOf,
@@ -11,6 +11,7 @@ import {
   headerOf,
   positionOf,
   entryOf,
+  openSegment,
   readJournal,
   segmentHeader,
   segmentName,
@@ -109,7 +110,7 @@ export class Journal {
     each?: (batch: readonly JournalEntry[]) => void | Promise<void>,
   ): Promise<{ journal: Journal; recovery: Recovery }> {
     try {
-      await mkdir(dir, { recursive: true });
+      await folderInside(dirname(dir), dir);
       const found = await checkAll(dir, each),
         last = (await segments(dir)).at(-1),
         { records, damage, missing } = found;
@@ -118,7 +119,7 @@ export class Journal {
           journal: await Journal.#create(dir, 0, 0, o),
           recovery: { records, nextSeq: 0, truncated: 0, damage, missing },
         };
-      const file = await openForeign(join(dir, segmentName(last)), { write: true }),
+      const file = await openSegment(dir, last, { write: true }),
         head = await headerOf(file),
         nextSeq = nextNumber(found, head);
       let size = (await file.stat()).size,

@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { StudioError, errorCode, messageOf } from '../../domain/index.js';
-import { ForeignFileError, openForeign } from '../../files/foreignFile.js';
+import { ForeignFileError, openForeign, type ForeignOptions } from '../../files/foreignFile.js';
 import { crc32 } from '../../files/crc32.js';
 import { decodeRecord, headerBytes, isSeq, maxBody, recordAt, recordMagic, typeOfRecord } from './record.js';
 import type { RawRecord } from './record.js';
@@ -41,9 +41,13 @@ export function decodeHeader(head: Buffer): { readonly seq: number; readonly che
   return isSeq(seq) ? { seq, checked } : undefined;
 }
 
-/** Opens one for reading. Rejects with `store.damaged`. */
-export function openSegment(dir: string, segment: number): Promise<FileHandle> {
-  return openForeign(join(dir, segmentName(segment))).catch((e: unknown) => {
+/**
+ * Opens one, to read it unless `write`. Rejects with `store.damaged`, or Node's errors with `write`. The journal's folder
+ * is one of its run's, and no link.
+ */
+export function openSegment(dir: string, segment: number, o: Pick<ForeignOptions, 'write'> = {}): Promise<FileHandle> {
+  return openForeign(join(dir, segmentName(segment)), { ...o, inside: dirname(dir) }).catch((e: unknown) => {
+    if (o.write && !(e instanceof ForeignFileError)) throw e;
     const why = e instanceof ForeignFileError ? e.message : `cannot be opened (${errorCode(e) ?? messageOf(e)})`;
     throw new StudioError(
       'store.damaged',

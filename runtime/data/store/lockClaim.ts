@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { errorCode } from '../../domain/index.js';
 import { openForeign } from '../../files/foreignFile.js';
 
@@ -30,9 +31,9 @@ export interface Claim extends LockHolder, ProcessIdentity {
 
 const maxBytes = 4096;
 
-/** The first 4 kB of a regular file; a link, a pipe or a device is not read. */
+/** The first 4 kB of `DIR/lock/EPOCH/owner.json`; a link, a pipe or a device is not read. */
 async function readSmallFile(path: string): Promise<string> {
-  const file = await openForeign(path, { follow: false });
+  const file = await openForeign(path, { inside: join(path, '../../..') });
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(maxBytes), 0, maxBytes, 0);
     return buffer.toString('utf8', 0, bytesRead);

@@ -1,6 +1,7 @@
-import { open, rm, stat } from 'node:fs/promises';
+import { lstat, rm } from 'node:fs/promises';
 import { errorCode, orUndefined, StudioError } from '../../domain/index.js';
 import { pause } from '../../domain/pause.js';
+import { createFresh } from '../../files/folderParts.js';
 
 /** How often a write that found the disk full is tried again: nothing tells when there is room, least of all a quota. */
 const RETRY_MS = 1000;
@@ -42,13 +43,13 @@ export class DiskRoom {
   async keepReserve(): Promise<void> {
     const file = this.#reserve;
     if (file === undefined) return;
-    const there = await stat(file).then(
-      (s) => s.size === RESERVE_BYTES,
+    const there = await lstat(file).then(
+      (s) => s.isFile() && s.size === RESERVE_BYTES,
       () => false,
     );
     if (there) return;
     const made = (async () => {
-      const f = await open(file, 'w', 0o600);
+      const f = await createFresh(file, 0o600);
       try {
         // Written and not just made long: a hole takes no room.
         await f.writeFile(Buffer.alloc(RESERVE_BYTES, 0x5a));

@@ -90,6 +90,7 @@ const SILENT_MS = 60_000;
 export class WorkerIndex implements RunIndex {
   readonly #entry: ProcessEntry;
   readonly #paths: IndexPaths;
+  readonly #silentMs: number;
   #worker!: Worker;
   #ready!: Promise<IndexStatus>;
   #waiting = new Map<number, { resolve: (v: unknown) => void; reject: (e: Error) => void }>();
@@ -100,9 +101,10 @@ export class WorkerIndex implements RunIndex {
   #closing = false;
   #silence: NodeJS.Timeout | undefined;
 
-  constructor(entry: ProcessEntry, paths: IndexPaths) {
+  constructor(entry: ProcessEntry, paths: IndexPaths, o: { readonly silentMs?: number } = {}) {
     this.#entry = entry;
     this.#paths = paths;
+    this.#silentMs = o.silentMs ?? SILENT_MS;
     this.#target = paths.until ?? 0;
     this.#start();
   }
@@ -154,7 +156,7 @@ export class WorkerIndex implements RunIndex {
   #listen(): void {
     const worker = this.#worker;
     clearTimeout(this.#silence);
-    if (this.#waiting.size > 0) this.#silence = setTimeout(() => void worker.terminate(), SILENT_MS).unref();
+    if (this.#waiting.size > 0) this.#silence = setTimeout(() => void worker.terminate(), this.#silentMs).unref();
   }
 
   async #ask(body: Body): Promise<unknown> {

@@ -1,6 +1,7 @@
-import { mkdir, open, rename } from 'node:fs/promises';
+import { mkdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StudioError, messageOf, errorCode } from '../../domain/index.js';
+import { createFresh, folderInside } from '../../files/folderParts.js';
 import { ForeignFileError, readForeignText } from '../../files/foreignFile.js';
 import type { ProcessEntry, RolloutId, RunId, Step, Trajectory } from '../../domain/index.js';
 import type { EventOf, JournalEvent, StoredEvent } from '../events.js';
@@ -236,11 +237,11 @@ export class RunStore extends RunReader {
     let journal: Journal | undefined;
     try {
       for (const d of [p.journal, p.frames, p.checkpoints])
-        await mkdir(d, { recursive: true }).catch((e: unknown) => {
+        await folderInside(dir, d).catch((e: unknown) => {
           throw io(e, d);
         });
-      for (const d of [dir, unfinishedDir(p.frames), p.checkpoints]) await removeUnfinished(d);
-      await restoreReplaced(p.checkpoints);
+      for (const d of [dir, unfinishedDir(p.frames), p.checkpoints]) await removeUnfinished(d, dir);
+      await restoreReplaced(p.checkpoints, dir);
       const meta = await readMeta(dir).catch(async (e: unknown) => {
         if (!o.create || !(e instanceof StudioError) || e.error.details?.['code'] !== 'ENOENT') throw e;
         return writeMeta(dir, { format: 1, ...o.create });
@@ -350,7 +351,8 @@ const newer = (dir: string, format: number): StudioError =>
 /** Far larger than any run file. */
 const maxMetaBytes = 16 << 20;
 /** The text of run.json. Rejects with Node's errors, or a `ForeignFileError`. */
-export const readMetaText = (dir: string): Promise<string> => readForeignText(runPaths(dir).meta, maxMetaBytes);
+export const readMetaText = (dir: string): Promise<string> =>
+  readForeignText(runPaths(dir).meta, maxMetaBytes, { inside: dir });
 
 export async function readMeta(dir: string): Promise<RunMeta> {
   const file = runPaths(dir).meta;
@@ -381,7 +383,7 @@ export async function readMeta(dir: string): Promise<RunMeta> {
 async function writeMeta(dir: string, meta: RunMeta): Promise<RunMeta> {
   const { meta: file } = runPaths(dir);
   try {
-    const f = await open(`${file}.tmp`, 'w');
+    const f = await createFresh(`${file}.tmp`);
     try {
       await f.writeFile(`${JSON.stringify(meta, null, 2)}\n`);
       await f.sync();
@@ -396,12 +398,14 @@ async function writeMeta(dir: string, meta: RunMeta): Promise<RunMeta> {
   }
 }
 const io = (e: unknown, path: string): StudioError =>
-  new StudioError(
-    'store.io',
-    `The run folder cannot be written: ${messageOf(e)}.`,
-    'Check free space and permissions, or choose another folder.',
-    { cause: e, details: { path } },
-  );
+  e instanceof StudioError
+    ? e
+    : new StudioError(
+        'store.io',
+        `The run folder cannot be written: ${messageOf(e)}.`,
+        'Check free space and permissions, or choose another folder.',
+        { cause: e, details: { path } },
+      );
 const damagedRecord = (rollout: RolloutId): StudioError =>
   new StudioError(
     'store.damaged',

@@ -1,6 +1,7 @@
 import { orUndefined, errorCode } from '../../domain/index.js';
-import { lstat, readdir, rename, rm } from 'node:fs/promises';
+import { lstat, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { namesInside } from '../../files/folderParts.js';
 
 /**
  * Where files are made before they get their name: a separate folder, so that finding the leftovers of a killed process
@@ -13,10 +14,10 @@ export const unfinishedName = (name: string): string => `${name}.${process.pid}-
 
 /**
  * Removes unfinished files of ended processes in `dir` (files or folders named `*.<pid>.tmp` or `*.<pid>-<n>.tmp`). A
- * folder that is not there has none.
+ * folder that is not there has none, nor has one behind a link in the run folder `inside`.
  */
-export async function removeUnfinished(dir: string): Promise<void> {
-  const names = await readdir(dir).catch((): string[] => []);
+export async function removeUnfinished(dir: string, inside = dir): Promise<void> {
+  const names = await namesInside(inside, dir);
   await Promise.all(
     names.map(async (name) => {
       const pid = Number(/\.(\d+)(?:-\d+)?\.tmp$/.exec(name)?.[1]);
@@ -26,8 +27,8 @@ export async function removeUnfinished(dir: string): Promise<void> {
   );
 }
 /** What a process set aside to replace it, and that was killed before the new one was in place, gets its name back. */
-export async function restoreReplaced(dir: string): Promise<void> {
-  for (const name of await readdir(dir).catch((): string[] => [])) {
+export async function restoreReplaced(dir: string, inside: string): Promise<void> {
+  for (const name of await namesInside(inside, dir)) {
     if (!name.endsWith(aside)) continue;
     const path = join(dir, name),
       own = path.slice(0, -aside.length),

@@ -5,8 +5,8 @@ import { dirname, join } from 'node:path';
 import type { FrameRef, RolloutId, Trajectory, TrajectoryView } from '../../domain/index.js';
 import type { CoordinateMode } from '../../policy/actions/coordinates.js';
 import type { RunReader } from '../../data/store/runStore.js';
-import { ForeignFileError, copyForeign } from '../../files/foreignFile.js';
-import { maxFrameBytes } from '../../data/store/frames.js';
+import { ForeignFileError } from '../../files/foreignFile.js';
+import { copyFrameOut } from '../../data/store/frames.js';
 import { Unusable } from '../types.js';
 import { errorCode } from '../../domain/index.js';
 
@@ -43,7 +43,7 @@ export interface Writer {
  */
 export async function copyFrame(run: RunReader, ref: FrameRef, to: string): Promise<boolean> {
   try {
-    await copyForeign(run.frames.path(ref), to, maxFrameBytes);
+    await copyFrameOut(run.frames.path(ref), to);
     return true;
   } catch (e) {
     const code = errorCode(e);

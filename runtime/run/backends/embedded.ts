@@ -1,7 +1,8 @@
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { id, POLICY_SPECS, READER_SPEC, type EmbeddedPolicySpec, type ReplicaId } from '../../domain/index.js';
 import { removeUnfinished } from '../../data/store/unfinished.js';
+import { folderInside } from '../../files/folderParts.js';
 import { embeddedPolicy } from '../../policy/embedded/embeddedPolicy.js';
 import { startReplica } from '../../policy/embedded/replica.js';
 import type { WeightsRef } from '../../policy/types.js';
@@ -35,7 +36,7 @@ export async function startEmbedded(r: BackendRequest, parts: StartedParts): Pro
   const { config } = r,
     spec = await specFor(r.checkpoint?.dir),
     weightsDir = join(r.dir, '.weights');
-  await mkdir(weightsDir, { recursive: true });
+  await folderInside(r.dir, weightsDir);
   parts.add(() => rm(weightsDir, { recursive: true, force: true }));
   const kept = new ScreenFile(join(r.dir, 'reading.screens'));
   const trainer = await startTrainer(r, spec, weightsDir, kept);
@@ -79,7 +80,7 @@ function startTrainer(
     version: r.version,
     start: async (version) => {
       // What a process that was killed was writing.
-      for (const dir of [checkpoints, weightsDir]) await removeUnfinished(dir);
+      for (const dir of [checkpoints, weightsDir]) await removeUnfinished(dir, r.dir);
       return createTrainer({
         entry: r.entry,
         spec,

@@ -1,4 +1,4 @@
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   POLICY_SPECS,
@@ -17,6 +17,7 @@ import { policyOfCheckpoint } from '../../trainer/checkpoint.js';
 import { policyModel, writePolicyGraph } from '../../trainer/native/model/policyGraph.js';
 import { exportTheta, loadCheckpoint } from '../../trainer/native/persistence.js';
 import { blinded } from '../blindPolicy.js';
+import { folderInside } from '../../files/folderParts.js';
 import { processWork } from '../processWork.js';
 import type { StartedParts } from './startedParts.js';
 import type { BackendRequest } from './types.js';
@@ -32,7 +33,7 @@ export async function startEmbeddedActing(r: BackendRequest, parts: StartedParts
   const spec = await specOfCheckpoint(r.checkpoint.dir),
     weightsDir = join(r.dir, '.weights'),
     graph = join(weightsDir, 'policy.graph.onnx');
-  await mkdir(weightsDir, { recursive: true });
+  await folderInside(r.dir, weightsDir);
   parts.add(() => rm(weightsDir, { recursive: true, force: true }));
   const { theta } = await loadCheckpoint(r.checkpoint.dir, policyModel(spec)).catch(chooseAnother),
     // The journal's number counts: a run may begin with a checkpoint that another one wrote.

@@ -5,7 +5,7 @@ import { startsEngine } from '../../config/index.js';
 import { StudioError } from '../../domain/index.js';
 import { EngineKeeper } from '../../trainer/engine/keeper.js';
 import { startEngineServer } from '../../trainer/engine/server.js';
-import { adoptWeights } from '../../trainer/engine/state.js';
+import { adoptWeights, checkPlain } from '../../trainer/engine/state.js';
 import { weightsIn } from '../../trainer/remote/savedState.js';
 import type { StartedParts } from './startedParts.js';
 import type { BackendRequest } from './types.js';
@@ -41,6 +41,7 @@ export async function startOwnEngine(r: BackendRequest, parts: StartedParts): Pr
   checkModel(model);
   if (r.config.trainer.remote!.engine === undefined)
     r.onNote?.('No engine is named (trainer.remote.url), so the single-GPU engine is started here with the run.');
+  await checkPlain(r.dir, state);
   if (r.checkpoint) await bringWeights(r.checkpoint.dir, state);
   const keeper = await EngineKeeper.start(
     {

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
-import { createWriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createDeflateRaw, createInflateRaw } from 'node:zlib';
 import { ignoreFailure, orUndefined } from '../../domain/index.js';
 import { unfinishedName } from '../../data/store/unfinished.js';
+import { createFresh } from '../../files/folderParts.js';
 import { openForeign } from '../../files/foreignFile.js';
 import type { ReadingScreen } from '../../trainer/types.js';
 
@@ -45,7 +46,8 @@ export class ScreenFile {
   async save(key: string, screens: readonly ReadingScreen[]): Promise<void> {
     const tmp = unfinishedName(this.#path);
     try {
-      await pipeline(Readable.from(parts(key, screens)), createDeflateRaw({ level: LEVEL }), createWriteStream(tmp));
+      const to = (await createFresh(tmp)).createWriteStream();
+      await pipeline(Readable.from(parts(key, screens)), createDeflateRaw({ level: LEVEL }), to);
       await rename(tmp, this.#path);
     } catch (e) {
       await orUndefined(rm(tmp, { force: true }), 'why they could not be kept is what counts');
@@ -59,7 +61,7 @@ export class ScreenFile {
   }
 
   async #read(key: string | undefined): Promise<ReadingScreen[] | undefined> {
-    const file = await openForeign(this.#path),
+    const file = await openForeign(this.#path, { inside: dirname(this.#path) }),
       inflated = createInflateRaw();
     ignoreFailure(pipeline(file.createReadStream(), inflated), 'whoever reads what comes out is told');
     const bytes = new Parts(inflated),

@@ -9,9 +9,8 @@ import {
   type SequenceImage,
   type Trajectory,
 } from '../../domain/index.js';
-import { maxFrameBytes } from '../../data/store/frames.js';
+import { readFrame } from '../../data/store/frames.js';
 import type { FrameStore } from '../../data/types.js';
-import { readForeign } from '../../files/foreignFile.js';
 import {
   demonstrated,
   type ChatTokenizer,
@@ -109,7 +108,7 @@ export class TokenSamples implements SampleSource<TokenSample> {
   /** A screen as it was sent: the file that is stored is the one that was made for both. */
   async #picture(frame: FrameRef, sha256: string | undefined): Promise<Buffer> {
     const bytes = await remembered(this.#pictures, frame.hash, MOST_PICTURES, () =>
-      readForeign(this.#o.frames.path(frame), maxFrameBytes),
+      readFrame(this.#o.frames.path(frame)),
     );
     if (sha256 !== undefined && sha256Of(bytes) !== sha256)
       throw new StudioError(

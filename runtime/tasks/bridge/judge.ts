@@ -5,7 +5,7 @@ import { isDict, isFile, isList } from '../values.js';
 import { answersOf } from './answers.js';
 import { evaluatorFault } from './environment.js';
 import type { Evaluators } from './evaluators.js';
-import type { BridgeEnd, BridgeJob, Source } from './workers.js';
+import { executesCandidate, type BridgeEnd, type BridgeJob, type Source } from './workers.js';
 
 /** What a getter of ours found, or the configuration of one that only the evaluators have. */
 export type Given = { readonly value: Value } | { readonly getter: Readonly<Record<string, unknown>> };
@@ -53,7 +53,12 @@ export async function judgeBridged(
       judge: judge(end.files),
     };
   await checkBlame(end, job, result, expected, run);
-  const found = end.kind === 'timeout' ? 'something that cannot be judged in time' : `${end.type}: ${end.text}`;
+  const found =
+    end.kind === 'timeout'
+      ? 'something that cannot be judged in time'
+      : end.kind === 'lost'
+        ? `something with which the evaluators ${end.text}`
+        : `${end.type}: ${end.text}`;
   return { score: 0, expected: '', found, judge: judge([]) };
 }
 
@@ -65,15 +70,22 @@ async function checkBlame(
   expected: Given | undefined,
   run: (j: BridgeJob) => Promise<BridgeEnd>,
 ): Promise<void> {
-  const said = end.kind === 'timeout' ? 'did not come to an end' : `raised ${end.type}: ${end.text}`,
+  // It ran the policy's own code, which may raise, end or say what it likes.
+  if (executesCandidate(job.func) && end.stage === 'metric') return;
+  const said =
+      end.kind === 'timeout'
+        ? 'did not come to an end'
+        : end.kind === 'lost'
+          ? end.text
+          : `raised ${end.type}: ${end.text}`,
     fault = (): never => {
       throw evaluatorFault(`cannot judge ${job.func}: they ${said}`);
     };
   if (end.kind === 'raised' && OURS.has(end.type)) fault();
   if (end.stage === 'expected') return ofTheDesktop(expected) ? undefined : fault();
-  if (end.stage === 'result') return end.kind === 'timeout' ? fault() : undefined;
+  if (end.stage === 'result') return end.kind === 'raised' ? undefined : fault();
   const gold = expected && 'value' in expected && hasFiles(expected.value) ? expected.value : undefined;
-  if (gold === undefined) return end.kind === 'timeout' ? fault() : undefined;
+  if (gold === undefined) return end.kind === 'raised' ? undefined : fault();
   if (!('value' in result) || !hasFiles(result.value)) return;
   const again = await run({ ...job, result: sourceOf({ value: gold }) });
   if (again.kind !== 'done') fault();

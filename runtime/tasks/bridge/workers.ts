@@ -2,8 +2,8 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { StudioError, ignoreFailure, messageOf } from '../../domain/index.js';
+import { boundedLines } from '../../files/boundedLines.js';
 import { evaluatorFault, type EvaluatorPlace } from './environment.js';
 import { workerCommand } from './sandbox.js';
 
@@ -31,7 +31,9 @@ export type BridgeEnd =
     }
   /** The evaluator raised: by itself no fault of ours. */
   | { readonly kind: 'raised'; readonly stage: Stage; readonly type: string; readonly text: string }
-  | { readonly kind: 'timeout'; readonly stage: Stage };
+  | { readonly kind: 'timeout'; readonly stage: Stage }
+  /** Its process ended, or said what is no answer. `text` follows "they" in a sentence. */
+  | { readonly kind: 'lost'; readonly stage: Stage; readonly text: string };
 /** What evaluators there are: names of getters and metrics, and packages that are not installed. */
 export interface Ready {
   readonly getters: readonly string[];
@@ -49,8 +51,14 @@ export interface WorkerPoolOptions {
 const DEFAULTS: Required<WorkerPoolOptions> = { workers: 2, limitMs: 90_000, idleMs: 120_000 };
 /** It imports for 1.5 to 6 s on an idle machine. */
 const START_MS = 90_000;
-/** Metrics that execute what the policy left behind: only inside a sandbox. */
+/**
+ * Metrics that execute what the policy left behind, in the worker's own process: only inside a sandbox, and that worker
+ * judges nothing else.
+ */
 const EXECUTES = new Set(['check_python_file_by_test_suite', 'check_gnome_favorite_apps']);
+export const executesCandidate = (func: string): boolean => EXECUTES.has(func);
+/** Bytes. Results are cut to 200 characters; the longest that is asked of a desktop is a command. */
+const MOST_LINE = 4 << 20;
 /** The last words of a worker that ended, characters. */
 const TAIL = 2000;
 
@@ -59,11 +67,16 @@ interface Worker {
   readonly jobs: string;
   readonly sandboxed: boolean;
   readonly ready: Promise<Ready>;
-  /** Each line that it prints while it has a job; `undefined` when it ended. */
-  heard: ((line: string | undefined) => void) | undefined;
+  /** Each line that it prints while it has a job, or what became of it. */
+  heard: ((line: string | Lost) => void) | undefined;
   stderr: string;
   idle: NodeJS.Timeout | undefined;
   ended: boolean;
+}
+
+/** Why no more is heard of a worker. */
+interface Lost {
+  readonly lost: string;
 }
 
 /**
@@ -96,7 +109,7 @@ export class EvaluatorWorkers {
    */
   async run(job: BridgeJob, answer: Answer, signal: AbortSignal): Promise<BridgeEnd> {
     const w = await this.#take(signal);
-    if (!w.sandboxed && EXECUTES.has(job.func)) {
+    if (!w.sandboxed && executesCandidate(job.func)) {
       this.#give(w);
       throw evaluatorFault(`run the file that is judged (${job.func}), which is done only inside bubblewrap`);
     }
@@ -105,6 +118,8 @@ export class EvaluatorWorkers {
       for (const [name, data] of job.files) await writeFile(join(cache, plainName(name)), data);
       return await this.#judge(w, job, cache, answer, signal);
     } finally {
+      // What was executed may have changed anything in its process.
+      if (executesCandidate(job.func)) this.#end(w);
       this.#give(w);
       ignoreFailure(rm(cache, { recursive: true, force: true }), 'a temporary folder, which the worker may have left');
     }
@@ -128,28 +143,44 @@ export class EvaluatorWorkers {
         };
         signal.addEventListener('abort', stop, { once: true });
         const say = (m: unknown): void => void w.child.stdin!.write(`${JSON.stringify(m)}\n`);
+        let asking = false;
+        const executing = (): boolean => executesCandidate(func) && stage === 'metric';
         const asked = async (m: Readonly<Record<string, unknown>>): Promise<void> => {
+          asking = true;
           try {
             say({ answer: (await answer(String(m['ask']), m)) ?? null });
           } catch (e) {
             failure ??= e;
             say({ fault: messageOf(e) });
+          } finally {
+            asking = false;
           }
         };
+        const lost = (text: string): void => {
+          this.#end(w);
+          if (failure === undefined) done({ kind: 'lost', stage, text });
+          else failed(failure);
+        };
         w.heard = (line): void => {
-          if (line === undefined)
-            return failed(failure ?? evaluatorFault(`ended while they judged ${func} (${lastWords(w)})`));
+          if (typeof line !== 'string') return lost(line.lost);
           const m = parse(line);
-          if (m === undefined) return failed(evaluatorFault(`gave no answer that can be read on ${func}`));
-          if ('ask' in m) return void asked(m);
+          if (m === undefined) return lost('gave no answer that can be read');
+          // Getters ask, one thing after the other; what a metric executes has nothing to ask.
+          if ('ask' in m) return asking || executing() ? lost('asked out of turn') : void asked(m);
           if (typeof m['stage'] === 'string') {
-            stage = m['stage'] as Stage;
+            if (stage !== 'metric') stage = stageOf(m['stage']);
             return;
           }
           if (failure !== undefined) return failed(failure);
-          const faults = m['faults'] as readonly string[] | undefined;
-          if (faults && faults.length > 0) return failed(evaluatorFault(`cannot judge ${func}: ${faults[0]}`));
-          done(endOf(m));
+          const faults = m['faults'];
+          if (Array.isArray(faults) && faults.length > 0) {
+            if (!executing()) return failed(evaluatorFault(`cannot judge ${func}: ${String(faults[0])}`));
+            // What it executes does what is a fault elsewhere: it asks the network, say.
+            return done({ kind: 'raised', stage, type: 'Fault', text: String(faults[0]).slice(0, 300) });
+          }
+          const end = endOf(m);
+          if (end) done(end.kind === 'raised' && executing() ? { ...end, stage } : end);
+          else lost('gave no answer that can be read');
         };
         say({ job: { func, result, expected, options, cache } });
       });
@@ -225,7 +256,7 @@ export class EvaluatorWorkers {
         const w = worker();
         reject(evaluatorFault(`do not start (${why})`));
         this.#end(w);
-        w.heard?.(undefined);
+        w.heard?.({ lost: `ended while they judged (${lastWords(w)})` });
       };
       child.stdin!.on('error', () => undefined); // its end says so
       child.stderr!.on('data', (d: Buffer) => {
@@ -234,14 +265,19 @@ export class EvaluatorWorkers {
       });
       child.once('error', (e) => ended(messageOf(e)));
       child.once('close', () => ended(lastWords(worker())));
-      createInterface({ input: child.stdout! }).on('line', (line) => {
+      const said = (line: string): void => {
+        const w = worker();
+        if (w.heard) return w.heard(line);
         const m = parse(line);
         if (m && 'ready' in m) {
           clearTimeout(timer);
           resolve(m['ready'] as Ready);
-        } else if (m && 'broken' in m) {
-          worker().stderr = String(m['broken']);
-        } else worker().heard?.(line);
+        } else if (m && 'broken' in m) w.stderr = String(m['broken']).slice(0, TAIL);
+      };
+      boundedLines(child.stdout!, MOST_LINE, said, () => {
+        const w = worker();
+        w.heard?.({ lost: 'gave an answer that is too long' });
+        this.#end(w);
       });
     });
     ignoreFailure(ready, 'whoever takes the worker is told');
@@ -276,13 +312,25 @@ function parse(line: string): Readonly<Record<string, unknown>> | undefined {
   }
 }
 
-function endOf(m: Readonly<Record<string, unknown>>): BridgeEnd {
-  if ('done' in m) {
-    const d = m['done'] as { score: number; found: string; expected: string };
-    return { kind: 'done', ...d, files: (m['files'] as string[] | undefined) ?? [] };
-  }
-  const r = m['raised'] as { stage: Stage; type: string; text: string };
-  return { kind: 'raised', stage: r.stage, type: r.type, text: r.text };
+const stageOf = (x: unknown): Stage => (x === 'expected' || x === 'metric' ? x : 'result');
+const textOf = (x: unknown, most: number): string => (typeof x === 'string' ? x.slice(0, most) : '');
+
+/** Checked field by field: a metric that executes what the policy left behind may have written the line itself. */
+function endOf(m: Readonly<Record<string, unknown>>): BridgeEnd | undefined {
+  const { done: d, raised: r } = m as Readonly<Record<string, Readonly<Record<string, unknown>> | null | undefined>>;
+  if (d && typeof d === 'object')
+    return typeof d['score'] === 'number' && Number.isFinite(d['score'])
+      ? {
+          kind: 'done',
+          score: d['score'],
+          found: textOf(d['found'], 300),
+          expected: textOf(d['expected'], 300),
+          files: Array.isArray(m['files']) ? m['files'].filter((f) => typeof f === 'string').slice(0, 1000) : [],
+        }
+      : undefined;
+  return r && typeof r === 'object'
+    ? { kind: 'raised', stage: stageOf(r['stage']), type: textOf(r['type'], 100), text: textOf(r['text'], 600) }
+    : undefined;
 }
 
 /** A name without folders: what a task file says is no path of this machine. */

@@ -1,7 +1,9 @@
 import { constants, existsSync } from 'node:fs';
-import { copyFile, cp, link, mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { cp, link, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { StudioError, errorCode } from '../../domain/index.js';
+import { StudioError, errorCode, messageOf } from '../../domain/index.js';
+import { folderInside, linkBetween, linkRefused } from '../../files/folderParts.js';
+import { ForeignFileError, copyForeign } from '../../files/foreignFile.js';
 
 /** The folder where an engine keeps weights (`--state`), as dart_engine/checkpoints.py writes it. */
 
@@ -38,6 +40,28 @@ export const hasWeights = (state: string, uri: string): boolean => {
 };
 
 /**
+ * Rejects with `store.damaged` where there is anything in the folder but folders and regular files, or a folder on the
+ * way to it, from `inside` on, is a link. The engine's program writes and reads what it finds there by its name.
+ */
+export async function checkPlain(inside: string, folder: string): Promise<void> {
+  try {
+    const behind = await linkBetween(inside, folder);
+    if (behind !== undefined) throw linkRefused(behind);
+  } catch (e) {
+    if (errorCode(e) === 'ENOENT') return;
+    throw e;
+  }
+  const todo = [folder];
+  for (let at = todo.pop(); at !== undefined; at = todo.pop())
+    for (const e of await readdir(at, { withFileTypes: true })) {
+      if (e.isDirectory()) todo.push(join(at, e.name));
+      else if (!e.isFile()) throw linkRefused(join(at, e.name));
+    }
+}
+
+/** Of `model.json`: how a model was created. */
+const MOST_META = 1 << 20;
+/**
  * Weights of another engine's folder in this one's, under the same URI. Where both are on one disk nothing is copied:
  * engines never write into a file that is there. Weights that are here already stay.
  */
@@ -53,12 +77,27 @@ export async function adoptWeights(from: string, to: string, uri: string): Promi
       `${source} does not hold the weights ${uri}.`,
       'Choose a later checkpoint of that run: weights of earlier ones are deleted (store.keepCheckpoints).',
     );
+  // Both are folders of runs, which somebody else may have made.
+  const behind = await linkBetween(dirname(from), source);
+  if (behind !== undefined) throw linkRefused(behind);
+  await folderInside(dirname(to), dirname(target));
   await rm(fresh, { recursive: true, force: true });
   await copyTree(source, fresh);
   await rename(fresh, target);
-  const meta = join(modelFolder(to, n.model), 'model.json');
-  if (!existsSync(meta)) await copyFile(join(modelFolder(from, n.model), 'model.json'), meta);
+  const meta = join(modelFolder(to, n.model), 'model.json'),
+    theirs = join(modelFolder(from, n.model), 'model.json');
+  if (!existsSync(meta)) await copyForeign(theirs, meta, MOST_META, { inside: dirname(from) }).catch(unusable(theirs));
 }
+const unusable =
+  (file: string) =>
+  (e: unknown): never => {
+    throw new StudioError(
+      'trainer.invalid',
+      `${file} ${e instanceof ForeignFileError ? e.message : `cannot be taken over (${errorCode(e) ?? messageOf(e)})`}.`,
+      'Start from another run, or restore that one from a copy.',
+      { cause: e },
+    );
+  };
 async function copyTree(from: string, to: string): Promise<void> {
   await mkdir(to, { recursive: true });
   for (const entry of await readdir(from, { withFileTypes: true })) {

@@ -2,7 +2,10 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as after } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { Others } from '../../chaos/others.js';
+import { BUSY, type RecoveryBar } from '../../chaos/report.js';
 import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 import { ensureBundle } from '../../helpers/run/cli.js';
 
@@ -19,9 +22,18 @@ interface Report {
   readonly orphans: number;
   readonly steps: number;
   readonly versions: number;
-  readonly bars: readonly { readonly name: string; readonly judged: number; readonly ok: boolean }[];
+  readonly bars: readonly RecoveryBar[];
   readonly problems: readonly string[];
 }
+
+/** Share of the processors that others use now, while nothing of ours runs. */
+async function busy(dir: string): Promise<number> {
+  const others = new Others(dir);
+  others.begin();
+  await after(LOOK_MS);
+  return others.share();
+}
+const LOOK_MS = 2000;
 
 describe.skipIf(noLocal !== undefined)('a run under faults', () => {
   it(
@@ -30,7 +42,8 @@ describe.skipIf(noLocal !== undefined)('a run under faults', () => {
     async () => {
       ensureBundle();
       const dir = await mkdtemp(join(tmpdir(), 'dart-chaos-report-')),
-        file = join(dir, 'report.json');
+        file = join(dir, 'report.json'),
+        before = await busy(dir);
       try {
         const said = await new Promise<string>((done) => {
           execFile(
@@ -51,8 +64,12 @@ describe.skipIf(noLocal !== undefined)('a run under faults', () => {
           orphans: 0,
         });
         expect(report.versions).toBeGreaterThan(0);
-        // Where others use most of the machine, recovery is reported and not judged.
-        expect(report.bars).toMatchObject([{ name: 'recovery_max_ms', ok: true }]);
+        const bar = report.bars![0]!;
+        if (bar.judged === 0 && Math.max(before, await busy(dir)) > BUSY / 2) {
+          // Others use the machine: nothing that was judged failed, and nothing was judged.
+          console.warn(bar.words);
+          expect(bar.words).toMatch(/others used more than/);
+        } else expect(bar, said).toMatchObject({ name: 'recovery_max_ms', ok: true });
       } finally {
         await rm(dir, { recursive: true, force: true });
       }

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { id } from '../../../runtime/domain/index.js';
 import type { RunId } from '../../../runtime/domain/index.js';
-import { dropSpareIndex, prepareIndex } from '../../../runtime/data/store/runIndex.js';
+import { dropSpareIndex, prepareIndex, WorkerIndex } from '../../../runtime/data/store/runIndex.js';
 import { RunStore } from '../../../runtime/data/store/runStore.js';
 import {
   bundle,
@@ -23,6 +23,7 @@ afterAll(async () => {
   if (entry) await rm(dirname(entry.file), { recursive: true, force: true });
 });
 const create = { id: id<RunId>('run-worker'), createdAt: 1 };
+const SILENT = { silentMs: 5000 };
 const metric = (loss: number) => ({ type: 'metrics' as const, source: 'trainer', version: 1, values: { loss } });
 
 describe('index in its worker thread', () => {
@@ -117,6 +118,25 @@ describe('index in its worker thread', () => {
         expect((await readFile(join(dir, 'starts'), 'utf8')).split('\n').filter(Boolean)).toHaveLength(2);
       } finally {
         await rm(dirname(flaky.file), { recursive: true, force: true });
+      }
+    }));
+
+  it('is started again when its thread hangs, as it starts or in the middle of its work, and answers all the same', () =>
+    withDir(async (dir) => {
+      const hung = await bundle('test/helpers/data/hungIndexEntry.ts', 'hung');
+      try {
+        const s = await RunStore.open(dir, { index: 'local', create });
+        for (let i = 0; i < 3; i++) await s.append(metric(i));
+        await s.close();
+        await rm(join(dir, 'index.sqlite'));
+        // Longer than a worker that lives is ever silent, on a busy machine too.
+        const index = new WorkerIndex(hung, { journal: join(dir, 'journal'), file: join(dir, 'index.sqlite') }, SILENT);
+        expect(await index.query('SELECT COUNT(*) AS n FROM metrics')).toEqual([{ n: 3 }]);
+        expect(await index.ready).toMatchObject({ events: 3 });
+        await index.close({ snapshot: false });
+        expect((await readFile(join(dir, 'starts'), 'utf8')).split('\n').filter(Boolean)).toHaveLength(3);
+      } finally {
+        await rm(dirname(hung.file), { recursive: true, force: true });
       }
     }));
 

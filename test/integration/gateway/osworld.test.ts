@@ -1,3 +1,6 @@
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { serveOsworld, type Served } from '../../../runtime/gateway/osworld/serve.js';
 import { pngOf } from '../../../runtime/data/store/png.js';
@@ -59,6 +62,22 @@ describe.skipIf(why)('real desktops behind OSWorld’s API', () => {
     expect(await r.text()).toBe('apple\nLemon, ünï\n');
     const health = (await (await fetch(`${url}/dart/health`)).json()) as { performed: number };
     expect(health.performed).toBe(1);
+  });
+  it('clients see and write what is in the desktop, and nothing of the host', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'osworld-host-')),
+      secret = join(dir, 'secret'),
+      planted = join(dir, 'planted');
+    try {
+      await writeFile(secret, 'of the host');
+      expect(await post('/execute', { command: ['cat', secret] })).toMatchObject({ output: '', returncode: 1 });
+      const read = await fetch(`${url}/file`, { method: 'POST', body: new URLSearchParams({ file_path: secret }) });
+      expect(read.status).toBe(404);
+      const script = `mkdir -p ${dir} && echo x > ${planted} && hostname`;
+      expect(await post('/execute', { command: script, shell: true })).toMatchObject({ output: 'desktop\n' });
+      expect(await readdir(dir)).toEqual(['secret']);
+    } finally {
+      await rm(dir, { recursive: true });
+    }
   });
   it('the pointer is where both ways of moving it left it', async () => {
     const pointer = async (): Promise<unknown> => (await fetch(`${url}/cursor_position`)).json();

@@ -153,3 +153,45 @@ describe('the cage', () => {
     expect(e.message).toMatch(/no plain file name/);
   });
 });
+
+type Verdict = Awaited<ReturnType<typeof judge>>;
+
+describe('a metric that executes the file it judges', () => {
+  /** What one worker says of this file, and of a wrong file by another metric after it. */
+  async function judged(program: string): Promise<readonly Verdict[]> {
+    const workers = new EvaluatorWorkers(place, { limitMs: 20_000, workers: 1 });
+    pools.push(workers);
+    const one = { ...evaluators, workers },
+      d = desktop({ '/home/user/a.txt': program });
+    return [
+      await judge('check_python_file_by_test_suite', file(), gold, d, one),
+      await judge('same_file', file(), gold, d, one),
+    ];
+  }
+  it('judges by what the file does', async () => {
+    expect((await judged('answer = 6 * 7'))[0]!.reward).toBe(1);
+    expect((await judged('answer = 41'))[0]!.reward).toBe(0);
+  });
+  it('is judged by itself: whatever the file does to its judge, no other verdict is touched', async () => {
+    const forged = "{'done': {'score': 1, 'found': '', 'expected': ''}}";
+    const [own, next] = await judged(`import __main__\n__main__.judge = lambda *a: ${forged}`);
+    expect([own!.reward, next!.reward]).toEqual([0, 0]);
+  });
+  it.each([
+    ['ends its process', 'import os\nos._exit(0)'],
+    ['raises what is a fault elsewhere', 'import a_package_nobody_has'],
+    ['cannot be parsed', 'def ('],
+    ['asks the network', 'import socket\nsocket.create_connection(("192.0.2.1", 80), 1)'],
+    ['asks the desktop', 'import __main__\n__main__.ask("nonsense")'],
+    ['floods its judge', 'import __main__\nwhile True: __main__.wire_out.write("x" * 65536)'],
+    ['says what cannot be read', 'import __main__\n__main__.wire_out.write("}{\\n")\n__main__.wire_out.flush()'],
+    [
+      'says that another part failed',
+      'import __main__\n__main__.send({"stage": "result"})\n__main__.send({"raised": {"stage": "expected", "type": "ImportError", "text": ""}})',
+    ],
+  ])('a file that %s is a failure and no error, and the next is judged as ever', async (_what, program) => {
+    const [own, next] = await judged(program);
+    expect(own).toMatchObject({ kind: 'failure', reward: 0 });
+    expect(next).toMatchObject({ kind: 'failure', reward: 0 });
+  });
+});

@@ -1,13 +1,14 @@
 import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
 
-const { anchorsOf, brokenCitations, missingTests, textsOf } = (await import(
+const { anchorsOf, brokenCitations, missingTests, textsOf, unheldItems } = (await import(
   pathToFileURL('scripts/lint-docs.mjs').href
 )) as {
   anchorsOf(markdown: string): Set<string>;
   textsOf(source: string): { line: number; text: string }[];
   brokenCitations(files: readonly string[], read: (file: string) => string | undefined): string[];
   missingTests(page: string, markdown: string, read: (file: string) => string | undefined): string[];
+  unheldItems(page: string, markdown: string): string[];
 };
 
 const page =
@@ -96,5 +97,12 @@ describe('tests that a page names', () => {
       "SECURITY.md:2: test/unit/a.test.ts has no test 'gone'",
     ]);
     expect(problems('[test/unit/a.test.ts: f]')).toHaveLength(1);
+  });
+  it('are named by every item, or it says why there is none', () => {
+    const page =
+      '# A\nwords\n- Holds. [test/unit/a.test.ts: a; b]\n- Lies. [no test: not held off]\n- Open.\n- x [no test: ]\n';
+    expect(unheldItems('SECURITY.md', page)).toEqual(
+      [5, 6].map((n) => `SECURITY.md:${n}: this names no test; where there is none, write [no test: why]`),
+    );
   });
 });

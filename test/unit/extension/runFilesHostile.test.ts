@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { runFiles } from '../../../extension/model/runFiles.js';
@@ -10,8 +10,9 @@ it('a window that lists runs reads small regular files, and waits for nothing el
     fifo(join(dir, 'fifo'));
     await sparse(join(dir, 'large'), 2 ** 30);
     await mkdir(join(dir, 'folder'));
+    await symlink(join(dir, 'good'), join(dir, 'link'));
     expect(await runFiles.read(join(dir, 'good'))).toBe('{}');
-    for (const name of ['fifo', 'large', 'folder', 'none']) {
+    for (const name of ['fifo', 'large', 'folder', 'link', 'none']) {
       const read = runFiles.read(join(dir, name));
       expect(await ending(read), name).toBe('done');
       expect(await read).toBeUndefined();

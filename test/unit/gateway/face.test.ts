@@ -1,10 +1,14 @@
-import { request } from 'node:http';
+import { Agent, request } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { DesktopInput } from '../../../runtime/cluster/types.js';
 import type { Frame } from '../../../runtime/domain/index.js';
 import { listen, type Face } from '../../../runtime/gateway/http.js';
 import { osworldFace } from '../../../runtime/gateway/osworld/face.js';
+import { Strangers } from '../../helpers/machine/strangers.js';
 import { FakeDesktop, type FakeExec } from '../../helpers/tasks/fakeDesktop.js';
+
+/** Well under the 30 s after which Node.js, left alone, looks for late headers. */
+const GONE_MS = 20_000;
 
 class Typed extends FakeDesktop {
   readonly events: DesktopInput[] = [];
@@ -23,7 +27,7 @@ afterEach(async () => {
   open = [];
 });
 
-async function served(o: { answer?: FakeExec; token?: string; host?: string } = {}): Promise<{
+async function served(o: { answer?: FakeExec; token?: string; host?: string; connections?: number } = {}): Promise<{
   desktop: Typed;
   url: string;
   port: number;
@@ -31,7 +35,8 @@ async function served(o: { answer?: FakeExec; token?: string; host?: string } = 
 }> {
   const desktop = new Typed(o.answer, { '/home/user/a.txt': 'hello' }),
     face = osworldFace(desktop, () => Promise.resolve(Buffer.from('picture'))),
-    f = await listen({ port: 0, token: o.token, host: o.host, handle: (r) => face.handle(r) });
+    { token, host, connections } = o,
+    f = await listen({ port: 0, token, host, connections, handle: (r) => face.handle(r) });
   open.push(f);
   const url = `http://127.0.0.1:${f.port}`;
   return {
@@ -154,9 +159,9 @@ describe('OSWorld’s API on a desktop', () => {
 
 describe('who may use it', () => {
   /** fetch() sets Host and Origin itself. */
-  const asked = (port: number, headers: Record<string, string>): Promise<number> =>
+  const asked = (port: number, headers: Record<string, string>, agent: Agent | false = false): Promise<number> =>
     new Promise((resolve, reject) => {
-      const r = request({ host: '127.0.0.1', port, path: '/platform', headers }, (a) => {
+      const r = request({ host: '127.0.0.1', port, path: '/platform', headers, agent }, (a) => {
         a.resume();
         resolve(a.statusCode!);
       });
@@ -175,6 +180,34 @@ describe('who may use it', () => {
     expect(await asked(port, {})).toBe(401);
     expect(await asked(port, { authorization: 'Bearer wrong' })).toBe(401);
     expect(await asked(port, { authorization: 'Bearer secret' })).toBe(200);
+  });
+  it(
+    'who lacks the token keeps nobody out who has it, whether silent, slow or refused, and is gone after a few seconds',
+    { timeout: GONE_MS },
+    async () => {
+      const { port } = await served({ token: 'secret', connections: 2 }),
+        authorization = 'Bearer secret',
+        patient = new Agent({ keepAlive: true }),
+        others = await Strangers.at(port, 200);
+      try {
+        for (let i = 0; i < 4; i++) expect(await asked(port, {}, patient)).toBe(401);
+        expect(await asked(port, { authorization })).toBe(200);
+        expect(others.left).toBeGreaterThan(0);
+        await others.gone();
+      } finally {
+        others.end();
+        patient.destroy();
+      }
+    },
+  );
+  it('so many connections of those who may use it are the most, until one is closed', async () => {
+    const { port } = await served({ connections: 1 }),
+      first = new Agent({ keepAlive: true });
+    expect(await asked(port, {}, first)).toBe(200);
+    expect(await asked(port, {}, first)).toBe(200);
+    expect(await asked(port, {})).toBe(503);
+    first.destroy();
+    await expect.poll(() => asked(port, {})).toBe(200);
   });
   it('does not listen beyond this machine without one', async () => {
     await expect(served({ host: '0.0.0.0' })).rejects.toMatchObject({ kind: 'config.invalid' });

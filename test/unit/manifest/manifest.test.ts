@@ -347,6 +347,24 @@ describe('settings', () => {
     for (const k of ['dartStudio.runtime.nodePath', 'dartStudio.docker.host', 'dartStudio.runsFolder'])
       expect(c.configuration.properties[k]!.scope, k).toMatch(/^machine/);
   });
+  it('that name what the host runs, or who is told something, can be set by no workspace, trusted or not', () => {
+    for (const k of [
+      'runtime.nodePath',
+      'osworld.checkout',
+      'kubernetes.context',
+      'kubernetes.credentialPlugins',
+      'alerts.command',
+      'alerts.webhook',
+      'alerts.desktop',
+      'metrics.port',
+    ])
+      expect(c.configuration.properties[`dartStudio.${k}`]!.scope, k).toBe('machine');
+    // What a trusted workspace may set of a machine.
+    const overridable = properties.filter(([, p]) => p.scope === 'machine-overridable').map(([k]) => k);
+    expect(overridable.sort()).toEqual(
+      ['desktops.count', 'desktops.provider', 'docker.host', 'runsFolder'].map((k) => `dartStudio.${k}`),
+    );
+  });
 });
 
 describe('the rest', () => {

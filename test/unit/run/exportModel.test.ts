@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -79,6 +79,24 @@ describe('export-model', () => {
     for (const name of ['policy.onnx', 'manifest.json', 'weights.bin']) await writeFile(join(checkpoint, name), name);
     await expect(ask({ merged: true })).rejects.toThrow('no adapter');
     expect(await ask()).toMatchObject({ kind: 'onnx', files: ['manifest.json', 'policy.onnx'] });
+  });
+
+  it('takes nothing through a link in the run folder', async () => {
+    await runWith(VLM, await vlmCheckpoint());
+    await engineHas(join(run, 'engine'));
+    const weights = weightsFolder(join(run, 'engine'), URI)!,
+      away = join(dir, 'away'),
+      refused = { kind: 'store.damaged' };
+    for (const part of [join(weights, 'adapter_model.safetensors'), join(weights, 'adapter_config.json'), weights]) {
+      await rename(part, away);
+      await symlink(away, part);
+      await expect(ask()).rejects.toMatchObject(refused);
+      // Python would follow it.
+      await expect(ask({ merged: true })).rejects.toMatchObject(refused);
+      await rm(part);
+      await rename(away, part);
+    }
+    expect(await ask()).toMatchObject({ kind: 'adapter' });
   });
 
   it('has nothing to write where nothing was trained', async () => {

@@ -6,8 +6,11 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { MetricsPort, metricsTokenFile } from '../../../runtime/server/metricsPort.js';
 import { openMetricsText } from '../../../runtime/server/openMetrics.js';
 import type { Broadcast } from '../../../runtime/service/types.js';
+import { Strangers } from '../../helpers/machine/strangers.js';
 import { makeRun } from '../../helpers/pages/dashboard/run.js';
 
+/** Well under the 30 s after which Node.js, left alone, looks for late headers. */
+const GONE_MS = 20_000;
 const made = makeRun(),
   told = { run: '/runs/a"b', status: made.status, ledger: made.ledger };
 const ends: (() => Promise<unknown>)[] = [];
@@ -86,6 +89,19 @@ describe('figures for Prometheus', () => {
     expect((await get(port.port, { authorization }, '/')).status).toBe(404);
     expect((await get(port.port, { authorization }, '/metrics', 'POST')).status).toBe(404);
   });
+  it(
+    'reach the scraper however many connections others hold, and those are gone after a few seconds',
+    { timeout: GONE_MS },
+    async () => {
+      const { port, dir } = await listen(),
+        authorization = `Bearer ${await readFile(join(dir, metricsTokenFile), 'utf8')}`,
+        others = await Strangers.at(port.port, 200);
+      ends.push(() => Promise.resolve(others.end()));
+      expect((await get(port.port, { authorization })).status).toBe(200);
+      expect(others.left).toBeGreaterThan(0);
+      await others.gone();
+    },
+  );
   it('keep their token over restarts, and have another where the file holds none', async () => {
     const { port, dir } = await listen(),
       first = await readFile(join(dir, metricsTokenFile), 'utf8');

@@ -1,4 +1,5 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -8,9 +9,12 @@ import {
   checkFolder,
   createTaskEngine,
   formatCheck,
+  giveAssets,
+  MARK,
   noAssets,
   openAssets,
   openFolder,
+  openNamedAssets,
   uuid5,
 } from '../../../runtime/tasks/index.js';
 import { getters } from '../../../runtime/tasks/getters/index.js';
@@ -76,6 +80,35 @@ describe('assets', () => {
   });
   it('a folder that is not there is a wrong argument', async () => {
     await expect(openAssets(join(dir, 'none'))).rejects.toMatchObject({ kind: 'config.invalid' });
+  });
+  it('of a folder that a run file names are given to tasks when the folder says so, and then all of them', async () => {
+    // A run file with `assets: "../.."` and a task that downloads https://x/.ssh/id_rsa.
+    await put('.ssh/id_rsa', 'secret');
+    await expect(openNamedAssets(dir)).rejects.toMatchObject({
+      kind: 'config.invalid',
+      error: { remedy: expect.stringContaining(MARK) as string },
+    });
+    await symlink('/etc/hostname', join(dir, MARK));
+    await expect(openNamedAssets(dir)).rejects.toMatchObject({ kind: 'config.invalid' });
+    await rm(join(dir, MARK));
+    await put(MARK, '');
+    expect((await (await openNamedAssets(dir)).read('https://x/.ssh/id_rsa')).toString()).toBe('secret');
+  });
+  it('of a mirror that a run file names are those of its manifest, and no others', async () => {
+    await put('host/a.txt', 'a');
+    await put('.ssh/id_rsa', 'secret');
+    await put('manifest.json', { files: {} });
+    await expect(openNamedAssets(dir)).rejects.toMatchObject({ kind: 'config.invalid' });
+    const sha256 = createHash('sha256').update('a').digest('hex');
+    await put('manifest.json', { files: { 'https://host/a.txt': { file: join('host', 'a.txt'), bytes: 1, sha256 } } });
+    const assets = await openNamedAssets(dir);
+    expect((await assets.read('https://host/a.txt')).toString()).toBe('a');
+    expect(assets.has('https://x/.ssh/id_rsa')).toBe(false);
+  });
+  it('of a folder that the command line names are all given', async () => {
+    await put('x/y.txt', 'y');
+    await expect(openNamedAssets(dir)).rejects.toMatchObject({ kind: 'config.invalid' });
+    expect((await openNamedAssets(giveAssets(dir))).has('https://h/x/y.txt')).toBe(true);
   });
   it('URLs cannot reach outside the folder', async () => {
     expect((await openAssets(dir)).has('https://x/../../etc/passwd')).toBe(false);

@@ -1,4 +1,4 @@
-import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { mkdir, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { CLASSES } from '../../../domain/alphabet.js';
 import {
@@ -10,6 +10,7 @@ import {
   type EmbeddedPolicySpec,
   type Head,
 } from '../../../domain/index.js';
+import { createFresh } from '../../../files/folderParts.js';
 import { reshape } from '../graph/elementwise.js';
 import { Graph, type Tensor } from '../graph/graph.js';
 import { GLYPH_SIZE, glyphForward, glyphParams, inputShapes, type GlyphSize } from './glyph.js';
@@ -123,6 +124,7 @@ export async function writePolicyGraph(spec: EmbeddedPolicySpec, file: string): 
 }
 async function put(file: string, data: Uint8Array): Promise<void> {
   const tmp = `${file}.${process.pid}.tmp`;
-  await writeFile(tmp, data);
+  const f = await createFresh(tmp);
+  await f.writeFile(data).finally(() => f.close());
   await rename(tmp, file);
 }

@@ -31,7 +31,7 @@ const mayImport = {
     'interchange/pyautoguiWords.ts',
   ],
   // what people do with runs
-  annotations: ['domain', 'config', 'data'],
+  annotations: ['domain', 'files', 'config', 'data'],
   queries: ['domain', 'config', 'protocol', 'data', 'annotations'],
   interchange: ['domain', 'files', 'config', 'data', 'annotations', 'policy/actions', 'tasks'],
   // runs and trajectories as pages for others

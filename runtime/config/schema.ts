@@ -51,9 +51,7 @@ export const RunFileSchema = z.strictObject({
       assets: z
         .string()
         .optional()
-        .describe(
-          'Folder that mirrors the files task files download; nothing is fetched from the network. A mirror made by `dart-studio tasks fetch`, or a folder with an empty file `.dart-assets`, which says that tasks may read every file below it.',
-        ),
+        .describe('Folder of what tasks download: a mirror of `tasks fetch`, or one with a file `.dart-assets`.'),
       families: z
         .array(z.string())
         .optional()

@@ -106,6 +106,9 @@ export class PageHost {
       case 'fault':
         this.faults.push(m.message);
         return;
+      case 'lost':
+        this.faults.push('the script of the page did not come');
+        return;
       case 'action':
       case 'cancel':
       case 'title':

@@ -55,8 +55,8 @@ async function runFile(name: string, o: RunFile = {}): Promise<string> {
     trainer: { remote: { engine: 'auto', rank: 4 }, batchGroups: 1, lr: 0.05, replay: 4, minibatchStates: 0 },
     warmStart: { demonstrations: 1, steps: 0 },
     evaluation: { episodes: 0, everyMinutes: 0 },
-    // Enough that groups of mixed outcome come after the engine has died too, by these random words.
-    budget: { rollouts: 60 },
+    // Rollouts that end while the engine is away are errors, and would use up a number of rollouts.
+    budget: { updates: 6 },
     ...o,
   };
   await writeFile(file, JSON.stringify(content));

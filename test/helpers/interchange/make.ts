@@ -77,6 +77,15 @@ export interface Plan {
 }
 export const success: Outcome = { kind: 'success', reward: 1, truncated: false };
 export const failure: Outcome = { kind: 'failure', reward: 0, truncated: true };
+/** A trajectory of one step on one screen. */
+export const onePress = {
+  rollout: 'r1',
+  task: 't',
+  family: 'f',
+  instruction: 'Press it.',
+  steps: [{ screen: 1, actions: [{ type: 'finished' }] }],
+  outcome: success,
+} as const;
 
 /** A run folder holding these trajectories, as rollouts of demonstrations (no ledger is needed). */
 export async function makeRun(

@@ -17,20 +17,12 @@ import { checkFolder } from '../../../runtime/tasks/check.js';
 import { readCheckpoint, writeCheckpoint } from '../../../runtime/trainer/checkpoint.js';
 import { desk } from '../../helpers/tasks/images.js';
 import { ending, fifo, scratch, sparse } from '../../helpers/files/hostile.js';
-import { agentnetFile, makeRun, osworldTask, screen, success } from '../../helpers/interchange/make.js';
+import { agentnetFile, makeRun, onePress, osworldTask, screen } from '../../helpers/interchange/make.js';
 
 /** In place of each file that a stranger may have made, a FIFO: nobody waits for it, and the error says what it is. */
 
-const plan = {
-  rollout: 'r1',
-  task: 't',
-  family: 'f',
-  instruction: 'Press it.',
-  steps: [{ screen: 1, actions: [{ type: 'finished' }] }],
-  outcome: success,
-} as const;
 async function run(dir: string): Promise<{ readonly dir: string; readonly frame: FrameRef }> {
-  await makeRun(dir, [plan]);
+  await makeRun(dir, [onePress]);
   const r = await RunReader.open(dir, { index: 'local' });
   try {
     return { dir, frame: (await r.readTrajectory(id<RolloutId>('r1')))!.steps[0]!.frame };

@@ -34,7 +34,7 @@ import { writePolicyGraph } from '../../../runtime/trainer/native/model/policyGr
 import { adoptWeights, weightsFolder } from '../../../runtime/trainer/engine/state.js';
 import { manifestText, readCheckpoint, writeAtomic, writeCheckpoint } from '../../../runtime/trainer/checkpoint.js';
 import { ending, fifo, scratch } from '../../helpers/files/hostile.js';
-import { makeRun, screen, success } from '../../helpers/interchange/make.js';
+import { makeRun, onePress, screen } from '../../helpers/interchange/make.js';
 
 /**
  * A run folder may come from a stranger, and a link in it may lead to any file of the user: nothing is written through
@@ -55,16 +55,7 @@ async function strange(
     // Looks left behind by a process that is gone, and as if it had been replaced.
     for (const name of ['x.999999.tmp', 'v000009.replaced']) await writeFile(join(folder, name), MINE);
     await writeFile(file, MINE);
-    await makeRun(dir, [
-      {
-        rollout: 'r1',
-        task: 't',
-        family: 'f',
-        instruction: 'Press it.',
-        steps: [{ screen: 1, actions: [{ type: 'finished' }] }],
-        outcome: success,
-      },
-    ]);
+    await makeRun(dir, [onePress]);
     const frame = await reading(dir, async (r) => (await r.readTrajectory(id<RolloutId>('r1')))!.steps[0]!.frame);
     await f({ base, dir, frame, file, folder });
     // Whatever was done, the user's own is as it was.

@@ -5,20 +5,11 @@ import { RunReader } from '../../../runtime/data/store/runStore.js';
 import { id, type RolloutId } from '../../../runtime/domain/index.js';
 import { recordedView } from '../../../runtime/service/recordedView.js';
 import { framesOf, writeTrajectory } from '../../../runtime/service/trajectories.js';
-import { inFolder, makeRun, success } from '../../helpers/interchange/make.js';
+import { inFolder, makeRun, onePress } from '../../helpers/interchange/make.js';
 
 it('frames of an exported trajectory are files of their own: editing one does not change the run', () =>
   inFolder(async (dir) => {
-    await makeRun(join(dir, 'run'), [
-      {
-        rollout: 'r1',
-        task: 't',
-        family: 'f',
-        instruction: 'Press it.',
-        steps: [{ screen: 1, actions: [{ type: 'finished' }] }],
-        outcome: success,
-      },
-    ]);
+    await makeRun(join(dir, 'run'), [onePress]);
     const run = await RunReader.open(join(dir, 'run'), { index: 'local' });
     try {
       const view = await recordedView(run, id<RolloutId>('r1')),

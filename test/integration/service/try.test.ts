@@ -109,6 +109,8 @@ describe.skipIf(noLocal)('trying a policy', () => {
         policy: { run },
         base: runs,
         family: 'term-touch',
+        // An untaught policy may close or minimize the terminal: on this desktop it clicks beside the buttons.
+        seed: 2_000_081,
         mode: 'step',
         provider: 'local',
       }),

@@ -368,7 +368,13 @@ export const RunFileSchema = z.strictObject({
         .optional()
         .describe('Stop after this long (demonstrations, warm start and evaluations counted).'),
       updates: z.int().positive().optional().describe('Stop after this many trainer updates.'),
-      rollouts: z.int().positive().optional().describe('Stop when this many training rollouts have ended.'),
+      rollouts: z
+        .int()
+        .positive()
+        .optional()
+        .describe(
+          'Stop when this many training rollouts have ended, not counting errors (or when as many more are errors).',
+        ),
     },
     'When a run ends; none = when stopped.',
   ),

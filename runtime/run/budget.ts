@@ -9,8 +9,21 @@ export interface RunBudgetOptions {
   /** ms that earlier parts of the run took: a resumed run continues with the rest of its budget. */
   readonly elapsedMs: number;
   /** What is counted besides time, earlier parts included. */
-  readonly counts: () => { readonly rollouts: number; readonly updates: number };
+  readonly counts: () => BudgetCounts;
 }
+export interface BudgetCounts {
+  /** Rollouts that ended with a verdict. */
+  readonly rollouts: number;
+  /** Rollouts that ended with an error. */
+  readonly errors: number;
+  readonly updates: number;
+}
+
+/**
+ * Rollouts that count against a limit of them. An error says nothing about the policy and takes nothing from its
+ * budget, until there were as many as the limit: a run in which everything fails ends, too.
+ */
+const counted = ({ rollouts, errors }: BudgetCounts, limit: number): number => rollouts + Math.max(0, errors - limit);
 
 /**
  * How much a run may use and has used: minutes, rollouts, updates. Whichever limit is reached first ends the current
@@ -59,7 +72,7 @@ export class RunBudget {
       counts = this.#counts();
     return Math.max(
       this.limitMs === undefined ? 0 : this.elapsedMs / this.limitMs,
-      rollouts === undefined ? 0 : counts.rollouts / rollouts,
+      rollouts === undefined ? 0 : counted(counts, rollouts) / rollouts,
       updates === undefined ? 0 : counts.updates / updates,
     );
   }

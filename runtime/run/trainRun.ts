@@ -135,9 +135,10 @@ export class TrainingRun {
       clock: systemClock,
       elapsedMs: progress.elapsedMs,
       counts: () => {
-        const { ledger, batches } = data.counts();
+        const { ledger, batches } = data.counts(),
+          errors = ledger.retired.error ?? 0;
         // Those that ended: planned and running ones have brought nothing yet.
-        return { rollouts: ledger.begun - ledger.byState.running, updates: batches };
+        return { rollouts: ledger.begun - ledger.byState.running - errors, errors, updates: batches };
       },
     });
     this.#log = new RunLog(o.reporter, data, () => this.#ending.abort());

@@ -28,6 +28,10 @@ export interface Folder extends Point {
   readonly index: number;
   readonly frames: number;
 }
+export interface Answer {
+  readonly question: string;
+  readonly ms: number;
+}
 export interface Soaked {
   readonly minutes: number;
   /** Share of the processors that others used meanwhile. */
@@ -42,8 +46,8 @@ export interface Soaked {
   readonly late: readonly (readonly number[])[];
   /** The same without waiting for a processor; none where that is not known. */
   readonly ownLate: readonly (readonly number[])[];
-  /** ms until the window had an answer. */
-  readonly answers: readonly number[];
+  /** What the window asked, and ms until it had an answer; in the order of asking. */
+  readonly answers: readonly Answer[];
   /** ms until a page that is shown drew its next picture; none without a window. */
   readonly drawn: readonly number[];
 }
@@ -56,6 +60,15 @@ export interface Bar {
   /** How long something took. */
   readonly time?: true;
   readonly ok: boolean;
+}
+interface Spread {
+  readonly p50: number;
+  readonly p99: number;
+}
+/** Of one question: all answers, and those of the first and the last third. */
+interface AnswerCourse extends Spread {
+  readonly first_third: Spread;
+  readonly last_third: Spread;
 }
 export interface SoakReport {
   readonly minutes: number;
@@ -83,9 +96,9 @@ export interface SoakReport {
     readonly worst_seconds_p99: number;
     readonly max: number;
   };
-  readonly answer_ms: { readonly p50: number; readonly p99: number };
+  readonly answer_ms: Spread & { readonly by_question: Readonly<Record<string, AnswerCourse>> };
   /** Of pages in a window; absent without one. */
-  readonly drawn_ms?: { readonly p50: number; readonly p99: number };
+  readonly drawn_ms?: Spread;
   /** A line a minute: MB of each role. */
   readonly course: readonly Readonly<Record<string, number>>[];
   readonly bars: readonly Bar[];
@@ -141,8 +154,9 @@ export function soakReport(s: Soaked): SoakReport {
   const own = s.ownLate.length > 0 ? lateBy(s.ownLate, 0.99) : undefined;
   if (own !== undefined)
     timeBar('event loop of the daemon without waiting for a processor, p99 ms of all moments', own, GOAL.delayMs);
-  timeBar('answers to the window, p99 ms', quantile(s.answers, 0.99), GOAL.answerMs);
-  const drawn = s.drawn.length > 0 ? { p50: quantile(s.drawn, 0.5), p99: quantile(s.drawn, 0.99) } : undefined;
+  const answer = spread(s.answers.map((a) => a.ms)),
+    drawn = s.drawn.length > 0 ? spread(s.drawn) : undefined;
+  timeBar('answers to the window, p99 ms', answer.p99, GOAL.answerMs);
   if (drawn) timeBar('pictures of the pages, p99 ms', drawn.p99, GOAL.drawnMs);
   return {
     minutes: round(s.minutes),
@@ -162,11 +176,25 @@ export function soakReport(s: Soaked): SoakReport {
       ),
       max: Math.max(0, ...s.late.map((l) => l.length)),
     },
-    answer_ms: { p50: round(quantile(s.answers, 0.5)), p99: round(quantile(s.answers, 0.99)) },
-    ...(drawn ? { drawn_ms: { p50: round(drawn.p50), p99: round(drawn.p99) } } : {}),
+    answer_ms: { ...answer, by_question: byQuestion(s.answers) },
+    ...(drawn ? { drawn_ms: drawn } : {}),
     course: courseOf(s),
     bars,
   };
+}
+const spread = (ms: readonly number[]): Spread => ({ p50: round(quantile(ms, 0.5)), p99: round(quantile(ms, 0.99)) });
+/** Whether a question takes longer as the run grows. */
+function byQuestion(answers: readonly Answer[]): Record<string, AnswerCourse> {
+  return Object.fromEntries(
+    [...new Set(answers.map((a) => a.question))].map((question) => {
+      const ms = answers.filter((a) => a.question === question).map((a) => a.ms),
+        third = Math.ceil(ms.length / 3);
+      return [
+        question,
+        { ...spread(ms), first_third: spread(ms.slice(0, third)), last_third: spread(ms.slice(-third)) },
+      ];
+    }),
+  );
 }
 /** The ms within which this share of them is: counts of 0 to 1 ms, 1 to 2 ms …, second by second. */
 function lateBy(seconds: readonly (readonly number[])[], share: number): number {

@@ -10,7 +10,7 @@ import { runFile as shortRunFile } from '../chaos/runFile.js';
 import { Tail } from '../chaos/tail.js';
 import * as methods from '../../runtime/protocol/methods.js';
 import type { ProbeLine } from './probe.js';
-import { soakReport, STEADY_MINUTES, type Folder, type SoakReport } from './report.js';
+import { soakReport, STEADY_MINUTES, type Answer, type Folder, type SoakReport } from './report.js';
 import { SoakWindow } from './window.js';
 import { sampleFolder, sampleProcesses, type Sample } from './sample.js';
 
@@ -52,7 +52,7 @@ export async function soak({ minutes, window: wanted, say }: SoakOptions): Promi
     { client } = daemon.window,
     samples: Sample[] = [],
     folder: Folder[] = [],
-    answers: number[] = [],
+    answers: Answer[] = [],
     drawn: number[] = [];
   try {
     await daemon.start();
@@ -113,19 +113,19 @@ async function remove(base: string): Promise<void> {
   }
 }
 
-/** What an open dashboard asks; ms of each answer. */
-async function look(client: Daemon['window']['client'], run: string): Promise<number[]> {
-  const questions = [
-      () => client.request(methods.getRun, { run }),
-      () => client.request(methods.getCurves, { run }),
-      () => client.request(methods.listTrajectories, { run, limit: 50 }),
-      () => client.request(methods.listTasks, { run }),
-    ],
-    out: number[] = [];
-  for (const ask of questions) {
+/** What an open dashboard asks. */
+async function look(client: Daemon['window']['client'], run: string): Promise<Answer[]> {
+  const questions = {
+      getRun: () => client.request(methods.getRun, { run }),
+      getCurves: () => client.request(methods.getCurves, { run }),
+      listTrajectories: () => client.request(methods.listTrajectories, { run, limit: 50 }),
+      listTasks: () => client.request(methods.listTasks, { run }),
+    },
+    out: Answer[] = [];
+  for (const [question, ask] of Object.entries(questions)) {
     const asked = performance.now();
     await ask();
-    out.push(performance.now() - asked);
+    out.push({ question, ms: performance.now() - asked });
   }
   return out;
 }

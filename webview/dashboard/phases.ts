@@ -107,7 +107,7 @@ export function leftMs(m: Model): number | undefined {
     made = m.series.get('update.loss');
   if (st.budgetMs !== undefined) left.push(st.budgetMs - st.elapsedMs);
   if (Number.isFinite(rollouts) && st.rolloutsPerHour > 0)
-    left.push(((rollouts - (rolloutsBegun(m) ?? 0)) / st.rolloutsPerHour) * 3.6e6);
+    left.push(((rollouts - (rolloutsBegun(m) ?? 0) + (m.ledger?.retired['error'] ?? 0)) / st.rolloutsPerHour) * 3.6e6);
   if (Number.isFinite(updates) && made && made.at.length > 1 && made.version) {
     const done = made.version.at(-1)! - made.version[0]! + 1,
       each = (made.at.at(-1)! - made.at[0]!) / Math.max(1, done - 1);

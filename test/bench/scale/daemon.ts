@@ -74,7 +74,7 @@ export async function runDaemon(
       limits: config.budget,
       clock: systemClock,
       elapsedMs: 0,
-      counts: () => ({ rollouts: data.counts().ledger.generated, updates: data.counts().batches }),
+      counts: () => ({ rollouts: data.counts().ledger.generated, errors: 0, updates: data.counts().batches }),
     }),
     monitor = new RunMonitor({ config, data, clock: systemClock, budget, state, log });
   const policy = createOpenAiPolicy({

@@ -10,7 +10,7 @@ function budget(
   o: { elapsedMs?: number; clock?: VirtualClock } = {},
 ) {
   const clock = o.clock ?? new VirtualClock(),
-    counts = { rollouts: 0, updates: 0 },
+    counts = { rollouts: 0, errors: 0, updates: 0 },
     b = new RunBudget({ limits, clock, elapsedMs: o.elapsedMs ?? 0, counts: () => counts });
   let ended: number | undefined;
   b.signal.addEventListener('abort', () => {
@@ -77,6 +77,20 @@ describe('the budget of a run', () => {
     expect([b.used, endedAfter(), clock.pending]).toEqual([1, 6 * MINUTE, 0]);
   });
 
+  it('loses nothing by errors, and ends a run in which everything is one', () => {
+    const { b, counts } = budget({ rollouts: 16 });
+    b.watch();
+    Object.assign(counts, { rollouts: 8, errors: 16 });
+    b.check();
+    expect([b.used, b.signal.aborted]).toEqual([0.5, false]);
+    Object.assign(counts, { rollouts: 8, errors: 20 });
+    b.check();
+    expect([b.used, b.signal.aborted]).toEqual([0.75, false]);
+    Object.assign(counts, { rollouts: 0, errors: 32 });
+    b.check();
+    expect([b.used, b.signal.aborted]).toEqual([1, true]);
+  });
+
   it('without a limit is never spent and holds no timer', async () => {
     const { b, clock } = budget({});
     b.watch();
@@ -110,7 +124,7 @@ describe('the budget of a run', () => {
       limits: { minutes: 1 },
       clock,
       elapsedMs: 0,
-      counts: () => ({ rollouts: 0, updates: 0 }),
+      counts: () => ({ rollouts: 0, errors: 0, updates: 0 }),
     });
     b.watch();
     now = MINUTE - 0.4;

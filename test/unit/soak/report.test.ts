@@ -32,7 +32,7 @@ function run(
     late: at.map(() => lateIn(2 * (o.slow ?? 2))),
     ownLate: at.map(() => lateIn(o.own ?? 2)),
     inside: [{ at: 90_000, heapMb: 30, outsideMb: 40 }],
-    answers: at.map(() => 3),
+    answers: at.map(() => ({ question: 'getRun', ms: 3 })),
     drawn: at.map(() => 16),
   };
 }
@@ -66,11 +66,18 @@ describe('a soak', () => {
       { minute: 0, daemon: 202 },
       { minute: 1, daemon: 202, 'daemon heap': 30, 'daemon buffers': 40 },
     ]);
-    expect(failed({ ...run(0), answers: [500] })).toEqual(['answers to the window, p99 ms']);
+    expect(failed({ ...run(0), answers: [{ question: 'getRun', ms: 500 }] })).toEqual([
+      'answers to the window, p99 ms',
+    ]);
     expect(failed({ ...run(0), drawn: [500] })).toEqual(['pictures of the pages, p99 ms']);
     expect(failed({ ...run(0), drawn: [] })).toEqual([]);
     // How late something is on a machine that others use says nothing; what it holds does.
-    expect(failed({ ...run(80, { slow: 45 }), answers: [500], others: 0.6 })).toEqual(['memory of daemon, MB an hour']);
+    expect(
+      soakReport({ ...run(0), answers: [1, 2, 9].map((ms) => ({ question: 'getRun', ms })) }).answer_ms.by_question,
+    ).toEqual({ getRun: { p50: 2, p99: 9, first_third: { p50: 1, p99: 1 }, last_third: { p50: 9, p99: 9 } } });
+    expect(failed({ ...run(80, { slow: 45 }), answers: [{ question: 'getRun', ms: 500 }], others: 0.6 })).toEqual([
+      'memory of daemon, MB an hour',
+    ]);
   });
   it('reports the slope of a short run and does not judge it', () => {
     const short = soakReport({ ...run(80), minutes: 2 });

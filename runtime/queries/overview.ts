@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { RunError } from '../domain/index.js';
 import { checkpointOf, type EventOf } from '../data/events.js';
@@ -90,28 +90,46 @@ export const evalPoint = (e: EventOf<'eval'> & { readonly at: number }): EvalPoi
   perFamily: e.perFamily ?? {},
   infeasible: e.infeasible && e.infeasible.episodes > 0 ? e.infeasible : undefined,
 });
+/** Those that were read before, by place in the journal: records do not change, and every look at a run asks for all. */
+const readEvals = new WeakMap<RunReader, Map<number, Promise<EvalPoint | undefined>>>();
 export async function evalPoints(run: RunReader): Promise<EvalPoint[]> {
-  const rows = await run.index.query("SELECT position FROM events WHERE type = 'eval' ORDER BY seq", []);
-  return (await Promise.all(rows.map((r) => run.at(Number(r['position']))))).flatMap((e) =>
-    e?.type === 'eval' ? [evalPoint(e)] : [],
-  );
+  const rows = await run.index.query("SELECT position FROM events WHERE type = 'eval' ORDER BY seq", []),
+    read = readEvals.get(run) ?? new Map<number, Promise<EvalPoint | undefined>>();
+  readEvals.set(run, read);
+  const one = (position: number): Promise<EvalPoint | undefined> => {
+    const known = read.get(position);
+    if (known) return known;
+    const reading = run.at(position).then((e) => (e?.type === 'eval' ? evalPoint(e) : undefined));
+    read.set(position, reading);
+    // One that could not be read may be there the next time.
+    const forget = (): unknown => read.delete(position);
+    void reading.then((e) => e ?? forget(), forget);
+    return reading;
+  };
+  return (await Promise.all(rows.map((r) => one(Number(r['position']))))).filter((e) => e !== undefined);
 }
 
-/** Checkpoints that are still there, newest first. */
+/** Journal records that may name a checkpoint: how many are looked at, and how many at a time. */
+const MOST_RECORDS = 200,
+  RECORDS_AT_ONCE = 8;
+/** Checkpoints that are still there, newest first. Reads no more of the journal than it takes to find each of them. */
 export async function checkpoints(run: RunReader): Promise<{ version: number; path: string }[]> {
+  const folder = join(run.dir, 'checkpoints'),
+    missing = new Set(await readdir(folder).catch((): string[] => [])),
+    out: { version: number; path: string }[] = [];
+  if (missing.size === 0) return out;
   const rows = await run.index.query(
-      "SELECT position FROM events WHERE type IN ('checkpoint', 'batch.trained') ORDER BY seq DESC LIMIT 200",
-      [],
-    ),
-    seen = new Set<string>();
-  return (await Promise.all(rows.map((r) => run.at(Number(r['position']))))).flatMap((e) => {
-    const written = e && checkpointOf(e);
-    if (!written) return [];
-    const path = join(run.dir, 'checkpoints', basename(written.dir.replaceAll('\\', '/')));
-    if (seen.has(path) || !existsSync(path)) return [];
-    seen.add(path);
-    return [{ version: written.version, path }];
-  });
+    `SELECT position FROM events WHERE type IN ('checkpoint', 'batch.trained') ORDER BY seq DESC LIMIT ${MOST_RECORDS}`,
+    [],
+  );
+  for (let i = 0; i < rows.length && missing.size > 0; i += RECORDS_AT_ONCE)
+    for (const e of await Promise.all(rows.slice(i, i + RECORDS_AT_ONCE).map((r) => run.at(Number(r['position']))))) {
+      const written = e && checkpointOf(e);
+      if (!written) continue;
+      const name = basename(written.dir.replaceAll('\\', '/'));
+      if (missing.delete(name)) out.push({ version: written.version, path: join(folder, name) });
+    }
+  return out;
 }
 
 /** How a run that nobody writes any more ended. */

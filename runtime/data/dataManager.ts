@@ -115,7 +115,7 @@ export class DataManager {
       const recovered = await recover(
         store,
         state,
-        { events: store.recovery.records, skipped },
+        { events: store.recovery.records, skipped, missing: store.recovery.missing },
         o.config.deterministic,
       );
       const manager = new DataManager(store, store, state, o.config, recovered);

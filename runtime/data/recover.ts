@@ -55,17 +55,29 @@ export async function openReplayed(
 export async function recover(
   store: Pick<RunStore, 'readTrajectory'>,
   state: DataState,
-  replayed: { readonly events: number; readonly skipped: number },
+  replayed: {
+    readonly events: number;
+    readonly skipped: number;
+    /** Records that the journal lacks. */
+    readonly missing?: number;
+  },
   deterministic = false,
 ): Promise<Recovered> {
-  const cut = [...state.ledger.rollouts('queued'), ...state.ledger.rollouts('running')],
+  const { missing = 0, ...counts } = replayed,
+    cut = [...state.ledger.rollouts('queued'), ...state.ledger.rollouts('running')],
     // Those whose order is lost in a damaged journal cannot begin again.
     again = deterministic ? cut.filter((r) => state.orders.has(r)) : [],
     lost = cut.filter((r) => !again.includes(r));
   const reader = new TrajectoryReader(store);
   const events: JournalEvent[] = [
     ...again.flatMap((rollout) => restarted(state, rollout)),
-    ...lost.map((rollout) => retiredAsLost(rollout, state.orders.get(rollout)?.group ?? id<GroupId>(''))),
+    ...lost.map((rollout) =>
+      retiredAsLost(
+        rollout,
+        state.orders.get(rollout)?.group ?? id<GroupId>(''),
+        missing > 0 && state.overtaken.has(rollout) ? 'corrupt' : undefined,
+      ),
+    ),
     ...(deterministic ? [] : releasedBatches(state)),
     ...trainedUnsaid(state),
     ...(await unreadableMembers(reader, state)),
@@ -79,7 +91,7 @@ export async function recover(
   const claimed = [...state.claimed.keys()],
     released = deterministic ? 0 : claimed.length;
   return {
-    report: { ...replayed, lost: cut, released, unreadable: reader.unreadable },
+    report: { ...counts, lost: cut, released, unreadable: reader.unreadable },
     events,
     trajectories: reader.trajectories,
     again: again.map((r) => state.orders.get(r)!),

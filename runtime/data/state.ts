@@ -70,6 +70,10 @@ export class DataState {
   readonly orders = new Map<RolloutId, RolloutOrder>();
   /** Running rollouts whose groups continued without them. */
   readonly released = new Set<RolloutId>();
+  /** The newest rollout of each desktop. */
+  readonly onDesktop = new Map<string, RolloutId>();
+  /** Rollouts that still ran, as far as the journal says, when their desktop began another: how they ended is missing. */
+  readonly overtaken = new Set<RolloutId>();
   readonly tally: Tally = {
     groupsFormed: 0,
     groupsDropped: 0,
@@ -167,6 +171,11 @@ const changes: Changes = {
     s.saw(e.version);
     const o = s.orders.get(e.rollout);
     if (o) s.planner.started(o.group, e.rollout);
+    if (e.desktop === undefined) return;
+    const before = s.onDesktop.get(e.desktop);
+    if (before !== undefined && before !== e.rollout && s.ledger.state(before)?.at === 'running')
+      s.overtaken.add(before);
+    s.onDesktop.set(e.desktop, e.rollout);
   },
   'rollout.restarted'(s, e) {
     s.planner.restarted(e.group, e.rollout);

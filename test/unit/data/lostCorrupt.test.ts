@@ -34,9 +34,11 @@ interface Made {
   readonly waiting: readonly (readonly RolloutOrder[])[];
   /** Accepted, of a group that lacks two. */
   readonly accepted: RolloutOrder;
+  /** Running on the desktop on which `accepted` ended; none where desktops are not named. */
+  readonly next?: RolloutOrder | undefined;
 }
 /** A run that was killed: a group is trained, two wait, and of a fourth one rollout has been accepted. */
-async function killedRun(dir: string): Promise<Made> {
+async function killedRun(dir: string, desktop?: string): Promise<Made> {
   const m = await open(dir),
     { orders: trained } = await group(m, [success, failure, failure]),
     batch = (await m.claimBatch({ version: 0 }))!;
@@ -44,13 +46,15 @@ async function killedRun(dir: string): Promise<Made> {
   const waiting = [];
   for (let i = 0; i < 2; i++) waiting.push((await group(m, [success, failure, failure], [], 1)).orders);
   const accepted = await order(m);
-  await m.started(accepted.rollout, 1);
+  await m.started(accepted.rollout, 1, desktop);
   const t = makeTrajectory(accepted, success, { steps: 3, version: 1 });
   for (const s of t.steps) await m.recordStep(accepted.rollout, s);
   await m.record(t);
+  const next = desktop === undefined ? undefined : await order(m);
+  if (next) await m.started(next.rollout, 1, desktop);
   for (let i = 0; i < 4; i++) await m.note({ type: 'log', level: 'info', message: 'x'.repeat(800) });
   await m.store.close(); // as if killed: nothing says that it ended
-  return { dir, records: await recordsOf(dir), trained, waiting, accepted };
+  return { dir, records: await recordsOf(dir), trained, waiting, accepted, next };
 }
 
 const stepOf = (o: RolloutOrder) => (e: StoredEvent) =>
@@ -147,11 +151,33 @@ describe.each([
       const made = await killedRun(join(dir, 'whole')),
         { accepted } = made,
         { m, gone } = await damaged(made, join(dir, 'copy'), headOf(accepted), index);
-      // Nothing else on disk says that it had ended.
+      // Nothing else on disk says that it had ended: its desktop began nothing after it.
       expect(gone).toEqual([{ rollouts: [accepted.rollout], reason: 'lost', cause: undefined }]);
       expect(m.recovery).toMatchObject({ unreadable: [], lost: [accepted.rollout] });
       expect(m.stats().ledger).toMatchObject({ retired: { lost: 1 }, trained: 3, byState: { grouped: 6 } });
       closes(m);
+      await m.close();
+    }));
+
+  it('the record that a rollout has ended is known to be damaged where its desktop began another one', () =>
+    withDir(async (dir) => {
+      const made = await killedRun(join(dir, 'whole'), 'desktop-1'),
+        { accepted, next } = made,
+        { m, gone } = await damaged(made, join(dir, 'copy'), headOf(accepted), index);
+      expect(gone).toEqual([
+        { rollouts: [accepted.rollout], reason: 'lost', cause: 'corrupt' },
+        { rollouts: [next!.rollout], reason: 'lost', cause: undefined },
+      ]);
+      expect(m.recovery.lost).toEqual([accepted.rollout, next!.rollout]);
+      closes(m);
+      await m.close();
+    }));
+
+  it('damage elsewhere says nothing of what was cut short', () =>
+    withDir(async (dir) => {
+      const made = await killedRun(join(dir, 'whole'), 'desktop-1'),
+        { m, gone } = await damaged(made, join(dir, 'copy'), stepOf(made.trained[0]!), index);
+      expect(gone).toEqual([{ rollouts: [made.next!.rollout], reason: 'lost', cause: undefined }]);
       await m.close();
     }));
 });

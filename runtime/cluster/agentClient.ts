@@ -236,7 +236,7 @@ export class AgentClient {
 
   #take(line: Buffer): void {
     this.#checkLength(line.length);
-    const m = parseLine(line.toString('utf8'));
+    const m = parseLine(line);
     if (m.kind === 'exit') {
       for (const l of [...this.#exitListeners]) l(m.exit);
       return;

@@ -118,11 +118,37 @@ export type AgentLine =
   | { readonly kind: 'answer'; readonly id: number; readonly fields: Fields }
   | { readonly kind: 'refusal'; readonly id: number; readonly refusal: Refusal };
 
+/** Strings of a line that is longer than SHORT, at most; `exec` has nine. */
+const LONG_STRINGS = 16;
+const QUOTE = 0x22,
+  BACKSLASH = 0x5c;
+/**
+ * A long line is a few base64 strings and little else, whatever it says. Anything else of megabytes, deeply nested or
+ * with a million keys, would hold up the event loop while it is parsed. Throws a BadLine.
+ */
+function checkLong(line: Buffer): void {
+  if (line.includes(BACKSLASH)) throw new BadLine('it is long and has escapes');
+  let quotes = 0,
+    outside = 0,
+    from = 0;
+  for (;;) {
+    const at = line.indexOf(QUOTE, from),
+      end = at < 0 ? line.length : at;
+    if (quotes % 2 === 0) outside += end - from;
+    if (at < 0) break;
+    if (++quotes > 2 * LONG_STRINGS) throw new BadLine('it is long and has too many strings');
+    from = at + 1;
+  }
+  if (outside > SHORT) throw new BadLine('it is long, and little of it is strings');
+}
+
 /** One line, without its line feed. Throws a BadLine. */
-export function parseLine(line: string): AgentLine {
+export function parseLine(line: Buffer): AgentLine {
   let m: unknown;
+  const long = line.length > SHORT;
+  if (long) checkLong(line);
   try {
-    m = JSON.parse(line);
+    m = JSON.parse(line.toString(long ? 'latin1' : 'utf8'));
   } catch {
     throw new BadLine('it is not JSON');
   }

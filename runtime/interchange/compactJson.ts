@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { chunksOf } from './folder.js';
+import { foreignJson } from './json.js';
 import { Unusable, isObject, limits } from './types.js';
-import { messageOf } from '../domain/index.js';
 
 /**
  * A long string of a JSON file, left where it is: bytes `offset` to `offset + length` of the file, between its quotes.
@@ -70,14 +70,10 @@ export async function compactJson(file: string): Promise<{ readonly value: unkno
   }
   if (inString) throw new Unusable('the file is cut short: a text is not closed');
   const text = kept.text();
-  try {
-    return {
-      value: JSON.parse(text) as unknown,
-      fingerprint: createHash('sha256').update(text).digest('hex').slice(0, 12),
-    };
-  } catch (e) {
-    throw new Unusable(`the file is not JSON, or was cut short (${messageOf(e).slice(0, 120)})`);
-  }
+  return {
+    value: foreignJson(text, 'the file'),
+    fingerprint: createHash('sha256').update(text).digest('hex').slice(0, 12),
+  };
 }
 
 /** Bytes that grow up to a bound. */

@@ -1,7 +1,8 @@
 import { opendir, realpath, stat } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
-import { StudioError, safeRelative, messageOf } from '../domain/index.js';
+import { StudioError, safeRelative } from '../domain/index.js';
 import { ForeignFileError, foreignChunks, openForeign, readForeign } from '../files/foreignFile.js';
+import { foreignJson } from './json.js';
 import { Unusable, limits } from './types.js';
 
 const archives: readonly (readonly [string, readonly number[]])[] = [
@@ -201,9 +202,5 @@ export async function* lines(
 /** JSON of one line, or Unusable in words a person can act on. */
 export function parseLine(text: string | undefined): unknown {
   if (text === undefined) throw new Unusable(`the line is longer than ${limits.line >> 20} MB`);
-  try {
-    return JSON.parse(text);
-  } catch (e) {
-    throw new Unusable(`the line is not JSON, or was cut short (${messageOf(e).slice(0, 120)})`);
-  }
+  return foreignJson(text, 'the line');
 }

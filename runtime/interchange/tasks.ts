@@ -1,5 +1,6 @@
-import { orUndefined, messageOf } from '../domain/index.js';
+import { orUndefined } from '../domain/index.js';
 import { ImportFolder, readSmall } from './folder.js';
+import { foreignJson } from './json.js';
 import { Unusable, isObject, limits, textField } from './types.js';
 
 /** Instructions of OSWorld's own task files, for results that do not repeat them. */
@@ -31,12 +32,7 @@ export class TaskFiles {
 /** A small JSON file that must hold an object. Throws Unusable. */
 export async function jsonObject(file: string): Promise<Record<string, unknown>> {
   const text = await readSmall(file, limits.json);
-  let value: unknown;
-  try {
-    value = JSON.parse(text.replace(/^\ufeff/, ''));
-  } catch (e) {
-    throw new Unusable(`is not JSON, or was cut short (${messageOf(e).slice(0, 120)})`);
-  }
+  const value = foreignJson(text.replace(/^\ufeff/, ''), 'it');
   if (!isObject(value)) throw new Unusable('does not hold a JSON object');
   return value;
 }

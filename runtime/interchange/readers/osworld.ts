@@ -5,6 +5,7 @@ import { isTerminal, orUndefined } from '../../domain/index.js';
 import type { Action, Size } from '../../domain/index.js';
 import { parseActions } from '../../policy/actions/uiTars.js';
 import { lines, parseLine, readSmall, type ImportFolder } from '../folder.js';
+import { numberIn } from '../json.js';
 import { ownKey, parseOwn, type Own } from '../own.js';
 import { CodeReader } from '../pyautoguiRead.js';
 import type { PyCall } from '../python.js';
@@ -124,8 +125,8 @@ class ActionLog {
 
   /** Takes in one line. Throws Unusable when it cannot be a step. */
   async add(o: Record<string, unknown>): Promise<void> {
-    const n = Number(o['step_num']),
-      shown = textField(o, 'screenshot_file') ?? (Number.isInteger(n) ? this.#shots.get(n) : undefined),
+    const n = numberIn(o['step_num']),
+      shown = textField(o, 'screenshot_file') ?? this.#shots.get(n),
       response = textField(o, 'response'),
       before = this.screen,
       after = shown === undefined ? undefined : await this.#picture(shown),
@@ -180,7 +181,7 @@ async function maxSteps(c: ReadContext, u: Unit): Promise<number> {
   for (let dir = dirname(u.dir), up = 0; up < 3 && dir.length >= c.folder.root.length; dir = dirname(dir), up++) {
     const file = await orUndefined(c.folder.maybe(dir, 'args.json'), 'the cap is then the number of steps'),
       args = file === undefined ? undefined : await orUndefined(jsonObject(file), 'likewise'),
-      n = Number(args?.['max_steps']);
+      n = numberIn(args?.['max_steps']);
     if (Number.isInteger(n) && n > 0 && n <= 100_000) return n;
   }
   return 0;

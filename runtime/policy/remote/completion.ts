@@ -43,7 +43,8 @@ const MOST_TOKENS = 1 << 16,
  * be no model server. Throws `policy.remote`.
  */
 export function completionOf(text: string, server: string): Completion {
-  const beyond = beyondBounds(text, bounds);
+  const beyond =
+    text.length > MOST_ANSWER_BYTES ? `is longer than ${MOST_ANSWER_BYTES >> 20} MB` : beyondBounds(text, bounds);
   let c: unknown;
   try {
     c = beyond === undefined ? JSON.parse(text) : undefined;

@@ -119,6 +119,32 @@ describe('a line from inside a desktop', () => {
     expect(exits).toEqual([]);
   });
 
+  it.each([
+    ['lists within lists', '['.repeat(1 << 20) + ']'.repeat(1 << 20), /little of it is strings/],
+    ['a million members', `{"id":1${',"a":1'.repeat(1 << 20)}}`, /too many strings/],
+    ['one number', `{"id":1,"ok":true,"code":${'1'.repeat(1 << 21)}}`, /little of it is strings/],
+    ['escapes', `{"id":1,"ok":true,"stdout":"${'\\u0041'.repeat(1 << 20)}"}`, /escapes/],
+  ])('of megabytes is base64 or ends the desktop, before it is parsed: %s', async (_, line, why) => {
+    const { inside, agent } = client(),
+      asked = agent.exec(['true']);
+    inside.say(`${line}\n`);
+    await expect(asked).rejects.toMatchObject({ kind: 'desktop.lost', message: expect.stringMatching(why) as string });
+    // The same output as base64 is taken.
+    const other = client(),
+      taken = other.agent.exec(['true']),
+      stdout = Buffer.alloc(8 << 20, 'x');
+    other.inside.say({
+      id: 1,
+      ok: true,
+      code: 0,
+      stdout: stdout.toString('base64'),
+      stderr: '',
+      timedOut: false,
+      stopped: false,
+    });
+    expect((await taken).stdout.equals(stdout)).toBe(true);
+  });
+
   it('may be as long as what was asked for: two full outputs, a part of a file', () => {
     expect(longestLine([])).toBe(64 << 10);
     expect(longestLine(['ping', 'exec'])).toBeGreaterThan((2 * (8 << 20) * 4) / 3);

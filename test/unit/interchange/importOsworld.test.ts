@@ -153,6 +153,13 @@ describe('OSWorld results', () => {
         join(cut, 'traj.jsonl'),
         '{"step_num":1,"action":"DONE","screenshot_file":"step_1_20250713@161200000000.png"}\n{"step_num":2,"acti',
       );
+      const deep = await osworldTask(r, 'os', 'deep', rows, { initial: true });
+      await writeFile(join(deep, 'traj.jsonl'), `${'['.repeat(1000)}${']'.repeat(1000)}\n`);
+      const odd = await osworldTask(r, 'os', 'odd', rows, { initial: true });
+      await writeFile(
+        join(odd, 'traj.jsonl'),
+        '{"step_num":{"constructor":1,"toString":7},"action":"DONE","screenshot_file":"step_1_20250713@161200000000.png"}\n',
+      );
       const shot = await osworldTask(r, 'os', 'noshot', rows, { initial: true });
       await rm(join(shot, 'step_2_20250713@161201000000.png'));
       const p = await look(r),
@@ -160,7 +167,8 @@ describe('OSWorld results', () => {
           const x = p.problems.find((q) => q.where.includes(`/${name}/`));
           return x ? `${x.where.split('/').at(-1)}: ${x.what}` : '';
         };
-      expect(p).toMatchObject({ trajectories: 1, problemCount: 7 });
+      expect(p).toMatchObject({ trajectories: 2, problemCount: 8 });
+      expect(at('deep')).toMatch(/traj.jsonl:1: the line holds more than 64 lists and objects/);
       expect(at('crashed')).toMatch(/traj.jsonl:2: its runner stopped with an error/);
       expect(at('norresult')).toMatch(/no result.txt/);
       expect(at('triple')).toMatch(/traj.jsonl:2: there is no action here for pyautogui.tripleClick/);

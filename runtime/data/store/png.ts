@@ -22,7 +22,13 @@ function chunk(type: string, data: Buffer): Buffer {
   return out;
 }
 
-/** BGRX to scanlines (filter byte 0, then RGB); `each` sees every row's RGB in order. In slices. */
+/** Bytes of RGB made at a time: they are still in the processor's cache when they are hashed and copied. */
+const BLOCK_BYTES = 128 * 1024;
+
+/**
+ * BGRX to scanlines (filter byte 0, then RGB); `each` sees the RGB of all rows in order, some rows at a time, and must
+ * not keep it. In slices.
+ */
 export async function toScanlines(
   bgrx: Buffer,
   width: number,
@@ -30,20 +36,51 @@ export async function toScanlines(
   each: (rgb: Buffer) => void,
 ): Promise<Buffer> {
   const stride = width * 3 + 1,
-    out = Buffer.allocUnsafe(stride * height);
+    out = Buffer.allocUnsafe(stride * height),
+    pixels = wordsOf(bgrx),
+    rows = Math.max(1, Math.floor(BLOCK_BYTES / (width * 3))),
+    block = new Uint32Array(Math.ceil((rows * width * 3) / 4)),
+    rgb = Buffer.from(block.buffer);
   await slices.over(height, rowsPerSlice(width), (from, to) => {
-    for (let y = from; y < to; y++) {
-      let o = y * stride;
-      out[o++] = 0;
-      for (let i = y * width * 4, end = i + width * 4; i < end; i += 4) {
-        out[o++] = bgrx[i + 2]!;
-        out[o++] = bgrx[i + 1]!;
-        out[o++] = bgrx[i]!;
+    for (let y = from; y < to; y += rows) {
+      const n = Math.min(rows, to - y);
+      packRgb(pixels.subarray(y * width, (y + n) * width), block, rgb);
+      each(rgb.subarray(0, n * width * 3));
+      for (let r = 0; r < n; r++) {
+        const o = (y + r) * stride;
+        out[o] = 0;
+        rgb.copy(out, o + 1, r * width * 3, (r + 1) * width * 3);
       }
-      each(out.subarray(y * stride + 1, (y + 1) * stride));
     }
   });
   return out;
+}
+
+/** Pixels of BGRX as little-endian words, which is what every platform of ours has. */
+const wordsOf = (bgrx: Buffer): Uint32Array =>
+  bgrx.byteOffset % 4 === 0
+    ? new Uint32Array(bgrx.buffer, bgrx.byteOffset, bgrx.length >> 2)
+    : new Uint32Array(new Uint8Array(bgrx).buffer);
+
+/** Four pixels to three words at a time: half the time of byte by byte. `bytes` are those of `words`. */
+function packRgb(pixels: Uint32Array, words: Uint32Array, bytes: Buffer): void {
+  const whole = pixels.length & ~3;
+  let o = 0;
+  for (let i = 0; i < whole; i += 4) {
+    const a = pixels[i]!,
+      b = pixels[i + 1]!,
+      c = pixels[i + 2]!,
+      d = pixels[i + 3]!;
+    words[o++] = ((a >>> 16) & 0xff) | (a & 0xff00) | ((a & 0xff) << 16) | ((b & 0xff0000) << 8);
+    words[o++] = ((b >>> 8) & 0xff) | ((b & 0xff) << 8) | (c & 0xff0000) | ((c & 0xff00) << 16);
+    words[o++] = (c & 0xff) | ((d >>> 8) & 0xff00) | ((d & 0xff00) << 8) | ((d & 0xff) << 24);
+  }
+  for (let i = whole; i < pixels.length; i++) {
+    const p = pixels[i]!;
+    bytes[i * 3] = p >>> 16;
+    bytes[i * 3 + 1] = p >>> 8;
+    bytes[i * 3 + 2] = p;
+  }
 }
 
 export async function encodePng(scanlines: Buffer, width: number, height: number): Promise<Buffer> {

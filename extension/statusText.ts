@@ -3,6 +3,7 @@ import type { ControlState, RunSummary } from '../runtime/protocol/types.js';
 import type { DaemonState, HostError } from '../webview/protocol.js';
 import { commands, type CommandId } from './ids.js';
 import { heldWord } from './views/rows.js';
+import { successWords } from './views/runRows.js';
 import { percent, plain, span, t } from './words.js';
 
 export interface StatusText {
@@ -157,7 +158,7 @@ const idleItem = (older: readonly string[]): Item => ({
   command: commands.startTraining,
 });
 function activeItem(run: RunSummary, older: readonly string[]): Item {
-  const short = shortStatus(run.status),
+  const short = shortStatus(run),
     paused = run.state === 'paused',
     stopping = run.state === 'stopping',
     pauseOrResume = paused ? link(t('Resume'), commands.resume) : link(t('Pause'), commands.pause);
@@ -175,20 +176,24 @@ function activeItem(run: RunSummary, older: readonly string[]): Item {
   };
 }
 /** Success, speed, and the phase where it is another than training. */
-const shortStatus = (s: RunSummary['status']): string =>
-  [
-    s?.success === undefined ? undefined : percent(s.success),
-    s && s.rolloutsPerHour > 0 ? t('{0}/h', Math.round(s.rolloutsPerHour)) : undefined,
-    s && s.phase !== 'training' ? s.phase : undefined,
-  ]
-    .filter((x) => x !== undefined)
-    .join(' · ') || t('starting');
+const shortStatus = (run: RunSummary): string => {
+  const { status: s } = run;
+  return (
+    [
+      successWords(run) || undefined,
+      s && s.rolloutsPerHour > 0 ? t('{0}/h', Math.round(s.rolloutsPerHour)) : undefined,
+      s && s.phase !== 'training' ? s.phase : undefined,
+    ]
+      .filter((x) => x !== undefined)
+      .join(' · ') || t('starting')
+  );
+};
 function statusLines(s: RunSummary['status']): string[] {
   if (!s) return [];
   const phase = [
     t('phase: {0}', s.phase),
     s.detail ? plain(s.detail) : '',
-    s.success === undefined ? '' : t('success of the newest rollouts {0}', percent(s.success)),
+    s.success === undefined ? '' : t('last 64 rollouts {0}', percent(s.success)),
   ];
   const counts = [
     t('{0} rollouts/h, {1} steps/min', Math.round(s.rolloutsPerHour), Math.round(s.stepsPerMinute)),

@@ -9,6 +9,7 @@ import {
   type MetricRow,
   type rolloutColumns,
 } from '../queries/runReport.js';
+import { RETIRE_WORDS } from '../share/retired.js';
 import { EventFile, scalarsOf } from '../run/tensorBoard.js';
 import { listRunFolders, runFolder } from '../run/runFolders.js';
 import { rateText, sparkline } from '../domain/stats.js';
@@ -45,15 +46,15 @@ export async function show(dir: string, run: string, o: Options): Promise<number
     `${s.id}  ${s.dir}`,
     `started ${new Date(s.createdAt).toISOString()}`,
     '',
-    `rollouts  ${s.rollouts} generated = ${s.states['trained'] ?? 0} trained + ${inFlight} in flight + ${s.states['retired'] ?? 0} retired${
+    `rollouts  ${s.rollouts}; ${s.planned} planned = ${s.states['trained'] ?? 0} trained + ${inFlight} ${s.live ? 'in flight' : 'not trained when the run ended'} + ${s.states['retired'] ?? 0} retired${
       Object.keys(s.retired).length
         ? ` (${Object.entries(s.retired)
-            .map(([k, v]) => `${v} ${k}`)
+            .map(([k, v]) => `${v} ${RETIRE_WORDS[k] ?? k}`)
             .join(', ')})`
         : ''
     }`,
     '',
-    'evaluations (held-out seeds, greedy)',
+    'evaluations (fixed tasks, greedy)',
     ...s.evals.map(
       (e) =>
         `  ${e.label.padEnd(18)} v${String(e.version).padEnd(5)} ${rateText(e.successes, e.episodes)} of ${e.episodes}${e.errors ? `, ${e.errors} errors` : ''}`,

@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { StudioError, id, type RunId } from '../domain/index.js';
 import { parseRunText, type RunConfig, type RunFile } from '../config/index.js';
 import { thisBundle } from '../service/engines.js';
+import { usedMinutes } from '../service/usedTime.js';
 import { alertTargets, allowCluster, numberOption, type Options } from './options.js';
 import { withAlertsSent } from './alerts.js';
 import { jsonReporter, terminalReporter } from '../run/reporter.js';
@@ -21,6 +22,13 @@ export async function train(file: string | undefined, o: Options): Promise<numbe
   const over = overrides(o);
   let config: RunConfig, dir: string, run: RunId;
   const deprecated: string[] = [];
+  const more = numberOption(o, 'moreMinutes', 0.01);
+  if (more !== undefined && (o['resume'] === undefined || o['minutes'] !== undefined))
+    throw new StudioError(
+      'config.invalid',
+      '--more-minutes needs --resume, and no --minutes beside it.',
+      'Give a new run its time with --minutes.',
+    );
   const resume = typeof o['resume'] === 'string';
   if (resume) {
     if (file)
@@ -31,6 +39,7 @@ export async function train(file: string | undefined, o: Options): Promise<numbe
       );
     dir = runFolder(String(o['runs'] ?? 'runs'), String(o['resume']));
     ({ config, run } = await startedWith(dir, over));
+    if (more !== undefined) config = { ...config, budget: { minutes: more + (await usedMinutes(dir)) } };
   } else {
     const preset = (o['preset'] ?? (file ? undefined : 'quickstart')) as RunFile['preset'];
     const text =
@@ -153,7 +162,7 @@ function report(dir: string, run: string, r: TrainResult, json: boolean): void {
   }
   // Commands that can be copied: with the folder when the run is not in the default place.
   const name = dirname(dir) === resolve('runs') ? run : dir;
-  const out = ['', 'Success on held-out seeds, greedy, with 95 % intervals'];
+  const out = ['', 'Success on the evaluation tasks, greedy, with 95 % intervals'];
   for (const p of r.points)
     out.push(
       `  ${p.label.padEnd(14)} v${String(p.version).padEnd(5)} ${rateText(p.successes, p.episodes)} of ${p.episodes}`,
@@ -182,7 +191,7 @@ function report(dir: string, run: string, r: TrainResult, json: boolean): void {
     `look at it   npm run -s cli -- runs show ${name}`,
     r.stopped === 'signal'
       ? `go on        npm run -s cli -- train --resume ${name}`
-      : `train longer npm run -s cli -- train --resume ${name} --minutes 40`,
+      : `train longer npm run -s cli -- train --resume ${name} --more-minutes 40`,
   );
   process.stdout.write(out.join('\n') + '\n');
 }

@@ -11,7 +11,7 @@ const sum = (o: Readonly<Record<string, number | undefined>>): number =>
   Object.values(o).reduce<number>((a, b) => a + (b ?? 0), 0);
 
 /** Rollouts that began; what was planned and never begun is none of them. */
-const BEGUN =
+export const BEGUN =
   "SELECT COUNT(*) AS c, MAX(version_max) AS v FROM rollouts WHERE provenance = 'rollout' AND (started_at IS NOT NULL OR outcome IS NOT NULL)";
 
 /**

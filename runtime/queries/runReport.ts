@@ -1,5 +1,7 @@
 import type { EventOf } from '../data/events.js';
+import { runHolder } from '../data/store/runLock.js';
 import { RunReader } from '../data/store/runStore.js';
+import { BEGUN } from './overview.js';
 
 type Row = Readonly<Record<string, unknown>>;
 const n = (v: unknown): number => (typeof v === 'number' ? v : Number(v ?? 0));
@@ -10,7 +12,11 @@ export interface RunReport {
   readonly dir: string;
   readonly createdAt: number;
   readonly name: string;
+  /** Rollouts that began on a desktop, as everywhere; `planned` are all. */
   readonly rollouts: number;
+  readonly planned: number;
+  /** Somebody is writing it now. */
+  readonly live: boolean;
   readonly states: Readonly<Record<string, number>>;
   readonly retired: Readonly<Record<string, number>>;
   readonly evals: readonly {
@@ -67,7 +73,9 @@ export async function runReport(dir: string): Promise<RunReport> {
       dir,
       createdAt: run.meta.createdAt,
       name: run.meta.name ?? '',
-      rollouts: Object.values(states).reduce((a, b) => a + b, 0),
+      rollouts: n((await q(BEGUN))[0]?.['c']),
+      planned: Object.values(states).reduce((a, b) => a + b, 0),
+      live: (await runHolder(dir)) !== undefined,
       states,
       retired,
       evals,

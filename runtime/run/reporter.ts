@@ -29,7 +29,7 @@ export function statusLine(s: RunProgress): string {
   const parts = [duration(s.elapsedMs), s.phase + (s.detail ? ` (${s.detail})` : '')];
   if (s.phase === 'training' || s.phase === 'evaluating') {
     parts.push(
-      `success ${percent(s.success)} ${sparkline(s.curve)}`,
+      `last 64 rollouts ${percent(s.success)} ${sparkline(s.curve)}`,
       `v${s.version}`,
       `${s.rollouts} rollouts, ${Math.round(s.rolloutsPerHour)}/h`,
       `desktops ${percent(s.desktopUtilisation)}`,

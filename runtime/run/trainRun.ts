@@ -205,7 +205,7 @@ export class TrainingRun {
       points: this.#schedule.points,
       version: this.#state.version,
       stopped: this.#o.signal.aborted ? 'signal' : 'budget',
-      rollouts: this.data.counts().ledger.generated,
+      rollouts: this.data.counts().ledger.begun,
     };
   }
 

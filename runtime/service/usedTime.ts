@@ -1,4 +1,4 @@
-import type { RunReader } from '../data/store/runStore.js';
+import { RunReader } from '../data/store/runStore.js';
 
 /** ms that a run has taken: the newest that its metrics say, and what it journalled of its time since. */
 export async function usedMs(run: RunReader): Promise<number> {
@@ -12,4 +12,14 @@ export async function usedMs(run: RunReader): Promise<number> {
     if (type === 'run.time' && typeof elapsedMs === 'number') used = Math.max(used, elapsedMs);
   }
   return used;
+}
+
+/** The same of a run folder that nobody has open here, in minutes. */
+export async function usedMinutes(dir: string): Promise<number> {
+  const run = await RunReader.open(dir, { index: 'local' });
+  try {
+    return (await usedMs(run)) / 60_000;
+  } finally {
+    await run.close();
+  }
 }

@@ -106,7 +106,7 @@ function successPlot({ detail, curves }: RunPageData): string {
     series: PlotSeries[] = [];
   if (evals.length > 0)
     series.push({
-      label: 'evaluation, held-out tasks, 95 %',
+      label: 'evaluation, fixed tasks, 95 %',
       points: true,
       x: evals.map((e) => e.at - origin),
       y: evals.map((e) => e.successes / e.episodes),
@@ -123,7 +123,7 @@ function successPlot({ detail, curves }: RunPageData): string {
     });
   return plot({
     title: 'Success',
-    says: 'Evaluations are of the fixed held-out set and lead; training success depends on what was sampled.',
+    says: 'Evaluations are always of the same tasks, and lead. Training success is the mean over tasks, each by its newest rollouts.',
     series,
     x: { label: 'time since the run began', format: duration },
     y: { format: share, range: [0, 1] },
@@ -134,7 +134,7 @@ function successPlot({ detail, curves }: RunPageData): string {
 const evaluations = (evals: readonly EvalPoint[]): string =>
   `<h2>Evaluations</h2>${
     table(
-      'Fixed held-out episodes, each choice the most probable one; success with its 95 % interval',
+      'Fixed episodes, each choice the most probable one; success with its 95 % interval',
       ['Evaluation', 'Policy', 'Success', 'Episodes', 'Errors', 'When'],
       evals.map((e) => [
         text(e.label),
@@ -169,7 +169,7 @@ function ledger({ detail: { ledger: l, summary } }: RunPageData): string {
     'Where every rollout went',
     ['Rollouts', 'Number'],
     [
-      ['generated', String(l.generated)],
+      ['planned', String(l.generated)],
       ['trained', String(l.trained)],
       [
         summary.state === 'running' || summary.state === 'elsewhere' ? 'in flight' : 'not trained when the run ended',

@@ -162,7 +162,7 @@ describe.skipIf(missing !== undefined)('VS Code, current, the sample run', () =>
     let csv = '';
     await until(async () => (csv = await c.w.host.run((v) => v.env.clipboard.readText())) !== '', 'it is copied');
     const lines = csv.trim().split('\n');
-    expect(lines[0]).toMatch(/^"?Time since the run began, s"?,"?evaluation, held-out tasks"?,.*low.*,.*high/);
+    expect(lines[0]).toMatch(/^"?Time since the run began, s"?,"?evaluation, fixed tasks"?,.*low.*,.*high/);
     expect(lines.length).toBeGreaterThan(10);
     expect(lines.slice(1).every((l) => /^\d+(\.\d+)?(,-?[\d.e-]*)+$/.test(l))).toBe(true);
     await page.getByRole('button', { name: 'All tasks: copy as PNG' }).click();

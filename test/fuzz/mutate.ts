@@ -87,6 +87,9 @@ function nested(depth: number): unknown {
   return out;
 }
 
+/** Characters of the copies of a part. */
+const MOST_COPIED = 16 << 20;
+
 /** The value with one to three of its parts exchanged, removed, added or moved. */
 export function mutatedValue(r: Random, good: unknown): unknown {
   const v = { root: structuredClone(good) };
@@ -109,8 +112,12 @@ function change(r: Random, root: { root: unknown }): void {
   if (kind === 0 && at !== root) {
     if (Array.isArray(at)) at.splice(Number(key), 1);
     else delete at[key];
-  } else if (kind === 1 && Array.isArray(at)) at.push(...Array.from({ length: r.int(1000) }, () => at[key as never]));
-  else if (kind === 2)
+  } else if (kind === 1 && Array.isArray(at)) {
+    // Copies of copies would be more than a text can hold.
+    const one = at[key as never] as unknown,
+      most = Math.ceil(MOST_COPIED / ((JSON.stringify(one) ?? '').length + 1));
+    at.push(...Array.from({ length: Math.min(most, r.int(1000)) }, () => one));
+  } else if (kind === 2)
     Object.defineProperty(at, Array.isArray(at) ? '0' : r.pick(['extra', '__proto__', 'type', '0', 'length']), {
       value: odd(r),
       enumerable: true,

@@ -116,10 +116,10 @@ describe.skipIf('why' in found)('charts of the dashboard', () => {
     await expect
       .poll(() => chart.getAttribute('aria-valuetext'))
       .toMatch(
-        /^13:36: evaluation, held-out tasks \d+ % .*training, mean of 13 tasks, newest 5 rollouts each \d+ % \(\d+ % to \d+ %\)/,
+        /^13:36: evaluation, fixed tasks \d+ % .*training, mean of 13 tasks, newest 5 rollouts each \d+ % \(\d+ % to \d+ %\)/,
       );
     await p.keyboard.press('Home');
-    await expect.poll(() => chart.getAttribute('aria-valuetext')).toMatch(/^0:07: evaluation, held-out tasks \d+ %/);
+    await expect.poll(() => chart.getAttribute('aria-valuetext')).toMatch(/^0:07: evaluation, fixed tasks \d+ %/);
     await p.keyboard.press('ArrowRight');
     await expect.poll(() => chart.getAttribute('aria-valuenow')).toBe('1');
     await t.until("document.querySelector('#success .legend-place').textContent.startsWith('at 3:')");
@@ -141,7 +141,7 @@ describe.skipIf('why' in found)('charts of the dashboard', () => {
       )
       .toEqual([
         'Time since the run began',
-        'evaluation, held-out tasks',
+        'evaluation, fixed tasks',
         'training, mean of 13 tasks, newest 5 rollouts each',
       ]);
     await expect
@@ -160,7 +160,7 @@ describe.skipIf('why' in found)('charts of the dashboard', () => {
         .then(() => (t.actions.findLast((a) => a.action === 'copy') as { readonly text: string }).text);
     const csv = await copied();
     expect(csv.split('\n')[0]).toBe(
-      '"Time since the run began, s","evaluation, held-out tasks","evaluation, held-out tasks, low","evaluation, held-out tasks, high","training, mean of 13 tasks, newest 5 rollouts each","training, mean of 13 tasks, newest 5 rollouts each, low","training, mean of 13 tasks, newest 5 rollouts each, high"',
+      '"Time since the run began, s","evaluation, fixed tasks","evaluation, fixed tasks, low","evaluation, fixed tasks, high","training, mean of 13 tasks, newest 5 rollouts each","training, mean of 13 tasks, newest 5 rollouts each, low","training, mean of 13 tasks, newest 5 rollouts each, high"',
     );
     expect(csv.split('\n').length).toBeGreaterThan(50);
     // A page that may not write pictures into the clipboard hands it over for a file.

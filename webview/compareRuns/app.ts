@@ -113,7 +113,7 @@ export class App {
       made(
         t('Evaluations'),
         t(
-          'Success of greedy episodes on held-out tasks. Band: the 95 % interval of each evaluation; for several seeds, from the lowest to the highest around their mean, up to where the shortest ends.',
+          'Success of greedy episodes on the runs’ evaluation tasks. Band: the 95 % interval of each evaluation; for several seeds, from the lowest to the highest around their mean, up to where the shortest ends.',
         ),
         evaluationLine,
         t('No run has been evaluated yet.'),

@@ -31,7 +31,7 @@ export class Figures {
   readonly #evaluation = tile(
     t('Last evaluation'),
     t(
-      'Success of the newest evaluation: greedy episodes on a fixed set of tasks that is never trained on, with its 95 % interval.',
+      'Success of the newest evaluation: greedy episodes on a fixed set of tasks, with its 95 % interval. Training never sees them, unless the tasks are a folder of task files: then they are those files.',
     ),
   );
   readonly #rolling = tile(

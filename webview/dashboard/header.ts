@@ -253,7 +253,7 @@ function checkpointButtons(state: RunState | undefined, ready: boolean, act: Act
       button(t('Evaluate…'), act('evaluate'), {
         icon: 'beaker',
         disabled: !ready,
-        title: t('Greedy episodes of a checkpoint on held-out tasks'),
+        title: t('Greedy episodes of a checkpoint on the run’s evaluation tasks'),
       }),
       button(t('Try Policy…'), act('tryPolicy'), {
         icon: 'hubot',

@@ -22,7 +22,7 @@ const words: Readonly<Record<StepName, readonly [string, string]>> = {
   demonstrations: [t('Demonstrations'), t('Scripts show the training tasks.')],
   'warm start': [t('Warm start'), t('The policy imitates the demonstrations.')],
   training: [t('RL'), t('Reinforcement learning: rollouts, curation, updates.')],
-  evaluation: [t('Evaluation'), t('The trained policy is evaluated on held-out tasks.')],
+  evaluation: [t('Evaluation'), t('The trained policy is evaluated on the run’s evaluation tasks.')],
 };
 const order: readonly StepName[] = ['untrained', 'reading', 'demonstrations', 'warm start', 'training', 'evaluation'];
 

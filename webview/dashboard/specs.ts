@@ -144,7 +144,7 @@ export function successSpec(m: Model, axis: AxisKind, family?: string): ChartSpe
     y: { format: (v) => percent(v), tick: percentTick, range: { min: -0.04, max: 1.04 } },
     ...under,
     series: [
-      ...dots(t('evaluation, held-out tasks'), 'purple', 'diamond', feasible),
+      ...dots(t('evaluation, fixed tasks'), 'purple', 'diamond', feasible),
       ...(family === undefined
         ? dots(t('evaluation, infeasible tasks'), 'orange', 'square', infeasibleProbes(m.evals))
         : []),

@@ -58,7 +58,7 @@ export class SuccessView {
     this.#overall = titledChart({
       title: t('All tasks'),
       says: t(
-        'Diamonds are evaluations: greedy episodes on a fixed set of held-out tasks, with 95 % error bars. The thin line is the success of the newest training rollouts of each task: the mean over tasks, all weighted equally, with a 95 % band. Tasks that cannot be done are drawn separately.',
+        'Diamonds are evaluations: greedy episodes on a fixed set of tasks, with 95 % error bars. The thin line is the success of the newest training rollouts of each task: the mean over tasks, all weighted equally, with a 95 % band. Tasks that cannot be done are drawn separately.',
       ),
       painter,
       height: 260,

@@ -29,7 +29,7 @@ export class Changes {
   });
   readonly #host: Host<'table'>;
   readonly #thumbs: Thumbs;
-  readonly #tasks = h('div', { class: 'tb-tasks', role: 'listbox', 'aria-label': t('Held-out tasks') });
+  readonly #tasks = h('div', { class: 'tb-tasks', role: 'listbox', 'aria-label': t('Evaluation tasks') });
   readonly #film = h('div', { class: 'tb-film' });
   #run = '';
   #shown = -1;
@@ -64,7 +64,7 @@ export class Changes {
         emptyState(
           'history',
           t('Nothing to compare yet'),
-          t('Evaluations of at least two policy versions on the same held-out tasks are shown here.'),
+          t('Evaluations of at least two policy versions on the same tasks are shown here.'),
         ),
       );
       return;

@@ -90,7 +90,9 @@ export const columns: readonly Column[] = [
   {
     key: 'entropy',
     title: t('Entropy'),
-    says: t('Mean entropy of its steps, in nats.'),
+    says: t(
+      'Mean token entropy of its steps; of the embedded policy a share of the maximum of each choice, otherwise in nats.',
+    ),
     width: 90,
     number: true,
     filter: 'entropy',

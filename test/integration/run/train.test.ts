@@ -298,7 +298,9 @@ describe.each([
         const shown = await cli('runs', 'show', result.run, '--runs', runs);
         expect(shown.code).toBe(0);
         expect(shown.stdout).toMatch(
-          new RegExp(`${result.rollouts} generated = \\d+ trained \\+ \\d+ in flight \\+ \\d+ retired`),
+          new RegExp(
+            `rollouts  ${result.rollouts}; \\d+ planned = \\d+ trained \\+ \\d+ not trained when the run ended \\+ \\d+ retired`,
+          ),
         );
         for (const ending of ['csv', 'json', 'parquet'])
           expect((await cli('runs', 'export', result.run, join(dir, `m.${ending}`), '--runs', runs)).code).toBe(0);

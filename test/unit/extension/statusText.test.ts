@@ -15,7 +15,7 @@ describe('status bar', () => {
   it('shows success and rollouts an hour of a run', () => {
     const s = statusText(facts({ active: run({ status: status() }) }));
     expect(s).toMatchObject({
-      text: '$(pulse) DART 63 % · 119/h',
+      text: '$(pulse) DART last 64 rollouts 63 % · 119/h',
       command: 'dartStudio.openDashboard',
       severity: 'none',
     });

@@ -157,7 +157,7 @@ describe('pages for others', () => {
     expect(html.indexOf('50 % [38, 62]')).toBeLessThan(html.indexOf('Curves'));
     expect(html).toContain('not trained when the run ended');
     expect(html).toContain('all rewards of its group equal');
-    expect(html).toMatch(/aria-label="Success\. evaluation, held-out tasks, 95 %: 50 % at the end\."/);
+    expect(html).toMatch(/aria-label="Success\. evaluation, fixed tasks, 95 %: 50 % at the end\."/);
   });
 });
 

@@ -3,6 +3,7 @@
  * the head, followed by one line per step. Frames are PNG files under `framesDir`, relative to the file. Opens without
  * a daemon; parsing never trusts the text.
  */
+import { beyondBounds } from './jsonBounds.js';
 import type { StepView, TrajectoryView } from './trajectoryView.js';
 
 export const trajectoryFileFormat = 'dart-studio/trajectory';
@@ -103,9 +104,10 @@ function stepLine(line: unknown): { readonly step: unknown; readonly record?: un
 /** A plain JSON object. */
 export const isObject = (x: unknown): x is Record<string, unknown> =>
   typeof x === 'object' && x !== null && !Array.isArray(x);
+/** Undefined where it is none, or is nested or long beyond what a step can be. */
 const json = (s: string): unknown => {
   try {
-    return JSON.parse(s);
+    return beyondBounds(s, { depth: 64, values: 1 << 19 }) === undefined ? JSON.parse(s) : undefined;
   } catch {
     return undefined;
   }

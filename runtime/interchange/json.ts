@@ -5,14 +5,15 @@ import { Unusable } from './types.js';
 /** A step of ours with every token and its alternatives has a few hundred thousand values; depth is of nobody's use. */
 const BOUNDS = { depth: 64, values: 1 << 19 };
 
-/** JSON of others. Throws Unusable: `what` it is, and what is wrong with it. */
-export function foreignJson(text: string, what: string): unknown {
-  const beyond = beyondBounds(text, BOUNDS);
-  if (beyond !== undefined) throw new Unusable(`${what} ${beyond}`);
+/** JSON of others. Throws Unusable: what is wrong with it, after `what` it is. */
+export function foreignJson(text: string, what = ''): unknown {
+  const subject = what === '' ? '' : `${what} `,
+    beyond = beyondBounds(text, BOUNDS);
+  if (beyond !== undefined) throw new Unusable(`${subject}${beyond}`);
   try {
     return JSON.parse(text);
   } catch (e) {
-    throw new Unusable(`${what} is not JSON, or was cut short (${messageOf(e).slice(0, 120)})`);
+    throw new Unusable(`${subject}is not JSON, or was cut short (${messageOf(e).slice(0, 120)})`);
   }
 }
 

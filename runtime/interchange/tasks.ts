@@ -32,7 +32,7 @@ export class TaskFiles {
 /** A small JSON file that must hold an object. Throws Unusable. */
 export async function jsonObject(file: string): Promise<Record<string, unknown>> {
   const text = await readSmall(file, limits.json);
-  const value = foreignJson(text.replace(/^\ufeff/, ''), 'it');
+  const value = foreignJson(text.replace(/^\ufeff/, ''));
   if (!isObject(value)) throw new Unusable('does not hold a JSON object');
   return value;
 }

@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { RunError } from '../domain/index.js';
+import { checkpointName, type RunError } from '../domain/index.js';
 import { checkpointOf, type EventOf } from '../data/events.js';
 import type { StepCounts } from '../data/stepLedger.js';
 import type { LedgerCounts } from '../data/types.js';
@@ -90,10 +90,16 @@ export const evalPoint = (e: EventOf<'eval'> & { readonly at: number }): EvalPoi
   perFamily: e.perFamily ?? {},
   infeasible: e.infeasible && e.infeasible.episodes > 0 ? e.infeasible : undefined,
 });
+/** Journal records that are read at once, and evaluations that are read at all: far more than a run has. */
+const RECORDS_AT_ONCE = 16,
+  MOST_EVALS = 10_000;
 /** Those that were read before, by place in the journal: records do not change, and every look at a run asks for all. */
 const readEvals = new WeakMap<RunReader, Map<number, Promise<EvalPoint | undefined>>>();
 export async function evalPoints(run: RunReader): Promise<EvalPoint[]> {
-  const rows = await run.index.query("SELECT position FROM events WHERE type = 'eval' ORDER BY seq", []),
+  const rows = await run.index.query(
+      `SELECT position FROM events WHERE type = 'eval' ORDER BY seq LIMIT ${MOST_EVALS}`,
+      [],
+    ),
     read = readEvals.get(run) ?? new Map<number, Promise<EvalPoint | undefined>>();
   readEvals.set(run, read);
   const one = (position: number): Promise<EvalPoint | undefined> => {
@@ -106,16 +112,19 @@ export async function evalPoints(run: RunReader): Promise<EvalPoint[]> {
     void reading.then((e) => e ?? forget(), forget);
     return reading;
   };
-  return (await Promise.all(rows.map((r) => one(Number(r['position']))))).filter((e) => e !== undefined);
+  const out: EvalPoint[] = [];
+  for (let i = 0; i < rows.length; i += RECORDS_AT_ONCE)
+    for (const e of await Promise.all(rows.slice(i, i + RECORDS_AT_ONCE).map((r) => one(Number(r['position'])))))
+      if (e) out.push(e);
+  return out;
 }
 
-/** Journal records that may name a checkpoint: how many are looked at, and how many at a time. */
-const MOST_RECORDS = 200,
-  RECORDS_AT_ONCE = 8;
+/** Journal records that are looked at for the name of a checkpoint. */
+const MOST_RECORDS = 200;
 /** Checkpoints that are still there, newest first. Reads no more of the journal than it takes to find each of them. */
 export async function checkpoints(run: RunReader): Promise<{ version: number; path: string }[]> {
   const folder = join(run.dir, 'checkpoints'),
-    missing = new Set(await readdir(folder).catch((): string[] => [])),
+    missing = new Set((await readdir(folder).catch((): string[] => [])).filter((n) => checkpointName.test(n))),
     out: { version: number; path: string }[] = [];
   if (missing.size === 0) return out;
   const rows = await run.index.query(

@@ -12,7 +12,7 @@ export interface RunBudgetOptions {
   readonly counts: () => BudgetCounts;
 }
 export interface BudgetCounts {
-  /** Rollouts that ended with a verdict. */
+  /** Rollouts that ended, but for errors. */
   readonly rollouts: number;
   /** Rollouts that ended with an error. */
   readonly errors: number;

@@ -6,6 +6,7 @@ import type { ImportReport, Preview } from '../interchange/importReport.js';
 import type { ImportTarget } from '../interchange/importTarget.js';
 import { writeShared, type Shared, type ShareJob } from '../share/write.js';
 import { recordedView } from './recordedView.js';
+import { fileJob } from './sharedFile.js';
 
 /**
  * Import and export in a thread of their own: strangers' files are read, checked and hashed there, and the daemon goes
@@ -19,7 +20,7 @@ export type InterchangeJob =
       readonly target: Omit<ImportTarget, 'index'>;
       readonly pool: boolean;
     }
-  | { readonly do: 'share'; readonly share: ShareJob }
+  | { readonly do: 'share'; readonly share: ShareJob | { readonly file: string; readonly to: string } }
   | { readonly do: 'export'; readonly request: Omit<ExportRequest, 'signal' | 'onProgress' | 'index'> };
 export interface InterchangeAnswers {
   readonly preview: Preview;
@@ -94,7 +95,8 @@ async function work(job: InterchangeJob, signal: AbortSignal, tell: (p: Progress
       );
     }
     case 'share':
-      return writeShared(job.share);
+      // A stranger's file is parsed here, not where others wait.
+      return writeShared('file' in job.share ? await fileJob(job.share.file, job.share.to) : job.share);
     case 'export':
       return exportRun(
         {

@@ -52,9 +52,13 @@ export function shareHandlers(h: Handlers, s: Studio, find: FindView): void {
   );
 }
 
-async function jobOf(s: Studio, p: z.infer<typeof schema>, find: FindView): Promise<ShareJob> {
+async function jobOf(
+  s: Studio,
+  p: z.infer<typeof schema>,
+  find: FindView,
+): Promise<ShareJob | { readonly file: string; readonly to: string }> {
   const to = resolve(p.to);
-  if (p.trajectory !== undefined) return fileJob(resolve(p.trajectory), to);
+  if (p.trajectory !== undefined) return { file: resolve(p.trajectory), to };
   const dir = resolve(p.run!),
     framesDir = runPaths(dir).frames;
   await s.mustExist(dir);
@@ -70,24 +74,6 @@ async function jobOf(s: Studio, p: z.infer<typeof schema>, find: FindView): Prom
     const [summary, ledger, footprint] = await Promise.all([s.summary(dir), s.ledgerOf(r), footprintOf(dir, r.reader)]);
     return { to, framesDir, run: await runPageData(r.reader, r.facts, { summary, ledger, footprint }) };
   });
-}
-
-/** Most bytes of a `.traj.jsonl` file. */
-const MOST_BYTES = 256 << 20;
-/** The page of a trajectory file, whose frames lie beside it. */
-export async function fileJob(file: string, to: string): Promise<ShareJob> {
-  const content = await readForeignText(file, MOST_BYTES).catch((e: unknown) => {
-      throw new ServiceError('not.found', `${file} cannot be read: ${messageOf(e)}.`, 'Choose another file.');
-    }),
-    parsed = parseTrajectory(content);
-  if (!parsed.ok)
-    throw new StudioError(
-      'config.invalid',
-      `${file} is not a trajectory: line ${parsed.line}: ${parsed.why}.`,
-      'Choose a file that DART Studio exported.',
-    );
-  const { trajectory } = parsed;
-  return { to, framesDir: join(dirname(file), trajectory.framesDir), trajectory };
 }
 
 /** Points of a curve, and rollouts of its window. */

@@ -10,7 +10,8 @@ import { factsOf } from './facts.js';
 import { recordedView } from './recordedView.js';
 import { footprintOf } from './runFacts.js';
 import { labelOf } from './runLabels.js';
-import { fileJob, runPageData } from './share.js';
+import { runPageData } from './share.js';
+import { fileJob } from './sharedFile.js';
 
 /** Pages of run folders that this process opens itself, for the command line. */
 export const writeFilePage = async (file: string, to: string): Promise<Shared> => writeShared(await fileJob(file, to));

@@ -1,4 +1,5 @@
 import { StudioError } from '../../domain/index.js';
+import { beyondBounds } from '../../domain/jsonBounds.js';
 import { crc32 } from '../../files/crc32.js';
 
 /**
@@ -99,6 +100,9 @@ export function recordAt(buffer: Buffer, at: number): RawRecord | 'short' | 'bad
   return isSeq(seq) ? { seq, bytes, data: buffer.subarray(at, at + bytes) } : 'bad';
 }
 
+/** Records are small: only of long ones it is asked first what parsing them would cost. */
+const unchecked = 64 << 10,
+  bounds = { depth: 64, values: 1 << 19 };
 /**
  * Event of a valid record; typed arrays get memory of their own. Throws `store.damaged` where the content is none of
  * ours: a checksum tells damage from what was written, not by whom it was written.
@@ -107,6 +111,8 @@ export function decodeRecord(data: Buffer): unknown {
   const jsonLength = data.readUInt32LE(12),
     text = data.toString('utf8', headerBytes, headerBytes + jsonLength);
   try {
+    const beyond = jsonLength > unchecked ? beyondBounds(text, bounds) : undefined;
+    if (beyond !== undefined) throw new TypeError(`it ${beyond}`);
     const event: unknown = JSON.parse(text);
     if (typeof event !== 'object' || event === null) throw new TypeError('it is no event');
     if (headerBytes + jsonLength === data.length) return event;

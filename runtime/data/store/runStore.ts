@@ -1,6 +1,7 @@
 import { mkdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StudioError, messageOf, errorCode } from '../../domain/index.js';
+import { beyondBounds } from '../../domain/jsonBounds.js';
 import { createFresh, folderInside } from '../../files/folderParts.js';
 import { ForeignFileError, readForeignText } from '../../files/foreignFile.js';
 import type { ProcessEntry, RolloutId, RunId, Step, Trajectory } from '../../domain/index.js';
@@ -145,13 +146,15 @@ export class RunReader {
    */
   async readSteps(rollout: RolloutId): Promise<StepRecord[]> {
     const rows = await this.index.query('SELECT position FROM steps WHERE rollout = ? ORDER BY idx', [rollout]);
-    return Promise.all(
-      rows.map(async (row) => {
+    const one = async (row: Readonly<Record<string, unknown>>): Promise<StepRecord> => {
         const e = await this.at(Number(row['position']));
         if (e?.type !== 'rollout.step') throw damagedRecord(rollout);
         return { step: e.step, at: e.at, extra: e.extra };
-      }),
-    );
+      },
+      out: StepRecord[] = [];
+    for (let i = 0; i < rows.length; i += stepsAtOnce)
+      out.push(...(await Promise.all(rows.slice(i, i + stepsAtOnce).map(one))));
+    return out;
   }
 
   /**
@@ -348,11 +351,18 @@ const newer = (dir: string, format: number): StudioError =>
     'Open it with the version that made it, or update DART Studio. Nothing in it was changed.',
     { details: { dir, format } },
   );
+/** Records of a trajectory that are read at once. */
+const stepsAtOnce = 64;
 /** Far larger than any run file. */
-const maxMetaBytes = 16 << 20;
-/** The text of run.json. Rejects with Node's errors, or a `ForeignFileError`. */
-export const readMetaText = (dir: string): Promise<string> =>
-  readForeignText(runPaths(dir).meta, maxMetaBytes, { inside: dir });
+const maxMetaBytes = 1 << 20,
+  metaBounds = { depth: 32, values: 20_000 };
+/** The text of run.json, which may be parsed. Rejects with Node's errors, or a `ForeignFileError`. */
+export async function readMetaText(dir: string): Promise<string> {
+  const text = await readForeignText(runPaths(dir).meta, maxMetaBytes, { inside: dir }),
+    beyond = beyondBounds(text, metaBounds);
+  if (beyond !== undefined) throw new ForeignFileError('ETOOLARGE', beyond);
+  return text;
+}
 
 export async function readMeta(dir: string): Promise<RunMeta> {
   const file = runPaths(dir).meta;

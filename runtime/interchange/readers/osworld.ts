@@ -238,7 +238,7 @@ function computer13(v: Record<string, unknown>, code: CodeReader, screen: Size):
     case 'CLICK':
       return call('pyautogui.click', {
         ...pick('x', 'y', 'button'),
-        ...(p['num_clicks'] === undefined ? {} : { clicks: Number(p['num_clicks']) }),
+        ...(p['num_clicks'] === undefined ? {} : { clicks: numberIn(p['num_clicks']) }),
       });
     case 'RIGHT_CLICK':
       return call('pyautogui.rightClick', pick('x', 'y'));
@@ -247,8 +247,8 @@ function computer13(v: Record<string, unknown>, code: CodeReader, screen: Size):
     case 'DRAG_TO':
       return call('pyautogui.dragTo', pick('x', 'y'));
     case 'SCROLL': {
-      const dx = Number(p['dx'] ?? 0),
-        dy = Number(p['dy'] ?? 0);
+      const dx = numberIn(p['dx'] ?? 0),
+        dy = numberIn(p['dy'] ?? 0);
       return [
         ...(dy === 0 ? [] : call('pyautogui.scroll', { clicks: dy })),
         ...(dx === 0 ? [] : call('pyautogui.hscroll', { clicks: dx })),

@@ -10,7 +10,7 @@ import { nodeOf } from '../views/nodes.js';
 import { t } from '../words.js';
 import type { Actions } from './action.js';
 import { choose, chooseMany } from './ask.js';
-import { paramsOf, runFilePattern } from './startTraining.js';
+import { browseRunFiles, paramsOf, runFilePattern } from './startTraining.js';
 
 type Ids =
   | typeof commands.addToQueue
@@ -46,20 +46,21 @@ async function add(s: StudioContext): Promise<void> {
   s.requireTraining();
   const files = await workspace.findFiles(runFilePattern, '**/{node_modules,runs}/**', 50),
     title = t('Add to Queue');
-  if (files.length === 0) {
-    void window.showInformationMessage(t('No run file in this workspace. Choose New Run File to create one.'));
-    return;
-  }
-  const picked = await chooseMany<Uri>(
-    title,
-    files.map((uri) => ({
+  const chosen = await chooseMany<Uri | 'browse'>(title, [
+    ...files.map((uri) => ({
       label: basename(uri.path),
       description: workspace.asRelativePath(uri),
       picked: false,
       value: uri,
     })),
-  );
-  if (!picked || picked.length === 0) return;
+    { label: `$(folder-opened) ${t('Another Run File…')}`, picked: false, value: 'browse' as const },
+  ]);
+  if (!chosen || chosen.length === 0) return;
+  const picked = [
+    ...chosen.filter((x) => x !== 'browse'),
+    ...(chosen.includes('browse') ? await browseRunFiles(true) : []),
+  ];
+  if (picked.length === 0) return;
   const seeds = await window.showInputBox({
     ignoreFocusOut: true,
     title,

@@ -90,6 +90,8 @@ async function compareRuns(s: StudioContext, arg: unknown, selected: unknown): P
     );
   }
   if (!runs?.length) return;
+  if (runs.length > mostCompared)
+    void window.showInformationMessage(t('The first {0} of {1} runs are compared.', mostCompared, runs.length));
   s.panels.show({ kind: 'compareRuns', runs: runs.slice(0, mostCompared) });
   await s.ensureRuntime();
 }

@@ -104,9 +104,16 @@ async function chooseWhat(s: StudioContext): Promise<What | undefined> {
     return undefined;
   }
   if (picked !== 'browse') return picked;
-  const [uri] = (await window.showOpenDialog({ title: t('Run File'), filters: { [t('Run files')]: ['json'] } })) ?? [];
+  const [uri] = await browseRunFiles(false);
   return uri && { kind: 'file', uri };
 }
+/** Run files of any name. */
+export const browseRunFiles = async (many: boolean): Promise<readonly Uri[]> =>
+  (await window.showOpenDialog({
+    title: t('Run File'),
+    canSelectMany: many,
+    filters: { [t('Run files')]: ['json'] },
+  })) ?? [];
 
 export async function paramsOf(s: StudioContext, what: What): Promise<StartParams> {
   const { provider, desktopCount } = settings;

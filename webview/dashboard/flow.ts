@@ -1,5 +1,5 @@
 /** The ledger as a flow: where every generated rollout went. Pure; the sum is checked here. */
-import type { Ledger, RetireReason } from '../../runtime/protocol/types.js';
+import type { Ledger, RetireReason, TrajectoryRow } from '../../runtime/protocol/types.js';
 import { t } from '../ui/words.js';
 
 export type FlowKind = 'trained' | 'flight' | 'retired';
@@ -55,7 +55,7 @@ const reasons: Readonly<Record<RetireReason, readonly [string, string]>> = {
   lost: [t('runtime died'), t('It was running when the runtime process died.')],
   trimmed: [t('group larger than a batch takes'), t('Its group had more rollouts than are trained at once.')],
   masked: [t('no step kept'), t('None of its steps was above the entropy threshold.')],
-  stale: [t('too old'), t('Beyond the staleness bound; admission keeps this near 0.')],
+  stale: [t('too old'), t('Its policy version is older than the staleness limit allows. Rare: rollouts are held back before that.')],
 };
 
 /** The same of a run that nobody works on: nothing goes on with them unless it is resumed. */
@@ -87,6 +87,12 @@ export function placeWords(place: string, over = false): readonly [string, strin
       t('Retired for this reason.'),
     ]
   );
+}
+
+/** Where a rollout is in the ledger, as `placeWords` takes it; empty where it never was in it. */
+export function ledgerPlace(r: TrajectoryRow): string {
+  if (r.provenance !== 'rollout') return '';
+  return r.state === 'retired' ? `retired:${r.tags?.[0] ?? 'error'}` : (r.state ?? '');
 }
 
 /** `over`: nobody works on the run. */

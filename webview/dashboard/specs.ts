@@ -26,7 +26,7 @@ const phaseWords: Readonly<Record<PhaseSpan['phase'], string>> = {
   reading: t('reading'),
   demonstrations: t('demonstrations'),
   'warm start': t('warm start'),
-  training: t('rollouts'),
+  training: t('RL'),
 };
 /** Phases and outages of the run on a time axis, and in words. */
 export function ground(m: Model): Pick<ChartSpec, 'phases' | 'outages'> {

@@ -6,6 +6,7 @@ import type {
   TrajectoryRow,
   TrajectoryView,
 } from '../../runtime/protocol/types.js';
+import { ledgerPlace, placeWords } from '../dashboard/flow.js';
 import { h, icon, type Child } from '../ui/dom.js';
 import { duration, num, signed } from '../ui/format.js';
 import { originIcons } from '../ui/notes.js';
@@ -159,7 +160,7 @@ export function facts(v: TrajectoryView, brief = false, open?: (rollout: string)
       : fact(t('From'), provenanceWords[r.provenance], t('Where this trajectory comes from')),
     r.of === undefined ? undefined : replayFact(r.of, open),
     r.annotated ? fact(t('Annotated'), annotatedWords(r), t('Annotations (e shows and edits them)')) : undefined,
-    brief || r.state === undefined ? undefined : fact(t('State'), r.state, t('State in the ledger')),
+    brief || ledgerPlace(r) === '' ? undefined : fact(t('Ledger'), placeWords(ledgerPlace(r), v.over)[0], t('Where the rollout is in the ledger')),
     tags.length ? fact(t('Tags'), tags.join(', '), t('Tags')) : undefined,
   );
 }

@@ -2,6 +2,7 @@
  * All trajectories of a run as columns of numbers: 100,000 of them are filtered in milliseconds and sorted in tens of
  * them, which rows of objects, or the daemon's index, are not. Pure.
  */
+import { ledgerPlace } from '../dashboard/flow.js';
 import { tableFlags } from '../../runtime/protocol/shared.js';
 import type { CodedColumn, RangeColumn, TrajectoryColumns, TrajectoryRow } from '../../runtime/protocol/types.js';
 
@@ -127,7 +128,7 @@ export class Rows {
     code('instruction', r.instruction);
     code('outcome', r.outcome);
     code('origin', r.provenance);
-    code('ledger', placeOf(r));
+    code('ledger', ledgerPlace(r));
     number('steps', r.steps);
     number('reward', r.reward);
     number('entropy', r.entropy);
@@ -173,8 +174,4 @@ const placesOf = (words: Dictionary, c: CodedColumn): number[] => c.values.map((
 function grown<A extends { set(a: A): void }>(old: A, larger: A): A {
   larger.set(old);
   return larger;
-}
-function placeOf(r: TrajectoryRow): string {
-  if (r.provenance !== 'rollout') return '';
-  return r.state === 'retired' ? `retired:${r.tags?.[0] ?? 'error'}` : (r.state ?? '');
 }

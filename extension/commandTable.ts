@@ -143,6 +143,7 @@ export const commandTable = {
     palette: withRun,
   },
   exportPage: { id: 'dartStudio.exportPage', title: 'Export as HTML…', icon: 'share', palette: trusted },
+  exportTable: { id: 'dartStudio.exportTable', title: 'Export Run Data…', icon: 'table', palette: trusted },
   copyLink: { id: 'dartStudio.copyLink', title: 'Copy Link', icon: 'link', palette: 'dartStudio.hasRuns' },
   addToQueue: { id: 'dartStudio.addToQueue', title: 'Add to Queue…', icon: 'add', palette: onDisk },
   removeFromQueue: { id: 'dartStudio.removeFromQueue', title: 'Remove from Queue', icon: 'close', palette: onDisk },

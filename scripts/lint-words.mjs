@@ -42,6 +42,33 @@ export function wordProblems(sources, allowed = ALLOWED, without = WITHOUT_WORDS
   return problems;
 }
 
+/** Wordings that had to be explained, and what is said instead. */
+const RIDDLES = {
+  'Take Off the List': 'Remove from List',
+  'Watch On': 'Keep watching',
+  'The sum closes': 'All rollouts accounted for',
+  'Mend the': 'Fix',
+  'Nothing fits': 'No matches',
+  'were passed by': 'skipped',
+  'hangs on': 'Decisive step',
+  'stays on show': 'Showing last loaded data',
+  'Keep It In': 'Save to',
+  'Take Over From': 'Take Over',
+  'staleness bound': 'staleness limit',
+  'What is trained?': 'What do you want to train?',
+  Toggle: 'what it does: Pause or Resume, Show or Hide',
+};
+/** Riddles among texts of commands and messages (`[file, {key: text}]`), one line each. */
+export function riddles(bundles, of = RIDDLES) {
+  return bundles.flatMap(([file, texts]) =>
+    Object.values(texts).flatMap((text) =>
+      Object.entries(of).flatMap(([old, better]) =>
+        String(text).includes(old) ? [`${file}: "${text}" has "${old}". Say: ${better}`] : [],
+      ),
+    ),
+  );
+}
+
 /** Attributes and properties that people see or hear; and those of ours that end there. */
 const visible = new Set([
   'title',
@@ -340,8 +367,11 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const sources = readdirSync('webview', { recursive: true, encoding: 'utf8' })
     .filter((f) => f.endsWith('.ts') && !f.endsWith('.d.ts'))
     .map((f) => [f.replaceAll('\\', '/'), readFileSync(join('webview', f), 'utf8')]);
-  const problems = wordProblems(sources);
-  for (const p of problems) console.error(p);
+  const problems = wordProblems(sources),
+    bundles = ['l10n/bundle.l10n.json', 'package.nls.json'].map((f) => [f, JSON.parse(readFileSync(f, 'utf8'))]),
+    old = riddles(bundles);
+  for (const p of [...problems, ...old]) console.error(p);
+  if (old.length > 0) process.exitCode = 1;
   if (problems.length > 0) {
     console.error(
       'Put words for people into t() of webview/ui/words.ts; what is no word is listed in scripts/lint-words.mjs.',

@@ -13,7 +13,7 @@ import { t } from '../words.js';
 import type { Actions } from './action.js';
 import { choose, pickRun, runOf, working } from './ask.js';
 
-type Ids = typeof commands.exportPage | typeof commands.copyLink;
+type Ids = typeof commands.exportPage | typeof commands.exportTable | typeof commands.copyLink;
 
 /** A run, one of its trajectories, or a `.traj.jsonl` file. */
 type What =
@@ -21,6 +21,7 @@ type What =
 
 export const shareCommands = (s: StudioContext): Actions<Ids> => ({
   [commands.exportPage]: { doing: t('export the page'), run: (arg) => exportPage(s, arg) },
+  [commands.exportTable]: { doing: t('export the data'), run: (arg) => exportTable(s, arg) },
   [commands.copyLink]: { doing: t('copy the link'), run: (arg) => copyLink(s, arg) },
 });
 
@@ -95,6 +96,43 @@ export async function exportPage(s: StudioContext, arg: unknown): Promise<void> 
     .then((picked) => {
       if (picked === open) void env.openExternal(Uri.file(to));
     });
+}
+
+/** All rollouts or all metrics of a run, for a notebook. */
+async function exportTable(s: StudioContext, arg: unknown): Promise<void> {
+  s.requireTrust();
+  await s.ensureRuntime();
+  await s.model.loading;
+  const title = t('Export Run Data'),
+    run = runOf(arg) ?? s.model.selected ?? (await pickRun(s, title));
+  if (run === undefined) return;
+  const what = await choose(title, [
+    {
+      label: t('Rollouts'),
+      detail: t('One row for each: task, outcome, reward, steps, versions, times'),
+      value: 'rollouts' as const,
+    },
+    {
+      label: t('Metrics'),
+      detail: t('One row for each value: name, time, policy version, value'),
+      value: 'metrics' as const,
+    },
+  ]);
+  if (!what) return;
+  const folder = workspace.workspaceFolders?.[0]?.uri ?? Uri.file(s.storage),
+    target = await window.showSaveDialog({
+      title,
+      defaultUri: Uri.joinPath(folder, `${basename(run).replace(/[^\w.-]+/g, '-')}-${what}.csv`),
+      filters: { CSV: ['csv'], Parquet: ['parquet'], JSON: ['json'] },
+    });
+  if (!target) return;
+  const to = /\.(csv|parquet|json)$/.test(target.fsPath) ? target.fsPath : `${target.fsPath}.csv`,
+    { rows } = await working(t('Exporting the data'), (_say, signal) =>
+      s.client.request(methods.exportTable, { run, what, to }, signal),
+    );
+  void window.showInformationMessage(
+    rows === 1 ? t('Saved {0}: 1 row.', basename(to)) : t('Saved {0}: {1} rows.', basename(to), rows),
+  );
 }
 
 async function copyLink(s: StudioContext, arg: unknown): Promise<void> {

@@ -1,14 +1,6 @@
-import { writeFile } from 'node:fs/promises';
 import { StudioError, orUndefined } from '../domain/index.js';
-import type { ColumnType } from '../interchange/parquet/library.js';
-import {
-  metricRecords,
-  metricRows,
-  rolloutTable,
-  runReport,
-  type MetricRow,
-  type rolloutColumns,
-} from '../queries/runReport.js';
+import { metricRecords, runReport } from '../queries/runReport.js';
+import { exportTable } from '../service/exportTable.js';
 import { RETIRE_WORDS } from '../share/retired.js';
 import { EventFile, scalarsOf } from '../run/tensorBoard.js';
 import { listRunFolders, runFolder } from '../run/runFolders.js';
@@ -70,52 +62,6 @@ export async function show(dir: string, run: string, o: Options): Promise<number
   return 0;
 }
 
-/** A value as CSV has it (RFC 4180). Pure. */
-export function csvCell(v: unknown): string {
-  const s =
-    v === null || v === undefined ? '' : typeof v === 'object' ? JSON.stringify(v) : String(v as string | number);
-  return /[",\n\r]/.test(s) ? `"${s.replaceAll('"', '""')}"` : s;
-}
-/** Rows of one shape as CSV, a heading first. Pure. */
-export const csvText = (rows: readonly object[], columns: readonly string[]): string =>
-  [columns, ...rows.map((r) => columns.map((c) => (r as Record<string, unknown>)[c]))]
-    .map((cells) => cells.map(csvCell).join(','))
-    .join('\n');
-
-/** What Parquet is told of the columns; times become timestamps. */
-const metricTypes: Readonly<Record<keyof MetricRow, ColumnType>> = {
-    name: 'STRING',
-    at: 'TIMESTAMP',
-    version: 'INT32',
-    value: 'DOUBLE',
-  },
-  rolloutTypes: Readonly<Record<(typeof rolloutColumns)[number], ColumnType>> = {
-    id: 'STRING',
-    family: 'STRING',
-    task: 'STRING',
-    group: 'STRING',
-    seed: 'INT64',
-    cap: 'INT32',
-    provenance: 'STRING',
-    state: 'STRING',
-    reason: 'STRING',
-    batch: 'STRING',
-    trained_version: 'INT32',
-    outcome: 'STRING',
-    reward: 'DOUBLE',
-    truncated: 'BOOLEAN',
-    error_kind: 'STRING',
-    steps: 'INT32',
-    human: 'INT32',
-    entropy_mean: 'DOUBLE',
-    version_min: 'INT32',
-    version_max: 'INT32',
-    queued_at: 'TIMESTAMP',
-    started_at: 'TIMESTAMP',
-    ended_at: 'TIMESTAMP',
-    instruction: 'STRING',
-  };
-
 /**
  * All metrics of a run in long form (name, time, version, value), its rollouts in a row each, or event files of its
  * metrics for TensorBoard.
@@ -129,23 +75,8 @@ export async function exportRun(dir: string, run: string, target: string, what: 
   }
   if (what !== 'metrics' && what !== 'rollouts')
     throw new StudioError('config.invalid', `--what ${what}: unknown`, 'It is metrics, rollouts or tensorboard.');
-  if (!/\.(csv|json|parquet)$/.test(target))
-    throw new StudioError(
-      'config.invalid',
-      `${target}: the name must end in .csv, .json or .parquet`,
-      "Choose one of the formats by the file's ending.",
-    );
-  const [rows, types] =
-      what === 'metrics'
-        ? ([await metricRows(from), metricTypes] as const)
-        : ([await rolloutTable(from), rolloutTypes] as const),
-    columns = Object.keys(types);
-  if (target.endsWith('.parquet')) {
-    const { parquetFile } = await import('../interchange/parquet/library.js');
-    await writeFile(target, parquetFile(rows, types));
-  } else
-    await writeFile(target, `${target.endsWith('.json') ? JSON.stringify(rows, null, 1) : csvText(rows, columns)}\n`);
-  process.stdout.write(`${rows.length} rows written to ${target}\n`);
+  const rows = await exportTable(from, target, what);
+  process.stdout.write(`${rows} rows written to ${target}\n`);
   return 0;
 }
 async function writeEventFile(from: string, to: string): Promise<number> {

@@ -63,6 +63,7 @@ export const getTrajectory = request('trajectory/get');
 export const getGroup = request('trajectory/group');
 export const exportTrajectory = request('trajectory/export');
 export const sharePage = request('share/page');
+export const exportTable = request('run/exportTable');
 export const thumbnails = request('frame/thumbnails');
 export const listTasks = request('task/list');
 export const listDesktops = request('desktop/list');

@@ -215,6 +215,11 @@ export const requests = {
     { readonly run?: T.RunPath; readonly rollout?: string; readonly trajectory?: string; readonly to: string },
     { readonly file: string; readonly bytes: number; readonly scale: number; readonly without: number }
   >(),
+  /** A table of a run as a file: CSV, JSON or Parquet by the ending of `to`. Cancellable. */
+  'run/exportTable': writes<
+    { readonly run: T.RunPath; readonly what: 'metrics' | 'rollouts'; readonly to: string },
+    { readonly rows: number }
+  >(),
   /**
    * Thumbnails, made when they are missing: path of a PNG at most `width` pixels wide for each hash; absent where the
    * frame cannot be read.

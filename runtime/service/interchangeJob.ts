@@ -21,7 +21,7 @@ export function runInterchangeJob<K extends InterchangeJob['do']>(
   return new Promise((resolve, reject) => {
     const worker = new Worker(entry.file, {
       workerData: { role: '__interchange', entry, job } satisfies InterchangeWorkerData,
-      resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
+      resourceLimits: { maxOldGenerationSizeMb: job.do === 'table' ? TABLE_HEAP_MB : HEAP_MB },
     });
     const stop = (): void => {
       worker.postMessage('stop');
@@ -40,7 +40,7 @@ export function runInterchangeJob<K extends InterchangeJob['do']>(
         reject(
           new StudioError(
             'internal',
-            `The worker that ${job.do === 'export' || job.do === 'share' ? 'exports' : 'imports'} ended: ${why}.`,
+            `The worker that ${job.do === 'import' || job.do === 'preview' ? 'imports' : 'exports'} ended: ${why}.`,
             'Try again: an import continues after what was already imported. If it happens again, please report it with the log.',
           ),
         );
@@ -67,4 +67,6 @@ export function runInterchangeJob<K extends InterchangeJob['do']>(
   });
 }
 /** Heap of the worker: several times what the largest line of a file takes; pictures lie outside it. */
-const HEAP_MB = 192;
+const HEAP_MB = 192,
+  /** A table is written as a whole, and 100,000 rollouts are some hundred MB of rows. */
+  TABLE_HEAP_MB = 1024;

@@ -5,6 +5,7 @@ import { importInto, preview, type ImportSource } from '../interchange/importer.
 import type { ImportReport, Preview } from '../interchange/importReport.js';
 import type { ImportTarget } from '../interchange/importTarget.js';
 import { writeShared, type Shared, type ShareJob } from '../share/write.js';
+import { exportTable, type TableKind } from './exportTable.js';
 import { recordedView } from './recordedView.js';
 import { fileJob } from './sharedFile.js';
 
@@ -21,12 +22,14 @@ export type InterchangeJob =
       readonly pool: boolean;
     }
   | { readonly do: 'share'; readonly share: ShareJob | { readonly file: string; readonly to: string } }
+  | { readonly do: 'table'; readonly run: string; readonly to: string; readonly what: TableKind }
   | { readonly do: 'export'; readonly request: Omit<ExportRequest, 'signal' | 'onProgress' | 'index'> };
 export interface InterchangeAnswers {
   readonly preview: Preview;
   readonly import: ImportReport;
   readonly export: ExportReport;
   readonly share: Shared;
+  readonly table: number;
 }
 export interface InterchangeWorkerData {
   readonly role: '__interchange';
@@ -97,6 +100,8 @@ async function work(job: InterchangeJob, signal: AbortSignal, tell: (p: Progress
     case 'share':
       // A stranger's file is parsed here, not where others wait.
       return writeShared('file' in job.share ? await fileJob(job.share.file, job.share.to) : job.share);
+    case 'table':
+      return exportTable(job.run, job.to, job.what);
     case 'export':
       return exportRun(
         {

@@ -22,6 +22,7 @@ import type { RunFigures } from '../run/figures.js';
 import { plottedMetrics } from '../share/metricPlots.js';
 import type { RunPageData } from '../share/runPage.js';
 import type { ShareJob } from '../share/write.js';
+import { TABLE_FILE } from './exportTable.js';
 import { runInterchangeJob } from './interchangeJob.js';
 import { redact } from './machine.js';
 import { fields, type Handlers } from './params.js';
@@ -42,12 +43,27 @@ const path = fields.text.refine((p) => /^(\/|[a-z]:[\\/]|\\\\)/i.test(p), 'must 
     .refine((p) => (p.run === undefined) !== (p.trajectory === undefined), 'Give either run or trajectory.')
     .refine((p) => p.rollout === undefined || p.run !== undefined, 'A rollout is one of a run.');
 
-/** share/page: drawn and written in a worker thread. */
+const tableSchema = z.strictObject({
+  run: fields.run,
+  what: z.enum(['metrics', 'rollouts']),
+  // Written over what is there: nothing but a table.
+  to: path.refine((p) => TABLE_FILE.test(p), 'must end in .csv, .json or .parquet'),
+});
+
+/** share/page and run/exportTable: made and written in a worker thread. */
 export function shareHandlers(h: Handlers, s: Studio, find: FindView): void {
   h.on(m.sharePage, schema, (p, c) =>
     s.job('A page is being exported.', c.signal, async (signal) => {
       const job = await jobOf(s, p, find);
       return runInterchangeJob(s.entry, { do: 'share', share: job }, { signal, onProgress: () => undefined });
+    }),
+  );
+  h.on(m.exportTable, tableSchema, (p, c) =>
+    s.job('A table is being exported.', c.signal, async (signal) => {
+      const run = resolve(p.run);
+      await s.mustExist(run);
+      const job = { do: 'table', run, to: resolve(p.to), what: p.what } as const;
+      return { rows: await runInterchangeJob(s.entry, job, { signal, onProgress: () => undefined }) };
     }),
   );
 }

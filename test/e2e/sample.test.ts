@@ -153,6 +153,25 @@ describe.skipIf(missing !== undefined)('VS Code, current, the sample run', () =>
     expect(trajectory.pictures).toBeGreaterThan(0);
   });
 
+  flow('all rollouts and all metrics of a run are exported as tables', async () => {
+    const rollouts = join(c.w.folder, 'rollouts.csv'),
+      metrics = join(c.w.folder, 'metrics.parquet');
+    for (const [what, file] of [
+      ['Rollouts', rollouts],
+      ['Metrics', metrics],
+    ] as const) {
+      await c.w.host.command('notifications.clearAll');
+      await c.ui.palette('DART Studio: Export Run Data');
+      await c.ui.pick(what);
+      await saveAs(c.w.page, 'Export Run Data', file);
+      await c.ui.told(/rows\./);
+    }
+    const [head, ...lines] = readFileSync(rollouts, 'utf8').trim().split('\n');
+    expect(head).toMatch(/^id,family,task,.*outcome,reward/);
+    expect(lines.length).toBeGreaterThan(10);
+    expect(readFileSync(metrics).subarray(0, 4).toString()).toBe('PAR1');
+  });
+
   flow('a chart is copied as CSV, all of its points, and as PNG', async () => {
     await c.w.page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     const page = await opened();

@@ -20,7 +20,7 @@ describe.skipIf('why' in found)('words on the charts of the dashboard', () => {
       words = async (): Promise<readonly DrawnWord[]> => (await drawnWords(t, chartOf('All tasks')))[0] ?? [];
     await expect
       .poll(async () => (await words()).map((w) => w.text))
-      .toEqual(expect.arrayContaining(['reading', 'demonstrations', 'warm start', 'rollouts']));
+      .toEqual(expect.arrayContaining(['reading', 'demonstrations', 'warm start', 'RL']));
     const ticks = async (): Promise<ReturnType<typeof tickWords>> => tickWords(await words());
     const eachOnce = async (): Promise<void> => {
       const { x, y } = await ticks();

@@ -1,6 +1,7 @@
 import { boundedBody } from '../../domain/boundedBody.js';
 import { messageOf, withDeadline } from '../../domain/index.js';
 import { jsonOf } from '../../domain/json.js';
+import type { JsonBounds } from '../../domain/jsonBounds.js';
 
 /** One question to a server for a check: bounded, with a deadline, the key for that server alone. Never rejects. */
 
@@ -11,11 +12,14 @@ export interface Question {
   readonly body?: object | Uint8Array;
   readonly timeoutMs?: number;
 }
-export type Answered = { readonly status: number; readonly text: string };
+/** `json`: the text as JSON; undefined where it is none. */
+export type Answered = { readonly status: number; readonly text: string; readonly json: unknown };
 export type Reply = Answered | { readonly away: string };
 
 const TIMEOUT_MS = 180_000,
-  MOST_BYTES = 16 << 20;
+  MOST_BYTES = 4 << 20;
+/** The longest answer has the ids of a prompt's tokens, pictures included. */
+const BOUNDS: JsonBounds = { depth: 32, values: 1 << 18 };
 
 export async function ask(q: Question): Promise<Reply> {
   const { url, apiKey, body, timeoutMs = TIMEOUT_MS } = q,
@@ -33,7 +37,8 @@ export async function ask(q: Question): Promise<Reply> {
           ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}`, 'x-api-key': apiKey }),
         },
       });
-      return { status: r.status, text: (await boundedBody(r, MOST_BYTES, tooLong)).toString('utf8') };
+      const text = (await boundedBody(r, MOST_BYTES, tooLong)).toString('utf8');
+      return { status: r.status, text, json: jsonOf(text, BOUNDS, (beyond) => new Error(`the answer ${beyond}`)) };
     });
   } catch (e) {
     if (e instanceof Error && e.name === 'TimeoutError') return { away: `no answer in ${timeoutMs / 1000} s` };
@@ -44,8 +49,8 @@ export async function ask(q: Question): Promise<Reply> {
 const tooLong = (): Error => new Error(`the answer is longer than ${MOST_BYTES >> 20} MB`);
 
 /** What a server says of a refusal, for people: its own words where it has some. */
-export function wordsOf({ status, text }: Answered): string {
-  const said = jsonOf(text) as { detail?: unknown; error?: unknown; message?: unknown } | undefined,
+export function wordsOf({ status, text, json }: Answered): string {
+  const said = json as { detail?: unknown; error?: unknown; message?: unknown } | undefined,
     error = (said?.error as { message?: unknown } | undefined)?.message ?? said?.error,
     words = [said?.detail, error, said?.message].find((x) => typeof x === 'string') ?? text.trim();
   return `${status}${words ? `: ${words.slice(0, 300)}` : ''}`;

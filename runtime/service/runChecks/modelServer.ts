@@ -1,5 +1,4 @@
 import { messageOf } from '../../domain/index.js';
-import { jsonOf } from '../../domain/json.js';
 import { spanOf, type CoordinateMode } from '../../policy/actions/coordinates.js';
 import { imageTokens, limitsOf } from '../../policy/actions/imageTokens.js';
 import type { Completion } from '../../policy/remote/completion.js';
@@ -50,7 +49,7 @@ async function reach(o: ModelServerCheck, table: Table): Promise<Served | undefi
     );
     return undefined;
   }
-  const data = (jsonOf(r.text) as { data?: unknown } | undefined)?.data;
+  const data = (r.json as { data?: unknown } | undefined)?.data;
   if (r.status !== 200 || !Array.isArray(data)) {
     table.wrong('reachable', `no list of models (${wordsOf(r)})`, `Check that ${o.options.url} ends in /v1.`);
     return undefined;
@@ -125,7 +124,7 @@ async function complete(
   const body = oneToken(model, pictures, { alternatives: alternativesOf(o), temperature }),
     r = await ask({ url: `${o.url}/chat/completions`, apiKey: o.apiKey, body });
   if ('away' in r) return { refused: r.away };
-  const c = r.status === 200 ? (jsonOf(r.text) as Completion | undefined) : undefined;
+  const c = r.status === 200 ? (r.json as Completion | undefined) : undefined;
   return c && Array.isArray(c.choices) && c.choices.length > 0 ? c : { refused: wordsOf(r) };
 }
 

@@ -1,9 +1,8 @@
 import { messageOf } from '../../domain/index.js';
-import { jsonOf } from '../../domain/json.js';
 import type { CheckRow } from '../../protocol/types.js';
 import { TrainingHttp } from '../../trainer/remote/http.js';
 import { capabilities, clientConfig, encodeRequest } from '../../trainer/remote/wire/index.js';
-import { ask, wordsOf } from './ask.js';
+import { ask, wordsOf, type Answered } from './ask.js';
 import { Table } from './table.js';
 
 /** An engine that trains, and what a run will want of it. */
@@ -62,7 +61,7 @@ async function healthy(base: string, o: TrainingServerCheck, table: Table): Prom
   );
   return r.status === 200;
 }
-function refusesKey(r: { readonly status: number; readonly text: string }, table: Table): false {
+function refusesKey(r: Answered, table: Table): false {
   table.wrong(
     'key',
     wordsOf(r),
@@ -91,7 +90,7 @@ async function letIn(base: string, o: TrainingServerCheck, table: Table): Promis
     refusesKey(r, table);
     return undefined;
   }
-  const said = r.status === 200 ? clientConfig.safeParse(jsonOf(r.text)) : undefined;
+  const said = r.status === 200 ? clientConfig.safeParse(r.json) : undefined;
   if (r.status >= 500 || said?.success === false) {
     table.wrong(
       'session',
@@ -106,7 +105,7 @@ async function letIn(base: string, o: TrainingServerCheck, table: Table): Promis
 
 async function checkModel(base: string, o: TrainingServerCheck, table: Table): Promise<void> {
   const r = await ask({ url: `${base}/get_server_capabilities`, apiKey: o.apiKey, timeoutMs: TIMEOUT_MS }),
-    said = 'away' in r || r.status !== 200 ? undefined : capabilities.safeParse(jsonOf(r.text));
+    said = 'away' in r || r.status !== 200 ? undefined : capabilities.safeParse(r.json);
   const names = said?.success ? said.data.supported_models.flatMap((m) => (m.model_name ? [m.model_name] : [])) : [];
   if (names.length === 0)
     table.doubtful(

@@ -75,7 +75,7 @@ export function flowsOfPages(flow: Flow, w: () => RunsWindow): void {
     expect(await page.locator('.tile').nth(1).innerText()).toMatch(/mean of 2 tasks, newest \d+ each/);
     // Phases and the ten minutes in which nobody worked on it.
     expect(await textOf(page, '#success .chart > .sr-only')).toMatch(
-      /Phases: reading from 1:00, demonstrations from 2:\d\d, warm start from 3:00, rollouts from 4:30\. The run was not active from 8:\d\d to 20:00\./,
+      /Phases: reading from 1:00, demonstrations from 2:\d\d, warm start from 3:00, RL from 4:30\. The run was not active from 8:\d\d to 20:00\./,
     );
     // Not taken for one that was only evaluated; what never will be known is not promised.
     expect(await textOf(page, '.banners')).toBe('');

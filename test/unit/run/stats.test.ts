@@ -50,7 +50,7 @@ describe('statistics of a run', () => {
       errors: 2,
     };
     expect(statusLine(s)).toBe(
-      '1:05 · training · success 50 % ▁▅ · v3 · 40 rollouts, 2000/h · desktops 90 % · replicas 30 % (v3, v2) · trainer 50 % · 2 errors',
+      '1:05 · training · last 64 rollouts 50 % ▁▅ · v3 · 40 rollouts, 2000/h · desktops 90 % · replicas 30 % (v3, v2) · trainer 50 % · 2 errors',
     );
   });
 });

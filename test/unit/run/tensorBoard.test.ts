@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { parseRunFile } from '../../../runtime/config/index.js';
-import { csvCell, csvText } from '../../../runtime/cli/runs.js';
+import { csvCell, csvText } from '../../../runtime/service/exportTable.js';
 import { Listeners } from '../../../runtime/data/listeners.js';
 import type { NoteEvent } from '../../../runtime/data/events.js';
 import { watchBoard } from '../../../runtime/run/tensorBoardWatch.js';

@@ -163,7 +163,7 @@ describe('what lies under the lines', () => {
     opened: Model = { ...m, detail: long.detail };
   it('phases and outages, in the chart and in its summary', () => {
     const s = metricSpec(opened, trainerCharts[0]!);
-    expect(s.phases!.map((p) => p.label)).toEqual(['reading', 'demonstrations', 'warm start', 'rollouts']);
+    expect(s.phases!.map((p) => p.label)).toEqual(['reading', 'demonstrations', 'warm start', 'RL']);
     expect(s.outages).toEqual([{ from: 300_000, to: 480_000 }]);
     expect(s.summary).toContain('The run was not active from 5:00 to 8:00.');
     expect(successSpec(opened, 'time').summary).toContain('Phases: reading from 0:09');

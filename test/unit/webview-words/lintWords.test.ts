@@ -2,8 +2,12 @@ import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
 
 type Source = readonly [file: string, code: string];
-const { untranslated, wordProblems } = (await import(pathToFileURL('scripts/lint-words.mjs').href)) as {
+const { riddles, untranslated, wordProblems } = (await import(pathToFileURL('scripts/lint-words.mjs').href)) as {
   untranslated(file: string, code: string): { readonly line: number; readonly text: string }[];
+  riddles(
+    bundles: readonly (readonly [string, Readonly<Record<string, string>>])[],
+    of?: Readonly<Record<string, string>>,
+  ): string[];
   wordProblems(
     sources: readonly Source[],
     allowed: Readonly<Record<string, readonly string[]>>,
@@ -23,6 +27,12 @@ describe('the lint for words of the pages', () => {
       'webview/b.ts:1: Ctrl',
     ]);
     expect(wordProblems(sources.slice(0, 1), { 'a.ts': ['Ctrl', 'loose'] }, [])).toEqual([]);
+  });
+  it('names wordings that had to be explained', () => {
+    expect(riddles([['l10n.json', { a: 'Watch On', b: 'Keep watching' }]], { 'Watch On': 'Keep watching' })).toEqual([
+      'l10n.json: "Watch On" has "Watch On". Say: Keep watching',
+    ]);
+    expect(riddles([['package.nls.json', { a: 'Toggle Queue' }]])).toHaveLength(1);
   });
   it('says when what is allowed is not there any more', () => {
     const problems = wordProblems([['a.ts', "h('p', null, t('kept'));"]], { 'a.ts': ['Ctrl'], 'b.ts': ['Alt'] }, [

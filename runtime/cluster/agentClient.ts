@@ -1,10 +1,12 @@
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { StudioError, ignoreFailure } from '../domain/index.js';
+import { GrowingBuffer } from '../files/growingBuffer.js';
 import {
   ANSWERS,
   BadLine,
   LARGEST_FILE,
+  LONGEST_NAME,
   longestLine,
   parseLine,
   type AgentCommand,
@@ -26,6 +28,9 @@ interface Pending {
   reject(e: unknown): void;
 }
 
+/** Programs that the agent starts by itself with a reset, at most: X server, bus, window manager, and that one again. */
+const OWN_PROGRAMS = 32;
+
 /**
  * The connection to a desktop's PID 1: JSON lines over any duplex stream. It ends with the stream, or with the first
  * line that the agent cannot have written; then every call rejects with `desktop.lost`.
@@ -38,9 +43,10 @@ export class AgentClient {
   #nextId = 1;
   #nextTag = 1;
   #closed: StudioError | undefined;
-  #parts: Buffer[] = [];
-  /** Bytes in `parts`. */
-  #held = 0;
+  /** What is here of the next line. */
+  readonly #held = new GrowingBuffer();
+  /** Exits that may still be told: one for each program that was started, by us or by a reset. */
+  #exitsLeft = OWN_PROGRAMS;
 
   readonly #stalledMs: Stalled;
 
@@ -106,10 +112,12 @@ export class AgentClient {
   }
 
   async spawn(argv: readonly string[], o: Pick<ExecOptions, 'cwd' | 'env'> = {}): Promise<number> {
+    checkName('spawn', argv[0]);
     return (await this.#call('spawn', { argv, cwd: o.cwd, env: o.env })).pid;
   }
 
   async exec(argv: readonly string[], o: ExecOptions = {}): Promise<ExecResult> {
+    checkName('exec', argv[0]);
     const timeoutMs = o.timeoutMs ?? 30_000;
     const tag = this.#nextTag++;
     if (o.signal?.aborted) throw cancelled();
@@ -140,6 +148,7 @@ export class AgentClient {
 
   /** In parts, so that neither side holds a file several times over. */
   async read(path: string): Promise<Buffer> {
+    checkName('read', path);
     const parts: Buffer[] = [];
     for (let offset = 0; ;) {
       const { data, more } = await this.#call('read', { path, offset });
@@ -150,6 +159,7 @@ export class AgentClient {
     }
   }
   async write(path: string, data: Buffer): Promise<void> {
+    checkName('write', path);
     await this.#call('write', { path, data: data.toString('base64') });
   }
 
@@ -176,6 +186,7 @@ export class AgentClient {
   #call<C extends AgentCommand>(cmd: C, params: Record<string, unknown>, timeoutMs = 30_000): Promise<AnswerOf<C>> {
     if (this.#closed) return Promise.reject(this.#closed);
     const id = this.#nextId++;
+    this.#exitsLeft += cmd === 'reset' ? OWN_PROGRAMS : cmd === 'spawn' || cmd === 'exec' ? 1 : 0;
     return new Promise<AnswerOf<C>>((resolve, reject) => {
       // A silent agent means a lost desktop: the whole connection ends, so that no later call waits for it.
       const stop = activeTimeout(timeoutMs, this.#stalledMs, () => {
@@ -208,16 +219,22 @@ export class AgentClient {
   #receive(d: Buffer): void {
     let from = 0;
     for (let nl = d.indexOf(10); nl >= 0 && !this.#closed; nl = d.indexOf(10, from)) {
-      const line = Buffer.concat([...this.#parts, d.subarray(from, nl)]);
-      this.#parts = [];
-      this.#held = 0;
+      const line = this.#ended(d.subarray(from, nl));
       from = nl + 1;
       this.#guarded(() => this.#take(line));
     }
     if (this.#closed || from === d.length) return;
-    this.#parts.push(Buffer.from(d.subarray(from)));
-    this.#held += d.length - from;
-    this.#guarded(() => this.#checkLength(this.#held));
+    this.#guarded(() => {
+      this.#checkLength(this.#held.length + d.length - from);
+      this.#held.add(d.subarray(from));
+    });
+  }
+
+  /** The line that ends with these bytes. */
+  #ended(end: Buffer): Buffer {
+    if (this.#held.length === 0) return end;
+    this.#held.add(end);
+    return this.#held.take();
   }
 
   /** Lines from inside the desktop are as untrusted as its programs: an invalid line ends this desktop. */
@@ -238,11 +255,13 @@ export class AgentClient {
     this.#checkLength(line.length);
     const m = parseLine(line);
     if (m.kind === 'exit') {
+      if (--this.#exitsLeft < 0) throw new BadLine('it tells of more exits than there were programs');
       for (const l of [...this.#exitListeners]) l(m.exit);
       return;
     }
     const asked = this.#pending.get(m.id);
     if (!asked) throw new BadLine('it answers no question');
+    if (line.length > ANSWERS[asked.cmd].most) throw new BadLine('it is too long for what was asked');
     if (m.kind === 'answer') asked.answer(m.fields);
     else asked.refuse(m.refusal);
   }
@@ -258,6 +277,7 @@ export class AgentClient {
       cause ? `The desktop's agent is gone: ${cause.message}.` : "The desktop's agent closed its connection.",
       cause,
     );
+    this.#held.take();
     for (const p of [...this.#pending.values()]) p.reject(this.#closed);
     for (const l of [...this.#closeListeners]) l(this.#closed);
     this.#closeListeners.clear();
@@ -277,6 +297,12 @@ const cancelled = (): StudioError =>
     'The command was cancelled and its processes were killed.',
     'Start it again when you are ready.',
   );
+
+/** A refusal repeats the name: one that no file can have is refused here, as the desktop would, and not sent. */
+function checkName(cmd: string, name: string | undefined): void {
+  if (name !== undefined && Buffer.byteLength(name) > LONGEST_NAME)
+    throw refused(cmd, { error: `${name.slice(0, 100)}…: File name too long`, code: 'ENAMETOOLONG' });
+}
 
 function refused(cmd: string, r: Refusal): StudioError {
   const details = { command: cmd, ...(r.code ? { code: r.code } : {}) };

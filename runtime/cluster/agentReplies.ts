@@ -38,8 +38,12 @@ export class BadLine extends Error {}
 
 const KB = 1 << 10,
   MB = 1 << 20;
-/** An answer of numbers and short texts, and every event. */
-const SHORT = 64 * KB;
+/** An answer of numbers and short texts, and every event: names of programs, of 255 bytes at most, with escapes. */
+const SHORT = 4 * KB;
+/** A refusal that says the name of a file (LONGEST_NAME), with escapes: six bytes for one. */
+const NAMING = 64 * KB;
+/** Bytes of the longest name of a file that Linux takes. Longer ones are refused before the desktop is asked. */
+export const LONGEST_NAME = 4095;
 /** OUTPUT_CAP of agent.py with the 256 KB it may read beyond, and READ_PART, as base64. */
 const OUTPUT = base64Length(8 * MB + 256 * KB),
   PART = base64Length(4 * MB);
@@ -62,14 +66,14 @@ const nothing = (): undefined => undefined;
 export const ANSWERS = {
   ping: { most: SHORT, check: nothing },
   kill: { most: SHORT, check: nothing },
-  write: { most: SHORT, check: nothing },
+  write: { most: NAMING, check: nothing },
   freeze: { most: SHORT, check: nothing },
   thaw: { most: SHORT, check: nothing },
   relieve: { most: SHORT, check: nothing },
   state: { most: SHORT, check: (m): AgentState => ({ x: xState(m), xCpuMs: number(m, 'xCpuMs') }) },
-  spawn: { most: SHORT, check: (m) => ({ pid: pid(m, 'pid') }) },
+  spawn: { most: NAMING, check: (m) => ({ pid: pid(m, 'pid') }) },
   reset: {
-    most: SHORT,
+    most: NAMING,
     check: (m): ResetReply => ({
       ms: number(m, 'ms'),
       xpid: pid(m, 'xpid'),
@@ -78,7 +82,7 @@ export const ANSWERS = {
     }),
   },
   exec: {
-    most: SHORT + 2 * OUTPUT,
+    most: NAMING + 2 * OUTPUT,
     check: (m) => ({
       code: exitCode(m),
       stdout: bytes(m, 'stdout'),
@@ -87,7 +91,7 @@ export const ANSWERS = {
       stopped: boolean(m, 'stopped'),
     }),
   },
-  read: { most: SHORT + PART, check: (m) => ({ data: bytes(m, 'data'), more: boolean(m, 'more') }) },
+  read: { most: NAMING + PART, check: (m) => ({ data: bytes(m, 'data'), more: boolean(m, 'more') }) },
   settle: {
     most: SHORT,
     check: (m): AgentSettle => ({
@@ -118,7 +122,7 @@ export type AgentLine =
   | { readonly kind: 'answer'; readonly id: number; readonly fields: Fields }
   | { readonly kind: 'refusal'; readonly id: number; readonly refusal: Refusal };
 
-/** Strings of a line that is longer than SHORT, at most; `exec` has nine. */
+/** Strings of a line that is longer than NAMING, at most; `exec` has nine. */
 const LONG_STRINGS = 16;
 const QUOTE = 0x22,
   BACKSLASH = 0x5c;
@@ -139,13 +143,13 @@ function checkLong(line: Buffer): void {
     if (++quotes > 2 * LONG_STRINGS) throw new BadLine('it is long and has too many strings');
     from = at + 1;
   }
-  if (outside > SHORT) throw new BadLine('it is long, and little of it is strings');
+  if (outside > NAMING) throw new BadLine('it is long, and little of it is strings');
 }
 
 /** One line, without its line feed. Throws a BadLine. */
 export function parseLine(line: Buffer): AgentLine {
   let m: unknown;
-  const long = line.length > SHORT;
+  const long = line.length > NAMING;
   if (long) checkLong(line);
   try {
     m = JSON.parse(line.toString(long ? 'latin1' : 'utf8'));
@@ -154,6 +158,7 @@ export function parseLine(line: Buffer): AgentLine {
   }
   if (typeof m !== 'object' || m === null || Array.isArray(m)) throw new BadLine('it is not a JSON object');
   const fields = m as Fields;
+  if (Object.hasOwn(fields, 'event') && line.length > SHORT) throw new BadLine('it is too long for an event');
   if (Object.hasOwn(fields, 'event')) return { kind: 'exit', exit: exitEvent(fields) };
   const id = fields['id'];
   if (typeof id !== 'number' || !Number.isSafeInteger(id)) throw new BadLine('it answers no question');

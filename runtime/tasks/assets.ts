@@ -2,7 +2,8 @@ import { createHash, webcrypto } from 'node:crypto';
 import { lstat, readdir } from 'node:fs/promises';
 import { basename, join, relative, resolve, sep } from 'node:path';
 import { z } from 'zod';
-import { StudioError, orUndefined } from '../domain/index.js';
+import { StudioError, messageOf, orUndefined } from '../domain/index.js';
+import { beyondBounds } from '../domain/jsonBounds.js';
 import { ForeignFileError, readForeign } from '../files/foreignFile.js';
 
 /**
@@ -57,24 +58,41 @@ const MAX_BYTES = 512 * 1024 * 1024;
 
 /** In a mirror that `tasks fetch` made: what each file is. */
 export const MANIFEST = 'manifest.json';
-const manifestSchema = z.object({
-  files: z.record(z.string(), z.object({ file: z.string(), bytes: z.number(), sha256: z.string() })),
-});
-export type AssetManifest = z.infer<typeof manifestSchema>;
+const entrySchema = z.object({ file: z.string(), bytes: z.number(), sha256: z.string() });
+const manifestSchema = z.object({ files: z.record(z.string(), z.unknown()) });
+export interface AssetManifest {
+  readonly files: Readonly<Record<string, z.infer<typeof entrySchema>>>;
+}
+/** 8,000 files, several times what OSWorld's tasks download. */
+const MANIFEST_BOUNDS = { depth: 4, values: 1 << 15 };
+const MANIFEST_BYTES = 8 << 20;
 
-/** The manifest of a mirror; empty where there is none. */
+/** The manifest of a mirror; empty where there is none. Rejects with `config.invalid` where it cannot be used. */
 export async function readManifest(dir: string): Promise<AssetManifest> {
-  const data = await orUndefined(readForeign(join(dir, MANIFEST), 64 << 20), 'not every folder of assets is a mirror');
-  if (!data) return { files: {} };
-  try {
-    return manifestSchema.parse(JSON.parse(data.toString('utf8')));
-  } catch (cause) {
-    throw new StudioError(
+  const damaged = (why: string, cause?: unknown): StudioError =>
+    new StudioError(
       'config.invalid',
-      `${join(dir, MANIFEST)} is damaged.`,
+      `${join(dir, MANIFEST)} is damaged: it ${why}.`,
       'Delete it and run `dart-studio tasks fetch` again.',
       { cause },
     );
+  const data = await readForeign(join(dir, MANIFEST), MANIFEST_BYTES).catch((e: unknown) => {
+    if (e instanceof ForeignFileError && e.code === 'ETOOLARGE') throw damaged(e.message, e);
+    return undefined; // not every folder of assets is a mirror
+  });
+  if (!data) return { files: {} };
+  const text = data.toString('utf8'),
+    beyond = beyondBounds(text, MANIFEST_BOUNDS);
+  if (beyond !== undefined) throw damaged(beyond);
+  try {
+    const files: [string, z.infer<typeof entrySchema>][] = [];
+    for (const [i, [url, entry]] of Object.entries(manifestSchema.parse(JSON.parse(text)).files).entries()) {
+      if (i % 2000 === 1999) await new Promise((r) => setImmediate(r));
+      files.push([url, entrySchema.parse(entry)]);
+    }
+    return { files: Object.fromEntries(files) };
+  } catch (cause) {
+    throw damaged(`is no manifest (${messageOf(cause).slice(0, 200)})`, cause);
   }
 }
 
@@ -98,8 +116,8 @@ export async function openNamedAssets(dir: string): Promise<AssetStore> {
   const marked = async (name: string): Promise<boolean> =>
     (await orUndefined(lstat(join(dir, name)), 'a folder without one'))?.isFile() === true;
   if (named.has(resolve(dir)) || (await marked(MARK))) return openAssets(dir);
-  const { files } = (await marked(MANIFEST)) ? await readManifest(dir) : { files: {} };
-  if (Object.keys(files).length > 0) return openAssets(dir, new Set(Object.values(files).map((f) => f.file)));
+  const manifest: AssetManifest = (await marked(MANIFEST)) ? await readManifest(dir) : { files: {} };
+  if (Object.keys(manifest.files).length > 0) return indexed(dir, manifest, true);
   throw new StudioError(
     'config.invalid',
     `tasks.assets: ${dir} does not say that tasks may read its files.`,
@@ -107,8 +125,12 @@ export async function openNamedAssets(dir: string): Promise<AssetStore> {
   );
 }
 
-/** Indexes a folder of assets once, or only these files of it, by their paths in it. Rejects with `config.invalid` when it cannot be listed. */
-export async function openAssets(dir: string, only?: ReadonlySet<string>): Promise<AssetStore> {
+/** Indexes a folder of assets once. Rejects with `config.invalid` when it cannot be listed. */
+export const openAssets = async (dir: string): Promise<AssetStore> => indexed(dir, await readManifest(dir), false);
+
+/** `only`: no file that the manifest does not name. */
+async function indexed(dir: string, manifest: AssetManifest, only: boolean): Promise<AssetStore> {
+  const hashes = new Map(Object.values(manifest.files).map((f) => [f.file, f.sha256]));
   let entries;
   try {
     entries = await readdir(dir, { recursive: true, withFileTypes: true });
@@ -124,8 +146,7 @@ export async function openAssets(dir: string, only?: ReadonlySet<string>): Promi
     .filter((e) => e.isFile())
     .slice(0, MAX_FILES)
     .map((e) => join(e.parentPath, e.name))
-    .filter((f) => !only || only.has(relative(dir, f)));
-  const hashes = new Map(Object.values((await readManifest(dir)).files).map((f) => [f.file, f.sha256]));
+    .filter((f) => !only || hashes.has(relative(dir, f)));
   const byName = new Map<string, string>();
   const byTail = new Map<string, string>();
   for (const [i, f] of files.entries()) {

@@ -1,4 +1,5 @@
 import type { ExecResult } from '../cluster/types.js';
+import { desktopJson, isRecord } from '../domain/desktopJson.js';
 import type { TaskContext } from './context.js';
 import { Spoiled } from './spoiled.js';
 
@@ -94,8 +95,14 @@ type Operation =
   | { readonly op: 'close' | 'loaded'; readonly target: string }
   | { readonly op: 'call'; readonly target: string; readonly steps: readonly CdpStep[] };
 
+/** A page of a million characters as text or PDF, and what a getter lists of one. */
+const BOUNDS = { bytes: 4 << 20, depth: 64, values: 1 << 15 };
+
+/** Of this shape; undefined where it is not. */
+type Shape<T> = (answer: unknown) => T | undefined;
+
 /** Asks the desktop's Chromium; rejects with NoBrowser where none listens, with an Error where it does not answer. */
-async function cdp(ctx: TaskContext, o: Operation, timeoutMs: number): Promise<unknown> {
+async function cdp<T>(ctx: TaskContext, o: Operation, timeoutMs: number, shape: Shape<T>): Promise<T> {
   const argv = ['python3', '-c', CLIENT],
     options = {
       stdin: JSON.stringify({ ...o, timeoutMs }),
@@ -105,30 +112,41 @@ async function cdp(ctx: TaskContext, o: Operation, timeoutMs: number): Promise<u
   const r: ExecResult = await (ctx.verdict
     ? ctx.verdict.exec(argv, options, 'that asks the browser', 'applications')
     : ctx.desktop.exec(argv, options));
-  if (r.timedOut || r.code !== 0)
-    throw new (ctx.verdict ? Spoiled : Error)(
-      `the browser did not answer (${r.stderr.toString('utf8').trim().split('\n').at(-1) ?? ''})`,
-    );
-  const { answer } = JSON.parse(r.stdout.toString('utf8')) as { answer: unknown };
+  const refused = (why: string): Error => new (ctx.verdict ? Spoiled : Error)(`the browser did not answer (${why})`);
+  if (r.timedOut || r.code !== 0) throw refused(r.stderr.toString('utf8').trim().split('\n').at(-1) ?? '');
+  const said = desktopJson(r.stdout, BOUNDS, (why) => refused(`what came back ${why}`)),
+    answer = isRecord(said) ? said['answer'] : undefined;
   if (answer === null) throw new NoBrowser('no browser of the desktop listens for DevTools (port 9222 or 1337)');
-  return answer;
+  const known = shape(answer);
+  if (known === undefined) throw refused('what came back is nothing that was asked for');
+  return known;
 }
 
+const targetOf: Shape<CdpTarget> = (t) => {
+  if (!isRecord(t)) return undefined;
+  const { id, type, title, url } = t,
+    texts = [id, type, title, url].every((x) => typeof x === 'string');
+  return texts ? ({ id, type, title, url } as CdpTarget) : undefined;
+};
+const targetsOf: Shape<CdpTarget[]> = (list) => {
+  const targets = Array.isArray(list) ? list.map(targetOf) : [undefined];
+  return targets.every((t) => t !== undefined) ? targets : undefined;
+};
+const anything: Shape<true> = () => true;
+
 /** What the browser has open; `waitMs`: how long to wait for it to listen. */
-export const cdpTargets = async (ctx: TaskContext, waitMs = 0): Promise<CdpTarget[]> =>
-  (await cdp(ctx, { op: 'targets', wait: waitMs > 0 }, Math.max(waitMs, 10_000))) as CdpTarget[];
-export const cdpOpen = async (ctx: TaskContext, url: string): Promise<CdpTarget> =>
-  (await cdp(ctx, { op: 'open', url }, 15_000)) as CdpTarget;
+export const cdpTargets = (ctx: TaskContext, waitMs = 0): Promise<CdpTarget[]> =>
+  cdp(ctx, { op: 'targets', wait: waitMs > 0 }, Math.max(waitMs, 10_000), targetsOf);
+export const cdpOpen = (ctx: TaskContext, url: string): Promise<CdpTarget> =>
+  cdp(ctx, { op: 'open', url }, 15_000, targetOf);
 export const cdpClose = async (ctx: TaskContext, target: string): Promise<void> => {
-  await cdp(ctx, { op: 'close', target }, 15_000);
+  await cdp(ctx, { op: 'close', target }, 15_000, anything);
 };
 /** Waits until a page has loaded, at most so long; one that has not is left to go on. */
 export const cdpLoaded = async (ctx: TaskContext, target: string, ms: number): Promise<void> => {
-  await cdp(ctx, { op: 'loaded', target }, ms);
+  await cdp(ctx, { op: 'loaded', target }, ms, anything);
 };
-export const cdpCall = async (
-  ctx: TaskContext,
-  target: string,
-  steps: readonly CdpStep[],
-  ms = 30_000,
-): Promise<unknown[]> => (await cdp(ctx, { op: 'call', target, steps }, ms)) as unknown[];
+export const cdpCall = (ctx: TaskContext, target: string, steps: readonly CdpStep[], ms = 30_000): Promise<unknown[]> =>
+  cdp(ctx, { op: 'call', target, steps }, ms, (answer) =>
+    Array.isArray(answer) && answer.length === steps.length && answer.every(isRecord) ? answer : undefined,
+  );

@@ -26,13 +26,17 @@ export interface CheckpointManifest {
   readonly digest?: string;
 }
 const MANIFEST = 'manifest.json';
-/** Bytes of a manifest: a remote trainer's has a number for each token of its last batch. */
-const MANIFEST_BYTES = 256 << 20;
+/**
+ * Values of a manifest: a remote trainer's has a number for each token of its last batch, 1.6 million where 8 groups of
+ * 8 rollouts take 50 steps of 512 tokens. An embedded policy's has a few dozen.
+ */
+export const MANIFEST_VALUES = 1 << 21;
+/** Bytes of a manifest: a number has a line of its own. */
+const MANIFEST_BYTES = 40 * MANIFEST_VALUES;
 /** Bytes of all files together, which are held in memory. */
 const MOST_BYTES = 4 * 2 ** 30;
 const MOST_FILES = 64;
-/** Depth is bounded; values are as many as a batch had tokens. */
-const BOUNDS = { depth: 16, values: Infinity };
+const BOUNDS = { depth: 16, values: MANIFEST_VALUES };
 /** What a manifest may name: files beside it, and not under a name that hides them. */
 const FILE_NAME = /^\w[\w.-]{0,99}$/;
 
@@ -84,18 +88,25 @@ function insideOf(dir: string): string {
     parent = dirname(own);
   return basename(parent) === 'checkpoints' ? dirname(parent) : own;
 }
-/** A manifest as it stands there, unchecked. */
+/** A manifest's text as it stands there, unchecked. */
 export const manifestText = (dir: string): Promise<string> =>
   readForeignText(join(resolve(dir), MANIFEST), MANIFEST_BYTES, { inside: insideOf(dir) });
 
 /** The policy that a checkpoint says it is of; undefined where it does not say. Whether it is whole is for `readCheckpoint`. */
 export async function policyOfCheckpoint(dir: string): Promise<string | undefined> {
-  const text = await orUndefined(manifestText(dir), 'who restores the checkpoint says what is wrong with it');
+  const said = await orUndefined(manifestJson(dir), 'who restores the checkpoint says what is wrong with it'),
+    policy = (said as Partial<CheckpointManifest> | null | undefined)?.policy;
+  return typeof policy === 'string' ? policy : undefined;
+}
+/** A manifest's JSON, within its bounds and otherwise unchecked. Throws trainer.invalid. */
+export async function manifestJson(dir: string): Promise<unknown> {
   try {
-    const { policy } = JSON.parse(text ?? '{}') as Partial<CheckpointManifest>;
-    return typeof policy === 'string' ? policy : undefined;
-  } catch {
-    return undefined;
+    const text = await manifestText(dir),
+      beyond = beyondBounds(text, BOUNDS);
+    if (beyond !== undefined) throw new RangeError(`it ${beyond}`);
+    return JSON.parse(text) as unknown;
+  } catch (cause) {
+    throw damaged(dir, 'its manifest cannot be read', cause);
   }
 }
 
@@ -207,14 +218,7 @@ export async function damageOf(dir: string): Promise<StudioError | undefined> {
 }
 
 async function readManifest(dir: string): Promise<CheckpointManifest> {
-  let manifest: CheckpointManifest;
-  try {
-    const text = await manifestText(dir);
-    if (beyondBounds(text, BOUNDS) !== undefined) throw new RangeError('it is nested too deep');
-    manifest = JSON.parse(text) as CheckpointManifest;
-  } catch (cause) {
-    throw damaged(dir, 'its manifest cannot be read', cause);
-  }
+  const manifest = (await manifestJson(dir)) as CheckpointManifest;
   checkManifest(dir, manifest);
   return manifest;
 }

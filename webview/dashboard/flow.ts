@@ -55,7 +55,10 @@ const reasons: Readonly<Record<RetireReason, readonly [string, string]>> = {
   lost: [t('runtime died'), t('It was running when the runtime process died.')],
   trimmed: [t('group larger than a batch takes'), t('Its group had more rollouts than are trained at once.')],
   masked: [t('no step kept'), t('None of its steps was above the entropy threshold.')],
-  stale: [t('too old'), t('Its policy version is older than the staleness limit allows. Rare: rollouts are held back before that.')],
+  stale: [
+    t('too old'),
+    t('Its policy version is older than the staleness limit allows. Rare: rollouts are held back before that.'),
+  ],
 };
 
 /** The same of a run that nobody works on: nothing goes on with them unless it is resumed. */

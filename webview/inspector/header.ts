@@ -160,7 +160,9 @@ export function facts(v: TrajectoryView, brief = false, open?: (rollout: string)
       : fact(t('From'), provenanceWords[r.provenance], t('Where this trajectory comes from')),
     r.of === undefined ? undefined : replayFact(r.of, open),
     r.annotated ? fact(t('Annotated'), annotatedWords(r), t('Annotations (e shows and edits them)')) : undefined,
-    brief || ledgerPlace(r) === '' ? undefined : fact(t('Ledger'), placeWords(ledgerPlace(r), v.over)[0], t('Where the rollout is in the ledger')),
+    brief || ledgerPlace(r) === ''
+      ? undefined
+      : fact(t('Ledger'), placeWords(ledgerPlace(r), v.over)[0], t('Where the rollout is in the ledger')),
     tags.length ? fact(t('Tags'), tags.join(', '), t('Tags')) : undefined,
   );
 }

@@ -3,7 +3,7 @@
  * PNG is put together from them without looking inside; what is checked is that it can be no other picture than one of the
  * size it says, and how long it may be.
  */
-import type { EncodedFrame } from '../../domain/index.js';
+import type { EncodedFrame, Size } from '../../domain/index.js';
 import { crc32 } from '../../files/crc32.js';
 
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
@@ -13,8 +13,6 @@ const ZLIB_HEAD = Buffer.from([0x78, 0x01]),
 /** Signature and IHDR; length and type of IDAT; and what follows the bands: last block, checksums, IEND. */
 const BEFORE = 8 + 25 + 8 + ZLIB_HEAD.length,
   AFTER = LAST_BLOCK.length + 4 + 4 + 12;
-const MOST_SIDE = 16_384,
-  MOST_PIXELS = 22_000_000;
 const ADLER = 65_521;
 
 interface Known {
@@ -30,6 +28,12 @@ interface Known {
 /** The screen of one desktop, from one message to the next. It keeps the last file and nothing else. */
 export class EncodedScreen {
   #known: Known | undefined;
+  readonly #asked: Size;
+
+  /** `asked`: the size of the desktop's screen; there is no other. */
+  constructor(asked: Size) {
+    this.#asked = asked;
+  }
 
   /** Whether the next message may leave out what did not change. */
   get knows(): boolean {
@@ -46,21 +50,20 @@ export class EncodedScreen {
   take(payload: Buffer): EncodedFrame {
     const known = this.#known;
     this.#known = undefined;
-    const next = apply(known, payload);
+    const next = apply(this.#asked, known, payload);
     this.#known = next;
     return { width: next.width, height: next.height, png: next.png, capturedAt: Date.now() };
   }
 }
 
-function apply(known: Known | undefined, p: Buffer): Known {
+function apply(asked: Size, known: Known | undefined, p: Buffer): Known {
   const [width, height, rows, changed] = [0, 4, 8, 12].map((at) => p.readUInt32LE(at)) as [
     number,
     number,
     number,
     number,
   ];
-  if (width < 1 || height < 1 || width > MOST_SIDE || height > MOST_SIDE || width * height > MOST_PIXELS)
-    throw new RangeError(`a screen of ${width}x${height}`);
+  if (width !== asked.width || height !== asked.height) throw new RangeError(`a screen of ${width}x${height}`);
   if (rows < 1 || rows > height) throw new RangeError(`bands of ${rows} rows`);
   const bands = Math.ceil(height / rows),
     same = known?.width === width && known.height === height && known.rows === rows ? known : undefined;

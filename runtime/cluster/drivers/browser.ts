@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { StudioError } from '../../domain/index.js';
+import { desktopJson } from '../../domain/desktopJson.js';
 import type { BrowserAnswer, BrowserCommand, Desktop, ExecOptions } from '../types.js';
 
 /** Inside a desktop of its own network, so one number serves all (images/web). */
@@ -29,6 +30,9 @@ const Answer = z.union([
   z.object({ error: z.string(), at: z.number(), kind: z.enum(['page', 'hung', 'browser']) }),
 ]);
 
+/** Pages' values are numbers, short texts and the places of elements. */
+const BOUNDS = { bytes: 1 << 20, depth: 32, values: 1 << 15 };
+
 /** Rejects with `desktop.lost` or `cancelled` alone; what the browser has to say is the answer. */
 export async function browse(
   desktop: Desktop,
@@ -42,16 +46,27 @@ export async function browse(
     timeoutMs,
     verifier: true,
   });
-  const none = (error: string): OwnAnswer => ({ error, at: 0, kind: r.timedOut ? 'hung' : 'browser' });
-  if (r.timedOut) return none('The browser did not answer in time.');
+  const none = (error: string, kind: 'hung' | 'browser' | 'page' = 'browser'): OwnAnswer => ({ error, at: 0, kind });
+  if (r.timedOut) return none('The browser did not answer in time.', 'hung');
   if (r.code !== 0) return none('There is no browser.');
+  // An empty answer: it ended meanwhile.
+  if (r.stdout.length === 0) return none('The browser ended.');
+  let beyond: string | undefined;
   try {
-    const answer = Answer.safeParse(JSON.parse(r.stdout.toString()));
-    if (answer.success) return answer.data;
+    const said = desktopJson(r.stdout, BOUNDS, (why, what) => {
+        if (what === 'bounds') beyond = why;
+        return new Error(why);
+      }),
+      // One answer a command, so that no list of others' length is looked through.
+      many = typeof said === 'object' && said !== null && 'ok' in said && Array.isArray(said.ok) ? said.ok.length : 0,
+      answer = many <= commands.length ? Answer.safeParse(said) : undefined;
+    if (answer?.success === true) return answer.data;
   } catch {
-    // An empty answer: it ended meanwhile.
+    // Nothing that the browser's program says.
   }
-  return none('The browser ended.');
+  // Whatever a page makes of its values, the browser is none the worse for it.
+  if (beyond !== undefined) return none(`The answer of the page ${beyond}.`, 'page');
+  return none('The browser gave no answer that can be used.');
 }
 
 /** Starts the browser of the image and waits until it shows an empty page. */

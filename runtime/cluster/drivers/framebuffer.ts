@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
-import type { Frame } from '../../domain/index.js';
+import type { Frame, Size } from '../../domain/index.js';
 import { StudioError } from '../../domain/index.js';
 
 /** The pixel layout from the header of an XWD file (XWDFile.h, version 7; all fields 32 bit). */
@@ -48,13 +48,17 @@ export class FramebufferReader {
   #fd: number;
   readonly layout: XwdLayout;
 
-  constructor(path: string) {
+  /** Throws `desktop.lost` when it is not a screen of the size that was asked for. */
+  constructor(path: string, asked: Size) {
     // Programs of the desktop could have put a link or a pipe there instead.
     this.#fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
       if (!fstatSync(this.#fd).isFile()) throw bad('it is not a file');
       const head = Buffer.alloc(160);
       this.layout = parseXwd(head.subarray(0, readSync(this.#fd, head, 0, 160, 0)));
+      const { width, height } = this.layout;
+      if (width !== asked.width || height !== asked.height)
+        throw bad(`it is a screen of ${width}x${height}, not ${asked.width}x${asked.height}`);
     } catch (e) {
       this.close();
       throw e;

@@ -1,6 +1,7 @@
 import { inflateSync } from 'node:zlib';
 import { Duplex } from 'node:stream';
-import type { EncodedFrame, Frame, Screenshot } from '../../domain/index.js';
+import { messageOf, type EncodedFrame, type Frame, type Screenshot, type Size } from '../../domain/index.js';
+import { Messages, MessageTooLong } from '../../files/messages.js';
 import { lost } from '../agentClient.js';
 import type { ScreenReader } from './desktop.js';
 import { EncodedScreen } from './bands.js';
@@ -18,8 +19,19 @@ const WHOLE = 1,
   ENCODE = 4;
 /** Pixels that nobody has asked for in so long are forgotten: a screen is megabytes, and there are many desktops. */
 const FORGET_MS = 10_000;
-/** Bytes of the longest message: a screen of 16384 x 4096 pixels. Socket data comes in pieces of 256 KB. */
-const MAX_MESSAGE = 1 << 28;
+/** Bytes of the longest message but for a screen. Socket data comes in pieces of 256 KB. */
+const MAX_MESSAGE = 1 << 20;
+/** Four bytes a pixel, and for each row what a band of its own would need. */
+const screenBytes = ({ width, height }: Size): number => height * (4 * width + 128);
+/** Characters of a reason that a desktop gives. */
+const MAX_WORDS = 300;
+
+/** Type, channel and length of what follows. Screens are read out of their message at once. */
+const MESSAGES = {
+  head: 6,
+  size: (head: Buffer): number => 6 + head.readUInt32LE(2),
+  readAtOnce: (head: Buffer): boolean => head[0] === FRAME || head[0] === ENCODED,
+};
 
 /** The relay's two pipes: `output` carries its standard output without any of the engine's framing. */
 export interface RelayPipes {
@@ -44,24 +56,22 @@ export class Relay {
   /** Asked and not answered, in order; `encoded` says how. */
   readonly #frames: (Waiting<Screenshot> & { readonly encoded: boolean })[] = [];
   #nextChannel = 1;
-  #parts: Buffer[] = [];
-  #have = 0;
-  #need = 6;
+  readonly #messages: Messages;
   #last: Buffer | undefined;
   #forget: NodeJS.Timeout | undefined;
-  readonly #screen = new EncodedScreen();
+  readonly #asked: Size;
+  readonly #screen: EncodedScreen;
   #ended: Error | undefined;
   readonly #deflate: boolean;
 
-  /** `deflate` pays over a network, not on one machine. */
-  constructor(pipes: RelayPipes, o: { deflate: boolean }) {
+  /** `deflate` pays over a network, not on one machine. A screen of another size than `screen` is damaged. */
+  constructor(pipes: RelayPipes, o: { deflate: boolean; screen: Size }) {
     this.#pipes = pipes;
     this.#deflate = o.deflate;
-    pipes.output.on('data', (d: Buffer) => {
-      this.#have += d.length;
-      this.#parts.push(d);
-      this.#parse();
-    });
+    this.#asked = o.screen;
+    this.#screen = new EncodedScreen(o.screen);
+    this.#messages = new Messages({ ...MESSAGES, most: () => MAX_MESSAGE + screenBytes(o.screen) });
+    pipes.output.on('data', (d: Buffer) => this.#receive(d));
     pipes.output.on('error', (e: Error) => this.#end(e));
     pipes.output.on('end', () => this.#end());
     pipes.output.on('close', () => this.#end());
@@ -133,24 +143,14 @@ export class Relay {
     );
   }
 
-  #parse(): void {
-    while (this.#have >= this.#need) {
-      const all = this.#parts.length === 1 ? this.#parts[0]! : joined(this.#parts, this.#have);
-      const size = 6 + all.readUInt32LE(2);
-      if (size > MAX_MESSAGE) {
-        this.#end(new Error(`a message of ${size} bytes`));
-        this.#pipes.close();
-        return;
-      }
-      if (all.length < size) {
-        this.#parts = [kept(all)];
-        this.#need = size;
-        return;
-      }
-      this.#need = 6;
-      this.#parts = all.length > size ? [kept(all.subarray(size))] : [];
-      this.#have = all.length - size;
-      this.#handle(all[0]!, all[1]!, all.subarray(6, size));
+  #receive(d: Buffer): void {
+    if (this.#ended) return;
+    try {
+      this.#messages.feed(d, (m) => this.#handle(m[0]!, m[1]!, m.subarray(6)));
+    } catch (e) {
+      if (!(e instanceof MessageTooLong)) throw e;
+      this.#end(e);
+      this.#pipes.close();
     }
   }
 
@@ -163,14 +163,16 @@ export class Relay {
       resolve(c.stream);
     } else if (type === CLOSE && c) {
       this.#channels.delete(channel);
-      if (c.opening) c.opening.reject(new Error(payload.toString('utf8')));
+      if (c.opening) c.opening.reject(new Error(payload.toString('utf8', 0, MAX_WORDS)));
       c.stream.push(null);
       c.stream.destroy();
     } else if (type === FRAME) this.#takeFrame(() => this.#pixels(payload));
     else if (type === ENCODED) this.#takeFrame((asked) => this.#encoded(payload, asked));
     else if (type === ERROR) {
       this.#forgetScreens();
-      this.#frames.shift()?.reject(lost(`The desktop's screen cannot be read: ${payload.toString('utf8')}.`));
+      this.#frames
+        .shift()
+        ?.reject(lost(`The desktop's screen cannot be read: ${payload.toString('utf8', 0, MAX_WORDS)}.`));
     }
   }
 
@@ -181,11 +183,11 @@ export class Relay {
       waiting.resolve(read(waiting.encoded));
     } catch (e) {
       this.#forgetScreens();
-      waiting.reject(lost('A screen arrived damaged.', e));
+      waiting.reject(lost(`A screen arrived damaged: ${messageOf(e)}.`, e));
     }
   }
   #pixels(p: Buffer): Frame {
-    const { frame, data } = applyBands(this.#last, p, this.#deflate);
+    const { frame, data } = applyBands(this.#asked, this.#last, p, this.#deflate);
     this.#last = data;
     this.#forget ??= setTimeout(() => this.#forgetPixels(), FORGET_MS).unref();
     this.#forget.refresh();
@@ -228,12 +230,20 @@ export const screenOver = (relay: Relay): ScreenReader => ({
 
 /**
  * Applies the changed rows of a relay's FRAME message to the last picture. `data` is kept for the next message and
- * never handed out; the frame has its own copy. Throws when the message does not fit.
+ * never handed out; the frame has its own copy. Throws when the message does not fit, or tells of another screen than
+ * was asked for.
  */
-export function applyBands(last: Buffer | undefined, p: Buffer, deflated: boolean): { frame: Frame; data: Buffer } {
+export function applyBands(
+  asked: Size,
+  last: Buffer | undefined,
+  p: Buffer,
+  deflated: boolean,
+): { frame: Frame; data: Buffer } {
   const width = p.readUInt32LE(0),
     height = p.readUInt32LE(4),
     bands = p.readUInt32LE(8);
+  if (width !== asked.width || height !== asked.height) throw new RangeError(`a screen of ${width}x${height}`);
+  if (bands > height) throw new RangeError(`${bands} bands of a screen of ${height} rows`);
   const row = width * 4,
     bytes = row * height;
   const body =
@@ -246,7 +256,7 @@ export function applyBands(last: Buffer | undefined, p: Buffer, deflated: boolea
     const y = body.readUInt32LE(at),
       rows = body.readUInt32LE(at + 4),
       n = body.readUInt32LE(at + 8);
-    if (n !== rows * row || y + rows > height || at + 12 + n > body.length)
+    if (rows < 1 || n !== rows * row || y + rows > height || at + 12 + n > body.length)
       throw new RangeError('rows outside of the picture');
     body.copy(data, y * row, at + 12, at + 12 + n);
     at += 12 + n;
@@ -255,23 +265,6 @@ export function applyBands(last: Buffer | undefined, p: Buffer, deflated: boolea
   data.copy(own);
   return { frame: { width, height, data: own, capturedAt: Date.now() }, data };
 }
-
-/**
- * Screens are read out of their message at once, so their pieces are put together in one place that all desktops share:
- * a buffer for each would be 150 kB of garbage a step.
- */
-let scratch = Buffer.alloc(0);
-const MOST_SCRATCH = 4 << 20;
-function joined(parts: readonly Buffer[], bytes: number): Buffer {
-  const type = parts[0]![0];
-  if ((type !== FRAME && type !== ENCODED) || bytes > MOST_SCRATCH) return Buffer.concat(parts);
-  if (scratch.length < bytes) scratch = Buffer.allocUnsafeSlow(Math.min(MOST_SCRATCH, 2 * bytes));
-  let at = 0;
-  for (const p of parts) at += p.copy(scratch, at);
-  return scratch.subarray(0, bytes);
-}
-/** What is not read at once gets a buffer of its own. */
-const kept = (b: Buffer): Buffer => (b.buffer === scratch.buffer ? Buffer.from(b) : b);
 
 class ChannelStream extends Duplex {
   readonly #out: (b: Buffer) => void;

@@ -1,6 +1,8 @@
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Frame } from '../../domain/index.js';
+import { messageOf, type Frame, type Size } from '../../domain/index.js';
+import { GrowingBuffer } from '../../files/growingBuffer.js';
+import { Messages, MessageTooLong } from '../../files/messages.js';
 import { lost } from '../agentClient.js';
 import { activeTimeout, type Stalled } from './activeTimeout.js';
 
@@ -23,6 +25,20 @@ const ANSWER_MS = 15_000;
 /** Bytes of the longest answer other than a picture of the screen: a property or the keyboard's map. */
 const MAX_ANSWER = 1 << 20;
 
+/** Replies and generic events say how much follows their 32 bytes; errors and all other events have no more. */
+const ANSWERS = {
+  head: 32,
+  size: (head: Buffer): number => {
+    const code = head[0]! & 0x7f;
+    return code === 1 || code === 35 ? 32 + head.readUInt32LE(4) * 4 : 32;
+  },
+};
+
+/** What the server says of itself, and what it says after that. */
+interface Greeting {
+  readonly setup: Buffer;
+  readonly rest: Buffer;
+}
 interface Pending {
   readonly seq: number;
   resolve(reply: Buffer): void;
@@ -45,9 +61,8 @@ export class X11Client {
   #nextResource = 1;
   #seq = 0;
   readonly #pending: Pending[] = [];
-  #chunks: Buffer[] = [];
+  readonly #messages: Messages;
   #queued: Buffer[] = [];
-  #have = 0;
   #failed: Error | undefined;
   readonly #eventListeners = new Set<(e: XEvent) => void>();
   readonly #closeListeners = new Set<(e: Error) => void>();
@@ -60,7 +75,7 @@ export class X11Client {
 
   readonly #stalledMs: Stalled;
 
-  private constructor(stream: Duplex, setup: Buffer, rest: Buffer, answerMs: number, stalledMs: Stalled) {
+  private constructor(stream: Duplex, asked: Size, { setup, rest }: Greeting, answerMs: number, stalledMs: Stalled) {
     this.#stream = stream;
     this.#answerMs = answerMs;
     this.#stalledMs = stalledMs;
@@ -74,21 +89,24 @@ export class X11Client {
     this.root = setup.readUInt32LE(screen);
     this.width = setup.readUInt16LE(screen + 20);
     this.height = setup.readUInt16LE(screen + 22);
+    if (this.width !== asked.width || this.height !== asked.height)
+      throw new RangeError(`a screen of ${this.width}x${this.height}, not ${asked.width}x${asked.height}`);
+    this.#messages = new Messages({ ...ANSWERS, most: () => MAX_ANSWER + asked.width * asked.height * 4 });
     this.minKeycode = setup[34]!;
     this.maxKeycode = setup[35]!;
     if (rest.length > 0) this.#receive(rest);
   }
 
   /**
-   * Connects over a stream and finds XTEST. A server that does not answer a request for `answerMs` counts as lost;
-   * time in which the stream's connection was cut does not count.
+   * Connects over a stream and finds XTEST. A server with another screen than `asked` counts as lost, and so does one
+   * that does not answer a request for `answerMs`; time in which the stream's connection was cut does not count.
    */
-  static async over(stream: Duplex, answerMs = ANSWER_MS, stalledMs?: Stalled): Promise<X11Client> {
+  static async over(stream: Duplex, asked: Size, answerMs = ANSWER_MS, stalledMs?: Stalled): Promise<X11Client> {
     const hello = Buffer.alloc(12);
     hello[0] = 0x6c;
     hello.writeUInt16LE(11, 2);
-    const { setup, rest } = await new Promise<{ setup: Buffer; rest: Buffer }>((resolve, reject) => {
-      let got = Buffer.alloc(0);
+    const greeting = await new Promise<Greeting>((resolve, reject) => {
+      const held = new GrowingBuffer();
       const fail = (e?: Error): void => {
         off();
         stream.on('error', () => undefined); // already reported
@@ -98,7 +116,8 @@ export class X11Client {
       const stop = activeTimeout(answerMs, stalledMs, () => fail(new Error(`no answer for ${answerMs} ms`)));
       const onClose = (): void => fail();
       const onData = (d: Buffer): void => {
-        got = Buffer.concat([got, d]);
+        held.add(d);
+        const got = held.bytes;
         const size = got.length >= 8 ? 8 + got.readUInt16LE(6) * 4 : Infinity;
         if (got.length < size) return;
         if (got[0] !== 1) {
@@ -117,10 +136,10 @@ export class X11Client {
     });
     let c: X11Client;
     try {
-      c = new X11Client(stream, setup, rest, answerMs, stalledMs);
+      c = new X11Client(stream, asked, greeting, answerMs, stalledMs);
     } catch (e) {
       stream.destroy();
-      throw lost('The X server sent a bad set-up.', e);
+      throw lost(`The X server sent a bad set-up: ${messageOf(e)}.`, e);
     }
     const xt = await c.#queryExtension('XTEST');
     if (!xt) {
@@ -132,13 +151,13 @@ export class X11Client {
     return c;
   }
 
-  static async open(path: string): Promise<X11Client> {
+  static async open(path: string, asked: Size): Promise<X11Client> {
     const s = connect(path);
     await new Promise<void>((resolve, reject) => {
       s.once('connect', resolve);
       s.once('error', reject);
     });
-    return X11Client.over(s);
+    return X11Client.over(s, asked);
   }
 
   get isClosed(): boolean {
@@ -356,29 +375,14 @@ export class X11Client {
   }
 
   #receive(d: Buffer): void {
-    this.#chunks.push(d);
-    this.#have += d.length;
-    for (;;) {
-      if (this.#have < 32) return;
-      const first = this.#chunks[0]!.length >= 8 ? this.#chunks[0]! : this.#join();
-      const code = first[0]! & 0x7f;
-      const size = code === 1 || code === 35 ? 32 + first.readUInt32LE(4) * 4 : 32;
-      if (size > MAX_ANSWER + this.width * this.height * 4) {
-        this.#end(new Error(`an answer of ${size} bytes`));
-        this.#stream.destroy();
-        return;
-      }
-      if (this.#have < size) return;
-      const all = this.#join();
-      this.#chunks = size < all.length ? [all.subarray(size)] : [];
-      this.#have -= size;
-      this.#handle(code, all.subarray(0, size));
+    if (this.#failed) return;
+    try {
+      this.#messages.feed(d, (m) => this.#handle(m[0]! & 0x7f, m));
+    } catch (e) {
+      if (!(e instanceof MessageTooLong)) throw e;
+      this.#end(e);
+      this.#stream.destroy();
     }
-  }
-
-  #join(): Buffer {
-    if (this.#chunks.length > 1) this.#chunks = [Buffer.concat(this.#chunks)];
-    return this.#chunks[0]!;
   }
 
   #handle(code: number, m: Buffer): void {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import Docker from 'dockerode';
+import type Docker from 'dockerode';
 import {
   DEFAULT_IMAGE,
   id,
@@ -8,6 +8,7 @@ import {
   toRunError,
   type DesktopId,
   type RunError,
+  type Size,
   deadline,
   errorCode,
   ignoreFailure,
@@ -15,6 +16,7 @@ import {
   type Deadline,
 } from '../../domain/index.js';
 import { AgentClient } from '../agentClient.js';
+import { engineClient } from './engineClient.js';
 import { SandboxDesktop, type Channels } from '../drivers/desktop.js';
 import { Relay, screenOver } from '../drivers/portable.js';
 import { agentSettler } from '../drivers/portableSettle.js';
@@ -104,7 +106,7 @@ export class DockerProvider implements DesktopProvider {
     const hosts = o.hosts && o.hosts.length > 0 ? o.hosts : [{}];
     this.#hosts = hosts.map((h) => {
       const address = h.host === undefined ? undefined : parseHost(h.host);
-      const docker = new Docker(address),
+      const docker = engineClient(address),
         name = h.host ?? process.env['DOCKER_HOST'] ?? 'the local engine';
       return {
         name,
@@ -269,11 +271,11 @@ export class DockerProvider implements DesktopProvider {
       if (path === 'fast') {
         pid = await reachablePid(container);
         agent = await openAgent(pid, limit);
-        channels = fastChannels(pid);
+        channels = fastChannels(pid, spec.screen);
       } else {
-        relay = new Relay(await openRelay(container, limit), { deflate: host.remote });
+        relay = new Relay(await openRelay(container, limit), { deflate: host.remote, screen: spec.screen });
         agent = new AgentClient(await relay.connect('/run/dart/agent.sock'));
-        channels = relayChannels(relay, agent);
+        channels = relayChannels(relay, agent, spec.screen);
       }
       const desktop = new SandboxDesktop({
         id: id<DesktopId>(name),
@@ -337,8 +339,8 @@ async function reachablePid(container: Docker.Container): Promise<number> {
   return pid;
 }
 
-const relayChannels = (relay: Relay, agent: AgentClient): Channels => ({
-  openX: async () => X11Client.over(await relay.connect('/tmp/.X11-unix/X0')),
+const relayChannels = (relay: Relay, agent: AgentClient, screen: Size): Channels => ({
+  openX: async () => X11Client.over(await relay.connect('/tmp/.X11-unix/X0'), screen),
   openScreen: () => screenOver(relay),
   openSettler: (x) => agentSettler(x, agent),
 });

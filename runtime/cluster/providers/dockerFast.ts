@@ -5,7 +5,7 @@ import { procSettler } from '../drivers/settle.js';
 import { TaskWatch } from '../drivers/taskWatch.js';
 import { X11Client } from '../drivers/x11Client.js';
 import type { Channels } from '../drivers/desktop.js';
-import { errorCode } from '../../domain/index.js';
+import { errorCode, type Size } from '../../domain/index.js';
 
 /**
  * The fast path into a container on this machine's own kernel: its sockets, its framebuffer file and its processes, all
@@ -57,11 +57,11 @@ export async function openAgent(pid: number, signal: AbortSignal): Promise<Agent
   }
 }
 
-export function fastChannels(pid: number): Channels {
+export function fastChannels(pid: number, screen: Size): Channels {
   const root = `/proc/${pid}/root`;
   return {
-    openX: () => X11Client.open(`${root}/tmp/.X11-unix/X0`),
-    openScreen: () => new FramebufferReader(`${root}/run/dart/fb/Xvfb_screen0`),
+    openX: () => X11Client.open(`${root}/tmp/.X11-unix/X0`, screen),
+    openScreen: () => new FramebufferReader(`${root}/run/dart/fb/Xvfb_screen0`, screen),
     openSettler: (x) => procSettler(x, new TaskWatch(`${root}/proc`)),
   };
 }

@@ -5,9 +5,11 @@ import { join } from 'node:path';
 import { spawn } from 'node:child_process';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import Docker from 'dockerode';
+import type Docker from 'dockerode';
 import { DEFAULT_IMAGE, StudioError, messageOf, withDeadline } from '../../domain/index.js';
 import { parseHost } from './dockerHosts.js';
+import { engineClient } from './engineClient.js';
+import { engineLines, type EngineLine } from './engineLines.js';
 import { AptProgress, debLine, forContainer, machineAptConf, machineSources } from '../imageBuild/apt.js';
 import { aptRemedy, cancelled } from '../imageBuild/process.js';
 import { readRecipe, type OnProgress, type Recipe } from '../imageBuild/recipe.js';
@@ -22,7 +24,7 @@ const CA_BUNDLE = '/etc/ssl/certs/ca-certificates.crt';
  * An engine by its address (as in DOCKER_HOST), or the environment's; sends nothing yet. For callers that may not
  * import dockerode.
  */
-export const connectEngine = (host?: string): Docker => new Docker(host === undefined ? undefined : parseHost(host));
+export const connectEngine = (host?: string): Docker => engineClient(host === undefined ? undefined : parseHost(host));
 
 export const imageTag = (recipe: Recipe): string => `dart-studio/desktop:${recipe.image}-${recipe.imageHash}`;
 
@@ -172,6 +174,8 @@ async function ensureBase(docker: Docker, recipe: Recipe, onProgress: OnProgress
   }
 }
 
+/** Characters that are kept of a line without an end, such as a bar that grows. */
+const MOST_PARTIAL = 4096;
 /** Reads an engine's JSON progress stream to its end, line by line of text; rejects with the engine's error entry. */
 async function follow(
   stream: NodeJS.ReadableStream,
@@ -183,33 +187,24 @@ async function follow(
   };
   signal?.addEventListener('abort', abort, { once: true });
   const tail: string[] = [];
-  let rest = '',
-    partial = '';
+  let partial = '';
   try {
-    for await (const chunk of stream) {
-      rest += String(chunk);
-      const lines = rest.split('\n');
-      rest = lines.pop()!;
-      for (const l of lines) take(l);
-    }
-    if (rest.trim() !== '') take(rest);
+    for await (const m of engineLines(stream)) take(m);
   } finally {
     signal?.removeEventListener('abort', abort);
   }
-  function take(json: string): void {
-    if (json.trim() === '') return;
-    const m = JSON.parse(json) as { stream?: string; status?: string; progress?: string; error?: string };
+  function take(m: EngineLine): void {
     if (m.error)
       throw new StudioError(
         'desktop.image',
-        `The engine's build failed: ${m.error}${tail.length > 0 ? `; ${tail.slice(-3).join(' / ')}` : ''}`,
+        `The engine's build failed: ${m.error.slice(0, MOST_WORDS)}${tail.length > 0 ? `; ${tail.slice(-3).join(' / ')}` : ''}`,
         aptRemedy(tail.join('\n') + m.error),
         { details: { output: tail.join('\n') } },
       );
     // Output of RUN comes in pieces that need not end with a line.
     partial += m.stream ?? (m.status ? `${m.status}${m.progress ? ` ${m.progress}` : ''}\n` : '');
     const lines = partial.split(/\r?\n/);
-    partial = lines.pop()!;
+    partial = lines.pop()!.slice(0, MOST_PARTIAL);
     for (const l of lines) {
       if (l.trim() === '') continue;
       tail.push(l);
@@ -279,7 +274,7 @@ export async function exportRootfs(
 
 /** A source for ensureRootfs on a machine without mmdebstrap: the environment's engine, if one answers. */
 export const rootfsFromEngine: RootfsSource = async (dir, o) => {
-  const docker = new Docker();
+  const docker = connectEngine();
   try {
     await withDeadline(4000, [], (abortSignal) =>
       (docker.ping as (o: object) => Promise<unknown>).call(docker, { abortSignal }),
@@ -289,6 +284,9 @@ export const rootfsFromEngine: RootfsSource = async (dir, o) => {
   }
   return exportRootfs(docker, dir, o);
 };
+
+/** Characters of what an engine says of a fault. */
+const MOST_WORDS = 2000;
 
 export const statusOf = (e: unknown): number | undefined => (e as { statusCode?: number } | null)?.statusCode;
 
@@ -322,11 +320,11 @@ export function engineError(e: unknown, host?: string): StudioError {
   if (err.statusCode === undefined)
     return new StudioError(
       'desktop.unavailable',
-      `The Docker engine${where} cannot be reached: ${err.message ?? String(e)}`,
+      `The Docker engine${where} cannot be reached: ${(err.message ?? String(e)).slice(0, MOST_WORDS)}`,
       'Check DOCKER_HOST and the network, or choose `provider: local`.',
       { cause: e },
     );
-  const said = err.json?.message ?? err.message ?? String(e);
+  const said = (err.json?.message ?? err.message ?? String(e)).slice(0, MOST_WORDS);
   return new StudioError(
     'desktop.start',
     `The Docker engine${where} answered ${err.statusCode}: ${said}`,

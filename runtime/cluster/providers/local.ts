@@ -236,8 +236,8 @@ function desktopIn(
     agent,
     usage: { outOfMemory: () => outOfMemory(cgroup?.dirs ?? []), processorMs: () => processorMs(`${root}/proc`) },
     channels: {
-      openX: () => X11Client.open(`${root}/tmp/.X11-unix/X0`),
-      openScreen: () => new FramebufferReader(`${root}/run/dart/fb/Xvfb_screen0`),
+      openX: () => X11Client.open(`${root}/tmp/.X11-unix/X0`, spec.screen),
+      openScreen: () => new FramebufferReader(`${root}/run/dart/fb/Xvfb_screen0`, spec.screen),
       openSettler: (x) => procSettler(x, new TaskWatch(`${root}/proc`)),
     },
   });

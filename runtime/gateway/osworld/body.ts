@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { beyondBounds } from '../../domain/jsonBounds.js';
 import type { Request } from '../http.js';
 
 /** A request that does not say what its route needs; answered 400. */
@@ -11,11 +12,19 @@ const parsed = <T>(schema: z.ZodType<T>, value: unknown): T => {
   throw new BadRequest(`${issue?.path.join('.') || 'The body'}: ${issue?.message ?? 'not understood'}`);
 };
 
+/** Bytes of a JSON body: a command, a script, a path. Files come as forms, which may be longer. */
+const MOST_JSON = 4 << 20;
+const BOUNDS = { depth: 64, values: 1 << 16 };
+
 /** The JSON body; clients of old send it without a content type. */
 export function jsonBody<T>(r: Request, schema: z.ZodType<T>): T {
+  if (r.body.length > MOST_JSON) throw new BadRequest(`The body is longer than ${MOST_JSON >> 20} MiB.`);
+  const text = r.body.toString('utf8'),
+    beyond = beyondBounds(text, BOUNDS);
+  if (beyond !== undefined) throw new BadRequest(`The body ${beyond}.`);
   let value: unknown;
   try {
-    value = JSON.parse(r.body.toString('utf8'));
+    value = JSON.parse(text);
   } catch {
     throw new BadRequest('The body is no JSON.');
   }

@@ -22,15 +22,25 @@ const NAMES: Readonly<Record<keyof ServerLoad, readonly string[]>> = {
 /** Prometheus text; of a figure with several labels (engines of one server) the largest. Undefined where none is there. */
 export function loadOf(text: string): ServerLoad | undefined {
   const found: Partial<Record<keyof ServerLoad, number>> = {};
-  for (const line of text.split('\n')) {
-    const [, name, value] = /^([\w:]+)(?:\{[^}]*\})?\s+(\S+)/.exec(line) ?? [];
-    if (name === undefined) continue;
-    for (const [key, names] of Object.entries(NAMES) as [keyof ServerLoad, readonly string[]][]) {
-      const x = Number(value);
-      if (names.includes(name) && Number.isFinite(x)) found[key] = Math.max(found[key] ?? -Infinity, x);
-    }
-  }
+  for (const [key, names] of Object.entries(NAMES) as [keyof ServerLoad, readonly string[]][])
+    for (const name of names) for (const x of valuesOf(text, name)) found[key] = Math.max(found[key] ?? -Infinity, x);
   return Object.keys(found).length > 0 ? found : undefined;
+}
+/** Engines of one server at most: what it says of more is not looked at. */
+const MOST_ENGINES = 1024;
+/** The values of lines that begin with a name; other lines are passed over without being cut out. */
+function valuesOf(text: string, name: string): number[] {
+  const out: number[] = [];
+  let lines = 0;
+  for (let at = text.indexOf(name); at >= 0 && lines < MOST_ENGINES; at = text.indexOf(name, at + name.length)) {
+    if (at > 0 && text[at - 1] !== '\n') continue;
+    lines++;
+    const end = text.indexOf('\n', at),
+      rest = text.slice(at + name.length, end < 0 ? undefined : end),
+      x = Number(/^(?:\{[^}]*\})?\s+(\S+)/.exec(rest)?.[1]);
+    if (Number.isFinite(x)) out.push(x);
+  }
+  return out;
 }
 
 /** Memory from which less is sent, and from which much less; under `room` more is tried. As in prime-rl. */

@@ -4,6 +4,7 @@ import { boundedBody } from '../../domain/boundedBody.js';
 import { withDeadline } from '../../domain/deadline.js';
 import { StudioError, messageOf } from '../../domain/index.js';
 import { jsonOf } from '../../domain/json.js';
+import type { JsonBounds } from '../../domain/jsonBounds.js';
 import { pause } from '../../domain/pause.js';
 import { MOST_ANSWER_BYTES, completionOf, type Completion } from './completion.js';
 import { postJson } from './postJson.js';
@@ -23,6 +24,11 @@ export interface ModelServerOptions {
 const TIMEOUT_MS = 180_000,
   BACKOFF_MS = 250,
   MOST_BACKOFF_MS = 10_000;
+/** Bytes of a list of models, and of a server's figures of itself. */
+const MOST_PAGE_BYTES = 1 << 20;
+/** Models with what a server says of each; token ids of a prompt. */
+const MODELS: JsonBounds = { depth: 16, values: 1 << 16 },
+  TOKENS: JsonBounds = { depth: 16, values: (1 << 20) + 1024 };
 
 interface Answer {
   readonly status: number;
@@ -58,7 +64,7 @@ export class ModelServer {
   /** Token ids of a conversation by the server's tokenizer and chat template (vLLM: beside /v1, not under it). */
   async tokenize(body: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<readonly number[]> {
     const a = await this.#post('/tokenize', body, signal, this.#base.replace(/\/v1$/, '')),
-      tokens = a.status === 200 ? (jsonOf(a.text) as { tokens?: unknown } | undefined)?.tokens : undefined;
+      tokens = (this.#json(a, '/tokenize', TOKENS) as { tokens?: unknown } | undefined)?.tokens;
     if (!Array.isArray(tokens) || !tokens.every((t) => Number.isInteger(t))) throw this.#refused(a, '/tokenize');
     return tokens as number[];
   }
@@ -89,7 +95,7 @@ export class ModelServer {
   }
   async #list(signal: AbortSignal): Promise<readonly { readonly id: unknown; readonly root: unknown }[]> {
     const a = await this.#get('/models', signal),
-      list = a.status === 200 ? (jsonOf(a.text) as { data?: unknown } | undefined)?.data : undefined;
+      list = (this.#json(a, '/models', MODELS) as { data?: unknown } | undefined)?.data;
     if (!Array.isArray(list)) return [];
     return list.map((m: unknown) => {
       const { id, root } = (m ?? {}) as { id?: unknown; root?: unknown };
@@ -97,6 +103,13 @@ export class ModelServer {
     });
   }
 
+  /** What it answered, as JSON; undefined where it refused. Throws `policy.remote` on what is beyond the bounds. */
+  #json(a: Answer, path: string, most: JsonBounds): unknown {
+    if (a.status !== 200) return undefined;
+    const refused = (beyond: string): StudioError =>
+      new StudioError('policy.remote', `${this.#base}${path} answered with JSON that ${beyond}.`, ANOTHER);
+    return jsonOf(a.text, most, refused);
+  }
   #post(path: string, body: unknown, signal: AbortSignal, base = this.#base): Promise<Answer> {
     const { apiKey, timeoutMs = TIMEOUT_MS } = this.#o;
     return this.#answer(signal, () =>
@@ -113,7 +126,7 @@ export class ModelServer {
           signal: either,
           headers: apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` },
         });
-        const text = (await boundedBody(response, MOST_ANSWER_BYTES, tooLong)).toString('utf8');
+        const text = (await boundedBody(response, MOST_PAGE_BYTES, () => longPage(`${base}${path}`))).toString('utf8');
         return { status: response.status, text, retryAfterMs: undefined };
       }),
     );
@@ -164,5 +177,8 @@ const tooLong = (): StudioError =>
     `A model server's answer is larger than ${MOST_ANSWER_BYTES >> 20} MB.`,
     'Lower policy.vlm.maxTokens or policy.vlm.alternatives.',
   );
+const ANOTHER = 'Check that policy.vlm.endpoints names a model server.';
+const longPage = (url: string): StudioError =>
+  new StudioError('policy.remote', `${url} answered with more than ${MOST_PAGE_BYTES >> 20} MB.`, ANOTHER);
 const cancelled = (): StudioError =>
   new StudioError('cancelled', 'A decision was cancelled.', 'Start it again when you are ready.');

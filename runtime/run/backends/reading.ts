@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { classOfCharacter, EDGE, StudioError, type EmbeddedPolicySpec } from '../../domain/index.js';
+import { desktopJson, isRecord } from '../../domain/desktopJson.js';
 import { imageAsset } from '../../cluster/images.js';
 import { tokenizeInstruction } from '../../policy/embedded/instruction.js';
 import type { ReadingScreen } from '../../trainer/types.js';
@@ -90,19 +91,50 @@ interface Head {
 }
 /** How far outside a text its edges are marked. */
 const EDGE_PIXELS = 3;
+/** Of a head: 90 texts of 14 letters have 1,800 values (overlay/opt/dart/words.py). */
+const HEAD = { bytes: 1 << 18, depth: 3, values: 1 << 13 };
+/** No screen is so large. */
+const FARTHEST = 1 << 15;
+
+const unusable = (why: string): StudioError =>
+  new StudioError(
+    'desktop.exec',
+    `A reading screen ${why}.`,
+    'Try again. If it keeps happening, run `dart-studio desktop build --force`.',
+  );
+
+function headOf(line: Buffer, texts: readonly Word[]): Head {
+  const head = desktopJson(line, HEAD, (why) => unusable(`came with a description that ${why}`));
+  if (!isHead(head, texts)) throw unusable('came with a description that does not fit what was asked for');
+  return head;
+}
+
+const places = (v: unknown, count: number): boolean =>
+  Array.isArray(v) && v.length === count && v.every((n) => typeof n === 'number' && Math.abs(n) <= FARTHEST);
+function isHead(head: unknown, words: readonly Word[]): head is Head {
+  if (!isRecord(head)) return false;
+  const { texts, boxes, centres, middles } = head;
+  if (!Array.isArray(texts) || !Array.isArray(boxes) || !Array.isArray(centres)) return false;
+  return (
+    boxes.length === texts.length &&
+    centres.length === texts.length &&
+    places(middles, texts.length) &&
+    boxes.every((b) => places(b, 4)) &&
+    texts.every((index, n) => {
+      const word = typeof index === 'number' ? words[index] : undefined;
+      return word !== undefined && places(centres[n], [...word.text].length);
+    })
+  );
+}
 
 /** One JSON line, then the pixels, again and again. */
 export function parseScreens(b: Buffer, pixels: number, texts: readonly Word[]): ReadingScreen[] {
   const out: ReadingScreen[] = [];
   for (let at = 0; at < b.length;) {
     const eol = b.indexOf(10, at);
-    if (eol < 0 || eol + 1 + pixels > b.length)
-      throw new StudioError(
-        'desktop.exec',
-        'A reading screen came back cut short.',
-        'Try again. If it keeps happening, run `dart-studio desktop build --force`.',
-      );
-    const head = JSON.parse(b.toString('utf8', at, eol)) as Head;
+    if (eol < 0 || eol + 1 + pixels > b.length) throw unusable('came back cut short');
+    if (out.length === PER_CALL) throw unusable('came back that nobody asked for');
+    const head = headOf(b.subarray(at, eol), texts);
     out.push({
       obs: Uint8Array.from(b.subarray(eol + 1, eol + 1 + pixels)),
       buckets: Int32Array.from(head.texts, (i) => texts[i]!.bucket),

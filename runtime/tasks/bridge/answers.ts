@@ -30,7 +30,7 @@ const ANSWERS: Readonly<Record<string, (ctx: TaskContext, what: Asked) => Promis
   file: async (ctx, { path }) => {
     const data = await readDesktopFile(ctx, String(path));
     if (data && data.length > MAX_FILE) throw new TooLarge(`${String(path)} is too large to be judged`);
-    return data && { $bytes: data.toString('base64') };
+    return data;
   },
   execute: (ctx, { command }) => execute(ctx, { command: command as TaskCommand['command'] }),
   http,

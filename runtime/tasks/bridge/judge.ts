@@ -5,7 +5,8 @@ import { isDict, isFile, isList } from '../values.js';
 import { answersOf } from './answers.js';
 import { evaluatorFault } from './environment.js';
 import type { Evaluators } from './evaluators.js';
-import { executesCandidate, type BridgeEnd, type BridgeJob, type Source } from './workers.js';
+import type { BridgeEnd } from './said.js';
+import { executesCandidate, type BridgeJob, type Source } from './workers.js';
 
 /** What a getter of ours found, or the configuration of one that only the evaluators have. */
 export type Given = { readonly value: Value } | { readonly getter: Readonly<Record<string, unknown>> };

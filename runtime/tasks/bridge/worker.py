@@ -1,7 +1,7 @@
 """OSWorld's own getters and metrics, one job after the other (runtime/tasks/README.md#evaluator-bridge).
 
 JSON lines: jobs come on standard input, {"job": {...}}; what the evaluator wants to know of the desktop is asked on standard output,
-{"ask": name, ...}, and answered {"answer": value} or {"fault": text}; each job ends with {"done": ...} or {"raised": ...}.
+{"ask": name, ...}, and answered {"answer": value}, {"file": path of its bytes, ours to delete} or {"fault": text}; each job ends with {"done": ...} or {"raised": ...}.
 
 The evaluators catch nearly every exception and go on with None, which is then judged 0. So whatever fails on our side (the desktop,
 a package that is not installed, the network) is noted in `faults`, and raised as what no `except Exception` catches.
@@ -38,8 +38,12 @@ def ask(name, **what):
     reply = json.loads(line)
     if 'fault' in reply:
         raise fault(reply['fault'])
-    answer = reply['answer']
-    return base64.b64decode(answer['$bytes']) if isinstance(answer, dict) and '$bytes' in answer else answer
+    if 'file' not in reply:
+        return reply['answer']
+    with open(reply['file'], 'rb') as f:
+        data = f.read()
+    os.remove(reply['file'])
+    return data
 
 
 # --- packages that are not installed

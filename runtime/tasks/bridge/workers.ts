@@ -1,10 +1,21 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { StudioError, ignoreFailure, messageOf } from '../../domain/index.js';
 import { boundedLines } from '../../files/boundedLines.js';
 import { evaluatorFault, type EvaluatorPlace } from './environment.js';
+import {
+  UNREADABLE,
+  messageIn,
+  understood,
+  wordsOf,
+  type BridgeEnd,
+  type Message,
+  type Said,
+  type Stage,
+} from './said.js';
 import { workerCommand } from './sandbox.js';
 
 /** What a metric is given: a value, in which `{$file: name}` is a file of the job, or a getter of the evaluators. */
@@ -17,23 +28,8 @@ export interface BridgeJob {
   /** OSWorld's cache folder: gold files, what was saved, what other getters fetched; by plain names. */
   readonly files: ReadonlyMap<string, Buffer>;
 }
-/** What an evaluator asks of the desktop. What this rejects with is what the job rejects with. */
+/** What an evaluator asks of the desktop; bytes as a Buffer. What this rejects with is what the job rejects with. */
 export type Answer = (name: string, what: Readonly<Record<string, unknown>>) => Promise<unknown>;
-export type Stage = 'result' | 'expected' | 'metric';
-export type BridgeEnd =
-  | {
-      readonly kind: 'done';
-      readonly score: number;
-      readonly found: string;
-      readonly expected: string;
-      /** Paths in the desktop that the evaluator read by itself. */
-      readonly files: readonly string[];
-    }
-  /** The evaluator raised: by itself no fault of ours. */
-  | { readonly kind: 'raised'; readonly stage: Stage; readonly type: string; readonly text: string }
-  | { readonly kind: 'timeout'; readonly stage: Stage }
-  /** Its process ended, or said what is no answer. `text` follows "they" in a sentence. */
-  | { readonly kind: 'lost'; readonly stage: Stage; readonly text: string };
 /** What evaluators there are: names of getters and metrics, and packages that are not installed. */
 export interface Ready {
   readonly getters: readonly string[];
@@ -126,63 +122,52 @@ export class EvaluatorWorkers {
   }
 
   async #judge(w: Worker, job: BridgeJob, cache: string, answer: Answer, signal: AbortSignal): Promise<BridgeEnd> {
-    let stage: Stage = 'result',
-      timer: NodeJS.Timeout | undefined,
+    let timer: NodeJS.Timeout | undefined,
       stop = (): void => undefined;
     const { func, result, expected, options } = job;
     try {
-      return await new Promise<BridgeEnd>((done, failed) => {
-        let failure: unknown;
+      return await new Promise<BridgeEnd>((resolve, reject) => {
+        let stage: Stage = 'result';
+        // What it says afterwards is not looked at.
+        const done = (end: BridgeEnd): void => {
+          w.heard = undefined;
+          resolve(end);
+        };
+        const failed = (e: unknown): void => {
+          w.heard = undefined;
+          reject(e as Error);
+        };
         timer = setTimeout(() => {
           this.#end(w);
           done({ kind: 'timeout', stage });
         }, this.#o.limitMs);
         stop = (): void => {
           this.#end(w);
-          failed(signal.reason as Error);
+          failed(signal.reason);
         };
         signal.addEventListener('abort', stop, { once: true });
-        const say = (m: unknown): void => void w.child.stdin!.write(`${JSON.stringify(m)}\n`);
-        let asking = false;
-        const executing = (): boolean => executesCandidate(func) && stage === 'metric';
-        const asked = async (m: Readonly<Record<string, unknown>>): Promise<void> => {
-          asking = true;
-          try {
-            say({ answer: (await answer(String(m['ask']), m)) ?? null });
-          } catch (e) {
-            failure ??= e;
-            say({ fault: messageOf(e) });
-          } finally {
-            asking = false;
-          }
-        };
-        const lost = (text: string): void => {
-          this.#end(w);
-          if (failure === undefined) done({ kind: 'lost', stage, text });
-          else failed(failure);
+        const asker = new Asker(w, answer);
+        const take = (s: Said): void => {
+          if (s.kind === 'ask' && !asker.asking) return void asker.ask(s.name, s.what);
+          if (s.kind === 'metric') stage = 'metric';
+          else if (s.kind === 'lost' || s.kind === 'ask') {
+            this.#end(w);
+            if (asker.failure !== undefined) failed(asker.failure);
+            else done({ kind: 'lost', stage, text: s.kind === 'lost' ? s.text : 'asked out of turn' });
+          } else if (asker.failure !== undefined) failed(asker.failure);
+          else if (s.kind === 'fault') failed(evaluatorFault(`cannot judge ${func}: ${s.text}`));
+          else done(s.end);
         };
         w.heard = (line): void => {
-          if (typeof line !== 'string') return lost(line.lost);
-          const m = parse(line);
-          if (m === undefined) return lost('gave no answer that can be read');
-          // Getters ask, one thing after the other; what a metric executes has nothing to ask.
-          if ('ask' in m) return asking || executing() ? lost('asked out of turn') : void asked(m);
-          if (typeof m['stage'] === 'string') {
-            if (stage !== 'metric') stage = stageOf(m['stage']);
-            return;
+          if (typeof line !== 'string') return take({ kind: 'lost', text: line.lost });
+          try {
+            take(understood(line, stage, executesCandidate(func) && stage === 'metric'));
+          } catch {
+            // Nothing that a worker writes may end this process.
+            take({ kind: 'lost', text: UNREADABLE });
           }
-          if (failure !== undefined) return failed(failure);
-          const faults = m['faults'];
-          if (Array.isArray(faults) && faults.length > 0) {
-            if (!executing()) return failed(evaluatorFault(`cannot judge ${func}: ${String(faults[0])}`));
-            // What it executes does what is a fault elsewhere: it asks the network, say.
-            return done({ kind: 'raised', stage, type: 'Fault', text: String(faults[0]).slice(0, 300) });
-          }
-          const end = endOf(m);
-          if (end) done(end.kind === 'raised' && executing() ? { ...end, stage } : end);
-          else lost('gave no answer that can be read');
         };
-        say({ job: { func, result, expected, options, cache } });
+        say(w, { job: { func, result, expected, options, cache } });
       });
     } finally {
       clearTimeout(timer);
@@ -265,14 +250,18 @@ export class EvaluatorWorkers {
       });
       child.once('error', (e) => ended(messageOf(e)));
       child.once('close', () => ended(lastWords(worker())));
+      let waiting = true;
       const said = (line: string): void => {
         const w = worker();
         if (w.heard) return w.heard(line);
-        const m = parse(line);
+        // It has nothing to say without a job.
+        if (!waiting) return;
+        const m = messageIn(line);
         if (m && 'ready' in m) {
+          waiting = false;
           clearTimeout(timer);
           resolve(m['ready'] as Ready);
-        } else if (m && 'broken' in m) w.stderr = String(m['broken']).slice(0, TAIL);
+        } else if (m && 'broken' in m) w.stderr = wordsOf(m['broken'], TAIL);
       };
       boundedLines(child.stdout!, MOST_LINE, said, () => {
         const w = worker();
@@ -303,34 +292,43 @@ export class EvaluatorWorkers {
 
 const lastWords = (w: Worker): string => w.stderr.trim().split('\n').at(-1)?.slice(0, 300) || 'without a word';
 
-function parse(line: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const v: unknown = JSON.parse(line);
-    return typeof v === 'object' && v !== null ? (v as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
+const say = (w: Worker, message: unknown): void => void w.child.stdin!.write(`${JSON.stringify(message)}\n`);
+
+/** Answers what a worker asks in a job, one thing after the other. */
+class Asker {
+  asking = false;
+  /** The first answer that could not be given: the job fails with it, whatever the evaluator makes of that. */
+  failure: unknown;
+  readonly #w: Worker;
+  readonly #answer: Answer;
+
+  constructor(w: Worker, answer: Answer) {
+    this.#w = w;
+    this.#answer = answer;
+  }
+
+  async ask(name: string, what: Message): Promise<void> {
+    this.asking = true;
+    try {
+      const a = (await this.#answer(name, what)) ?? null;
+      say(this.#w, Buffer.isBuffer(a) ? { file: await handed(this.#w, a) } : { answer: a });
+    } catch (e) {
+      this.failure ??= e;
+      say(this.#w, { fault: messageOf(e) });
+    } finally {
+      this.asking = false;
+    }
   }
 }
 
-const stageOf = (x: unknown): Stage => (x === 'expected' || x === 'metric' ? x : 'result');
-const textOf = (x: unknown, most: number): string => (typeof x === 'string' ? x.slice(0, most) : '');
-
-/** Checked field by field: a metric that executes what the policy left behind may have written the line itself. */
-function endOf(m: Readonly<Record<string, unknown>>): BridgeEnd | undefined {
-  const { done: d, raised: r } = m as Readonly<Record<string, Readonly<Record<string, unknown>> | null | undefined>>;
-  if (d && typeof d === 'object')
-    return typeof d['score'] === 'number' && Number.isFinite(d['score'])
-      ? {
-          kind: 'done',
-          score: d['score'],
-          found: textOf(d['found'], 300),
-          expected: textOf(d['expected'], 300),
-          files: Array.isArray(m['files']) ? m['files'].filter((f) => typeof f === 'string').slice(0, 1000) : [],
-        }
-      : undefined;
-  return r && typeof r === 'object'
-    ? { kind: 'raised', stage: stageOf(r['stage']), type: textOf(r['type'], 100), text: textOf(r['text'], 600) }
-    : undefined;
+/**
+ * Puts an answer of bytes where the worker reads it, and deletes it: 64 MB in a line would hold this thread. Made anew
+ * under a name that nobody knows, because a worker can write to this folder, too.
+ */
+async function handed(w: Worker, data: Buffer): Promise<string> {
+  const path = join(w.jobs, `answer-${randomUUID()}`);
+  await writeFile(path, data, { flag: 'wx', mode: 0o600 });
+  return path;
 }
 
 /** A name without folders: what a task file says is no path of this machine. */

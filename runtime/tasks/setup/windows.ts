@@ -39,15 +39,43 @@ export async function windows(ctx: TaskContext): Promise<Window[]> {
 export function parseWindows(listing: string): Window[] {
   const lines = listing.split('\n', MAX_WINDOWS);
   return lines.flatMap((whole) => {
-    const m = /^(0x[0-9a-f]+)\s+-?\d+\s+-?\d+\s+-?\d+\s+(\d+)\s+(\d+)\s+(.*)$/i.exec(whole.slice(0, MAX_LINE));
+    const line = whole.slice(0, MAX_LINE),
+      m = HEAD.exec(line);
     if (m === null) return [];
-    // wmctrl pads the class and puts the host before the title. A class may have blanks, where its program was given a
-    // profile; our desktops' own name for the host tells where it ends.
-    const rest = /^(\S.*?)\s+(desktop|N\/A)(?: (.*))?$/.exec(m[4]!) ?? /^(\S+)\s+(\S+)(?: (.*))?$/.exec(m[4]!);
-    return [
-      { id: m[1]!, width: Number(m[2]), height: Number(m[3]), className: rest?.[1] ?? '', title: rest?.[3] ?? '' },
-    ];
+    return [{ id: m[1]!, width: Number(m[2]), height: Number(m[3]), ...named(line.slice(m[0].length)) }];
   });
+}
+
+/** Ends in blanks and asks for nothing after them: it never has to go back. */
+const HEAD = /^(0x[0-9a-f]+)\s+-?\d+\s+-?\d+\s+-?\d+\s+(\d+)\s+(\d+)\s+/i;
+/** What our desktops call the host of a window, and wmctrl that of one that names none. */
+const HOSTS = ['desktop', 'N/A'];
+
+/**
+ * wmctrl pads the class and puts the host before the title. A class may have blanks, where its program was given a
+ * profile; our desktops' own name for the host tells where it ends, else the first blank. Programs choose all three, so
+ * this passes over them once.
+ */
+function named(rest: string): Pick<Window, 'className' | 'title'> {
+  const own = HOSTS.map((host) => ({ at: hostAt(rest, host), length: host.length }))
+    .filter((h) => h.at > 0)
+    .sort((a, b) => a.at - b.at)[0];
+  if (own) return { className: rest.slice(0, own.at).trimEnd(), title: rest.slice(own.at + own.length + 1) };
+  const blank = rest.search(/\s/),
+    after = blank < 0 ? '' : rest.slice(blank).trimStart(),
+    end = after.search(/\s/);
+  // A host that no space follows is not wmctrl's line.
+  if (after === '' || (end >= 0 && after[end] !== ' ')) return { className: '', title: '' };
+  return { className: rest.slice(0, blank), title: end < 0 ? '' : after.slice(end + 1) };
+}
+
+/** Where this host first stands as a word of its own behind another; -1: nowhere. */
+function hostAt(rest: string, host: string): number {
+  const line = `${rest} `,
+    word = `${host} `;
+  for (let at = line.indexOf(word, 1); at > 0; at = line.indexOf(word, at + word.length))
+    if (line[at - 1]!.trim() === '') return at;
+  return -1;
 }
 
 /** Does a title show this file: its name, or its name without ending as a word of its own? */

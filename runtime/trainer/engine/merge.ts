@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { StudioError } from '../../domain/index.js';
+import { boundedLines } from '../../files/boundedLines.js';
 import { ensureEngineEnvironment } from './environment.js';
+import { logLines, MOST_LINE } from './lines.js';
 import { engineDir } from './server.js';
 
 export interface MergeRequest {
@@ -34,12 +36,22 @@ export async function mergeWeights(r: MergeRequest): Promise<Merged> {
     signal: r.signal,
     env: { ...process.env, PYTHONPATH: source },
   });
+  // Its answer is the last line that it prints.
   let said = '',
     log = '';
-  child.stdout.on('data', (d: Buffer) => (said += d.toString()));
-  child.stderr.on('data', (d: Buffer) => {
-    log = (log + d.toString()).slice(-8000);
-    for (const line of d.toString().split(/[\r\n]+/)) if (line.trim() !== '') r.onLine(line);
+  const heard = (line: string): void => {
+      if (line.trim() !== '') said = line;
+    },
+    tooLong = (): void => {
+      said = '';
+      log += `\nit printed a line of more than ${MOST_LINE} bytes`;
+      child.kill();
+    };
+  boundedLines(child.stdout, MOST_LINE, heard, tooLong);
+  logLines(child.stderr, (line) => {
+    if (line.trim() === '') return;
+    log = `${log}\n${line}`.slice(-8000);
+    r.onLine(line);
   });
   const code = await new Promise<number | null>((resolve, reject) => {
     child.on('error', reject);
@@ -59,7 +71,7 @@ export async function mergeWeights(r: MergeRequest): Promise<Merged> {
 
 function answerOf(text: string): Merged | { readonly error: string } | undefined {
   try {
-    return JSON.parse(text.trim().split('\n').at(-1)!) as Merged | { readonly error: string };
+    return JSON.parse(text) as Merged | { readonly error: string };
   } catch {
     return undefined;
   }

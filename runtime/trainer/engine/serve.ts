@@ -1,9 +1,10 @@
 // Starts the engine as a child process and knows when it is ready.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { createInterface } from 'node:readline';
 import { StudioError } from '../../domain/index.js';
+import { boundedLines } from '../../files/boundedLines.js';
 import type { EngineEnvironment } from './environment.js';
+import { logLines, MOST_LINE } from './lines.js';
 
 export interface ServeOptions {
   readonly environment: EngineEnvironment;
@@ -68,7 +69,7 @@ export async function serveEngine(options: ServeOptions): Promise<RunningEngine>
   );
   child.stdin?.on('error', () => undefined);
   const log: string[] = [];
-  createInterface({ input: child.stderr! }).on('line', (line) => {
+  logLines(child.stderr!, (line) => {
     log.push(line);
     if (log.length > LAST_LINES) log.shift();
     options.onLog?.(line);
@@ -105,10 +106,11 @@ function readyLine(
     child.on('close', () => done(howItEnded(child)));
     // Bytes and not lines: a download rewrites its line.
     child.stderr?.on('data', heard);
-    createInterface({ input: child.stdout! }).on('line', (line) => {
+    const said = (line: string): void => {
       const event = parse(line);
       if (event?.event === 'ready') done({ url: event.url, device: event.device });
-    });
+    };
+    boundedLines(child.stdout!, MOST_LINE, said, () => done(`it printed a line of more than ${MOST_LINE} bytes`));
   });
 }
 

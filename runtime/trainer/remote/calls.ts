@@ -1,7 +1,8 @@
 import { pause } from '../../domain/pause.js';
 import { StudioError } from '../../domain/index.js';
+import { turn } from './datums.js';
 import { cancelled, jsonOf, PROTO, wordsOf, type Outgoing, type Reply, type TrainingHttp } from './http.js';
-import { future, parsed, polled } from './wire/index.js';
+import { CONTROL, future, parsed, polled, type AnswerBounds } from './wire/index.js';
 
 /**
  * Calls that take time: submitted, then asked for until they are there, through lost connections, busy servers and
@@ -89,7 +90,7 @@ export class Calls {
   /** A call that is answered at once, as JSON. */
   async json(path: string, body: object, signal: AbortSignal): Promise<unknown> {
     const reply = await this.#submit({ path, body: JSON.stringify(body), timeoutMs: this.#o.submitMs }, signal);
-    return jsonOf(reply.bytes);
+    return jsonOf(reply.bytes, CONTROL);
   }
 
   /** Asks once that something be deleted; a server that cannot keeps it. */
@@ -99,7 +100,7 @@ export class Calls {
 
   /** A page, as JSON. */
   async get(path: string, signal: AbortSignal): Promise<unknown> {
-    return jsonOf((await this.#submit({ path, timeoutMs: this.#o.submitMs }, signal)).bytes);
+    return jsonOf((await this.#submit({ path, timeoutMs: this.#o.submitMs }, signal)).bytes, CONTROL);
   }
 
   /**
@@ -108,14 +109,15 @@ export class Calls {
    */
   async submit(out: Omit<Outgoing, 'timeoutMs'>, signal: AbortSignal): Promise<string> {
     const reply = await this.#submit({ ...out, timeoutMs: this.#o.submitMs }, signal);
-    return parsed(future, jsonOf(reply.bytes)).request_id;
+    return parsed(future, jsonOf(reply.bytes, CONTROL)).request_id;
   }
 
-  /** The value of a future; `resubmit` is the very same call, for a server that forgot it. */
+  /** The value of a future, within `most`; `resubmit` is the very same call, for a server that forgot it. */
   async fetched(
     id: string,
     what: string,
     proto: boolean,
+    most: AnswerBounds,
     resubmit: () => Promise<string>,
     signal: AbortSignal,
   ): Promise<Result> {
@@ -125,7 +127,7 @@ export class Calls {
       bad = 0;
     for (;;) {
       const began = this.#o.now(),
-        r = await this.#poll(request, proto, signal);
+        r = await this.#poll(request, proto, most, signal);
       if (r.kind === 'unreachable') {
         // A poll that timed out here is no failure: the work goes on.
         await (r.timedOut ? patience.calm(0) : patience.again(r.why));
@@ -134,7 +136,7 @@ export class Calls {
       const held = this.#o.now() - began > POLL_PAUSE_MS ? 0 : POLL_PAUSE_MS;
       if (r.status === 200) {
         if (r.proto) return { kind: 'proto', bytes: r.bytes };
-        const p = polled(jsonOf(r.bytes));
+        const p = polled(await this.#parsed(r.bytes, most));
         if (p.kind === 'done') return { kind: 'json', json: p.json };
         if (p.kind === 'failed') throw refused(what, p.message, p.user);
         await patience.calm(held);
@@ -148,13 +150,20 @@ export class Calls {
       else throw statusError(what, r);
     }
   }
-  #poll(request: string, proto: boolean, signal: AbortSignal): Promise<Reply> {
+  /** Of a long answer the turn ends here, so that parsing and checking are two. */
+  async #parsed(bytes: Uint8Array, most: AnswerBounds): Promise<unknown> {
+    const json = jsonOf(bytes, most);
+    if (bytes.length > CONTROL.bytes) await turn();
+    return json;
+  }
+  #poll(request: string, proto: boolean, most: AnswerBounds, signal: AbortSignal): Promise<Reply> {
     return this.#http.send(
       {
         path: 'retrieve_future',
         body: JSON.stringify({ request_id: request, allow_metadata_only: false }),
         headers: proto ? { accept: PROTO } : {},
         timeoutMs: this.#o.pollMs,
+        most: most.bytes,
       },
       signal,
     );

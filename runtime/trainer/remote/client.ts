@@ -120,20 +120,27 @@ export class TrainingClient {
     return wire.parsed(wire.samplingSession, made).sampling_session_id;
   }
   async sample(r: wire.SampleRequest, signal: AbortSignal): Promise<wire.SampleOutput> {
-    const out = await this.#submitted('asample', JSON.stringify(wire.sampleBody(r)), true, signal);
-    return out.kind === 'proto' ? wire.decodeSample(out.bytes) : wire.parseSample(out.json);
+    const most = wire.askedOfSample(r),
+      out = await this.#submitted('asample', JSON.stringify(wire.sampleBody(r)), true, most, signal);
+    return out.kind === 'proto' ? wire.decodeSample(out.bytes, most) : wire.parseSample(out.json);
   }
 
   /** A JSON call with a future, and its JSON answer. */
   async ask(path: string, body: object, signal: AbortSignal): Promise<unknown> {
-    const out = await this.#submitted(path, JSON.stringify(body), false, signal);
+    const out = await this.#submitted(path, JSON.stringify(body), false, wire.CONTROL, signal);
     if (out.kind === 'proto') throw wire.malformed(`${path} was answered in protobuf`);
     return out.json;
   }
-  async #submitted(path: string, body: string, proto: boolean, signal: AbortSignal): Promise<Result> {
+  async #submitted(
+    path: string,
+    body: string,
+    proto: boolean,
+    most: wire.AnswerBounds,
+    signal: AbortSignal,
+  ): Promise<Result> {
     const all = this.#with(signal),
       submit = (): Promise<string> => this.calls.submit({ path, body }, all);
-    return this.calls.fetched(await submit(), path, proto, submit, all);
+    return this.calls.fetched(await submit(), path, proto, most, submit, all);
   }
 
   /** Submits a pass, in protobuf or, once that was refused, in JSON; the second promise is its result. */
@@ -156,10 +163,11 @@ export class TrainingClient {
       });
     };
     const what = r.forwardOnly ? 'a forward pass' : 'forward_backward',
+      most = wire.askedOfPass(r.data),
       id = await submit(),
       result = this.calls
-        .fetched(id, what, this.proto, submit, all)
-        .then((out) => (out.kind === 'proto' ? wire.decodeOutput(out.bytes) : wire.parseOutput(out.json)));
+        .fetched(id, what, this.proto, most, submit, all)
+        .then((out) => (out.kind === 'proto' ? wire.decodeOutput(out.bytes, most) : wire.parseOutput(out.json)));
     return { result };
   }
   #with(signal: AbortSignal): AbortSignal {

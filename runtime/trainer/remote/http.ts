@@ -1,7 +1,8 @@
 import { withoutSlashes } from '../../domain/address.js';
 import { boundedBody } from '../../domain/boundedBody.js';
 import { deadline, StudioError } from '../../domain/index.js';
-import { LIMITS, malformed } from './wire/index.js';
+import { beyondBounds } from '../../domain/jsonBounds.js';
+import { CONTROL, malformed, type AnswerBounds } from './wire/index.js';
 
 /** One HTTP exchange with the training server: bounded, with a deadline, and the key for that server alone. */
 
@@ -20,6 +21,8 @@ export interface Outgoing {
   readonly body?: Uint8Array | string | Blob;
   readonly headers?: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
+  /** Bytes of the answer. Default: those of an answer without tensors. */
+  readonly most?: number;
 }
 /** `unreachable`: no answer, so nobody knows whether it was done. */
 export type Reply =
@@ -55,7 +58,8 @@ export class TrainingHttp {
   /** Throws `cancelled` when `signal` is aborted, `trainer.remote` on an answer beyond the bounds; else answers. */
   async send(out: Outgoing, signal: AbortSignal): Promise<Reply> {
     const time = deadline(out.timeoutMs, signal),
-      key = this.#o.apiKey;
+      key = this.#o.apiKey,
+      most = out.most ?? CONTROL.bytes;
     try {
       const r = await (this.#o.fetch ?? fetch)(`${this.base}/${out.path}`, {
         method: out.method ?? (out.body === undefined ? 'GET' : 'POST'),
@@ -76,7 +80,7 @@ export class TrainingHttp {
         kind: 'answer',
         status: r.status,
         proto: (r.headers.get('content-type') ?? '').startsWith(PROTO),
-        bytes: await boundedBody(r, LIMITS.answer, tooLong),
+        bytes: await boundedBody(r, most, () => malformed(`it is longer than ${most} bytes`)),
         retryAfterMs: Number.isFinite(after) ? Math.min(Math.max(after, 0) * 1000, MAX_RETRY_AFTER_MS) : undefined,
       };
     } catch (e) {
@@ -101,9 +105,14 @@ export class TrainingHttp {
 const typeOf = (body: Uint8Array | string | Blob): string =>
   body instanceof Blob ? body.type : typeof body === 'string' ? 'application/json' : PROTO;
 
-export function jsonOf(bytes: Uint8Array): unknown {
+/** An answer as JSON; throws `trainer.remote` on what is none, and, before it is parsed, on what is beyond the bounds. */
+export function jsonOf(bytes: Uint8Array, most: AnswerBounds): unknown {
+  if (bytes.length > most.bytes) throw malformed(`it is longer than ${most.bytes} bytes`);
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'),
+    beyond = beyondBounds(text, most);
+  if (beyond !== undefined) throw malformed(`it ${beyond}`);
   try {
-    return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')) as unknown;
+    return JSON.parse(text) as unknown;
   } catch (e) {
     throw malformed('it is no JSON', e);
   }
@@ -132,5 +141,3 @@ const badUrl = (url: string, cause?: unknown): StudioError =>
     'Give it as http://HOST:PORT or https://HOST in trainer.remote.url.',
     { cause },
   );
-
-const tooLong = (): StudioError => malformed(`it is longer than ${LIMITS.answer} bytes`);

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { StudioError } from '../../domain/index.js';
-import { manifestText, readCheckpoint, writeCheckpoint } from '../checkpoint.js';
+import { MANIFEST_VALUES, manifestJson, readCheckpoint, writeCheckpoint } from '../checkpoint.js';
 import type { CheckpointRef, UpdateReport } from '../types.js';
 import type { ModelOptions } from './client.js';
 
@@ -49,10 +49,20 @@ const headOf = (m: ModelOptions): { readonly policy: string; readonly layout: st
 export const checkpointDir = (dir: string, version: number): string =>
   join(dir, `v${String(version).padStart(6, '0')}`);
 
+/**
+ * Weights of tokens that are kept at most, for a manifest with more values could not be read again. A batch that is
+ * asked for again has its report without them too.
+ */
+const MOST_TOKENS = MANIFEST_VALUES * 0.9;
+const kept = ({ tokenWeights, ...r }: UpdateReport): UpdateReport => {
+  const tokens = tokenWeights?.reduce((n, w) => n + (w?.length ?? 0) + 1, r.sampleWeights?.length ?? 0) ?? 0;
+  return tokens > MOST_TOKENS ? r : { ...r, tokenWeights };
+};
+
 /** Atomic: a folder with `manifest.json` alone. */
 export async function writeState(dir: string, m: ModelOptions, s: SavedState): Promise<CheckpointRef> {
   const to = checkpointDir(dir, s.version),
-    trained = s.trained && { batch: s.trained.batch, report: plain(s.trained.report) };
+    trained = s.trained && { batch: s.trained.batch, report: plain(kept(s.trained.report)) };
   await writeCheckpoint(to, { ...headOf(m), values: { ...s, trained, base: m.base, rank: m.rank } }, {});
   return { version: s.version, dir: to };
 }
@@ -72,7 +82,7 @@ export async function readState(dir: string, m: ModelOptions): Promise<SavedStat
 
 /** Where a server has the weights of a checkpoint, whatever its model; empty for one of another trainer. */
 export async function weightsIn(dir: string): Promise<string[]> {
-  const manifest: unknown = JSON.parse(await manifestText(dir)),
+  const manifest = await manifestJson(dir),
     read = z.object({ values: values.pick({ weights: true, reference: true }) }).safeParse(manifest);
   if (!read.success) return [];
   const { weights, reference } = read.data.values;

@@ -245,7 +245,10 @@ function syntheticProvider(sockets: readonly string[]): DesktopProvider {
       const n = made++,
         socket = connect(sockets[n % sockets.length]!);
       await new Promise<void>((done, fail) => socket.once('connect', done).once('error', fail));
-      const relay = new Relay({ input: socket, output: socket, close: () => socket.destroy() }, { deflate: false }),
+      const relay = new Relay(
+          { input: socket, output: socket, close: () => socket.destroy() },
+          { deflate: false, screen: spec.screen },
+        ),
         agent = new AgentClient(await relay.connect('/run/dart/agent.sock'));
       const d = new SandboxDesktop({
         id: id<DesktopId>(`k8s-${n.toString(16).padStart(8, '0')}`),
@@ -253,7 +256,7 @@ function syntheticProvider(sockets: readonly string[]): DesktopProvider {
         spec,
         agent,
         channels: {
-          openX: async () => X11Client.over(await relay.connect('/tmp/.X11-unix/X0')),
+          openX: async () => X11Client.over(await relay.connect('/tmp/.X11-unix/X0'), spec.screen),
           openScreen: () => screenOver(relay),
           openSettler: (x) => agentSettler(x, agent),
         },

@@ -72,6 +72,14 @@ describe('verdicts', () => {
     d.answer = () => ({ stdout: '{"answer": [{"id": "1", "type": "page", "title": "", "url": "https://x/"}]}' });
     expect((await judge('same', { type: 'tabs' }, rule(['https://x/']), d)).reward).toBe(1);
   });
+  it('a file reaches a getter whole, whatever its size', async () => {
+    const words = 'words '.repeat(1 << 18);
+    const rule = { type: 'rule', rules: words };
+    const d = desktop({ '/home/user/w': words, '/home/user/empty': '' });
+    expect((await judge('same', { type: 'words', path: '/home/user/w' }, rule, d)).reward).toBe(1);
+    const empty = { type: 'rule', rules: '' };
+    expect((await judge('same', { type: 'careless', path: '/home/user/empty' }, empty, d)).reward).toBe(1);
+  });
   it('what the policy left behind is 0 where the gold file is judged well in its place', async () => {
     const o = await judge('same_file', file(), gold, desktop({ '/home/user/a.txt': Buffer.from([0xff, 0xfe]) }));
     expect(o).toMatchObject({ kind: 'failure', reward: 0 });
@@ -185,6 +193,17 @@ describe('a metric that executes the file it judges', () => {
     ['asks the desktop', 'import __main__\n__main__.ask("nonsense")'],
     ['floods its judge', 'import __main__\nwhile True: __main__.wire_out.write("x" * 65536)'],
     ['says what cannot be read', 'import __main__\n__main__.wire_out.write("}{\\n")\n__main__.wire_out.flush()'],
+    ...(
+      [
+        ['is an object that turns into no text', '{"faults":[{"toString":1,"valueOf":1}]}'],
+        ['is nested lists', `{"faults":[${'['.repeat(5000)}${']'.repeat(5000)}]}`],
+        ['is longer than any verdict', `{"done":{"score":1,"found":"${'x'.repeat(70_000)}"}}`],
+        ['begins again', '{"stage":"metric"}'],
+      ] as const
+    ).map(([what, line]) => [
+      `says what ${what}`,
+      `import __main__\n__main__.wire_out.write(${JSON.stringify(`${line}\n`)})\n__main__.wire_out.flush()\nanswer = 42`,
+    ]),
     [
       'says that another part failed',
       'import __main__\n__main__.send({"stage": "result"})\n__main__.send({"raised": {"stage": "expected", "type": "ImportError", "text": ""}})',

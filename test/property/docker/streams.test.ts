@@ -3,6 +3,7 @@ import { PassThrough } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { applyBands, Relay } from '../../../runtime/cluster/drivers/portable.js';
+import { Messages } from '../../../runtime/files/messages.js';
 import { Demux } from '../../../runtime/cluster/providers/dockerContainer.js';
 import { place } from '../../../runtime/cluster/providers/dockerHosts.js';
 
@@ -90,7 +91,7 @@ describe('pictures sent as changes', () => {
           for (const edit of edits) {
             now = Buffer.from(now);
             for (const [at, v] of edit) now[at % now.length] = v;
-            const r = applyBands(kept, frameMessage(width, height, last, now, 16, deflate), deflate);
+            const r = applyBands({ width, height }, kept, frameMessage(width, height, last, now, 16, deflate), deflate);
             last = now;
             kept = r.data;
             expect(r.frame.data).toEqual(now);
@@ -105,9 +106,42 @@ describe('pictures sent as changes', () => {
     const full = frameMessage(2, 2, undefined, Buffer.alloc(16, 1), 16, false);
     const bad = Buffer.from(full);
     bad.writeUInt32LE(1, 12);
-    expect(() => applyBands(undefined, bad, false)).toThrow(RangeError);
+    expect(() => applyBands({ width: 2, height: 2 }, undefined, bad, false)).toThrow(RangeError);
     const change = frameMessage(2, 20, Buffer.alloc(160), Buffer.alloc(160, 1), 16, false);
-    expect(() => applyBands(undefined, change, false)).toThrow(RangeError);
+    expect(() => applyBands({ width: 2, height: 20 }, undefined, change, false)).toThrow(RangeError);
+  });
+});
+
+describe('a picture in the wrong hands', () => {
+  const screen = { width: 2, height: 20 },
+    full = frameMessage(2, 20, undefined, Buffer.alloc(160, 1), 16, false);
+  const with_ = (at: number, v: number): Buffer => {
+    const b = Buffer.from(full);
+    b.writeUInt32LE(v, at);
+    return b;
+  };
+  it.each<[string, Buffer]>([
+    ['wider', with_(0, 0xffffffff)],
+    ['higher', with_(4, 0xffffffff)],
+    ['of no size', with_(0, 0)],
+    ['with more bands than rows', with_(8, 21)],
+    ['with bands without rows', Buffer.concat([with_(8, 2).subarray(0, 12), Buffer.alloc(24)])],
+    ['with bytes of other rows', with_(20, 8)],
+  ])('is damaged: one %s', (_, message) => {
+    expect(() => applyBands(screen, Buffer.alloc(160), message, false)).toThrow(RangeError);
+  });
+  it('does not unpack to more than the screen', () => {
+    const bomb = Buffer.concat([with_(8, 1).subarray(0, 12), deflateSync(Buffer.alloc(1 << 20))]);
+    expect(() => applyBands(screen, undefined, bomb, true)).toThrow(/larger than/);
+  });
+  it('is said to be what it is, and its desktop is lost', async () => {
+    const { pipes } = fakeRelay([3]),
+      r = new Relay(pipes, { deflate: false, screen }),
+      asked = r.frame();
+    await expect(asked).rejects.toMatchObject({
+      kind: 'desktop.lost',
+      message: 'A screen arrived damaged: a screen of 3x5.',
+    });
   });
 });
 
@@ -174,7 +208,7 @@ describe('relay', () => {
           { maxLength: 10 },
         ),
         async (sizes, said) => {
-          const r = new Relay(fakeRelay(sizes).pipes, { deflate: false });
+          const r = new Relay(fakeRelay(sizes).pipes, { deflate: false, screen: { width: 3, height: 5 } });
           const streams = [await r.connect('/a'), await r.connect('/b')];
           const want = [0, 1].map((i) => Buffer.concat(said.filter(([s]) => s === i).map(([, b]) => b)));
           const heard = streams.map(
@@ -200,7 +234,7 @@ describe('relay', () => {
   });
   it('says why a socket cannot be reached, and rejects everything once the pipes end', async () => {
     const { pipes, die } = fakeRelay([3]);
-    const r = new Relay(pipes, { deflate: false });
+    const r = new Relay(pipes, { deflate: false, screen: { width: 3, height: 5 } });
     await expect(r.connect('/none')).rejects.toThrow('No such file or directory');
     const s = await r.connect('/a');
     const closed = new Promise((resolve) => s.once('close', resolve));
@@ -214,11 +248,50 @@ describe('relay', () => {
 describe('a relay in the wrong hands', () => {
   it('is not collected from: a message of 4 GB ends it', async () => {
     const { pipes } = fakeRelay([3]);
-    const r = new Relay(pipes, { deflate: false });
+    const r = new Relay(pipes, { deflate: false, screen: { width: 3, height: 5 } });
     const head = Buffer.alloc(6, 0xff);
     head[0] = 2;
     pipes.output.emit('data', head);
     await expect(r.frame()).rejects.toMatchObject({ kind: 'desktop.lost' });
+  });
+});
+
+describe('a screen in tiny pieces', () => {
+  it('takes no more than its bytes, and memory that others lent it holds none of theirs', () => {
+    const screen = { width: 100, height: 100 };
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 1, max: 20_000 }), { minLength: 1, maxLength: 8 }), (sizes) => {
+        const format = {
+            head: 6,
+            size: (head: Buffer) => 6 + head.readUInt32LE(2),
+            most: () => 1 << 20,
+            readAtOnce: (head: Buffer) => head[0] === 4,
+          },
+          two = [new Messages(format), new Messages(format)],
+          wires = [1, 2].map((n) =>
+            Buffer.concat(
+              [4, 2, 4].map((type, i) => {
+                const head = Buffer.from([type, n, 0, 0, 0, 0]);
+                head.writeUInt32LE(screen.width * screen.height * 4 - i, 2);
+                return Buffer.concat([head, Buffer.alloc(screen.width * screen.height * 4 - i, 10 * n + i)]);
+              }),
+            ),
+          ),
+          kept: Buffer[] = [];
+        for (let at = 0, i = 0; at < wires[0]!.length; i++) {
+          const n = sizes[i % sizes.length]!;
+          two.forEach((m, who) =>
+            m.feed(wires[who]!.subarray(at, at + n), (message) => {
+              if (message[0] === 2) kept.push(message);
+              expect(new Set(message.subarray(6)).size).toBe(1);
+              expect(message[6]! >= 10 * (who + 1) && message[6]! < 10 * (who + 1) + 3).toBe(true);
+            }),
+          );
+          at += n;
+        }
+        expect(kept.map((m) => new Set(m.subarray(6)))).toEqual([new Set([11]), new Set([21])]);
+      }),
+    );
   });
 });
 

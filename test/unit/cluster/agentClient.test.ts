@@ -1,4 +1,5 @@
 import { Duplex } from 'node:stream';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { AgentClient } from '../../../runtime/cluster/agentClient.js';
 import { ANSWERS, longestLine } from '../../../runtime/cluster/agentReplies.js';
@@ -146,13 +147,101 @@ describe('a line from inside a desktop', () => {
   });
 
   it('may be as long as what was asked for: two full outputs, a part of a file', () => {
-    expect(longestLine([])).toBe(64 << 10);
+    expect(longestLine([])).toBe(4 << 10);
+    expect(longestLine(['spawn', 'ping'])).toBe(64 << 10);
     expect(longestLine(['ping', 'exec'])).toBeGreaterThan((2 * (8 << 20) * 4) / 3);
     expect(longestLine(['read'])).toBeGreaterThan(((4 << 20) * 4) / 3);
     expect(longestLine(['exec', 'read'])).toBeLessThan(32 << 20);
     expect(Object.keys(ANSWERS).sort()).toEqual(
       'exec freeze kill ping read relieve reset settle spawn state thaw write'.split(' '),
     );
+  });
+
+  it('of a few bytes at a time is the same line, and no more memory than its own', async () => {
+    const stdout = Buffer.alloc(3000, 'x').toString('base64'),
+      rest = { code: 0, stdout, stderr: '', timedOut: false, stopped: false },
+      text = Buffer.from(
+        [
+          { event: 'exit', pid: 7, name: 'x', code: 0, signal: null },
+          { id: 1, ok: true, ...rest },
+          { id: 2, ok: true },
+        ]
+          .map((l) => `${JSON.stringify(l)}\n`)
+          .join(''),
+      );
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.integer({ min: 1, max: 500 }), { minLength: 1, maxLength: 9 }), async (sizes) => {
+        const { inside, agent } = client(),
+          exits: unknown[] = [],
+          out = agent.exec(['true']),
+          pong = agent.ping();
+        agent.onExit((e) => exits.push(e));
+        for (let at = 0, i = 0; at < text.length; i++) {
+          const n = sizes[i % sizes.length]!;
+          inside.push(text.subarray(at, at + n));
+          at += n;
+        }
+        expect((await out).stdout).toEqual(Buffer.alloc(3000, 'x'));
+        await pong;
+        expect(exits.length).toBe(1);
+      }),
+      { numRuns: 25 },
+    );
+  });
+
+  const exit = { event: 'exit', pid: 7, name: 'xterm', code: 0, signal: null };
+  it('that tells of an exit is short, also while a long answer is awaited', async () => {
+    const { inside, agent } = client(),
+      asked = agent.exec(['true']);
+    inside.say({ ...exit, junk: 'x'.repeat(5000) });
+    await expect(asked).rejects.toMatchObject({ message: expect.stringMatching(/too long for an event/) as string });
+    // The longest name that there is, all of it escaped.
+    const other = client(),
+      exits: unknown[] = [];
+    other.agent.onExit((e) => exits.push(e));
+    other.inside.say(`${JSON.stringify({ ...exit, name: 'N' }).replace('N', '\\u0001'.repeat(255))}\n`);
+    await expect.poll(() => exits.length, { interval: 1 }).toBe(1);
+  });
+
+  it('that tells of an exit comes no oftener than programs are started', async () => {
+    const { inside, agent, lost } = client();
+    let exits = 0;
+    agent.onExit(() => exits++);
+    const reset = agent.reset({ width: 9, height: 9, a11y: false, timeoutMs: 9, xDataMb: 9 });
+    inside.say({ id: 1, ok: true, ms: 1, xpid: 2, display: 0, doubleClickMs: 400, walled: true });
+    await reset;
+    const spawned = [agent.spawn(['a']), agent.spawn(['b'])];
+    inside.say({ id: 2, ok: true, pid: 3 });
+    inside.say({ id: 3, ok: true, pid: 4 });
+    await Promise.all(spawned);
+    for (let n = 0; n < 1000; n++) inside.say(exit);
+    expect(await lost).toMatchObject({ message: expect.stringMatching(/more exits than/) as string });
+    expect(exits).toBe(2 * 32 + 2);
+  });
+
+  it('that refuses a name never comes of one that no file can have: the desktop is not asked', async () => {
+    const { inside, agent } = client(),
+      long = `/${'ö'.repeat(2048)}`;
+    const refusals = [
+      () => agent.read(long),
+      () => agent.write(long, Buffer.alloc(1)),
+      () => agent.exec([long, 'x']),
+      () => agent.spawn([long]),
+    ];
+    for (const ask of refusals)
+      await expect(ask()).rejects.toMatchObject({
+        kind: 'desktop.exec',
+        error: { details: { code: 'ENAMETOOLONG' } },
+        message: expect.stringMatching(/^.{1,200}File name too long\.$/) as string,
+      });
+    expect(inside.asked).toEqual([]);
+    expect(agent.isClosed).toBe(false);
+    // The longest that may be asked for, refused with every byte of it escaped.
+    const name = '\u0001'.repeat(4095),
+      read = agent.read(name);
+    inside.say({ id: 1, ok: false, error: `${name}: No such file or directory`, code: 'ENOENT' });
+    await expect(read).rejects.toMatchObject({ error: { details: { code: 'ENOENT' } } });
+    expect(agent.isClosed).toBe(false);
   });
 
   it('a file that has no end is refused after 128 MB', async () => {

@@ -15,6 +15,7 @@ import { isEncoded, type EncodedFrame } from '../../../runtime/domain/index.js';
 const RELAY = resolve('runtime/cluster/images/desk/overlay/opt/dart/relay.py');
 const width = 96,
   height = 70; // the last band has 6 rows
+const SIZE = { width, height };
 let dir: string;
 const here: ChildProcess[] = [];
 
@@ -57,7 +58,7 @@ function relay(): { readonly relay: Relay; readonly sent: () => number } {
   });
   p.on('exit', () => output.end());
   return {
-    relay: new Relay({ input: p.stdin, output, close: () => void p.kill('SIGKILL') }, { deflate: false }),
+    relay: new Relay({ input: p.stdin, output, close: () => void p.kill('SIGKILL') }, { deflate: false, screen: SIZE }),
     sent: () => bytes,
   };
 }
@@ -121,6 +122,7 @@ describe('screens that a desktop encodes', () => {
     const bad = [
       u32(100_000, 100_000, 16, 0),
       u32(16_000, 16_000, 16, 0),
+      u32(97, 70, 16, 0),
       u32(96, 70, 0, 0),
       u32(96, 70, 16, 0), // changes of nothing
       u32(96, 70, 16, 1, 9, 1, 0), // no such band
@@ -130,11 +132,11 @@ describe('screens that a desktop encodes', () => {
       Buffer.concat([u32(96, 70, 70, 1, 0, 1, 4), Buffer.alloc(5)]),
       u32(96, 70, 35, 2, 0, 1, 0, 0, 1, 0), // a band twice
     ];
-    for (const payload of bad) expect(() => new EncodedScreen().take(payload)).toThrow(RangeError);
+    for (const payload of bad) expect(() => new EncodedScreen(SIZE).take(payload)).toThrow(RangeError);
     fc.assert(
       fc.property(fc.array(fc.nat(100)), fc.uint8Array(), (v, tail) => {
         try {
-          new EncodedScreen().take(Buffer.concat([u32(...v), tail]));
+          new EncodedScreen(SIZE).take(Buffer.concat([u32(...v), tail]));
         } catch (e) {
           expect(e).toBeInstanceOf(RangeError);
         }
@@ -142,7 +144,7 @@ describe('screens that a desktop encodes', () => {
     );
     // Encoded where pixels were asked for.
     const output = new PassThrough(),
-      r = new Relay({ input: { write: () => true }, output, close: () => undefined }, { deflate: false }),
+      r = new Relay({ input: { write: () => true }, output, close: () => undefined }, { deflate: false, screen: SIZE }),
       asked = r.frame();
     output.write(Buffer.concat([Buffer.from([6, 0]), u32(28), u32(96, 70, 70, 1, 0, 1, 0)]));
     await expect(asked).rejects.toMatchObject({ kind: 'desktop.lost' });
@@ -169,11 +171,14 @@ describe('screens that a desktop encodes', () => {
       message(6, 0, screen(3)),
       message(2, 1, Buffer.from('three')),
     ]);
-    const right = [1, 2, 3].map((n) => new EncodedScreen().take(screen(n)).png);
+    const right = [1, 2, 3].map((n) => new EncodedScreen(SIZE).take(screen(n)).png);
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(all.length), { maxLength: 12 }), async (cuts) => {
         const output = new PassThrough(),
-          r = new Relay({ input: { write: () => true }, output, close: () => undefined }, { deflate: false }),
+          r = new Relay(
+            { input: { write: () => true }, output, close: () => undefined },
+            { deflate: false, screen: SIZE },
+          ),
           open = r.connect('/x'),
           asked = [r.screenshot(), r.screenshot(), r.screenshot()];
         output.write(message(1, 1, Buffer.alloc(0)));
@@ -197,7 +202,7 @@ describe('screens that a desktop encodes', () => {
         flags: number[] = [],
         r = new Relay(
           { input: { write: (b) => (flags.push(b[6]!), true) }, output, close: () => undefined },
-          { deflate: false },
+          { deflate: false, screen: { width: 1, height: 1 } },
         ),
         answer = async (): Promise<void> => {
           const asked = r.frame(),

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { FramebufferReader, parseXwd } from '../../../runtime/cluster/drivers/framebuffer.js';
 
+const SCREEN = { width: 3, height: 2 };
+
 /** A header as Xvfb writes it: big-endian fields, 256 colours. */
 function header(
   o: { width?: number; height?: number; bytesPerLine?: number; bits?: number; version?: number; le?: boolean } = {},
@@ -66,7 +68,7 @@ describe('parseXwd', () => {
 describe('FramebufferReader', () => {
   const pixels = Buffer.from(Array.from({ length: 24 }, (_, i) => i));
   it('gives each caller a buffer of its own', () => {
-    const r = new FramebufferReader(file(header(), pixels));
+    const r = new FramebufferReader(file(header(), pixels), SCREEN);
     const [a, b] = [r.read(), r.read()];
     expect(a.data.equals(pixels)).toBe(true);
     a.data.fill(0);
@@ -81,12 +83,18 @@ describe('FramebufferReader', () => {
       pixels.subarray(12),
       Buffer.alloc(4, 255),
     ]);
-    expect(new FramebufferReader(file(header({ bytesPerLine: 16 }), padded)).read().data.equals(pixels)).toBe(true);
+    expect(new FramebufferReader(file(header({ bytesPerLine: 16 }), padded), SCREEN).read().data.equals(pixels)).toBe(
+      true,
+    );
+  });
+  it('takes no other screen than the one that was asked for, however large it says it is', () => {
+    for (const o of [{ width: 2 }, { height: 3 }, { width: 16_384, height: 16_384 }])
+      expect(() => new FramebufferReader(file(header(o), pixels), SCREEN)).toThrow(/a screen of \d+x\d+, not 3x2/);
   });
   it('notices a file that is too short, and follows no link', () => {
     const path = file(header(), pixels.subarray(0, 20));
-    expect(() => new FramebufferReader(path).read()).toThrow(/too short/);
+    expect(() => new FramebufferReader(path, SCREEN).read()).toThrow(/too short/);
     symlinkSync(path, `${path}.link`);
-    expect(() => new FramebufferReader(`${path}.link`)).toThrow(/ELOOP/);
+    expect(() => new FramebufferReader(`${path}.link`, SCREEN)).toThrow(/ELOOP/);
   });
 });

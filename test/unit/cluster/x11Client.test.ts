@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ButtonPress, Motion, X11Client } from '../../../runtime/cluster/drivers/x11Client.js';
 
+const SCREEN = { width: 640, height: 400 };
+
 interface Request {
   readonly opcode: number;
   readonly body: Buffer;
@@ -92,7 +94,7 @@ describe('X11Client', () => {
 
   it('reads the set-up, queues input and sends it with the next question', async () => {
     server.reply = (r) => (r.opcode === 43 ? answer(r.seq, 0, Buffer.alloc(0)) : undefined);
-    const x = await X11Client.over(await server.start());
+    const x = await X11Client.over(await server.start(), SCREEN);
     expect([x.root, x.width, x.height, x.minKeycode, x.maxKeycode]).toEqual([77, 640, 400, 8, 9]);
     x.fakeInput(Motion, 0, 12, 34);
     x.fakeInput(ButtonPress, 3);
@@ -119,7 +121,7 @@ describe('X11Client', () => {
       if (r.opcode === 16) return error(r.seq, 16);
       return undefined;
     };
-    const x = await X11Client.over(await server.start());
+    const x = await X11Client.over(await server.start(), SCREEN);
     const events: unknown[] = [];
     x.onEvent((e) => events.push(e));
     const asked = x.internAtom('NOPE');
@@ -132,12 +134,12 @@ describe('X11Client', () => {
 
   it('a closed or silent server is a lost desktop', async () => {
     server.reply = () => undefined;
-    const silent = await X11Client.over(await server.start(), 30);
+    const silent = await X11Client.over(await server.start(), SCREEN, 30);
     await expect(silent.sync()).rejects.toMatchObject({
       kind: 'desktop.lost',
       message: expect.stringMatching(/no answer/) as string,
     });
-    const x = await X11Client.over(await server.start());
+    const x = await X11Client.over(await server.start(), SCREEN);
     const asked = x.sync();
     const closed = new Promise((resolve) => {
       x.onClose(resolve);
@@ -165,25 +167,40 @@ describe('an X server in the wrong hands', () => {
     ['that refuses', Buffer.from([0, 2, 11, 0, 0, 0, 1, 0, 110, 111, 0, 0])],
   ])('is a lost desktop, and its stream ends: one %s', async (_what, hello) => {
     const stream = speaker(hello);
-    await expect(X11Client.over(stream, 1000)).rejects.toMatchObject({ kind: 'desktop.lost' });
+    await expect(X11Client.over(stream, SCREEN, 1000)).rejects.toMatchObject({ kind: 'desktop.lost' });
+    expect(stream.destroyed).toBe(true);
+  });
+
+  it.each([
+    { width: 65_535, height: 65_535 },
+    { width: 641, height: 400 },
+  ])('is a lost desktop: one with another screen than was asked for', async ({ width, height }) => {
+    const hello = setup();
+    hello.writeUInt16LE(width, 72);
+    hello.writeUInt16LE(height, 74);
+    const stream = speaker(hello);
+    await expect(X11Client.over(stream, SCREEN, 1000)).rejects.toMatchObject({
+      kind: 'desktop.lost',
+      message: expect.stringContaining(`a screen of ${width}x${height}, not 640x400`) as string,
+    });
     expect(stream.destroyed).toBe(true);
   });
 
   it('is not waited for: one that never introduces itself', async () => {
     const stream = speaker();
-    await expect(X11Client.over(stream, 30)).rejects.toMatchObject({ kind: 'desktop.lost' });
+    await expect(X11Client.over(stream, SCREEN, 30)).rejects.toMatchObject({ kind: 'desktop.lost' });
     expect(stream.destroyed).toBe(true);
   });
 
-  it('is not collected from: an answer of 16 GB', async () => {
+  it('is not collected from: a message of 16 GB', async () => {
     const endless = Buffer.alloc(32);
     endless[0] = 1;
     endless.writeUInt16LE(1, 2);
     endless.writeUInt32LE(0xffffffff, 4);
     const stream = speaker(Buffer.concat([setup(), endless]));
-    await expect(X11Client.over(stream, 10_000)).rejects.toMatchObject({
+    await expect(X11Client.over(stream, SCREEN, 10_000)).rejects.toMatchObject({
       kind: 'desktop.lost',
-      message: expect.stringMatching(/an answer of \d{11} bytes/) as string,
+      message: expect.stringMatching(/a message of \d{11} bytes/) as string,
     });
     expect(stream.destroyed).toBe(true);
   });

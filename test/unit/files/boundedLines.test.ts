@@ -1,7 +1,7 @@
-import { PassThrough } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { boundedLines } from '../../../runtime/files/boundedLines.js';
+import { boundedLines, linesOf } from '../../../runtime/files/boundedLines.js';
 
 /** What is heard of chunks; `tooLong` is heard as undefined. */
 async function heardOf(chunks: readonly Uint8Array[], most: number): Promise<readonly (string | undefined)[]> {
@@ -35,9 +35,24 @@ describe('lines of another program', () => {
             at += size;
           }
           expect(await heardOf(chunks, 1 << 20)).toEqual(lines);
+          const asked: string[] = [];
+          for await (const l of linesOf(Readable.from(chunks, { objectMode: true }), 1 << 20)) asked.push(l);
+          expect(asked).toEqual(lines);
         },
       ),
     );
+  });
+  it('are asked for one by one too, until one is too long', async () => {
+    const heard: string[] = [];
+    const all = async (): Promise<void> => {
+      for await (const l of linesOf(
+        Readable.from(['one\ntw', 'o\n', 'x'.repeat(9), 'x\n'].map((s) => Buffer.from(s))),
+        9,
+      ))
+        heard.push(l);
+    };
+    await expect(all()).rejects.toThrow(/more than 9 bytes/);
+    expect(heard).toEqual(['one', 'two']);
   });
   it('may end with the stream, and in the manner of Windows', async () => {
     expect(await heardOf([Buffer.from('one\r\ntwo')], 100)).toEqual(['one', 'two']);

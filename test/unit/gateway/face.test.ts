@@ -64,6 +64,26 @@ describe('OSWorld’s API on a desktop', () => {
     expect(await (await fetch(`${s.url}/terminal`)).json()).toEqual({ output: null, status: 'success' });
   });
 
+  it('takes 4 MiB of JSON, and no lists without end; forms may be longer', async () => {
+    const s = await served();
+    const posted = async (body: string): Promise<[number, unknown]> => {
+      const r = await fetch(`${s.url}/execute`, { method: 'POST', body });
+      return [r.status, ((await r.json()) as { message: unknown }).message];
+    };
+    expect(await posted(JSON.stringify({ command: 'x'.repeat(5 << 20) }))).toEqual([
+      400,
+      'The body is longer than 4 MiB.',
+    ]);
+    expect(await posted('['.repeat(1 << 20))).toEqual([
+      400,
+      'The body holds more than 64 lists and objects within one another.',
+    ]);
+    const form = new FormData();
+    form.set('file_path', '/home/user/large');
+    form.set('file_data', new Blob([new Uint8Array(5 << 20)]), 'large');
+    expect((await fetch(`${s.url}/setup/upload`, { method: 'POST', body: form })).status).toBe(200);
+  });
+
   it('performs pyautogui without starting a Python', async () => {
     const s = await served();
     expect(await s.json('/execute', python('pyautogui.click(5, 6)'))).toEqual({

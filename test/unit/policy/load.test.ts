@@ -17,6 +17,10 @@ describe("a server's load", () => {
     });
     expect(loadOf('process_cpu_seconds_total 12\nrubbish')).toBeUndefined();
     expect(loadOf('vllm:num_requests_waiting NaN')).toBeUndefined();
+    expect(loadOf('vllm:num_requests_waiting_by_reason 4\nx vllm:num_requests_waiting 3')).toBeUndefined();
+    expect(loadOf('vllm:num_requests_waiting{engine="0"}\n5 6\nvllm:num_requests_waiting 2\r\n')).toEqual({
+      waiting: 2,
+    });
   });
 
   it('lowers what is sent while memory is full, down to one, and raises it to the ceiling when there is room', () => {

@@ -47,6 +47,31 @@ describe('reading screens from a desktop', () => {
       },
     ]);
   });
+  it.each([
+    ['a text that nobody gave', { texts: [2] }],
+    ['no index', { texts: ['0'] }],
+    ['a box too few', { boxes: [] }],
+    ['a box of two', { boxes: [[1, 2]] }],
+    ['a character too few', { centres: [[1]] }],
+    ['a middle that is none', { middles: [null] }],
+    ['a place beyond any screen', { middles: [1e30] }],
+    ['no lists', { texts: 3 }],
+  ])('with %s are an error', (_what, wrong) => {
+    const head = { texts: [0], boxes: [[1, 2, 3, 4]], centres: [[1, 2]], middles: [3] };
+    expect(parseScreens(screen([1, 2, 3, 4], head), 4, words)).toHaveLength(1);
+    expect(() => parseScreens(screen([1, 2, 3, 4], { ...head, ...wrong }), 4, words)).toThrow(StudioError);
+  });
+  it('with a description that is nested without end, or no JSON, are an error', () => {
+    for (const text of ['['.repeat(100_000), `[${'[],'.repeat(10_000)}[]]`, '}{', 'null']) {
+      const b = Buffer.concat([Buffer.from(`${text}\n`), Buffer.alloc(4)]);
+      expect(() => parseScreens(b, 4, words)).toThrow(StudioError);
+    }
+  });
+  it('of which there are more than were asked for are an error', () => {
+    const none = screen([1, 2, 3, 4], { texts: [], boxes: [], centres: [], middles: [] });
+    expect(parseScreens(Buffer.concat(Array<Buffer>(24).fill(none)), 4, words)).toHaveLength(24);
+    expect(() => parseScreens(Buffer.concat(Array<Buffer>(25).fill(none)), 4, words)).toThrow(StudioError);
+  });
   it('that come back cut short are an error', () => {
     expect(() => parseScreens(screen([1, 2, 3], { texts: [], boxes: [], centres: [], middles: [] }), 4, words)).toThrow(
       StudioError,

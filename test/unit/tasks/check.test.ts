@@ -105,6 +105,20 @@ describe('assets', () => {
     expect((await assets.read('https://host/a.txt')).toString()).toBe('a');
     expect(assets.has('https://x/.ssh/id_rsa')).toBe(false);
   });
+  it.each([
+    ['lists without end', '['.repeat(200_000), /within one another/],
+    ['more files than tasks have', `{"files":{"a":[${'[],'.repeat(1 << 16)}[]]}}`, /more than 32768 values/],
+    ['no JSON', '}{', /is no manifest/],
+    ['an entry without a sum', '{"files":{"https://h/a":{"file":"a","bytes":1}}}', /is no manifest/],
+    ['more than is read', ' '.repeat((8 << 20) + 1), /at most 8388608/],
+  ])('of a mirror whose manifest holds %s are not used', async (_what, text, words) => {
+    await put('manifest.json', text);
+    for (const open of [openNamedAssets, openAssets])
+      await expect(open(dir)).rejects.toMatchObject({
+        kind: 'config.invalid',
+        message: expect.stringMatching(words) as string,
+      });
+  });
   it('of a folder that the command line names are all given', async () => {
     await put('x/y.txt', 'y');
     await expect(openNamedAssets(dir)).rejects.toMatchObject({ kind: 'config.invalid' });

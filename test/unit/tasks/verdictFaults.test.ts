@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { StudioError } from '../../../runtime/domain/index.js';
 import { createTaskEngine, openAssets } from '../../../runtime/tasks/index.js';
@@ -229,5 +230,50 @@ describe('what programs of the desktop can have spoilt is a failure, never an er
     expect(parseWindows(line('My notes.txt'))).toEqual([
       { id: '0x01', width: 30, height: 40, className: 'app.App', title: 'My notes.txt' },
     ]);
+  });
+  it('titles of blanks from foreign machines are read in time, too', () => {
+    const blanks = ' '.repeat(4000),
+      of = (rest: string): string[] => Array<string>(2000).fill(`0x01 0 1 2 30 40 ${rest}`);
+    for (const rest of [`app.App  elsewhere ${blanks}`, `app.App${blanks}`, `app.App  elsewhere${blanks}\u2028x`])
+      expect(parseWindows(of(rest).join('\n'))).toHaveLength(2000);
+    expect(parseWindows(of(`app.App  elsewhere ${blanks}`)[0]!)).toEqual([
+      { id: '0x01', width: 30, height: 40, className: 'app.App', title: blanks },
+    ]);
+  });
+  it('class, host and title are told apart as ever', () => {
+    /** As it was once written; it takes the square of a line's length. */
+    const reference = (line: string): unknown[] => {
+      const m = /^(0x[0-9a-f]+)\s+-?\d+\s+-?\d+\s+-?\d+\s+(\d+)\s+(\d+)\s+(.*)$/i.exec(line);
+      if (m === null) return [];
+      const rest = /^(\S.*?)\s+(desktop|N\/A)(?: (.*))?$/.exec(m[4]!) ?? /^(\S+)\s+(\S+)(?: (.*))?$/.exec(m[4]!);
+      const [className, title] = [rest?.[1] ?? '', rest?.[3] ?? ''];
+      return [{ id: m[1], width: Number(m[2]), height: Number(m[3]), className, title }];
+    };
+    const part = fc.constantFrom(
+      'a',
+      'b.B',
+      'desktop',
+      'N/A',
+      'desktops',
+      'far',
+      ' ',
+      '  ',
+      '\t',
+      '\u00a0',
+      '5',
+      '0x1f',
+      '-1',
+    );
+    fc.assert(
+      fc.property(
+        fc.constantFrom('0x01 0 1 2 30 40 ', '0X0a -1  -2 3 4 5  ', '0x1 '),
+        fc.array(part),
+        (head, parts) => {
+          const line = head + parts.join('');
+          expect(parseWindows(line)).toEqual(reference(line));
+        },
+      ),
+      { numRuns: 2000 },
+    );
   });
 });

@@ -2,6 +2,9 @@ import { request as httpRequest, type ClientRequest, type IncomingMessage } from
 import { request as httpsRequest } from 'node:https';
 import { WebSocket } from 'ws';
 import { messageOf, StudioError, withDeadline } from '../../../domain/index.js';
+import { beyondBounds } from '../../../domain/jsonBounds.js';
+import { LineTooLong, linesOf } from '../../../files/boundedLines.js';
+import { GrowingBuffer } from '../../../files/growingBuffer.js';
 import type { ClusterAccess } from './access.js';
 import { answerFault, awayFault, type StatusBody } from './faults.js';
 import type { ChannelEvents, LinkChannel } from './link.js';
@@ -12,6 +15,7 @@ const CALL_MS = 20_000,
 const WATCH_S = 290;
 const MAX_BODY = 64 << 20,
   MAX_LINE = 4 << 20;
+const BOUNDS = { depth: 64, values: 1 << 20 };
 const PROTOCOL = 'v5.channel.k8s.io';
 /** Streams of an exec channel, the first byte of every message. */
 const STDIN = 0,
@@ -53,7 +57,7 @@ export class Api {
         throw awayFault(this.access.name, e);
       }
       const status = res.statusCode ?? 0;
-      if (status < 300) return (text === '' ? undefined : JSON.parse(text)) as T;
+      if (status < 300) return (text === '' ? undefined : this.#parsed(text)) as T;
       const again = Number(res.headers['retry-after']);
       if (status !== 429 || !(again >= 0) || limit.aborted)
         throw answerFault(status, parseStatus(text), o.what, this.access.name);
@@ -68,15 +72,17 @@ export class Api {
     if (res.statusCode !== 200)
       throw answerFault(res.statusCode ?? 0, parseStatus(await bodyOf(res)), o.what, this.access.name);
     res.socket.setKeepAlive(true, 30_000);
-    let rest = '';
-    res.setEncoding('utf8');
-    for await (const chunk of res) {
-      rest += chunk as string;
-      if (rest.length > MAX_LINE) throw awayFault(this.access.name, new Error('a line of a watch is too long'));
-      const lines = rest.split('\n');
-      rest = lines.pop()!;
-      for (const l of lines) if (l.trim() !== '') yield JSON.parse(l) as WatchEvent<T>;
+    try {
+      for await (const l of linesOf(res, MAX_LINE)) if (l.trim() !== '') yield this.#parsed(l) as WatchEvent<T>;
+    } catch (e) {
+      throw e instanceof LineTooLong ? awayFault(this.access.name, e) : e;
     }
+  }
+
+  #parsed(text: string): unknown {
+    const beyond = beyondBounds(text, BOUNDS);
+    if (beyond !== undefined) throw awayFault(this.access.name, new Error(`an answer that ${beyond}`));
+    return JSON.parse(text);
   }
 
   /** A program in a pod's container with its standard input and output. */
@@ -214,18 +220,17 @@ class ExecStream implements LinkChannel {
 }
 
 async function bodyOf(res: IncomingMessage): Promise<string> {
-  const parts: Buffer[] = [];
-  let size = 0;
+  const body = new GrowingBuffer();
   for await (const d of res) {
-    parts.push(d as Buffer);
-    size += (d as Buffer).length;
-    if (size > MAX_BODY) throw new Error('the answer is too long');
+    body.add(d as Buffer);
+    if (body.length > MAX_BODY) throw new Error('the answer is too long');
   }
-  return Buffer.concat(parts).toString('utf8');
+  return body.take().toString('utf8');
 }
 
 /** An answer's Status object; an empty one when it is something else. */
 function parseStatus(text: string): StatusBody {
+  if (beyondBounds(text, BOUNDS) !== undefined) return {};
   try {
     const j = JSON.parse(text) as StatusBody | null;
     return typeof j === 'object' && j !== null ? j : {};

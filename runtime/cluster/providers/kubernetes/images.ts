@@ -8,6 +8,7 @@ import type Docker from 'dockerode';
 import { messageOf, StudioError } from '../../../domain/index.js';
 import type { OnProgress } from '../../imageBuild/recipe.js';
 import { engineError } from '../dockerImage.js';
+import { engineLines } from '../engineLines.js';
 
 /** Repository and tag of an image reference; without a tag that of the built image. Throws `config.invalid`. */
 export function parseReference(ref: string, builtTag: string): { readonly repo: string; readonly tag: string } {
@@ -51,15 +52,9 @@ export async function pushImage(
   } catch (e) {
     throw engineError(e);
   }
-  let rest = '';
-  for await (const chunk of stream) {
-    const lines = (rest + String(chunk)).split('\n');
-    rest = lines.pop()!;
-    for (const l of lines.filter((x) => x.trim() !== '')) {
-      const m = JSON.parse(l) as { status?: string; id?: string; progress?: string; error?: string };
-      if (m.error) throw refused(m.error);
-      if (m.status) onProgress({ phase: 'push', message: [m.id, m.status, m.progress].filter(Boolean).join(' ') });
-    }
+  for await (const m of engineLines(stream)) {
+    if (m.error) throw refused(m.error);
+    if (m.status) onProgress({ phase: 'push', message: [m.id, m.status, m.progress].filter(Boolean).join(' ') });
   }
   return target;
 }

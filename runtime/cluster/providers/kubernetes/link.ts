@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { PassThrough } from 'node:stream';
 import { StudioError, withDeadline } from '../../../domain/index.js';
+import { Messages, MessageTooLong } from '../../../files/messages.js';
 import { pauseOrStop } from '../../../domain/pause.js';
 import { lost } from '../../agentClient.js';
 import type { RelayPipes } from '../../drivers/portable.js';
@@ -15,6 +16,8 @@ const PIECE = 1 << 18,
   ACK_EVERY = 1 << 18;
 /** Bytes of the longest message that the other end writes. */
 const MAX_MESSAGE = 1 << 20;
+const messages = (): Messages =>
+  new Messages({ head: 5, size: (head) => 5 + head.readUInt32LE(1), most: () => MAX_MESSAGE });
 
 /** One exec channel into a pod: bytes both ways, until it ends for whatever reason. Listeners are set before it opens. */
 export interface LinkChannel {
@@ -59,8 +62,7 @@ export class Link {
   readonly #stop = new AbortController();
   #channel: LinkChannel | undefined;
   #greeted = false;
-  #parts: Buffer[] = [];
-  #have = 0;
+  #messages = messages();
   #kept: Buffer[] = [];
   /** Position of the first byte of `kept`, and of the next one. */
   #start = 0;
@@ -137,8 +139,7 @@ export class Link {
       refused(why);
       if (this.#channel === mine.channel && this.#greeted) this.#cut(why);
     };
-    this.#parts = [];
-    this.#have = 0;
+    this.#messages = messages();
     const channel = await this.#o.open(
       {
         data: (b) => {
@@ -171,27 +172,19 @@ export class Link {
   }
 
   #receive(d: Buffer, greeted: () => void, over: (why: Error) => void): void {
-    this.#parts.push(d);
-    this.#have += d.length;
-    while (this.#have >= 5) {
-      const all = this.#parts.length === 1 ? this.#parts[0]! : Buffer.concat(this.#parts);
-      this.#parts = [all];
-      const size = 5 + all.readUInt32LE(1);
-      if (size > MAX_MESSAGE) {
-        this.#end(lost(`The desktop sent a message of ${size} bytes.`));
+    try {
+      this.#messages.feed(d, (m) => {
+        if (!this.#ended) this.#take(m[0]!, m.subarray(5), greeted);
+      });
+    } catch (e) {
+      if (e instanceof MessageTooLong) {
+        this.#end(lost(`The desktop sent ${e.message}.`));
         return;
       }
-      if (all.length < size) return;
-      this.#parts = all.length > size ? [all.subarray(size)] : [];
-      this.#have = all.length - size;
-      try {
-        this.#take(all[0]!, all.subarray(5, size), greeted);
-      } catch (e) {
-        if (!(e instanceof RangeError)) throw e;
-        over(e);
-        this.#end(lost(`The desktop's link is damaged: ${e.message}.`, e));
-        return;
-      }
+      if (!(e instanceof RangeError)) throw e;
+      over(e);
+      this.#end(lost(`The desktop's link is damaged: ${e.message}.`, e));
+      return;
     }
     this.#watch();
   }

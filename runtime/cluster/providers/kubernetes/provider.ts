@@ -9,6 +9,7 @@ import {
   toRunError,
   withDeadline,
   type DesktopId,
+  type Size,
 } from '../../../domain/index.js';
 import { pauseOrStop } from '../../../domain/pause.js';
 import { AgentClient } from '../../agentClient.js';
@@ -285,7 +286,7 @@ export class KubernetesProvider implements DesktopProvider {
   readonly #lost = new WeakMap<Link, (e: StudioError) => void>();
 
   async #desktop(cluster: Cluster, name: string, link: Link, spec: DesktopSpec): Promise<SandboxDesktop> {
-    const relay = new Relay(link.pipes, { deflate: !isNear(cluster.api.access.server) }),
+    const relay = new Relay(link.pipes, { deflate: !isNear(cluster.api.access.server), screen: spec.screen }),
       stalledMs = (): number => link.stalledMs();
     let agent: AgentClient | undefined, desktop: SandboxDesktop;
     try {
@@ -295,7 +296,7 @@ export class KubernetesProvider implements DesktopProvider {
         provider: 'kubernetes',
         spec,
         agent,
-        channels: channelsOver(relay, agent, stalledMs),
+        channels: channelsOver(relay, agent, spec.screen, stalledMs),
         stalledMs,
       });
     } catch (e) {
@@ -340,8 +341,8 @@ const NAME = 'dart-desktop-';
 
 export const podsOf = (namespace: string): string => `/api/v1/namespaces/${namespace}/pods`;
 
-const channelsOver = (relay: Relay, agent: AgentClient, stalledMs: () => number): Channels => ({
-  openX: async () => X11Client.over(await relay.connect('/tmp/.X11-unix/X0'), undefined, stalledMs),
+const channelsOver = (relay: Relay, agent: AgentClient, screen: Size, stalledMs: () => number): Channels => ({
+  openX: async () => X11Client.over(await relay.connect('/tmp/.X11-unix/X0'), screen, undefined, stalledMs),
   openScreen: () => screenOver(relay),
   openSettler: (x) => agentSettler(x, agent),
 });

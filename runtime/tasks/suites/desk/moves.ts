@@ -1,6 +1,7 @@
 import type { Desktop } from '../../../cluster/types.js';
 import type { Action, Point, Random, Size } from '../../../domain/index.js';
 import { StudioError } from '../../../domain/index.js';
+import { desktopJson, isRecord } from '../../../domain/desktopJson.js';
 import type { Box } from './box.js';
 
 /**
@@ -56,7 +57,7 @@ export class Sight {
         'Start the desktop with a11y: true.',
       );
     }
-    return JSON.parse(out.stdout.toString('utf8')) as Widget[];
+    return widgetsOf(out.stdout);
   }
 
   /** Widgets of a kind, top to bottom, left to right; waits until there are enough of them. */
@@ -94,14 +95,7 @@ export class Sight {
         ['bash', '-c', 'for w in $(xdotool search --onlyvisible "$0" "$1"); do xwininfo -id $w; done', search, name],
         { timeoutMs: 10_000 },
       );
-      const boxes = [
-        ...out.stdout
-          .toString('utf8')
-          .matchAll(/upper-left X:\s+(-?\d+)\s+Absolute upper-left Y:\s+(-?\d+)[^]*?Width: (\d+)\s+Height: (\d+)/g),
-      ]
-        .map((m) => ({ x: Number(m[1]), y: Number(m[2]), width: Number(m[3]), height: Number(m[4]) }))
-        .filter((b) => b.width > 1 && b.height > 1);
-      const found = boxes.at(-1);
+      const found = windowBoxes(out.stdout).at(-1);
       if (found) return found;
       if (look === LOOKS)
         throw new StudioError(
@@ -121,6 +115,57 @@ export class Sight {
   }
 }
 
+/** Of a11y.py's answer: far more than fits on a screen. */
+const WIDGETS = { bytes: 4 << 20, depth: 8, values: 1 << 15 };
+
+/** What a11y.py printed. Programs of the desktop name their widgets, and may end it or answer in its place. */
+export function widgetsOf(printed: Buffer): Widget[] {
+  const refused = (why: string): StudioError =>
+    new StudioError(
+      'desktop.exec',
+      `The scripted solution cannot see widgets: their list ${why}.`,
+      'Close other programs of the desktop, or start it again.',
+    );
+  const list = desktopJson(printed, WIDGETS, refused);
+  if (!Array.isArray(list) || !list.every(isWidget)) throw refused('holds something else');
+  return list;
+}
+
+const texts = (...all: readonly unknown[]): boolean => all.every((t) => typeof t === 'string');
+const isWidget = (w: unknown): w is Widget =>
+  isRecord(w) &&
+  texts(w['app'], w['window'], w['role'], w['name'], w['text'] ?? '') &&
+  Array.isArray(w['states']) &&
+  texts(...(w['states'] as unknown[])) &&
+  Array.isArray(w['box']) &&
+  w['box'].length === 4 &&
+  w['box'].every((n) => Number.isSafeInteger(n));
+
+/** Of what xwininfo printed, bytes: hundreds of windows. The newest are at the end. */
+const MOST_WINDOWS = 1 << 18;
+const PLACE = /^ {0,4}(Absolute upper-left X|Absolute upper-left Y|Width|Height): {1,4}(-?\d{1,6})$/;
+
+/** The areas of windows, as xwininfo prints one after the other. A title among them may hold any line. */
+export function windowBoxes(printed: Buffer): Box[] {
+  const boxes: Box[] = [];
+  let box: { x: number; y?: number; width?: number } | undefined;
+  for (const line of printed.subarray(-MOST_WINDOWS).toString('utf8').split('\n')) {
+    const m = PLACE.exec(line);
+    if (!m) continue;
+    const n = Number(m[2]);
+    if (m[1] === 'Absolute upper-left X') box = { x: n };
+    else if (!box) continue;
+    else if (m[1] === 'Absolute upper-left Y') box.y = n;
+    else if (m[1] === 'Width') box.width = n;
+    else {
+      const { x, y, width } = box;
+      if (y !== undefined && width !== undefined && width > 1 && n > 1) boxes.push({ x, y, width, height: n });
+      box = undefined;
+    }
+  }
+  return boxes;
+}
+
 /**
  * A point to click: a random one of the cell centres well inside the box (a quarter of its size from every edge), else
  * of those further out, else the middle. At other screen sizes the same grid does no harm.
@@ -129,14 +174,19 @@ export function pointIn(b: Box, r: Random): Point {
   for (const share of [0.25, 0.12, 0]) {
     const mx = Math.max(2, b.width * share),
       my = Math.max(2, b.height * share);
-    const inside: Point[] = [];
-    for (let y = firstCentre(b.y + my); y <= b.y + b.height - my; y += CELL)
-      for (let x = firstCentre(b.x + mx); x <= b.x + b.width - mx; x += CELL) inside.push({ x, y });
-    if (inside.length > 0) return r.pick(inside);
+    const x = firstCentre(b.x + mx),
+      y = firstCentre(b.y + my),
+      columns = centresUpTo(x, b.x + b.width - mx),
+      rows = centresUpTo(y, b.y + b.height - my);
+    if (columns * rows === 0) continue;
+    // By number and not from a list of them: programs say how large their widgets are.
+    const n = r.int(columns * rows);
+    return { x: x + (n % columns) * CELL, y: y + Math.floor(n / columns) * CELL };
   }
   return { x: Math.round(b.x + b.width / 2), y: Math.round(b.y + b.height / 2) };
 }
 const firstCentre = (from: number): number => Math.ceil((from - CELL / 2) / CELL) * CELL + CELL / 2;
+const centresUpTo = (first: number, last: number): number => Math.max(0, Math.floor((last - first) / CELL) + 1);
 
 /**
  * A widget's box; of a wide list row only where its words stand, and of a wide one-line field only the beginning: where

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { LARGEST, type AnswerBounds } from './asked.js';
+import { hasParts } from './parts.js';
 import { messageType } from './schema.js';
 import {
   DTYPES,
@@ -98,34 +100,35 @@ interface ProtoRecord {
 }
 
 /** `bytes` of a ForwardBackwardOutput. Throws `trainer.remote` on anything else. */
-export function decodeOutput(bytes: Uint8Array): ForwardBackwardOutput {
-  const m = decodeMessage('ForwardBackwardOutput', bytes) as {
+export function decodeOutput(bytes: Uint8Array, most: AnswerBounds = LARGEST): ForwardBackwardOutput {
+  const m = decodeMessage('ForwardBackwardOutput', bytes, most) as {
     readonly loss_fn_outputs: readonly ProtoRecord[];
     readonly metrics: Readonly<Record<string, number>>;
   };
   const outputs: Map<string, WireTensor>[] = [];
-  for (const record of m.loss_fn_outputs) outputs.push(...datumsOf(record, LIMITS.items - outputs.length));
+  for (const record of m.loss_fn_outputs) outputs.push(...datumsOf(record, most.items - outputs.length));
   return { outputs, metrics: metricsOf(m.metrics) };
 }
 
 /** Splits the fields of a record, which hold all its datums end to end. */
 function datumsOf(record: ProtoRecord, room: number): Map<string, WireTensor>[] {
-  const fields = Object.entries(record.fields).map(([name, b]) => [name, split(b)] as const);
-  const n = record.num_datums > 0 ? record.num_datums : (fields[0]?.[1].length ?? 0);
-  if (n > room) throw malformed(`it holds more than ${LIMITS.items} datums`);
-  checkNames(fields.length);
+  const named = Object.entries(record.fields);
+  checkTensors(named.length);
+  const fields = named.map(([name, b]) => [name, split(b, room)] as const),
+    n = record.num_datums > 0 ? record.num_datums : (fields[0]?.[1].length ?? 0);
+  if (n > room) throw malformed('it holds more datums than were sent');
   for (const [name, rows] of fields)
     if (rows.length !== n) throw malformed(`${n} datums but ${rows.length} entries of ${name.slice(0, 64)}`);
   return Array.from({ length: n }, (_, i) => new Map(fields.map(([name, rows]) => [name, rows[i]!])));
 }
 
-function split(b: ProtoBatched): WireTensor[] {
+function split(b: ProtoBatched, room: number): WireTensor[] {
+  if (b.offsets.length / 8 > room + 1) throw malformed('it holds more datums than were sent');
   const dtype = dtypeOf(b.dtype),
     all = numbers(b.data, dtype),
     offsets = numbers(b.offsets, 'int64'),
     row = b.trailing_shape.reduce((a, d) => a * d, 1),
     size = elementBytes(dtype);
-  if (offsets.length > LIMITS.items + 1) throw malformed(`${offsets.length} offsets`);
   return Array.from({ length: Math.max(0, offsets.length - 1) }, (_, i) => {
     const from = offsets[i]! / size,
       to = offsets[i + 1]! / size;
@@ -151,7 +154,7 @@ export function parseOutput(json: unknown): ForwardBackwardOutput {
   if (!p.success) throw malformed(firstIssue(p.error), p.error);
   const outputs = p.data.loss_fn_outputs.map((fields) => {
     const entries = Object.entries(fields);
-    checkNames(entries.length);
+    checkTensors(entries.length);
     return new Map(
       entries.map(([name, t]) => {
         const values = t.data.map((x) => x ?? NaN),
@@ -177,21 +180,34 @@ function metricsOf(m: Readonly<Record<string, number | null>>): Map<string, numb
 function checkNames(n: number): void {
   if (n > LIMITS.names) throw malformed(`${n} named values (at most ${LIMITS.names})`);
 }
+function checkTensors(n: number): void {
+  if (n > LIMITS.tensors) throw malformed(`${n} tensors of a datum (at most ${LIMITS.tensors})`);
+}
 /** Where and what a JSON answer has wrong. */
 export const firstIssue = (e: z.ZodError): string => {
   const i = e.issues[0];
   return i ? `${i.path.join('.').slice(0, 120) || 'it'}: ${i.message.slice(0, 200)}` : 'it is not what was expected';
 };
 
+/** Fields of a message beside those of its items, metrics mostly, and fields of one datum or sequence. */
+const PARTS = 4096,
+  PARTS_OF_ITEM = 64;
 /** Decodes a protobuf message into plain values; numbers for 64-bit integers, which are counts and shapes here. */
-export function decodeMessage(name: 'ForwardBackwardOutput' | 'SampleResponse', bytes: Uint8Array): unknown {
-  if (bytes.length > LIMITS.answer) throw malformed(`${bytes.length} bytes (at most ${LIMITS.answer})`);
-  const type = messageType(name);
+export function decodeMessage(
+  name: 'ForwardBackwardOutput' | 'SampleResponse',
+  bytes: Uint8Array,
+  most: AnswerBounds,
+): unknown {
+  if (bytes.length > most.bytes) throw malformed(`${bytes.length} bytes (at most ${most.bytes})`);
+  const type = messageType(name),
+    parts = PARTS + PARTS_OF_ITEM * most.items;
   try {
-    return type.toObject(type.decode(bytes), { longs: Number, arrays: true, objects: true, defaults: true });
+    if (hasParts(type, bytes, parts))
+      return type.toObject(type.decode(bytes), { longs: Number, arrays: true, objects: true, defaults: true });
   } catch (e) {
     throw malformed(`it is no ${name} message`, e);
   }
+  throw malformed(`it has more than ${parts} fields`);
 }
 
 /**

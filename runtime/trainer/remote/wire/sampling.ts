@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { LARGEST, type AnswerBounds } from './asked.js';
 import { decodeMessage, firstIssue, jsonChunk } from './forwardBackward.js';
 import { int32s, numbers } from './tensors.js';
 import { LIMITS, malformed, type SampledSequence, type SampleOutput, type SampleRequest } from './types.js';
@@ -35,12 +36,12 @@ interface ProtoSequence {
   readonly logprobs?: Uint8Array;
 }
 /** `bytes` of a SampleResponse. Throws `trainer.remote` on anything else. */
-export function decodeSample(bytes: Uint8Array): SampleOutput {
-  const m = decodeMessage('SampleResponse', bytes) as {
+export function decodeSample(bytes: Uint8Array, most: AnswerBounds = LARGEST): SampleOutput {
+  const m = decodeMessage('SampleResponse', bytes, most) as {
     readonly sequences: readonly ProtoSequence[];
     readonly prompt_logprobs?: Uint8Array;
   };
-  if (m.sequences.length > LIMITS.items) throw malformed(`${m.sequences.length} sequences`);
+  if (m.sequences.length > most.items) throw malformed(`${m.sequences.length} sequences`);
   return {
     sequences: m.sequences.map((s) => sequence(stopReason(s.stop_reason), int32s(s.tokens), floatsOf(s.logprobs))),
     promptLogprobs: floatsOf(m.prompt_logprobs),

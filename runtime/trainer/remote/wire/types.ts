@@ -65,14 +65,14 @@ export interface SampleRequest {
 
 /** Bounds on what a server may answer; what is larger is refused, not read. */
 export const LIMITS = {
-  /** Bytes of one answer. */
-  answer: 512 * 1024 * 1024,
   /** Datums or sequences in one answer. */
   items: 65_536,
   /** Elements of one tensor. */
   elements: 1 << 26,
   dimensions: 8,
-  /** Named tensors of a datum, or metrics of an answer. */
+  /** Named tensors of a datum. */
+  tensors: 64,
+  /** Metrics of an answer, models of a server. */
   names: 1024,
   /** Characters of an identifier, a path, a name. */
   text: 4096,

@@ -119,6 +119,15 @@ describe('a training client', () => {
     expect([one, three]).toEqual([1, 3]);
     expect(Math.max(...whole.map((x, i) => Math.abs(x - cut[i]!)))).toBeLessThan(1e-12);
   });
+  it('no request asks for more log-probs than can be parsed in one go', () => {
+    const long = (n: number): Datum => ({
+        chunks: [],
+        inputs: { target_tokens: integers(new Array<number>(n).fill(1)) },
+      }),
+      limits = { fwdbwd_max_chunk_len: 1024, fwdbwd_max_chunk_bytes_count: 1e9 },
+      parts = inRequests([30_000, 30_000, 30_000, 100_000, 10].map(long), limits);
+    expect(parts.map((p) => p.length)).toEqual([2, 1, 1, 1]);
+  });
   it('requests keep the order of datums and their bounds', () => {
     fc.assert(
       fc.property(

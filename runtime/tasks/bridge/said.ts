@@ -1,0 +1,101 @@
+import { beyondBounds } from '../../domain/jsonBounds.js';
+
+export type Stage = 'result' | 'expected' | 'metric';
+export type BridgeEnd =
+  | {
+      readonly kind: 'done';
+      readonly score: number;
+      readonly found: string;
+      readonly expected: string;
+      /** Paths in the desktop that the evaluator read by itself. */
+      readonly files: readonly string[];
+    }
+  /** The evaluator raised: by itself no fault of ours. */
+  | { readonly kind: 'raised'; readonly stage: Stage; readonly type: string; readonly text: string }
+  | { readonly kind: 'timeout'; readonly stage: Stage }
+  /** Its process ended, or said what is no answer. `text` follows "they" in a sentence. */
+  | { readonly kind: 'lost'; readonly stage: Stage; readonly text: string };
+
+export type Message = Readonly<Record<string, unknown>>;
+/** What a worker that judges says. */
+export type Said =
+  | { readonly kind: 'ask'; readonly name: string; readonly what: Message }
+  /** The metric begins. */
+  | { readonly kind: 'metric' }
+  /** Something of ours failed. */
+  | { readonly kind: 'fault'; readonly text: string }
+  | { readonly kind: 'end'; readonly end: BridgeEnd }
+  /** It is no answer. */
+  | { readonly kind: 'lost'; readonly text: string };
+
+/** What messages hold: a question with its command or the browser's steps, an end with paths that were read. */
+const BOUNDS = { depth: 16, values: 10_000 };
+/** Of a line while what the policy left behind is executed, characters: an end has a few hundred. */
+const MOST_EXECUTED = 1 << 16;
+
+export const UNREADABLE = 'gave no answer that can be read';
+const lost = (text: string): Said => ({ kind: 'lost', text });
+
+/**
+ * One line of a worker's. `executing`: a metric that executes what the policy left behind is at work, so the line may be
+ * that file's own; then the only line that is taken is the end. Never throws.
+ */
+export function understood(line: string, stage: Stage, executing: boolean): Said {
+  if (executing && line.length > MOST_EXECUTED) return lost('gave an answer that is too long');
+  const m = messageIn(line);
+  if (m === undefined) return lost(UNREADABLE);
+  // Getters ask; what a metric executes has nothing to ask.
+  if ('ask' in m) {
+    const name = m['ask'];
+    return executing || typeof name !== 'string' ? lost('asked out of turn') : { kind: 'ask', name, what: m };
+  }
+  // Said once, so that no job has more lines than answers.
+  if ('stage' in m) return stage === 'metric' || m['stage'] !== 'metric' ? lost(UNREADABLE) : { kind: 'metric' };
+  const faults = m['faults'];
+  if (Array.isArray(faults) && faults.length > 0) {
+    const text = wordsOf(faults[0], 300);
+    // What it executes does what is a fault elsewhere: it asks the network, say.
+    return executing ? { kind: 'end', end: { kind: 'raised', stage, type: 'Fault', text } } : { kind: 'fault', text };
+  }
+  const end = endOf(m);
+  if (!end) return lost(UNREADABLE);
+  return { kind: 'end', end: end.kind === 'raised' && executing ? { ...end, stage } : end };
+}
+
+/** A line's object; undefined where it is none, or holds more than any message of a worker. */
+export function messageIn(line: string): Message | undefined {
+  if (beyondBounds(line, BOUNDS) !== undefined) return undefined;
+  try {
+    const v: unknown = JSON.parse(line);
+    return typeof v === 'object' && v !== null ? (v as Message) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Never by way of an object's own `toString`, which another program may have written. */
+export function wordsOf(x: unknown, most: number): string {
+  if (typeof x === 'number') return String(x);
+  return typeof x === 'string' ? x.slice(0, most) : 'something that is no text';
+}
+
+const stageOf = (x: unknown): Stage => (x === 'expected' || x === 'metric' ? x : 'result');
+const textOf = (x: unknown, most: number): string => (typeof x === 'string' ? x.slice(0, most) : '');
+
+/** Checked field by field: a metric that executes what the policy left behind may have written the line itself. */
+function endOf(m: Message): BridgeEnd | undefined {
+  const { done: d, raised: r } = m as Readonly<Record<string, Message | null | undefined>>;
+  if (d && typeof d === 'object')
+    return typeof d['score'] === 'number' && Number.isFinite(d['score'])
+      ? {
+          kind: 'done',
+          score: d['score'],
+          found: textOf(d['found'], 300),
+          expected: textOf(d['expected'], 300),
+          files: Array.isArray(m['files']) ? m['files'].filter((f) => typeof f === 'string').slice(0, 1000) : [],
+        }
+      : undefined;
+  return r && typeof r === 'object'
+    ? { kind: 'raised', stage: stageOf(r['stage']), type: textOf(r['type'], 100), text: textOf(r['text'], 600) }
+    : undefined;
+}

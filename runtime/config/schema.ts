@@ -368,13 +368,7 @@ export const RunFileSchema = z.strictObject({
         .optional()
         .describe('Stop after this long (demonstrations, warm start and evaluations counted).'),
       updates: z.int().positive().optional().describe('Stop after this many trainer updates.'),
-      rollouts: z
-        .int()
-        .positive()
-        .optional()
-        .describe(
-          'Stop when this many training rollouts have ended, not counting errors (or when as many more are errors).',
-        ),
+      rollouts: z.int().positive().optional().describe('Stop after this many training rollouts without an error.'),
     },
     'When a run ends; none = when stopped.',
   ),

@@ -1,16 +1,7 @@
-import { dirname, join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { z } from 'zod';
-import {
-  ServiceError,
-  StudioError,
-  id,
-  messageOf,
-  parseTrajectory,
-  type RolloutId,
-  type TrajectoryView,
-} from '../domain/index.js';
+import { id, type RolloutId, type TrajectoryView } from '../domain/index.js';
 import { runPaths, type RunReader } from '../data/store/runStore.js';
-import { readForeignText } from '../files/foreignFile.js';
 import * as m from '../protocol/methods.js';
 import type { RunFootprint, RunSummary, Ledger } from '../protocol/types.js';
 import { outcomes, series, successCurves } from '../queries/curves.js';

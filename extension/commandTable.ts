@@ -154,7 +154,7 @@ export const commandTable = {
     icon: 'arrow-down',
     palette: onDisk,
   },
-  pauseQueue: { id: 'dartStudio.pauseQueue', title: 'Pause or Resume Queue', icon: 'debug-pause', palette: onDisk },
+  pauseQueue: { id: 'dartStudio.pauseQueue', title: 'Turn Queue On or Off', icon: 'debug-pause', palette: onDisk },
   renameRun: { id: 'dartStudio.renameRun', title: 'Rename Run…', palette: withRuns },
   editRunNotes: { id: 'dartStudio.editRunNotes', title: 'Edit Notes of Run…', palette: withRuns },
   tagRun: { id: 'dartStudio.tagRun', title: 'Edit Tags of Run…', palette: withRuns },

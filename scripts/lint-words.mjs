@@ -56,7 +56,7 @@ const RIDDLES = {
   'Take Over From': 'Take Over',
   'staleness bound': 'staleness limit',
   'What is trained?': 'What do you want to train?',
-  Toggle: 'what it does: Pause or Resume, Show or Hide',
+  Toggle: 'what it does: Turn On or Off, Show or Hide',
 };
 /** Riddles among texts of commands and messages (`[file, {key: text}]`), one line each. */
 export function riddles(bundles, of = RIDDLES) {

@@ -339,7 +339,7 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
     await given.runtime();
     const on = new RunsWindow(c, given),
       next = async (): Promise<string | undefined> => (await c.ui.rows('Runs')).find((r) => r.startsWith('next, '));
-    await c.ui.palette('DART Studio: Pause or Resume Queue');
+    await c.ui.palette('DART Studio: Turn Queue On or Off');
     await on.enqueue('next.dart-run.json', '5');
     await until(async () => (await next()) === 'next, waiting', 'it waits');
     await given.noTraining();
@@ -350,7 +350,7 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
       .locator('.monaco-list-row', { hasText: /^Queue/ })
       .first();
     await queue.hover();
-    await queue.locator('.actions a[aria-label^="Pause or Resume Queue"]').click();
+    await queue.locator('.actions a[aria-label^="Turn Queue On or Off"]').click();
     await until(async () => /^next, running/.test((await next()) ?? ''), 'it has begun', 60_000);
     await c.picture('queue-released');
   });

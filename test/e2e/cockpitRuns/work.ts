@@ -261,7 +261,7 @@ export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
     const on = w(),
       { c } = on;
     await on.listed();
-    await c.ui.palette('DART Studio: Pause or Resume Queue');
+    await c.ui.palette('DART Studio: Turn Queue On or Off');
     await on.enqueue('first.dart-run.json', '7, 8');
     const queued = async (): Promise<readonly string[]> => (await on.rows()).filter((r) => /^first ?seed/.test(r));
     await until(async () => (await queued()).length === 2, 'both wait');

@@ -97,7 +97,13 @@ async function closes(run: string): Promise<Replay> {
   expect(c.byState).toMatchObject({ queued: 0, running: 0, claimed: 0 });
   expect(r.events.at(-1)!.type).toBe('run.closed');
   const shown = await cliJson<Shown>('runs', 'show', run, '--json');
-  expect(shown).toMatchObject({ id: basename(run), rollouts: c.begun, planned: c.generated, live: false, retired: c.retired });
+  expect(shown).toMatchObject({
+    id: basename(run),
+    rollouts: c.begun,
+    planned: c.generated,
+    live: false,
+    retired: c.retired,
+  });
   expect(shown.states).toEqual(Object.fromEntries(Object.entries(c.byState).filter(([, n]) => n > 0)));
   // Versions follow one another without a gap or a repeat, over kills and resumes too; each has its checkpoint.
   const versions = r.of('batch.trained').map((e) => e.version);

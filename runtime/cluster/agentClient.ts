@@ -219,7 +219,7 @@ export class AgentClient {
   #receive(d: Buffer): void {
     let from = 0;
     for (let nl = d.indexOf(10); nl >= 0 && !this.#closed; nl = d.indexOf(10, from)) {
-      const line = this.#ended(d.subarray(from, nl));
+      const line = this.#held.takeWith(d.subarray(from, nl));
       from = nl + 1;
       this.#guarded(() => this.#take(line));
     }
@@ -228,13 +228,6 @@ export class AgentClient {
       this.#checkLength(this.#held.length + d.length - from);
       this.#held.add(d.subarray(from));
     });
-  }
-
-  /** The line that ends with these bytes. */
-  #ended(end: Buffer): Buffer {
-    if (this.#held.length === 0) return end;
-    this.#held.add(end);
-    return this.#held.take();
   }
 
   /** Lines from inside the desktop are as untrusted as its programs: an invalid line ends this desktop. */

@@ -19,7 +19,7 @@ export function boundedLines(stream: Readable, most: number, heard: (line: strin
         return tooLong();
       }
       if (eol < 0) return held.add(part);
-      const line = endedBy(held, part).toString('utf8');
+      const line = held.takeWith(part).toString('utf8');
       heard(line.endsWith('\r') ? line.slice(0, -1) : line);
       from = eol + 1;
     }
@@ -28,13 +28,6 @@ export function boundedLines(stream: Readable, most: number, heard: (line: strin
   stream.on('end', () => {
     if (held.length > 0) heard(held.take().toString('utf8'));
   });
-}
-
-/** A line's bytes, of which the first are held and the last are these. */
-function endedBy(held: GrowingBuffer, part: Buffer): Buffer {
-  if (held.length === 0) return part;
-  held.add(part);
-  return held.take();
 }
 
 export class LineTooLong extends Error {}
@@ -49,7 +42,7 @@ export async function* linesOf(stream: AsyncIterable<unknown>, most: number): As
         part = chunk.subarray(from, eol < 0 ? undefined : eol);
       if (held.length + part.length > most) throw new LineTooLong(`a line of more than ${most} bytes`);
       from += part.length + 1;
-      if (eol >= 0) yield endedBy(held, part).toString('utf8');
+      if (eol >= 0) yield held.takeWith(part).toString('utf8');
       else held.add(part);
     }
   }

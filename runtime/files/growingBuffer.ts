@@ -35,6 +35,13 @@ export class GrowingBuffer {
     this.#buffer = larger;
   }
 
+  /** All that is held and these last bytes, which are not copied where nothing was held. */
+  takeWith(end: Buffer): Buffer {
+    if (this.#length === 0) return end;
+    this.add(end);
+    return this.take();
+  }
+
   /** All that is held; what comes next gets a buffer of its own. */
   take(): Buffer {
     const all = this.bytes;

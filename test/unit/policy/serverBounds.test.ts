@@ -1,26 +1,11 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ModelServer } from '../../../runtime/policy/remote/modelServer.js';
+import { answering } from '../../helpers/policy/answering.js';
 
 /** Answers of a model server that would cost more to read than what was asked for. */
 
-const servers: Server[] = [];
-afterEach(async () => {
-  for (const s of servers.splice(0)) {
-    s.closeAllConnections();
-    await new Promise<void>((done) => s.close(() => done()));
-  }
-});
-async function saying(text: string): Promise<ModelServer> {
-  const s = createServer((req, res) => {
-    req.resume();
-    res.end(text);
-  });
-  servers.push(s);
-  await new Promise<void>((done) => s.listen(0, '127.0.0.1', done));
-  return new ModelServer({ url: `http://127.0.0.1:${(s.address() as AddressInfo).port}/v1` });
-}
+const answers = answering(),
+  saying = async (text: string): Promise<ModelServer> => new ModelServer({ url: `${await answers(text)}/v1` });
 const signal = new AbortController().signal,
   deep = `${'['.repeat(40)}${']'.repeat(40)}`,
   many = (n: number): string => `[${'1,'.repeat(n)}1]`;

@@ -1,24 +1,9 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { ask, wordsOf, type Reply } from '../../../runtime/service/runChecks/ask.js';
+import { answering } from '../../helpers/policy/answering.js';
 
-const servers: Server[] = [];
-afterEach(async () => {
-  for (const s of servers.splice(0)) {
-    s.closeAllConnections();
-    await new Promise<void>((done) => s.close(() => done()));
-  }
-});
-async function said(text: string): Promise<Reply> {
-  const s = createServer((req, res) => {
-    req.resume();
-    res.end(text);
-  });
-  servers.push(s);
-  await new Promise<void>((done) => s.listen(0, '127.0.0.1', done));
-  return ask({ url: `http://127.0.0.1:${(s.address() as AddressInfo).port}`, apiKey: undefined });
-}
+const answers = answering(),
+  said = async (text: string): Promise<Reply> => ask({ url: await answers(text), apiKey: undefined });
 
 it('a check reads an answer once, and only what is within its bounds', async () => {
   expect(await said('{"data":[1]}')).toEqual({ status: 200, text: '{"data":[1]}', json: { data: [1] } });

@@ -3,7 +3,14 @@
  * Each version of the adapter has a name of its own, since a server caches by name; a new one is asked for a token
  * before it counts, and an old one is unloaded when its last call has ended (runtime/policy/README.md#versioned-adapters).
  */
-import { StudioError, orUndefined, type PolicyVersion, type ReplicaId, type RunError } from '../../domain/index.js';
+import {
+  StudioError,
+  orUndefined,
+  toRunError,
+  type PolicyVersion,
+  type ReplicaId,
+  type RunError,
+} from '../../domain/index.js';
 import type { AnswerBase, Replica } from '../types.js';
 import type { ChatRequest } from './chatSession.js';
 import { traceOf, type Completion } from './completion.js';
@@ -139,10 +146,8 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
     adapter.calls++;
     this.#calls++;
     try {
-      const completion = await this.#server.complete(
-        { ...body, ...extras, model: adapter.name },
-        AbortSignal.any([signal, this.#closed.signal]),
-      );
+      const either = AbortSignal.any([signal, this.#closed.signal]),
+        completion = await this.#complete(adapter.name, { ...body, ...extras }, either);
       if (completion.model !== undefined && completion.model !== adapter.name)
         throw new StudioError(
           'policy.remote',
@@ -184,7 +189,7 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
     const name = `${this.#o.run}.${this.#o.start}@v${weights.version}`;
     await this.#server.loadAdapter(name, weights.path, signal);
     this.#o.onLoaded?.(weights, true);
-    const completion = await this.#server.complete({ ...proofRequest(this.#o.imageToken), model: name }, signal),
+    const completion = await this.#complete(name, proofRequest(this.#o.imageToken), signal),
       said = completion.choices?.[0]?.logprobs?.content?.[0];
     if (!traceOf(completion))
       throw new StudioError(
@@ -194,6 +199,23 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
       );
     await this.#check(name, weights, [said ?? {}, ...(said?.top_logprobs ?? [])]);
     return { weights, name, calls: 0 };
+  }
+  /**
+   * A server that was started again between two calls has none of the adapters it was given, and no call met it gone:
+   * it is lost like one that is away, and the replica that takes this one's place loads them.
+   */
+  async #complete(model: string, body: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Completion> {
+    try {
+      return await this.#server.complete({ ...body, model }, signal);
+    } catch (e) {
+      if (toRunError(e).details?.['status'] !== 404 || (await this.#server.models(signal)).includes(model)) throw e;
+      throw new StudioError(
+        'policy.lost',
+        `${this.#o.url} no longer has ${model}: it was started again.`,
+        'The runtime loads it again automatically. Where that goes on, check that the URL ends in /v1.',
+        { cause: e },
+      );
+    }
   }
   /** Rejects when the server answers with other weights than these: the adapter is then unloaded again. */
   async #check(

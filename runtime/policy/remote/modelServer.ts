@@ -47,7 +47,7 @@ export class ModelServer {
 
   /**
    * A chat completion. A server that is busy (429) is waited for; one that fails or is away rejects with `policy.lost`,
-   * so that another replica answers; one that refuses the request rejects with `policy.remote`.
+   * so that another replica answers; one that refuses the request rejects with `policy.remote`, its status beside.
    */
   async complete(body: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Completion> {
     for (let backoff = this.#o.backoffMs ?? BACKOFF_MS; ; backoff = Math.min(MOST_BACKOFF_MS, backoff * 2)) {
@@ -156,7 +156,9 @@ export class ModelServer {
           `${this.#base}${path} answered ${status}: ${said}`,
           "Check the model server's log. The runtime retries automatically.",
         )
-      : new StudioError('policy.remote', `${this.#base}${path} answered ${status}: ${said}`, remedyFor(status, path));
+      : new StudioError('policy.remote', `${this.#base}${path} answered ${status}: ${said}`, remedyFor(status, path), {
+          details: { status },
+        });
   }
 }
 

@@ -219,6 +219,40 @@ describe('servers as replicas', () => {
     await expect.poll(() => p.status().replicas.map((r) => r.phase)).toEqual(['admitting', 'admitting']);
   });
 
+  it('a server that was started again between two calls is given its adapter again: no call fails', async () => {
+    const s = await serve(),
+      model = await trained(s),
+      p = await pool([s], await model.save(1)),
+      ask = (): Promise<unknown> => p.decide({ body: GO, extras: {}, signal: never }, { session: 's', signal: never });
+    await ask();
+    // What a restart leaves; no connection breaks, since none is open.
+    s.openAi.unload({ lora_name: 'run.a@v1' });
+    expect(await loaded(s)).toEqual([]);
+    await Promise.all([ask(), ask(), ask()]);
+    expect(await loaded(s)).toEqual(['run.a@v1']);
+    expect(p.status().replicas).toMatchObject([{ phase: 'admitting', version: 1 }]);
+  });
+
+  it('a server that is started again in the middle of a publish gets the new adapter all the same', async () => {
+    const s = await serve(),
+      model = await trained(s),
+      p = await pool([s], await model.save(1)),
+      next = await model.save(2);
+    const openAi = s.openAi,
+      load = openAi.load.bind(openAi);
+    let lost = false;
+    // Between the adapter and its proof.
+    openAi.load = (b) => {
+      const said = load(b);
+      if (!lost) openAi.unload(b);
+      lost = true;
+      return said;
+    };
+    await expect(p.publish(next)).resolves.toMatchObject({ version: 2 });
+    expect(lost).toBe(true);
+    await expect.poll(() => loaded(s)).toEqual(['run.a@v2']);
+  });
+
   it('gets fewer calls while its own figures say that its memory is full, and is not asked where it gives none', async () => {
     const s = await serve(),
       model = await trained(s);

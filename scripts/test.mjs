@@ -54,6 +54,7 @@ try {
 }
 const result = readReport();
 for (const name of result.skipped) console.log(`skipped: ${name}`);
+if (!docker.ok) console.error(`No Docker engine: ${docker.why}`);
 // CI runs everything or fails: a suite that skips itself there would go unseen.
 if (process.env.DART_STUDIO_NO_SKIP && result.skipped.length > 0) {
   console.error('A skipped test fails this run (DART_STUDIO_NO_SKIP is set). Each prints the reason above.');

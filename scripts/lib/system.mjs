@@ -1,7 +1,7 @@
 // What the machine must have: Node 20, and for desktops either a Docker engine or bubblewrap + mmdebstrap. Node
 // built-ins only.
 import { spawn, spawnSync } from 'node:child_process';
-import { accessSync, constants, existsSync, mkdirSync, openSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { delimiter, join } from 'node:path';
 
@@ -85,49 +85,85 @@ export const dockerAnswers = () =>
     s.once('error', () => resolve(false));
   });
 
-/** Starts dockerd when we are root and none answers; returns a function that stops the one we started. */
+/**
+ * A Docker engine that answers: one that runs, or where this is root one started for as long as `stop` is not called.
+ * `why` says why there is none.
+ */
 export async function ensureDocker() {
-  if (await dockerAnswers()) return { ok: true, stop: async () => {} };
-  if (!isRoot() || !has('dockerd')) return { ok: false, stop: async () => {} };
+  const none = (why) => ({ ok: false, why, stop: async () => {} });
+  if (await dockerAnswers()) return { ok: true, why: '', stop: async () => {} };
+  if (!has('dockerd')) return none('docker.io is not installed');
+  if (!isRoot()) return none('no Docker engine answers, and starting one takes root');
   mkdirSync('.cache', { recursive: true });
-  const log = openSync('.cache/dockerd.log', 'a');
-  const child = spawn('dockerd', [], { stdio: ['ignore', log, log], detached: true });
+  let why = '';
+  for (const attempt of [1, 2, 3]) {
+    forgetDeadDocker();
+    const engine = startDockerd();
+    if (await engine.answers()) return { ok: true, why: '', stop: () => engine.stop() };
+    await engine.stop();
+    why = `dockerd was started ${attempt} times and did not answer; its last lines:\n${engine.log()}`;
+  }
+  console.error(`The Docker engine could not be started here, so its tests will be skipped: ${why}`);
+  return none(why);
+}
+
+const DOCKERD_LOG = '.cache/dockerd.log';
+/** How long an engine gets to answer: the first start on a machine makes its storage. */
+const DOCKERD_MS = 60_000;
+
+function startDockerd() {
+  const log = openSync(DOCKERD_LOG, 'w'),
+    child = spawn('dockerd', [], { stdio: ['ignore', log, log], detached: true });
   child.unref();
   let dead = false;
-  child.on('exit', () => {
-    dead = true;
+  const ended = new Promise((done) => {
+    const end = () => {
+      dead = true;
+      done();
+    };
+    child.once('exit', end).once('error', end);
   });
-  child.on('error', () => {
-    dead = true;
-  });
-  for (let i = 0; i < 150 && !dead; i++) {
-    if (await dockerAnswers()) {
-      return {
-        ok: true,
-        stop: () =>
-          new Promise((resolve) => {
-            // Referenced again: nothing else may be left to keep this process waiting for the engine's end.
-            child.ref();
-            const timer = setTimeout(() => {
-              child.kill('SIGKILL');
-              resolve();
-            }, 15_000);
-            child.once('exit', () => {
-              clearTimeout(timer);
-              resolve();
-            });
-            if (dead || !child.kill('SIGTERM')) {
-              clearTimeout(timer);
-              resolve();
-            }
-          }),
-      };
-    }
-    await new Promise((r) => setTimeout(r, 200));
-  }
-  console.error('The Docker engine could not be started here (see .cache/dockerd.log): its tests will be skipped.');
-  return { ok: false, stop: async () => {} };
+  return {
+    async answers() {
+      for (const until = Date.now() + DOCKERD_MS; Date.now() < until && !dead;) {
+        if (await dockerAnswers()) return true;
+        await new Promise((r) => setTimeout(r, 200));
+      }
+      return false;
+    },
+    async stop() {
+      if (dead) return;
+      // Referenced again: nothing else may be left to keep this process waiting for the engine's end.
+      child.ref();
+      const timer = setTimeout(() => child.kill('SIGKILL'), 15_000);
+      child.kill('SIGTERM');
+      await ended;
+      clearTimeout(timer);
+    },
+    log: () => readFileSync(DOCKERD_LOG, 'utf8').split('\n').slice(-12).join('\n'),
+  };
 }
+
+/**
+ * Removes the process ids that a killed engine left behind. Where another process has such a number by now, as on a
+ * machine that goes on from a picture of its disk, dockerd takes it for an engine and ends.
+ */
+function forgetDeadDocker() {
+  for (const [file, name] of [
+    ['/var/run/docker.pid', 'dockerd'],
+    ['/var/run/docker/containerd/containerd.pid', 'containerd'],
+  ]) {
+    const pid = readOr(file)?.trim();
+    if (pid && readOr(`/proc/${pid}/comm`)?.trim() !== name) rmSync(file, { force: true });
+  }
+}
+const readOr = (file) => {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return undefined;
+  }
+};
 
 /** What local desktops need; an ordinary user builds their image inside a user namespace, which takes newuidmap. */
 export const LOCAL_PACKAGES = [

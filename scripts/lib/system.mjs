@@ -2,7 +2,7 @@
 // built-ins only.
 import { spawn, spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
-import { connect } from 'node:net';
+import { get } from 'node:http';
 import { delimiter, join } from 'node:path';
 
 /** Where a command is, or undefined. */
@@ -72,17 +72,20 @@ const dockerSocket = () => {
         };
   return { path: '/var/run/docker.sock' };
 };
-/** Whether a Docker engine accepts connections. */
+/** Whether a Docker engine answers. */
 export const dockerAnswers = () =>
   new Promise((resolve) => {
-    const at = dockerSocket();
-    if (at.path && !existsSync(at.path)) return resolve(false);
-    const s = connect(at);
-    s.once('connect', () => {
-      s.destroy();
-      resolve(true);
-    });
-    s.once('error', () => resolve(false));
+    const { path, host, port } = dockerSocket();
+    if (path && !existsSync(path)) return resolve(false);
+    // An engine that is still starting, and may yet fail, takes connections and does not answer.
+    get({ ...(path ? { socketPath: path } : { host, port }), path: '/_ping', timeout: 5000 }, (r) => {
+      r.resume();
+      resolve(r.statusCode === 200);
+    })
+      .on('timeout', function () {
+        this.destroy(new Error('no answer'));
+      })
+      .on('error', () => resolve(false));
   });
 
 /**

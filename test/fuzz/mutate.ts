@@ -87,7 +87,7 @@ function nested(depth: number): unknown {
   return out;
 }
 
-/** Characters of the copies of a part. */
+/** Characters of the copies of a part, as a file has them. */
 const MOST_COPIED = 16 << 20;
 
 /** The value with one to three of its parts exchanged, removed, added or moved. */
@@ -113,9 +113,10 @@ function change(r: Random, root: { root: unknown }): void {
     if (Array.isArray(at)) at.splice(Number(key), 1);
     else delete at[key];
   } else if (kind === 1 && Array.isArray(at)) {
-    // Copies of copies would be more than a text can hold.
+    // Copies of copies would be more than a text can hold; what is nested deeply is mostly indentation where a file
+    // has it.
     const one = at[key as never] as unknown,
-      most = Math.ceil(MOST_COPIED / ((JSON.stringify(one) ?? '').length + 1));
+      most = Math.ceil(MOST_COPIED / ((JSON.stringify(one, null, 2) ?? '').length + 1));
     at.push(...Array.from({ length: Math.min(most, r.int(1000)) }, () => one));
   } else if (kind === 2)
     Object.defineProperty(at, Array.isArray(at) ? '0' : r.pick(['extra', '__proto__', 'type', '0', 'length']), {

@@ -11,6 +11,7 @@ import type { Sampling } from '../policy/types.js';
 import { nextMove } from './admission.js';
 import { cancelled } from './clock.js';
 import { runEpisode } from './episode.js';
+import { GrowingPause } from './growingPause.js';
 import { Steering } from './steering.js';
 import { notify } from './notify.js';
 import type { EpisodePhase, RolloutKind, SchedulerDeps, SchedulerEvent, SchedulerStatus, Steerable } from './types.js';
@@ -40,8 +41,11 @@ interface Running extends Steerable {
   phase: EpisodePhase;
 }
 
-/** Pauses between attempts when leasing fails (not when the pool is merely busy). */
-const LEASE_RETRY_MS = [1000, 2000, 5000, 15_000, 30_000];
+/**
+ * So many rollouts that end in errors one after another, per slot and at least, have one cause that the next ones would
+ * meet too: an engine that refuses everything, say, at a dozen rollouts a second.
+ */
+const FAILING = { perSlot: 2, least: 8 };
 
 export class Scheduler {
   readonly #d: SchedulerDeps;
@@ -55,14 +59,19 @@ export class Scheduler {
   #stopping = false;
   /** The planner had no order; it is not asked again until something changes. */
   #plannerEmpty = false;
-  #leaseFailures = 0;
-  #retryPause: (() => void) | undefined;
+  /** Leasing failed (the pool is not merely busy). */
+  readonly #leasePause: GrowingPause;
+  /** Rollouts end in errors, one after another. */
+  readonly #errorPause: GrowingPause;
+  #errorsInARow = 0;
   #pumping = false;
   #quiet: (() => void)[] = [];
 
   constructor(d: SchedulerDeps, o: { readonly slots: number }) {
     this.#d = d;
     this.#slots = o.slots;
+    this.#leasePause = new GrowingPause(d.clock, () => this.#pump());
+    this.#errorPause = new GrowingPause(d.clock, () => this.#pump());
   }
 
   /** Begin, or continue after `pause`. Probes run while paused, too. */
@@ -135,7 +144,8 @@ export class Scheduler {
   async stop(o: { readonly graceMs: number }): Promise<void> {
     this.#stopping = true;
     for (const p of this.#probes.splice(0)) p.cancelled(cancelled('An evaluation'));
-    this.#retryPause?.();
+    this.#leasePause.cancel();
+    this.#errorPause.cancel();
     this.#pump();
     const abortAll = (): void => {
       for (const r of this.#runs) r.abort.abort();
@@ -192,7 +202,7 @@ export class Scheduler {
           running: this.#runs.size,
           probesWaiting: this.#probes.length,
           admit: this.#plannerEmpty ? 0 : this.#d.admit(),
-          paused: this.#paused,
+          paused: this.#paused || this.#errorPause.on,
           stopping: this.#stopping,
         });
         let moved = m.cancelLeases + m.releaseIdle;
@@ -209,7 +219,7 @@ export class Scheduler {
           }
           this.#begin('rollout', order, this.#d.sampling(order));
         }
-        if (!this.#retryPause) for (let i = 0; i < m.requestLeases; i++) this.#requestLease();
+        if (!this.#leasePause.on) for (let i = 0; i < m.requestLeases; i++) this.#requestLease();
         for (const a of [...this.#leaseRequests].slice(this.#leaseRequests.size - m.cancelLeases)) {
           this.#leaseRequests.delete(a);
           a.abort();
@@ -234,7 +244,7 @@ export class Scheduler {
           lease.release();
           return;
         }
-        this.#leaseFailures = 0;
+        this.#leasePause.reset();
         this.#idle.push({ lease, waitMs: this.#d.clock.now() - t0 });
         this.#lane(lease.desktop.id, 'idle');
         this.#pump();
@@ -245,19 +255,7 @@ export class Scheduler {
           return;
         }
         this.#emit({ type: 'leaseFailed', error: toRunError(e), at: this.#d.clock.now() });
-        if (!this.#retryPause) {
-          const stop = this.#d.clock.after(
-            LEASE_RETRY_MS[Math.min(this.#leaseFailures++, LEASE_RETRY_MS.length - 1)]!,
-            () => {
-              this.#retryPause = undefined;
-              this.#pump();
-            },
-          );
-          this.#retryPause = () => {
-            stop();
-            this.#retryPause = undefined;
-          };
-        }
+        this.#leasePause.begin();
         this.#pump();
       },
     );
@@ -320,7 +318,29 @@ export class Scheduler {
         this.#plannerEmpty = false;
         this.#emit({ type: 'ended', kind, order, trajectory, versions, at: clock.now() });
         probe?.done(trajectory);
+        if (!probe) this.#noteOutcome(trajectory);
         this.#pump();
+      });
+  }
+
+  /** After errors in a row no rollout begins for a while; the first that ends otherwise ends that. */
+  #noteOutcome({ outcome }: Trajectory): void {
+    if (outcome.kind !== 'error') {
+      this.#errorsInARow = 0;
+      this.#errorPause.reset();
+      return;
+    }
+    if (outcome.error.kind === 'cancelled' || this.#stopping) return;
+    const { perSlot, least } = FAILING;
+    if (++this.#errorsInARow < Math.max(least, perSlot * this.#slots)) return;
+    const pauseMs = this.#errorPause.begin();
+    if (pauseMs > 0)
+      this.#emit({
+        type: 'failing',
+        inARow: this.#errorsInARow,
+        error: outcome.error,
+        pauseMs,
+        at: this.#d.clock.now(),
       });
   }
 

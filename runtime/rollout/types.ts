@@ -121,7 +121,16 @@ export type SchedulerEvent =
       readonly rollout?: RolloutId;
       readonly at: number;
     }
-  | { readonly type: 'leaseFailed'; readonly error: RunError; readonly at: number };
+  | { readonly type: 'leaseFailed'; readonly error: RunError; readonly at: number }
+  /** So many training rollouts ended in errors one after another; the next begins in `pauseMs`. */
+  | {
+      readonly type: 'failing';
+      readonly inARow: number;
+      /** Of the last one. */
+      readonly error: RunError;
+      readonly pauseMs: number;
+      readonly at: number;
+    };
 
 export interface SchedulerStatus {
   readonly slots: number;

@@ -6,6 +6,7 @@ import type { Replicas } from './backends/index.js';
 import { logicalStep, logicalTrajectory } from './logicalTime.js';
 import type { RunLog } from './runLog.js';
 import type { RunState } from './runState.js';
+import { schedulerNote } from './schedulerNote.js';
 import { stepExtra } from './stepExtra.js';
 import type { Successes } from './successes.js';
 
@@ -53,7 +54,10 @@ export class RolloutRecorder {
         ),
       );
     else if (e.type === 'ended') this.#log.mustSucceed(this.#ended(e));
-    else if (e.type === 'leaseFailed') this.#log.note(`No desktop: ${e.error.message} ${e.error.remedy}`);
+    else {
+      const note = schedulerNote(e);
+      if (note) this.#log.note(note);
+    }
   }
 
   #started({ kind, order, desktop }: Extract<SchedulerEvent, { type: 'started' }>): Promise<void> {

@@ -25,6 +25,7 @@ import type { SchedulerEvent } from '../../rollout/types.js';
 import { openTasks, type Tasks } from '../../tasks/open.js';
 import { episodeOf } from '../episodeOf.js';
 import { startEngine, type Engine } from '../engine.js';
+import { schedulerNote } from '../schedulerNote.js';
 import { stepExtra } from '../stepExtra.js';
 import { Attempts, type AttemptEnd, type Attempted, type AttemptRow } from './attempts.js';
 
@@ -314,7 +315,10 @@ class Writer {
       );
     } else if (e.type === 'step') this.#extras.get(e.rollout)?.push(stepExtra(e.desktop, e.alternatives, e.about));
     else if (e.type === 'ended') this.#ended(e);
-    else if (e.type === 'leaseFailed') this.#r.onNote?.(`No desktop: ${e.error.message} ${e.error.remedy}`);
+    else {
+      const note = schedulerNote(e);
+      if (note) this.#r.onNote?.(note);
+    }
   }
   /** Resolves when everything is on disk. */
   async written(): Promise<void> {

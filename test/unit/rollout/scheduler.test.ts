@@ -276,6 +276,48 @@ describe('scheduler', () => {
     await halt(s, clock);
   });
 
+  it('waits longer and longer while every rollout ends in an error, and goes on at once when one does not', async () => {
+    const clock = new VirtualClock(),
+      pool = new FakePool(2, clock),
+      failing: Extract<SchedulerEvent, { type: 'failing' }>[] = [];
+    let made = 0,
+      broken = true;
+    const s = new Scheduler(
+      {
+        pool,
+        clock,
+        episode: { policy: scriptedPolicy(clock, [[done]]), tasks: fakeTasks(clock), frames: fakeFrames(clock), clock },
+        next: () => order(made++),
+        admit: () => 9,
+        taskOf: () => {
+          if (broken) throw new StudioError('policy.remote', 'It refuses everything.', 'Look at its log.');
+          return task();
+        },
+        sampling: trainingSampling(1, 1),
+      },
+      { slots: 2 },
+    );
+    s.onEvent((e) => {
+      if (e.type === 'failing') failing.push(e);
+    });
+    s.start();
+    await clock.advance(50_000);
+    expect(failing.map((e) => e.pauseMs)).toEqual([1000, 2000, 5000, 15_000, 30_000]);
+    expect(failing[0]).toMatchObject({ inARow: 8, error: { kind: 'policy.remote' } });
+    // Two desktops: two attempts a pause, beside what a reset lets through.
+    expect(made).toBeLessThan(25);
+    broken = false;
+    const before = made;
+    await clock.advance(60_000);
+    expect(failing).toHaveLength(5);
+    expect(made - before).toBeGreaterThan(25);
+    broken = true;
+    await clock.advance(10_000);
+    // Shortest again.
+    expect(failing[5]).toMatchObject({ pauseMs: 1000 });
+    await halt(s, clock);
+  });
+
   it('a task that cannot be made is an error of that rollout, the desktop is whole', async () => {
     const clock = new VirtualClock(),
       pool = new FakePool(1, clock),

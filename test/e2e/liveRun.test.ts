@@ -6,13 +6,14 @@ import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import type { RunFile } from '../../runtime/config/index.js';
 import { whyNoLocalDesktops } from '../helpers/cluster/desktops.js';
+import { ReferenceServer } from '../helpers/engine/server.js';
 import { eventFiles, scalarsOfFile, type ReadScalar } from '../helpers/run/eventFile.js';
 import { Cockpit, tinyRun } from '../helpers/workbench/cockpit.js';
 import { flowIn, Given } from '../helpers/workbench/given.js';
 import type { Frame, Locator } from '../helpers/workbench/playwright.js';
 import { whyNoWorkbench } from '../helpers/workbench/rig.js';
 import { writeTrainedRun } from '../helpers/workbench/runFolders.js';
-import { tryWithOwnWords } from '../helpers/workbench/tryFlow.js';
+import { tryServedModel, tryWithOwnWords } from '../helpers/workbench/tryFlow.js';
 import { until } from '../helpers/workbench/workbench.js';
 import { RunsWindow } from './cockpitRuns/window.js';
 
@@ -27,7 +28,8 @@ const budget = { minutes: 20, rollouts: 48 };
 const tiny = JSON.parse(tinyRun('local')) as RunFile;
 /**
  * As `tinyRun`, with a few reading lessons; it ends by its rollouts. Whatever an evaluation says is its target, any disk
- * is too small for it, and three updates are enough for the bound of its entropy: each group is trained.
+ * is too small for it, and three updates are enough for the bounds of its entropy and its KL divergence: each group is
+ * trained.
  */
 const liveRun = JSON.stringify({
   ...tiny,
@@ -35,16 +37,17 @@ const liveRun = JSON.stringify({
   budget,
   warmStart: { demonstrations: 2, steps: 10, reading: { screens: 12, steps: 6 } },
   curation: { ...tiny.curation, groupFilter: { enabled: false } },
-  watch: { target: 0, diskBelowGb: 1e6, entropyBelow: 100 },
+  watch: { target: 0, diskBelowGb: 1e6, entropyBelow: 100, klAbove: 1e-12 },
   store: { tensorboard: { enabled: true } },
 } satisfies RunFile);
-/** Waits in the queue while the other one trains. */
+/** Waits in the queue while the other one trains; its first evaluation ends it, whatever that says. */
 const nextRun = JSON.stringify({
   ...tiny,
   name: 'next',
   budget: { minutes: 5, rollouts: 4 },
   warmStart: { demonstrations: 1, steps: 1 },
   evaluation: { episodes: 1, everyMinutes: 0 },
+  watch: { target: 0, stop: ['target'] },
 } satisfies RunFile);
 
 interface Heard {
@@ -54,7 +57,7 @@ interface Heard {
 }
 
 describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
-  let c: Cockpit, given: Given, outside: string, hooks: Server, metricsPort: number;
+  let c: Cockpit, given: Given, outside: string, hooks: Server, metricsPort: number, served: ReferenceServer;
   const posted: { readonly path: string; readonly alert: Heard }[] = [];
   /** What the command that the machine's settings name has read. */
   const told = (): readonly Heard[] =>
@@ -83,6 +86,7 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
       free = createServer();
     metricsPort = await listen(free);
     await new Promise((done) => free.close(done));
+    served = await ReferenceServer.start({ policy: { words: ["Action: click(start_box='(200,200)')"] } });
     c = await Cockpit.start({
       which: 'latest',
       settings: {
@@ -93,6 +97,11 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
       files: {
         'live.dart-run.json': liveRun,
         'next.dart-run.json': nextRun,
+        'served.dart-run.json': JSON.stringify({
+          name: 'served',
+          tasks: tiny.tasks,
+          policy: { kind: 'openai', openai: { baseUrls: [`${served.url}/v1`], model: served.baseModel } },
+        } satisfies RunFile),
         '.vscode/settings.json': JSON.stringify({
           'dartStudio.alerts.command': join(outside, 'workspace.sh'),
           'dartStudio.alerts.webhook': `http://127.0.0.1:${port}/workspace`,
@@ -110,6 +119,7 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
   });
   afterAll(async () => {
     await c?.stop();
+    served?.close();
     await new Promise((done) => (hooks ? hooks.close(done) : done(undefined)));
     if (outside) rmSync(outside, { recursive: true, force: true });
   });
@@ -299,7 +309,7 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
       expect(told().filter((a) => a.kind === 'finished')).toEqual([
         expect.objectContaining({ name: 'live', message: expect.stringMatching(/^finished, \d+ rollouts/) as string }),
       ]);
-      const kinds = ['disk', 'entropy', 'finished', 'target'];
+      const kinds = ['disk', 'entropy', 'finished', 'kl', 'target'];
       expect([...new Set(told().map((a) => a.kind))].sort()).toEqual(kinds);
       expect([...new Set(posted.map((p) => p.alert.kind))].sort()).toEqual(kinds);
       expect(new Set(posted.map((p) => p.path))).toEqual(new Set(['/machine']));
@@ -335,24 +345,48 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
     expect(await page.locator('.tile').first().getAttribute('aria-label')).toBe(evaluation);
   });
 
-  flow('a queue that is held waits when the run before it is over, and goes on once it is released', async () => {
+  flow('a model behind an endpoint, which a run file names, is tried like a checkpoint', async () => {
+    await given.runtime();
+    await tryServedModel(c, served.baseModel);
+    await c.closeEditors();
+  });
+
+  flow('a queue that is held waits when the run before it is over; released, it goes on without a window', async () => {
     await given.runtime();
     const on = new RunsWindow(c, given),
-      next = async (): Promise<string | undefined> => (await c.ui.rows('Runs')).find((r) => r.startsWith('next, '));
+      rows = async (): Promise<readonly string[]> =>
+        (await c.ui.rows('Runs')).filter((r) => r.startsWith('next')).map((r) => r.replace(/\s+/g, ' ')),
+      begun = (): readonly string[] => c.runs.filter((r) => basename(r).includes('-next-'));
     await c.ui.palette('DART Studio: Turn Queue On or Off');
-    await on.enqueue('next.dart-run.json', '5');
-    await until(async () => (await next()) === 'next, waiting', 'it waits');
+    for (const seed of [5, 6]) {
+      await on.enqueue('next.dart-run.json', `${seed}`);
+      await until(async () => (await rows()).filter((r) => /waiting/.test(r)).length === seed - 4, 'it waits');
+    }
     await given.noTraining();
-    expect(await next()).toBe('next, waiting');
-    expect(c.runs.filter((r) => basename(r).startsWith('next'))).toEqual([]);
+    expect((await rows()).every((r) => /waiting/.test(r))).toBe(true);
+    expect(begun()).toEqual([]);
     const queue = c.ui
       .section('Runs')
       .locator('.monaco-list-row', { hasText: /^Queue/ })
       .first();
     await queue.hover();
     await queue.locator('.actions a[aria-label^="Turn Queue On or Off"]').click();
-    await until(async () => /^next, running/.test((await next()) ?? ''), 'it has begun', 60_000);
+    await until(async () => (await rows()).some((r) => /^next, running/.test(r)), 'the first has begun', 60_000);
     await c.picture('queue-released');
+    const over = (): readonly Heard[] => told().filter((a) => a.name === 'next' && a.kind === 'finished');
+    await c.w.windowless(() => until(() => over().length === 2, 'both have come and gone', 120_000));
+    // As its run file asks, before it had a single rollout.
+    expect(over().map((a) => a.message)).toEqual([
+      expect.stringMatching(/^finished, 0 rollouts/),
+      expect.stringMatching(/^finished, 0 rollouts/),
+    ]);
+    expect(begun()).toHaveLength(2);
+    await given.runtime();
+    await until(
+      async () => (await rows()).filter((r) => /^next, finished/.test(r)).length === 2,
+      'the window that comes back lists both',
+      60_000,
+    );
   });
 });
 

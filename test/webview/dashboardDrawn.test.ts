@@ -17,7 +17,7 @@ describe.skipIf('why' in found)('words on the charts of the dashboard', () => {
   it('name the phases of the run, and no tick stands twice, whole and zoomed to seconds', async () => {
     const t = await show({ before: rememberWords }),
       p = await drawn(t),
-      words = async (): Promise<readonly DrawnWord[]> => (await drawnWords(t, chartOf('All tasks')))[0] ?? [];
+      words = async (): Promise<readonly DrawnWord[]> => (await drawnWords(t.page, chartOf('All tasks')))[0] ?? [];
     await expect
       .poll(async () => (await words()).map((w) => w.text))
       .toEqual(expect.arrayContaining(['reading', 'demonstrations', 'warm start', 'RL']));
@@ -45,7 +45,7 @@ describe.skipIf('why' in found)('words on the charts of the dashboard', () => {
     for (const part of ['success', 'throughput', 'trainer', 'curation']) {
       await goTo(t, part, '.uplot canvas');
       const all = (): Promise<readonly (readonly DrawnWord[])[]> =>
-        drawnWords(t, `#${part} .chart:not(.chart-compact) .uplot canvas`);
+        drawnWords(t.page, `#${part} .chart:not(.chart-compact) .uplot canvas`);
       await expect.poll(async () => (await all()).some((c) => c.length > 0)).toBe(true);
       for (const { x, y } of (await all()).filter((c) => c.length > 0).map(tickWords))
         for (const of of [x, y]) expect(new Set(of).size, `${part}: ${of.join(' ')}`).toBe(of.length);
@@ -60,7 +60,7 @@ describe.skipIf('why' in found)('words on the charts of the dashboard', () => {
     await drawn(t);
     await goTo(t, 'curation', '.uplot canvas');
     await slider(t, name).focus();
-    const labels = async (): Promise<readonly string[]> => tickWords((await drawnWords(t, chartOf(name)))[0] ?? []).x;
+    const labels = async (): Promise<readonly string[]> => tickWords((await drawnWords(t.page, chartOf(name)))[0] ?? []).x;
     await expect.poll(async () => (await labels()).length).toBeGreaterThan(2);
     const values = (await labels()).map(Number),
       round = Array.from({ length: 12 }, (_, i) => niceTicks(0, to, i + 2));
@@ -87,7 +87,7 @@ describe.skipIf('why' in found)('words on the charts of the dashboard', () => {
     await drawn(t);
     await goTo(t, 'lanes', 'canvas.lanes-canvas');
     const words = async (): Promise<readonly string[]> =>
-      [...((await drawnWords(t, 'canvas.lanes-canvas'))[0] ?? [])]
+      [...((await drawnWords(t.page, 'canvas.lanes-canvas'))[0] ?? [])]
         // Names stand at the left edge; versions of the policy are written on the lanes.
         .filter((w) => w.x === 0)
         .sort((a, b) => a.y - b.y)

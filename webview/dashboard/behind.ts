@@ -17,8 +17,19 @@ export function behindSuccess(m: Model, axis: AxisKind, family?: string): Behind
     of = family === undefined ? {} : { family: [family] };
   const place = (time: number): number => (axis === 'time' ? time - origin : (interpolate(times, counts, time) ?? 0));
   return (x): TableFilter | undefined => {
-    const evaluation = m.evals.findLast((e) => place(e.at) === x);
-    if (evaluation) return { ...of, origin: ['probe'], version: { min: evaluation.version, max: evaluation.version } };
+    const i = m.evals.findLastIndex((e) => place(e.at) === x),
+      evaluation = m.evals[i];
+    if (evaluation) {
+      const { version, at } = evaluation,
+        // A version may have been evaluated before: those episodes ended by the evaluation before this one.
+        before = m.evals[i - 1]?.at;
+      return {
+        ...of,
+        origin: ['probe'],
+        version: { min: version, max: version },
+        time: { ...(before === undefined ? {} : { min: Math.floor(before) + 1 }), max: Math.ceil(at) },
+      };
+    }
     const curve = m.curves.find((c) => c.family === family && !c.infeasible);
     if (!curve || curve.at.length === 0) return undefined;
     const max = axis === 'time' ? origin + x : (interpolate(counts, times, x) ?? origin),

@@ -5,6 +5,7 @@ import { trained } from '../../helpers/workbench/runEpisodes.js';
 import { pictures, when } from '../../helpers/workbench/ui.js';
 import { until } from '../../helpers/workbench/workbench.js';
 import { flowsOfComparisons } from './compared.js';
+import { flowsOfDrawings } from './drawn.js';
 import { flowsOfTables } from './tables.js';
 import { goTo, textOf, type Flow, type RunsWindow } from './window.js';
 
@@ -265,5 +266,6 @@ export function flowsOfPages(flow: Flow, w: () => RunsWindow): void {
     expect(await textOf(plain, '.ds-detail')).not.toMatch(/not known yet|not trained yet/);
   });
   flowsOfComparisons(flow, w);
+  flowsOfDrawings(flow, w);
   flowsOfTables(flow, w);
 }

@@ -2,6 +2,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import { activeRunsFile, type ActiveRun } from '../../../runtime/protocol/activeRuns.js';
 import { osworldTask } from '../../helpers/interchange/make.js';
 import type { Locator } from '../../helpers/workbench/playwright.js';
 import { openFile, saveAs } from '../../helpers/workbench/saveAs.js';
@@ -167,6 +168,38 @@ export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
     expect(JSON.parse(await text())).toMatchObject({ name: 'plain' });
     expect(c.runs.some((r) => r.includes('plain'))).toBe(false);
   });
+
+  flow(
+    'a run with which the runtime ended again and again is left stopped, and a notification offers to resume it',
+    async () => {
+      const on = w(),
+        { c } = on;
+      await on.given.noRuntime();
+      const left: ActiveRun = {
+        run: on.run('trained-4'),
+        id: 'trained-4',
+        name: 'trained',
+        since: Date.now(),
+        deaths: 2,
+        idleDeaths: 2,
+      };
+      writeFileSync(join(c.storage, activeRunsFile), JSON.stringify({ runs: [left] }), { mode: 0o600 });
+      await on.given.runtime();
+      const toast = await c.ui.told(
+        /Training run trained: The runtime ended 3 times in a row while this run was active/,
+      );
+      await toast.hover();
+      expect(await toast.getByRole('button', { name: /^(Resume Run…|Show Runtime Log|Open)$/ }).count()).toBe(3);
+      await c.picture('left-stopped');
+      await toast.getByRole('button', { name: 'Resume Run…' }).click();
+      // Of that run, without asking which.
+      await until(
+        async () => (await c.ui.picks()).some((p) => p.startsWith('10 more minutes')),
+        'it asks for how long',
+      );
+      await on.closePicker();
+    },
+  );
 
   flow('the run file of a run is opened, and duplicated with changes', async () => {
     const on = w(),

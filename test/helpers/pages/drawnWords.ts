@@ -1,5 +1,3 @@
-import type { TestPage } from './page.js';
-
 /** A word as it stands on a canvas. */
 export interface DrawnWord {
   readonly text: string;
@@ -8,7 +6,7 @@ export interface DrawnWord {
   readonly align: string;
 }
 /**
- * For `OpenOptions.before`: every canvas remembers what is written on it since it was cleared. Nothing else tells what
+ * For `OpenOptions.before`, or run in a page before it draws anew: every canvas remembers what is written on it since it was cleared. Nothing else tells what
  * a person reads there.
  */
 export const rememberWords = `{
@@ -25,8 +23,11 @@ export const rememberWords = `{
   };
 }`;
 /** On each canvas that fits, as it is now; those not yet drawn have none. */
-export const drawnWords = (t: TestPage, selector: string): Promise<readonly (readonly DrawnWord[])[]> =>
-  t.page.evaluate(`[...document.querySelectorAll(${JSON.stringify(selector)})].map((c) => c.drawnWords ?? [])`);
+export const drawnWords = (
+  page: { evaluate<R>(code: string): Promise<R> },
+  selector: string,
+): Promise<readonly (readonly DrawnWord[])[]> =>
+  page.evaluate(`[...document.querySelectorAll(${JSON.stringify(selector)})].map((c) => c.drawnWords ?? [])`);
 
 /** What stands at the ticks of a chart, in order: words of the horizontal axis are centred, those of the other end at it. */
 export function tickWords(words: readonly DrawnWord[]): {

@@ -122,6 +122,31 @@ export async function tryWithOwnWords(c: Cockpit, run: string, instruction: stri
   await until(async () => !/asks/.test(await hand.word()), 'it is over, and nothing is kept', 30_000);
 }
 
+/** Try Policy… with a model that a run file names: it proposes, a person accepts. Ends with nothing kept. */
+export async function tryServedModel(c: Cockpit, model: string): Promise<void> {
+  await c.ui.palette('DART Studio: Try Policy');
+  const page = await c.ui.webview('try'),
+    choice = page.locator('.try-field select').first(),
+    offered = choice.locator('option', { hasText: `Model ${model}` });
+  await until(async () => (await offered.count()) === 1, 'the model is offered', 60_000);
+  await choice.selectOption((await offered.getAttribute('value'))!);
+  await page.locator('.try-field input[maxlength]').fill('Press the button Continue');
+  const hand = await stepThrough(c, page);
+  await pictures(page);
+  await c.picture('try-served');
+  const steps = page.locator('.try-steps');
+  await until(async () => {
+    if (/click/i.test(await steps.innerText())) return true;
+    await page
+      .getByRole('button', { name: /^Accept/ })
+      .click({ timeout: 2000 })
+      .catch(() => undefined);
+    return false;
+  }, 'its step is made');
+  await page.getByRole('button', { name: /^Stop/ }).first().click();
+  await until(async () => !/asks/.test(await hand.word()), 'it is over, and nothing is kept', 30_000);
+}
+
 /** Begins what was chosen; resolves when the policy asks for consent to its first step. */
 async function stepThrough(c: Cockpit, page: Frame): Promise<Hand> {
   await page

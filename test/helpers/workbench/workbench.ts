@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
+import { isAlive } from '../machine/processes.js';
 import { Host } from './host.js';
 import type { Browser, Page } from './playwright.js';
 import { chromium, rig, type Which } from './rig.js';
@@ -189,6 +190,16 @@ export class Workbench {
   async reopen(): Promise<void> {
     const before = this.host.record?.pid;
     this.host.renew();
+    await this.page.goto(`${this.#url}/?folder=${this.folder}`, { waitUntil: 'domcontentloaded' });
+    await this.#newHost(before);
+  }
+  /** No window is open meanwhile, and no extension host lives. */
+  async windowless(work: () => Promise<void>): Promise<void> {
+    const before = this.host.record?.pid;
+    this.host.renew();
+    await this.page.goto('about:blank');
+    await until(() => before === undefined || !isAlive(before), 'the extension host ends with its window', 90_000);
+    await work();
     await this.page.goto(`${this.#url}/?folder=${this.folder}`, { waitUntil: 'domcontentloaded' });
     await this.#newHost(before);
   }

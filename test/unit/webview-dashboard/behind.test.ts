@@ -20,9 +20,20 @@ describe('the list behind a point', () => {
     expect(points.x.length).toBeGreaterThan(1);
     points.x.forEach((x, i) => {
       // Before the first rollout several may have the same place on the axis of rollouts: the newest of them.
-      const { version } = m.evals[points.x.lastIndexOf(x)]!;
-      expect(behind(x, i)).toEqual({ origin: ['probe'], version: { min: version, max: version } });
+      const { version, at } = m.evals[points.x.lastIndexOf(x)]!,
+        f = behind(x, i)!;
+      expect(f).toMatchObject({ origin: ['probe'], version: { min: version, max: version } });
+      expect(f.time!.max).toBe(Math.ceil(at));
     });
+  });
+  it('of one of two evaluations of the same version: its own episodes alone', () => {
+    const [first, second] = m.evals,
+      twice: Model = { ...m, evals: [first!, { ...second!, version: first!.version }] },
+      [a, b] = twice.evals.map((e) => behindSuccess(twice, 'time')(e.at - originOf(twice), 0)!.time!);
+    expect(a!.min).toBeUndefined();
+    expect(b!.min).toBeGreaterThan(a!.max! - 1);
+    expect(b!.min).toBeLessThan(b!.max!);
+    expect(b!.min).toBeGreaterThan(first!.at);
   });
   it('of the rolling mean: as many rollouts as it is the mean of, up to that moment', () => {
     const curve = overall(m)!,

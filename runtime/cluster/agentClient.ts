@@ -1,5 +1,6 @@
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { setImmediate as turn } from 'node:timers/promises';
 import { StudioError, ignoreFailure } from '../domain/index.js';
 import { GrowingBuffer } from '../files/growingBuffer.js';
 import {
@@ -154,7 +155,7 @@ export class AgentClient {
       const { data, more } = await this.#call('read', { path, offset });
       parts.push(data);
       offset += data.length;
-      if (!more) return parts.length === 1 ? data : Buffer.concat(parts);
+      if (!more) return parts.length === 1 ? data : joined(parts);
       if (offset > LARGEST_FILE) throw refused('read', { error: `${path} has no end`, code: 'EFBIG' });
     }
   }
@@ -312,4 +313,15 @@ function refused(cmd: string, r: Refusal): StudioError {
     'Check the path or the command; it must exist inside the desktop.',
     { details },
   );
+}
+
+/** The parts of a large file as one, a part a turn of the event loop. */
+async function joined(parts: readonly Buffer[]): Promise<Buffer> {
+  const whole = Buffer.allocUnsafe(parts.reduce((n, p) => n + p.length, 0));
+  let at = 0;
+  for (const p of parts) {
+    at += p.copy(whole, at);
+    await turn();
+  }
+  return whole;
 }

@@ -126,12 +126,18 @@ export type AgentLine =
 const LONG_STRINGS = 16;
 const QUOTE = 0x22,
   BACKSLASH = 0x5c;
+/** Where the content of a string lies in a line. */
+interface Span {
+  readonly from: number;
+  readonly to: number;
+}
 /**
  * A long line is a few base64 strings and little else, whatever it says. Anything else of megabytes, deeply nested or
- * with a million keys, would hold up the event loop while it is parsed. Throws a BadLine.
+ * with a million keys, would hold up the event loop while it is parsed. Returns its long strings; throws a BadLine.
  */
-function checkLong(line: Buffer): void {
+function longStrings(line: Buffer): Span[] {
   if (line.includes(BACKSLASH)) throw new BadLine('it is long and has escapes');
+  const long: Span[] = [];
   let quotes = 0,
     outside = 0,
     from = 0;
@@ -139,22 +145,45 @@ function checkLong(line: Buffer): void {
     const at = line.indexOf(QUOTE, from),
       end = at < 0 ? line.length : at;
     if (quotes % 2 === 0) outside += end - from;
+    else if (end - from > SHORT) long.push({ from, to: end });
     if (at < 0) break;
     if (++quotes > 2 * LONG_STRINGS) throw new BadLine('it is long and has too many strings');
     from = at + 1;
   }
   if (outside > NAMING) throw new BadLine('it is long, and little of it is strings');
+  return long;
+}
+
+/**
+ * A long line as JSON. Its long strings stay bytes: parsing megabytes only to copy them out again would take several
+ * times as long as decoding them does. Such a field is the Buffer that its base64 stands for.
+ */
+function longJson(line: Buffer): unknown {
+  const long = longStrings(line);
+  let rest = '',
+    at = 0;
+  long.forEach(({ from, to }, i) => {
+    // An escaped NUL: a long line has no escapes of its own.
+    rest += `${line.latin1Slice(at, from)}\\u0000${i}`;
+    at = to;
+  });
+  const m: unknown = JSON.parse(rest + line.latin1Slice(at));
+  if (typeof m !== 'object' || m === null || Array.isArray(m)) return m;
+  return Object.fromEntries(
+    Object.entries(m).map(([k, v]: [string, unknown]) => {
+      const of = typeof v === 'string' && v.startsWith('\0') ? long[Number(v.slice(1))] : undefined;
+      return [k, of ? Buffer.from(line.latin1Slice(of.from, of.to), 'base64') : v];
+    }),
+  );
 }
 
 /** One line, without its line feed. Throws a BadLine. */
 export function parseLine(line: Buffer): AgentLine {
   let m: unknown;
-  const long = line.length > NAMING;
-  if (long) checkLong(line);
   try {
-    m = JSON.parse(line.toString(long ? 'latin1' : 'utf8'));
-  } catch {
-    throw new BadLine('it is not JSON');
+    m = line.length > NAMING ? longJson(line) : JSON.parse(line.toString('utf8'));
+  } catch (e) {
+    throw e instanceof BadLine ? e : new BadLine('it is not JSON');
   }
   if (typeof m !== 'object' || m === null || Array.isArray(m)) throw new BadLine('it is not a JSON object');
   const fields = m as Fields;
@@ -211,8 +240,10 @@ function text(m: Fields, name: string): string {
   if (typeof v !== 'string') throw unfit(name);
   return v;
 }
+/** Of a short line still base64. */
 function bytes(m: Fields, name: string): Buffer {
-  return Buffer.from(text(m, name), 'base64');
+  const v = m[name];
+  return Buffer.isBuffer(v) ? v : Buffer.from(text(m, name), 'base64');
 }
 function xState(m: Fields): string | null {
   const v = m['x'];

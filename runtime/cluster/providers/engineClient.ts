@@ -6,7 +6,7 @@ import { GrowingBuffer } from '../../files/growingBuffer.js';
 import type { EngineAddress } from './dockerHosts.js';
 
 /** Bytes of an answer that is read whole; a thousand desktops are listed in three megabytes. */
-const MOST_ANSWER = 16 << 20;
+const MOST_ANSWER = 4 << 20;
 const BOUNDS = { depth: 64, values: 1 << 18 };
 
 /** Marks a call whose answer is no stream. */

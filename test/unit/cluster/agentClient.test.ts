@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { Duplex } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -144,6 +145,24 @@ describe('a line from inside a desktop', () => {
       stopped: false,
     });
     expect((await taken).stdout.equals(stdout)).toBe(true);
+  });
+
+  it('of two long outputs keeps them apart, and has no string that stands for another', async () => {
+    const { inside, agent } = client(),
+      asked = agent.exec(['true']),
+      stdout = randomBytes(1 << 20),
+      stderr = randomBytes(1 << 19),
+      answer = { id: 1, ok: true, code: 3, timedOut: false, stopped: true };
+    inside.say({ ...answer, stdout: stdout.toString('base64'), stderr: stderr.toString('base64') });
+    const r = await asked;
+    expect([r.stdout.equals(stdout), r.stderr.equals(stderr), r.code]).toEqual([true, true, 3]);
+    // A NUL that is not escaped is no JSON.
+    const other = client(),
+      cheated = other.agent.exec(['true']);
+    other.inside.say(
+      `{"id":1,"ok":true,"code":0,"stdout":"\u00000","stderr":"${'A'.repeat(1 << 20)}","timedOut":false,"stopped":false}\n`,
+    );
+    await expect(cheated).rejects.toMatchObject({ kind: 'desktop.lost' });
   });
 
   it('may be as long as what was asked for: two full outputs, a part of a file', () => {

@@ -67,10 +67,10 @@ describe('an engine', () => {
     ['an answer', 200, (d: Docker) => d.getContainer('a').inspect()],
     ['a fault', 500, (d: Docker) => d.getContainer('a').inspect()],
     ['the fault of a stream', 500, (d: Docker) => d.pull('a')],
-  ])('that sends %s without end is heard for 16 MB', async (_, status, ask) => {
+  ])('that sends %s without end is heard for 4 MB', async (_, status, ask) => {
     const { answer, over } = endless(status),
       docker = await engine(answer);
-    await expect(ask(docker)).rejects.toThrow(/more than 16 MB/);
+    await expect(ask(docker)).rejects.toThrow(/more than 4 MB/);
     expect(await over).toBeLessThan(32 << 20);
   });
 

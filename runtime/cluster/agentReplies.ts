@@ -164,15 +164,15 @@ function longJson(line: Buffer): unknown {
     at = 0;
   long.forEach(({ from, to }, i) => {
     // An escaped NUL: a long line has no escapes of its own.
-    rest += `${line.latin1Slice(at, from)}\\u0000${i}`;
+    rest += `${line.toString('latin1', at, from)}\\u0000${i}`;
     at = to;
   });
-  const m: unknown = JSON.parse(rest + line.latin1Slice(at));
+  const m: unknown = JSON.parse(rest + line.toString('latin1', at));
   if (typeof m !== 'object' || m === null || Array.isArray(m)) return m;
   return Object.fromEntries(
     Object.entries(m).map(([k, v]: [string, unknown]) => {
       const of = typeof v === 'string' && v.startsWith('\0') ? long[Number(v.slice(1))] : undefined;
-      return [k, of ? Buffer.from(line.latin1Slice(of.from, of.to), 'base64') : v];
+      return [k, of ? Buffer.from(line.toString('latin1', of.from, of.to), 'base64') : v];
     }),
   );
 }

@@ -27,8 +27,8 @@ export interface CheckpointManifest {
 }
 const MANIFEST = 'manifest.json';
 /**
- * Values of a manifest: a remote trainer's has a number for each token of its last batch, 1.6 million where 8 groups of
- * 8 rollouts take 50 steps of 512 tokens. An embedded policy's has a few dozen.
+ * Values of a manifest: a few dozen; a remote trainer's of version 0.1 has a number for each token of its last batch, 1.6
+ * million where 8 groups of 8 rollouts take 50 steps of 512 tokens.
  */
 export const MANIFEST_VALUES = 1 << 21;
 /** Bytes of a manifest: a number has a line of its own. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { StudioError } from '../../domain/index.js';
-import { MANIFEST_VALUES, manifestJson, readCheckpoint, writeCheckpoint } from '../checkpoint.js';
+import { manifestJson, readCheckpoint, writeCheckpoint } from '../checkpoint.js';
 import type { CheckpointRef, UpdateReport } from '../types.js';
 import type { ModelOptions } from './client.js';
 
@@ -23,6 +23,7 @@ export interface SavedState {
 const whole = z.number().int().nonnegative(),
   text = z.string().min(1).max(4096),
   numbers = z.array(z.number().nullable());
+/** Version 0.1 wrote the weights of tokens here. */
 const reportSchema = z
   .object({ tokenWeights: z.array(numbers.nullable()).optional() })
   .catchall(z.union([z.number().nullable(), numbers]));
@@ -38,6 +39,8 @@ const values = z.object({
     .object({
       batch: text,
       report: reportSchema,
+      /** How many weights of tokens each sample has; null for none. */
+      tokens: z.array(whole.nullable()).optional(),
     })
     .optional(),
 });
@@ -50,25 +53,48 @@ export const checkpointDir = (dir: string, version: number): string =>
   join(dir, `v${String(version).padStart(6, '0')}`);
 
 /**
- * Weights of tokens that are kept at most, for a manifest with more values could not be read again. A batch that is
- * asked for again has its report without them too.
+ * Weights of tokens are hundreds of thousands of numbers, which as text would hold up the event loop: a file of their
+ * own, little-endian floats one sample after another, and in the manifest how many each has.
  */
-const MOST_TOKENS = MANIFEST_VALUES * 0.9;
-const kept = ({ tokenWeights, ...r }: UpdateReport): UpdateReport => {
-  const tokens = tokenWeights?.reduce((n, w) => n + (w?.length ?? 0) + 1, r.sampleWeights?.length ?? 0) ?? 0;
-  return tokens > MOST_TOKENS ? r : { ...r, tokenWeights };
-};
+const TOKENS = 'tokens.f32';
+type Tokens = NonNullable<UpdateReport['tokenWeights']>;
+const counts = (tokens: Tokens): (number | null)[] => tokens.map((w) => w?.length ?? null);
+function packed(tokens: Tokens): Uint8Array {
+  const all = new Float32Array(tokens.reduce((n, w) => n + (w?.length ?? 0), 0));
+  let at = 0;
+  for (const w of tokens) {
+    if (!w) continue;
+    all.set(w, at);
+    at += w.length;
+  }
+  return new Uint8Array(all.buffer);
+}
+/** Undefined where the counts are not those of the file. */
+function unpacked(file: Buffer, of: readonly (number | null)[]): Tokens | undefined {
+  if (4 * of.reduce<number>((n, c) => n + (c ?? 0), 0) !== file.length) return undefined;
+  // A copy that begins where a float may.
+  const all = new Float32Array(Uint8Array.from(file).buffer);
+  let at = 0;
+  return of.map((c) => (c === null ? undefined : all.slice(at, (at += c))));
+}
 
-/** Atomic: a folder with `manifest.json` alone. */
+/** Atomic: a folder with `manifest.json`, and the weights of tokens where the last batch had any. */
 export async function writeState(dir: string, m: ModelOptions, s: SavedState): Promise<CheckpointRef> {
   const to = checkpointDir(dir, s.version),
-    trained = s.trained && { batch: s.trained.batch, report: plain(kept(s.trained.report)) };
-  await writeCheckpoint(to, { ...headOf(m), values: { ...s, trained, base: m.base, rank: m.rank } }, {});
+    { tokenWeights, ...report } = s.trained?.report ?? {},
+    trained = s.trained && {
+      batch: s.trained.batch,
+      report: plain(report),
+      ...(tokenWeights ? { tokens: counts(tokenWeights) } : {}),
+    },
+    files: Record<string, Uint8Array> = tokenWeights ? { [TOKENS]: packed(tokenWeights) } : {};
+  await writeCheckpoint(to, { ...headOf(m), values: { ...s, trained, base: m.base, rank: m.rank } }, files);
   return { version: s.version, dir: to };
 }
 /** Throws `trainer.invalid` on a checkpoint that is damaged, of another model, or not of a remote trainer. */
 export async function readState(dir: string, m: ModelOptions): Promise<SavedState> {
-  const read = values.safeParse((await readCheckpoint(dir, headOf(m))).values);
+  const { values: found, files } = await readCheckpoint(dir, headOf(m)),
+    read = values.safeParse(found);
   if (!read.success)
     throw new StudioError(
       'trainer.invalid',
@@ -77,7 +103,10 @@ export async function readState(dir: string, m: ModelOptions): Promise<SavedStat
       { cause: read.error },
     );
   const { trained, ...rest } = read.data;
-  return { ...rest, trained: trained && { batch: trained.batch, report: reportOf(trained.report) } };
+  if (!trained) return { ...rest, trained };
+  const report = reportOf(trained.report),
+    tokenWeights = trained.tokens && files[TOKENS] && unpacked(files[TOKENS], trained.tokens);
+  return { ...rest, trained: { batch: trained.batch, report: tokenWeights ? { ...report, tokenWeights } : report } };
 }
 
 /** Where a server has the weights of a checkpoint, whatever its model; empty for one of another trainer. */
@@ -90,14 +119,12 @@ export async function weightsIn(dir: string): Promise<string[]> {
 }
 
 /** JSON has no NaN: null stands for it. */
-const plain = ({ tokenWeights, ...r }: UpdateReport): object => ({
-  ...Object.fromEntries(
+const plain = (r: Omit<Partial<UpdateReport>, 'tokenWeights'>): object =>
+  Object.fromEntries(
     Object.entries(r).flatMap(([k, v]: [string, number | ArrayLike<number> | undefined]) =>
       v === undefined ? [] : [[k, typeof v === 'number' ? nullable(v) : Array.from(v, nullable)]],
     ),
-  ),
-  ...(tokenWeights ? { tokenWeights: tokenWeights.map((w) => (w ? Array.from(w, nullable) : null)) } : {}),
-});
+  );
 const nullable = (x: number): number | null => (Number.isFinite(x) ? x : null);
 function reportOf({ tokenWeights, ...r }: z.infer<typeof reportSchema>): UpdateReport {
   const numbers = Object.fromEntries(

@@ -1,8 +1,14 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { damageOf, MANIFEST_VALUES, policyOfCheckpoint, readCheckpoint } from '../../../runtime/trainer/checkpoint.js';
+import {
+  damageOf,
+  MANIFEST_VALUES,
+  policyOfCheckpoint,
+  readCheckpoint,
+  writeCheckpoint,
+} from '../../../runtime/trainer/checkpoint.js';
 import { readState, weightsIn, writeState, type SavedState } from '../../../runtime/trainer/remote/savedState.js';
 
 let dir: string;
@@ -40,12 +46,37 @@ describe("a checkpoint's manifest", () => {
     expect(await damageOf(at)).toMatchObject(invalid);
     expect(await policyOfCheckpoint(at)).toBeUndefined();
   });
-  it('leaves out weights of tokens with which it could not be read again', async () => {
-    const tokens = (n: number): SavedState['trained'] =>
-      ({ batch: 'b', report: { loss: 1, tokenWeights: [new Float32Array(n), undefined] } }) as never;
-    const few = await writeState(dir, model, { ...state, trained: tokens(3) });
-    expect((await readState(few.dir, model)).trained?.report.tokenWeights?.[0]).toEqual(new Float32Array(3));
-    const many = await writeState(dir, model, { ...state, version: 4, trained: tokens(MANIFEST_VALUES) });
-    expect((await readState(many.dir, model)).trained).toEqual({ batch: 'b', report: { loss: 1 } });
+  it('keeps weights of tokens beside it, however many: of NaN, of samples without any, and of none', async () => {
+    const trained = (tokenWeights: (Float32Array | undefined)[] | undefined): SavedState['trained'] =>
+        ({ batch: 'b', report: { loss: 1, tokenWeights } }) as never,
+      read = async (of: SavedState['trained']): Promise<unknown> => {
+        const { dir: at } = await writeState(dir, model, { ...state, trained: of });
+        return (await readState(at, model)).trained;
+      };
+    for (const tokens of [
+      [Float32Array.of(0.1, NaN, -Infinity), undefined, new Float32Array(0), new Float32Array(300_000).fill(0.7)],
+      [undefined],
+      [],
+      undefined,
+    ])
+      expect(await read(trained(tokens))).toEqual({
+        batch: 'b',
+        report: { loss: 1, ...(tokens && { tokenWeights: tokens }) },
+      });
+    const { dir: at } = await writeState(dir, model, { ...state, trained: trained([new Float32Array(1 << 20)]) });
+    expect((await readFile(join(at, 'manifest.json'))).length).toBeLessThan(2000);
+  });
+  it('with weights of tokens in it, as version 0.1 wrote them, is read', async () => {
+    const values = { ...state, trained: { batch: 'b', report: { loss: 1, tokenWeights: [[0.5, null], null] } } };
+    await writeCheckpoint(join(dir, 'v'), { ...head, values }, {});
+    expect((await readState(join(dir, 'v'), model)).trained).toEqual({
+      batch: 'b',
+      report: { loss: 1, tokenWeights: [Float32Array.of(0.5, NaN), undefined] },
+    });
+  });
+  it('whose counts are not those of its weights of tokens has none', async () => {
+    const values = { ...state, trained: { batch: 'b', report: { loss: 1 }, tokens: [2, null] } };
+    await writeCheckpoint(join(dir, 'v'), { ...head, values }, { 'tokens.f32': new Uint8Array(12) });
+    expect((await readState(join(dir, 'v'), model)).trained).toEqual({ batch: 'b', report: { loss: 1 } });
   });
 });

@@ -2,8 +2,8 @@
 import { spawn } from 'node:child_process';
 import { open, readFile, rm, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { createInterface } from 'node:readline';
 import { StudioError, orUndefined, type ErrorKind } from '../domain/index.js';
+import { logLines } from './logLines.js';
 
 /** Whose environment it is, for messages: `who` "the engine", `whose` "the engine's". */
 export interface EnvironmentOwner {
@@ -144,7 +144,7 @@ export function runStep(
     });
     const last: string[] = [];
     for (const stream of [child.stdout, child.stderr]) {
-      createInterface({ input: stream }).on('line', (line) => {
+      logLines(stream, (line) => {
         last.push(line);
         if (last.length > 20) last.shift();
         o.onLine?.(line);

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { StudioError, messageOf } from '../../domain/index.js';
+import { logLines } from '../../files/logLines.js';
 
 /**
  * The program's path, or undefined when it is not installed. Searches sbin folders as well: a user's PATH may lack
@@ -44,7 +44,7 @@ export async function runTool(
   });
   const tail: string[] = [];
   for (const s of [child.stdout, child.stderr])
-    createInterface({ input: s }).on('line', (l) => {
+    logLines(s, (l) => {
       tail.push(l);
       if (tail.length > 40) tail.shift();
       o.onLine?.(l);

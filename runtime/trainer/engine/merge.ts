@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { StudioError } from '../../domain/index.js';
 import { boundedLines } from '../../files/boundedLines.js';
 import { ensureEngineEnvironment } from './environment.js';
-import { logLines, MOST_LINE } from './lines.js';
+import { logLines, MOST_LINE } from '../../files/logLines.js';
 import { engineDir } from './server.js';
 
 export interface MergeRequest {

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { StudioError } from '../../domain/index.js';
 import { boundedLines } from '../../files/boundedLines.js';
 import type { EngineEnvironment } from './environment.js';
-import { logLines, MOST_LINE } from './lines.js';
+import { logLines, MOST_LINE } from '../../files/logLines.js';
 
 export interface ServeOptions {
   readonly environment: EngineEnvironment;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { logLines, MOST_LINE } from '../../../runtime/trainer/engine/lines.js';
+import { logLines, MOST_LINE } from '../../../runtime/files/logLines.js';
 import { mergeWeights } from '../../../runtime/trainer/engine/merge.js';
 import { serveEngine } from '../../../runtime/trainer/engine/serve.js';
 

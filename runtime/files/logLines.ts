@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 
-/** Characters of a line of the engine's, with its answer or its address. */
+/** Characters of a line of a log: an engine's has its address. */
 export const MOST_LINE = 1 << 16;
 
 /**

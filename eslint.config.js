@@ -26,6 +26,44 @@ export default tseslint.config(
   },
   { files: ['runtime/**/*.ts'], rules: { 'no-restricted-syntax': ['error', hidden, timeout] } },
   {
+    // Parsing costs by depth and values: what strangers may have written is bounded in both (runtime/domain/json.ts).
+    files: ['runtime/**/*.ts'],
+    ignores: [
+      'runtime/domain/json.ts',
+      // Bounded by themselves before they parse:
+      'runtime/cluster/agentReplies.ts',
+      'runtime/data/store/record.ts',
+      'runtime/data/store/runStore.ts',
+      'runtime/protocol/transport.ts',
+      'runtime/run/exportModel.ts',
+      'runtime/run/runFolders.ts',
+      // A few hundred bytes to 64 KB at most:
+      'runtime/data/store/lockClaim.ts',
+      'runtime/data/store/pipeLock.ts',
+      'runtime/queries/rows.ts',
+      'runtime/service/runLabels.ts',
+      'runtime/trainer/engine/*.ts',
+      'runtime/trainer/remote/http.ts',
+      // In a worker of its own, with a deadline:
+      'runtime/tasks/metrics/**',
+      // Written by this user's own runtime or Docker client:
+      'runtime/cluster/images.ts',
+      'runtime/cluster/imageBuild/rootfs.ts',
+      'runtime/cluster/providers/kubernetes/images.ts',
+      'runtime/cluster/providers/sandboxRecords.ts',
+      'runtime/protocol/activeRuns.ts',
+      'runtime/server/discovery.ts',
+      'runtime/service/runQueue.ts',
+      'runtime/service/studio.ts',
+    ],
+    rules: {
+      'no-restricted-properties': [
+        'error',
+        { object: 'JSON', property: 'parse', message: 'Use runtime/domain/json.ts, which bounds depth and values.' },
+      ],
+    },
+  },
+  {
     // An asynchronous codebase: a promise that nobody waits for, or a switch that forgets a case, is a fault.
     files: ['runtime/**/*.ts', 'extension/**/*.ts', 'webview/**/*.ts', 'test/**/*.ts'],
     languageOptions: { parserOptions: { projectService: true } },

@@ -1,4 +1,4 @@
-import { beyondBounds } from '../domain/jsonBounds.js';
+import { foreignJson } from '../domain/json.js';
 import { z } from 'zod';
 import { StudioError, messageOf, type PresetName } from '../domain/index.js';
 import { EARLIER_PRESETS, PRESETS } from './presets/index.js';
@@ -183,28 +183,24 @@ const MOST_CHARACTERS = 1 << 18,
   BOUNDS = { depth: 32, values: 5_000 };
 /** Parses JSON text; an error names the line. */
 export function parseRunText(text: string, file: string, overrides: RunFile = {}, onNote?: OnNote): RunConfig {
-  const beyond =
-    text.length > MOST_CHARACTERS ? `is longer than ${MOST_CHARACTERS} characters` : beyondBounds(text, BOUNDS);
-  if (beyond !== undefined)
-    throw new StudioError(
-      'config.invalid',
-      `${file} ${beyond}.`,
-      'Give a run file; it has about a hundred options at most.',
-    );
-  let content: unknown;
-  try {
-    content = JSON.parse(text);
-  } catch (e) {
-    const pos = Number(/position (\d+)/.exec(String(e))?.[1] ?? 0);
-    const line = text.slice(0, pos).split('\n').length;
-    throw new StudioError(
-      'config.invalid',
-      `${file}, line ${line}: not valid JSON (${messageOf(e)})`,
-      'Fix the JSON; comments and trailing commas are not allowed.',
-      { details: { problems: [{ path: [], what: `not valid JSON (${messageOf(e)})`, line }] } },
-    );
-  }
+  const tooMuch = (why: string): StudioError =>
+    new StudioError('config.invalid', `${file} ${why}.`, 'Give a run file; it has about a hundred options at most.');
+  if (text.length > MOST_CHARACTERS) throw tooMuch(`is longer than ${MOST_CHARACTERS} characters`);
+  const content = foreignJson(text, BOUNDS, (why, fault, e) =>
+    fault === 'bounds' ? tooMuch(why) : notJson(text, file, e),
+  );
   return parseRunFile(content, overrides, onNote);
+}
+function notJson(text: string, file: string, e: unknown): StudioError {
+  const pos = Number(/position (\d+)/.exec(String(e))?.[1] ?? 0),
+    line = text.slice(0, pos).split('\n').length,
+    what = `not valid JSON (${messageOf(e)})`;
+  return new StudioError(
+    'config.invalid',
+    `${file}, line ${line}: ${what}`,
+    'Fix the JSON; comments and trailing commas are not allowed.',
+    { details: { problems: [{ path: [], what, line }] } },
+  );
 }
 
 /**

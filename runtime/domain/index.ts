@@ -35,6 +35,7 @@ export * from './run.js';
 export * from './sequences.js';
 export * from './time.js';
 export * from './trajectory.js';
+export { isObject } from './json.js';
 export * from './trajectoryFile.js';
 export * from './trajectoryView.js';
 export * from './wilson.js';

@@ -3,7 +3,7 @@
  * the head, followed by one line per step. Frames are PNG files under `framesDir`, relative to the file. Opens without
  * a daemon; parsing never trusts the text.
  */
-import { beyondBounds } from './jsonBounds.js';
+import { isObject, jsonOrNothing } from './json.js';
 import type { StepView, TrajectoryView } from './trajectoryView.js';
 
 export const trajectoryFileFormat = 'dart-studio/trajectory';
@@ -101,17 +101,8 @@ function stepLine(line: unknown): { readonly step: unknown; readonly record?: un
   return { step: sampled === undefined ? step : { ...step, tokens: sampled }, record };
 }
 
-/** A plain JSON object. */
-export const isObject = (x: unknown): x is Record<string, unknown> =>
-  typeof x === 'object' && x !== null && !Array.isArray(x);
 /** Undefined where it is none, or is nested or long beyond what a step can be. */
-const json = (s: string): unknown => {
-  try {
-    return beyondBounds(s, { depth: 64, values: 1 << 19 }) === undefined ? JSON.parse(s) : undefined;
-  } catch {
-    return undefined;
-  }
-};
+const json = (s: string): unknown => jsonOrNothing(s, { depth: 64, values: 1 << 19 });
 /** A path that stays below its folder. */
 export const safeRelative = (p: string): boolean => !/^([/\\]|[a-z]:)/i.test(p) && !p.split(/[/\\]/).includes('..');
 const isHash = (x: unknown): boolean => typeof x === 'string' && /^[0-9a-f]{64}$/.test(x);

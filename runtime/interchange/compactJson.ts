@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { chunksOf } from './folder.js';
-import { foreignJson } from './json.js';
+import { importedJson } from './json.js';
 import { Unusable, isObject, limits } from './types.js';
 
 /**
@@ -71,7 +71,7 @@ export async function compactJson(file: string): Promise<{ readonly value: unkno
   if (inString) throw new Unusable('the file is cut short: a text is not closed');
   const text = kept.text();
   return {
-    value: foreignJson(text, 'the file'),
+    value: importedJson(text, 'the file'),
     fingerprint: createHash('sha256').update(text).digest('hex').slice(0, 12),
   };
 }

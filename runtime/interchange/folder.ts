@@ -2,7 +2,7 @@ import { opendir, realpath, stat } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { StudioError, safeRelative } from '../domain/index.js';
 import { ForeignFileError, foreignChunks, openForeign, readForeign } from '../files/foreignFile.js';
-import { foreignJson } from './json.js';
+import { importedJson } from './json.js';
 import { Unusable, limits } from './types.js';
 
 const archives: readonly (readonly [string, readonly number[]])[] = [
@@ -202,5 +202,5 @@ export async function* lines(
 /** JSON of one line, or Unusable in words a person can act on. */
 export function parseLine(text: string | undefined): unknown {
   if (text === undefined) throw new Unusable(`the line is longer than ${limits.line >> 20} MB`);
-  return foreignJson(text, 'the line');
+  return importedJson(text, 'the line');
 }

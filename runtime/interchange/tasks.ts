@@ -1,6 +1,6 @@
 import { orUndefined } from '../domain/index.js';
 import { ImportFolder, readSmall } from './folder.js';
-import { foreignJson } from './json.js';
+import { importedJson } from './json.js';
 import { Unusable, isObject, limits, textField } from './types.js';
 
 /** Instructions of OSWorld's own task files, for results that do not repeat them. */
@@ -32,7 +32,7 @@ export class TaskFiles {
 /** A small JSON file that must hold an object. Throws Unusable. */
 export async function jsonObject(file: string): Promise<Record<string, unknown>> {
   const text = await readSmall(file, limits.json);
-  const value = foreignJson(text.replace(/^\ufeff/, ''));
+  const value = importedJson(text.replace(/^\ufeff/, ''));
   if (!isObject(value)) throw new Unusable('does not hold a JSON object');
   return value;
 }

@@ -1,4 +1,4 @@
-import { beyondBounds } from '../domain/jsonBounds.js';
+import { jsonOrNothing } from '../domain/json.js';
 import { activities } from '../domain/index.js';
 import { type LaneSpans } from '../data/events.js';
 import type { RunReader } from '../data/store/runStore.js';
@@ -273,8 +273,8 @@ async function allSyncs(run: RunReader, from: number, to: number): Promise<Lanes
 
 /** Ids of a record of spans; none where the index, which may be a stranger's, holds something else. */
 function namesIn(text: string): string[] {
-  if (text.length > MOST_NAMES || beyondBounds(text, { depth: 1, values: MOST_NAMES }) !== undefined) return [];
-  return JSON.parse(text) as string[];
+  const names = text.length > MOST_NAMES ? undefined : jsonOrNothing(text, { depth: 1, values: MOST_NAMES });
+  return Array.isArray(names) ? (names as string[]) : [];
 }
 /** Characters. A record holds the spans of one lane within a few seconds. */
 const MOST_NAMES = 1 << 20;

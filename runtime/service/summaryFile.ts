@@ -2,6 +2,7 @@ import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { unfinishedName } from '../data/store/unfinished.js';
 import { orUndefined } from '../domain/index.js';
+import { foreignJson } from '../domain/json.js';
 import { createFresh } from '../files/folderParts.js';
 import { readForeignText } from '../files/foreignFile.js';
 import { lacksCheckpoints, summaryName } from '../protocol/version.js';
@@ -76,4 +77,6 @@ function inTurn(dir: string, work: () => Promise<void>): Promise<void> {
   turns.set(dir, turn);
   return turn;
 }
-const parsed = (text: string): Partial<RunSummary> => JSON.parse(text) as Partial<RunSummary>;
+/** A summary has a few hundred values. */
+const BOUNDS = { depth: 32, values: 1 << 14 };
+const parsed = (text: string): Partial<RunSummary> => foreignJson(text, BOUNDS, (why) => new Error(`the summary ${why}`)) as Partial<RunSummary>;

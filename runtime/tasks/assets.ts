@@ -3,7 +3,7 @@ import { lstat, readdir } from 'node:fs/promises';
 import { basename, join, relative, resolve, sep } from 'node:path';
 import { z } from 'zod';
 import { StudioError, messageOf, orUndefined } from '../domain/index.js';
-import { beyondBounds } from '../domain/jsonBounds.js';
+import { foreignJson } from '../domain/json.js';
 import { ForeignFileError, readForeign } from '../files/foreignFile.js';
 
 /**
@@ -81,12 +81,10 @@ export async function readManifest(dir: string): Promise<AssetManifest> {
     return undefined; // not every folder of assets is a mirror
   });
   if (!data) return { files: {} };
-  const text = data.toString('utf8'),
-    beyond = beyondBounds(text, MANIFEST_BOUNDS);
-  if (beyond !== undefined) throw damaged(beyond);
+  const content = foreignJson(data.toString('utf8'), MANIFEST_BOUNDS, (why, _, cause) => damaged(why, cause));
   try {
     const files: [string, z.infer<typeof entrySchema>][] = [];
-    for (const [i, [url, entry]] of Object.entries(manifestSchema.parse(JSON.parse(text)).files).entries()) {
+    for (const [i, [url, entry]] of Object.entries(manifestSchema.parse(content).files).entries()) {
       if (i % 2000 === 1999) await new Promise((r) => setImmediate(r));
       files.push([url, entrySchema.parse(entry)]);
     }

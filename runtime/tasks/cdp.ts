@@ -1,5 +1,5 @@
 import type { ExecResult } from '../cluster/types.js';
-import { desktopJson, isRecord } from '../domain/desktopJson.js';
+import { desktopJson, isObject } from '../domain/json.js';
 import type { TaskContext } from './context.js';
 import { Spoiled } from './spoiled.js';
 
@@ -115,7 +115,7 @@ async function cdp<T>(ctx: TaskContext, o: Operation, timeoutMs: number, shape: 
   const refused = (why: string): Error => new (ctx.verdict ? Spoiled : Error)(`the browser did not answer (${why})`);
   if (r.timedOut || r.code !== 0) throw refused(r.stderr.toString('utf8').trim().split('\n').at(-1) ?? '');
   const said = desktopJson(r.stdout, BOUNDS, (why) => refused(`what came back ${why}`)),
-    answer = isRecord(said) ? said['answer'] : undefined;
+    answer = isObject(said) ? said['answer'] : undefined;
   if (answer === null) throw new NoBrowser('no browser of the desktop listens for DevTools (port 9222 or 1337)');
   const known = shape(answer);
   if (known === undefined) throw refused('what came back is nothing that was asked for');
@@ -123,7 +123,7 @@ async function cdp<T>(ctx: TaskContext, o: Operation, timeoutMs: number, shape: 
 }
 
 const targetOf: Shape<CdpTarget> = (t) => {
-  if (!isRecord(t)) return undefined;
+  if (!isObject(t)) return undefined;
   const { id, type, title, url } = t,
     texts = [id, type, title, url].every((x) => typeof x === 'string');
   return texts ? ({ id, type, title, url } as CdpTarget) : undefined;
@@ -148,5 +148,5 @@ export const cdpLoaded = async (ctx: TaskContext, target: string, ms: number): P
 };
 export const cdpCall = (ctx: TaskContext, target: string, steps: readonly CdpStep[], ms = 30_000): Promise<unknown[]> =>
   cdp(ctx, { op: 'call', target, steps }, ms, (answer) =>
-    Array.isArray(answer) && answer.length === steps.length && answer.every(isRecord) ? answer : undefined,
+    Array.isArray(answer) && answer.length === steps.length && answer.every(isObject) ? answer : undefined,
   );

@@ -1,8 +1,8 @@
 import { basename, dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import type { FamilyId, TaskId } from '../domain/index.js';
-import { StudioError, id, messageOf } from '../domain/index.js';
-import { beyondBounds } from '../domain/jsonBounds.js';
+import { StudioError, id } from '../domain/index.js';
+import { foreignJson } from '../domain/json.js';
 import { ForeignFileError, readForeign } from '../files/foreignFile.js';
 import type { Evaluator, SetupStep, Task } from './types.js';
 
@@ -201,12 +201,6 @@ export async function readJson(file: string): Promise<unknown> {
   } catch (cause) {
     throw invalid(cause instanceof ForeignFileError ? cause.message : 'cannot be read', cause);
   }
-  const text = data.toString('utf8').replace(/^\uFEFF/, ''),
-    beyond = beyondBounds(text, BOUNDS);
-  if (beyond !== undefined) throw invalid(beyond);
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw invalid(`is not JSON: ${messageOf(cause)}`, cause);
-  }
+  const text = data.toString('utf8').replace(/^\uFEFF/, '');
+  return foreignJson(text, BOUNDS, (why, _, cause) => invalid(why, cause));
 }

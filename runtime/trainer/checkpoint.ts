@@ -3,7 +3,7 @@ import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { errorCode, orUndefined, StudioError } from '../domain/index.js';
-import { beyondBounds } from '../domain/jsonBounds.js';
+import { foreignJson } from '../domain/json.js';
 import { createFresh, folderInside } from '../files/folderParts.js';
 import { ForeignFileError, readForeign, readForeignText } from '../files/foreignFile.js';
 
@@ -101,10 +101,7 @@ export async function policyOfCheckpoint(dir: string): Promise<string | undefine
 /** A manifest's JSON, within its bounds and otherwise unchecked. Throws trainer.invalid. */
 export async function manifestJson(dir: string): Promise<unknown> {
   try {
-    const text = await manifestText(dir),
-      beyond = beyondBounds(text, BOUNDS);
-    if (beyond !== undefined) throw new RangeError(`it ${beyond}`);
-    return JSON.parse(text) as unknown;
+    return foreignJson(await manifestText(dir), BOUNDS, (why) => new RangeError(`it ${why}`));
   } catch (cause) {
     throw damaged(dir, 'its manifest cannot be read', cause);
   }

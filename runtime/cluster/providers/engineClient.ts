@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { addAbortSignal } from 'node:stream';
 import Docker from 'dockerode';
-import { beyondBounds } from '../../domain/jsonBounds.js';
+import { jsonOf } from '../../domain/json.js';
 import { GrowingBuffer } from '../../files/growingBuffer.js';
 import type { EngineAddress } from './dockerHosts.js';
 
@@ -74,13 +74,6 @@ async function answerOf(res: IncomingMessage, signal: AbortSignal | undefined): 
     body.add(piece as Buffer);
     if (body.length > MOST_ANSWER) throw new Error(`it sent an answer of more than ${MOST_ANSWER >> 20} MB`);
   }
-  const bytes = body.take(),
-    text = bytes.toString('utf8'),
-    beyond = beyondBounds(text, BOUNDS);
-  if (beyond !== undefined) throw new Error(`it sent an answer that ${beyond}`);
-  try {
-    return (JSON.parse(text) as unknown) || bytes;
-  } catch {
-    return bytes;
-  }
+  const bytes = body.take();
+  return jsonOf(bytes.toString('utf8'), BOUNDS, (beyond) => new Error(`it sent an answer that ${beyond}`)) || bytes;
 }

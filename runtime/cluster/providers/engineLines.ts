@@ -1,5 +1,5 @@
-import { StudioError, messageOf } from '../../domain/index.js';
-import { beyondBounds } from '../../domain/jsonBounds.js';
+import { StudioError } from '../../domain/index.js';
+import { foreignJson } from '../../domain/json.js';
 import { LineTooLong, linesOf } from '../../files/boundedLines.js';
 
 /** A program's output comes in pieces of 32 KB, of which JSON may write every byte as six. */
@@ -21,14 +21,7 @@ export async function* engineLines(stream: NodeJS.ReadableStream): AsyncGenerato
 }
 
 function parsed(line: string): EngineLine {
-  const beyond = beyondBounds(line, BOUNDS);
-  if (beyond !== undefined) throw unreadable(`a line that ${beyond}`);
-  let m: unknown;
-  try {
-    m = JSON.parse(line);
-  } catch (e) {
-    throw unreadable(messageOf(e));
-  }
+  const m = foreignJson(line, BOUNDS, (why) => unreadable(`a line that ${why}`));
   if (typeof m !== 'object' || m === null) throw unreadable('a line that is no JSON object');
   const said: Partial<Record<(typeof NAMES)[number], string>> = {};
   for (const name of NAMES) {

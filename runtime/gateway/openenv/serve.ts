@@ -1,7 +1,8 @@
 import { WebSocketServer, type WebSocket } from 'ws';
+import { jsonOrNothing } from '../../domain/json.js';
 import { jsonReply, listen, refuse, type Reply, type Request } from '../http.js';
 import { openApi } from './schema.js';
-import { answerTo, errorMessage, mcpAnswer, type Message } from './session.js';
+import { answerTo, BOUNDS, errorMessage, mcpAnswer, type Message } from './session.js';
 import { Places } from './places.js';
 import { SharedSession } from './sharedSession.js';
 import type { Environments } from './types.js';
@@ -138,22 +139,17 @@ async function handle(r: Request, e: Environments, shared: SharedSession): Promi
     case 'GET /openapi.json':
       return jsonReply(openApi(e.name, e.description, e.version));
     case 'POST /mcp':
-      return jsonReply(mcpAnswer(jsonOf(r)));
+      return jsonReply(mcpAnswer(jsonIn(r)));
     case 'GET /state':
       return jsonReply(shared.state());
     case 'POST /reset':
     case 'POST /step':
-      return shared.ask(r.path === '/reset' ? 'reset' : 'step', jsonOf(r));
+      return shared.ask(r.path === '/reset' ? 'reset' : 'step', jsonIn(r));
     default:
       return jsonReply({ detail: `There is no ${route}.` }, 404);
   }
 }
 /** No body is an empty object; undefined: no JSON. */
-function jsonOf(r: Request): unknown {
-  if (r.body.length === 0) return {};
-  try {
-    return JSON.parse(r.body.toString()) as unknown;
-  } catch {
-    return undefined;
-  }
+function jsonIn(r: Request): unknown {
+  return r.body.length === 0 ? {} : jsonOrNothing(r.body.toString(), BOUNDS);
 }

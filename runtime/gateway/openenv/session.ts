@@ -1,4 +1,5 @@
-import { StudioError, toRunError } from '../../domain/index.js';
+import { StudioError, messageOf, toRunError } from '../../domain/index.js';
+import { foreignJson, isObject } from '../../domain/json.js';
 import type { Environment, ErrorCode, Observed } from './types.js';
 
 /** What a session answers a message with; undefined closes it. */
@@ -24,20 +25,20 @@ export function failed(e: unknown): Message {
   return errorMessage(`${message} ${remedy}`.trim(), isTheirs ? 'VALIDATION_ERROR' : 'EXECUTION_ERROR');
 }
 
-export const isRecord = (v: unknown): v is Readonly<Record<string, unknown>> =>
-  typeof v === 'object' && v !== null && !Array.isArray(v);
+/** A reset's options, a step's action: small, whoever sends them. */
+export const BOUNDS = { depth: 32, values: 1 << 14 };
 
 /** One message of a client, answered. Never rejects. */
 export async function answerTo(env: Environment, text: string): Promise<Message | undefined> {
   let message: unknown;
   try {
-    message = JSON.parse(text);
+    message = foreignJson(text, BOUNDS, (why) => new Error(why));
   } catch (e) {
-    return errorMessage(`Invalid JSON: ${(e as Error).message}`, 'INVALID_JSON');
+    return errorMessage(`Invalid JSON: it ${messageOf(e)}`, 'INVALID_JSON');
   }
-  if (!isRecord(message)) return errorMessage('A message is a JSON object.', 'VALIDATION_ERROR');
+  if (!isObject(message)) return errorMessage('A message is a JSON object.', 'VALIDATION_ERROR');
   const { type, data = {} } = message;
-  if (!isRecord(data)) return errorMessage('data: a JSON object is needed.', 'VALIDATION_ERROR');
+  if (!isObject(data)) return errorMessage('data: a JSON object is needed.', 'VALIDATION_ERROR');
   try {
     switch (type) {
       case 'reset':
@@ -60,7 +61,7 @@ export async function answerTo(env: Environment, text: string): Promise<Message 
 
 /** Desktops have no tools: what they can do is the action. JSON-RPC 2.0 answers that say so. */
 export function mcpAnswer(request: unknown): Readonly<Record<string, unknown>> {
-  const { jsonrpc, id, method } = isRecord(request) ? request : {},
+  const { jsonrpc, id, method } = isObject(request) ? request : {},
     answer = { jsonrpc: '2.0', id: typeof id === 'string' || typeof id === 'number' ? id : null };
   if (jsonrpc !== '2.0' || typeof method !== 'string')
     return { ...answer, error: { code: -32600, message: 'Invalid request' } };

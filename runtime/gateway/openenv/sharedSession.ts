@@ -1,6 +1,7 @@
 import { jsonReply, type Reply } from '../http.js';
 import type { Places } from './places.js';
-import { failed, isRecord, observedData } from './session.js';
+import { isObject } from '../../domain/json.js';
+import { failed, observedData } from './session.js';
 import { NO_EPISODE, type Environment } from './types.js';
 
 /** An episode that is over needs no desktop: its session ends after so long, ms. */
@@ -23,7 +24,7 @@ export class SharedSession {
     return this.#env?.state() ?? NO_EPISODE;
   }
   ask(what: 'reset' | 'step', body: unknown): Promise<Reply> {
-    if (!isRecord(body)) return Promise.resolve(jsonReply({ detail: 'The body is no JSON object.' }, 422));
+    if (!isObject(body)) return Promise.resolve(jsonReply({ detail: 'The body is no JSON object.' }, 422));
     clearTimeout(this.#idle);
     this.#pending++;
     const answer = this.#last.then(() => (what === 'reset' ? this.#reset(body) : this.#step(body)));
@@ -44,7 +45,7 @@ export class SharedSession {
   async #step({ action }: Readonly<Record<string, unknown>>): Promise<Reply> {
     const env = this.#env;
     if (!env) return jsonReply({ detail: 'No episode is running. Send POST /reset to start one.' }, 422);
-    return this.#observed(() => env.step(isRecord(action) ? action : {}));
+    return this.#observed(() => env.step(isObject(action) ? action : {}));
   }
   async #observed(ask: () => ReturnType<Environment['reset']>): Promise<Reply> {
     try {

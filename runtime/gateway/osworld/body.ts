@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { beyondBounds } from '../../domain/jsonBounds.js';
+import { foreignJson } from '../../domain/json.js';
 import type { Request } from '../http.js';
 
 /** A request that does not say what its route needs; answered 400. */
@@ -19,16 +19,10 @@ const BOUNDS = { depth: 64, values: 1 << 16 };
 /** The JSON body; clients of old send it without a content type. */
 export function jsonBody<T>(r: Request, schema: z.ZodType<T>): T {
   if (r.body.length > MOST_JSON) throw new BadRequest(`The body is longer than ${MOST_JSON >> 20} MiB.`);
-  const text = r.body.toString('utf8'),
-    beyond = beyondBounds(text, BOUNDS);
-  if (beyond !== undefined) throw new BadRequest(`The body ${beyond}.`);
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw new BadRequest('The body is no JSON.');
-  }
-  return parsed(schema, value);
+  return parsed(
+    schema,
+    foreignJson(r.body.toString('utf8'), BOUNDS, (why) => new BadRequest(`The body ${why}.`)),
+  );
 }
 
 /** Fields of a form, `multipart/form-data` or URL-encoded. */

@@ -4,7 +4,7 @@
  * runtime/policy/README.md#log-probs-of-remote-models).
  */
 import { StudioError, isObject, type PolicyVersion, type TokenTrace } from '../../domain/index.js';
-import { beyondBounds } from '../../domain/jsonBounds.js';
+import { jsonOf } from '../../domain/json.js';
 import type { Decision } from '../types.js';
 
 interface TokenLogprob {
@@ -43,26 +43,17 @@ const MOST_TOKENS = 1 << 16,
  * be no model server. Throws `policy.remote`.
  */
 export function completionOf(text: string, server: string): Completion {
-  const beyond =
-    text.length > MOST_ANSWER_BYTES ? `is longer than ${MOST_ANSWER_BYTES >> 20} MB` : beyondBounds(text, bounds);
-  let c: unknown;
-  try {
-    c = beyond === undefined ? JSON.parse(text) : undefined;
-  } catch {
-    c = undefined;
-  }
-  const why =
-    beyond !== undefined
-      ? `JSON that ${beyond}`
-      : isObject(c)
-        ? faultOf(c)
-        : `something that is not JSON: ${text.slice(0, 200)}`;
-  if (why === undefined) return c as Completion;
-  throw new StudioError(
-    'policy.remote',
-    `${server} answered with ${why}`,
-    'Check that the endpoint serves chat completions.',
-  );
+  const refused = (what: string): StudioError =>
+    new StudioError(
+      'policy.remote',
+      `${server} answered with ${what}`,
+      'Check that the endpoint serves chat completions.',
+    );
+  if (text.length > MOST_ANSWER_BYTES) throw refused(`JSON that is longer than ${MOST_ANSWER_BYTES >> 20} MB`);
+  const c = jsonOf(text, bounds, (beyond) => refused(`JSON that ${beyond}`)),
+    why = isObject(c) ? faultOf(c) : `something that is not JSON: ${text.slice(0, 200)}`;
+  if (why !== undefined) throw refused(why);
+  return c as Completion;
 }
 
 type Fields = Readonly<Record<string, unknown>>;

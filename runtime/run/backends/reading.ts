@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { classOfCharacter, EDGE, StudioError, type EmbeddedPolicySpec } from '../../domain/index.js';
-import { desktopJson, isRecord } from '../../domain/desktopJson.js';
+import { desktopJson, isObject } from '../../domain/json.js';
 import { imageAsset } from '../../cluster/images.js';
 import { tokenizeInstruction } from '../../policy/embedded/instruction.js';
 import type { ReadingScreen } from '../../trainer/types.js';
@@ -112,7 +112,7 @@ function headOf(line: Buffer, texts: readonly Word[]): Head {
 const places = (v: unknown, count: number): boolean =>
   Array.isArray(v) && v.length === count && v.every((n) => typeof n === 'number' && Math.abs(n) <= FARTHEST);
 function isHead(head: unknown, words: readonly Word[]): head is Head {
-  if (!isRecord(head)) return false;
+  if (!isObject(head)) return false;
   const { texts, boxes, centres, middles } = head;
   if (!Array.isArray(texts) || !Array.isArray(boxes) || !Array.isArray(centres)) return false;
   return (

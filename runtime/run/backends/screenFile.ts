@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createDeflateRaw, createInflateRaw } from 'node:zlib';
 import { ignoreFailure, orUndefined } from '../../domain/index.js';
+import { foreignJson } from '../../domain/json.js';
 import { unfinishedName } from '../../data/store/unfinished.js';
 import { createFresh } from '../../files/folderParts.js';
 import { openForeign } from '../../files/foreignFile.js';
@@ -16,7 +17,8 @@ const LEVEL = 1;
 const MOST_BYTES = 1 << 30;
 /** Of what stands between the pixels of two screens, and of those pixels. */
 const MOST_LINE = 1 << 20,
-  MOST_PIXELS = 1 << 22;
+  MOST_PIXELS = 1 << 22,
+  LINE = { depth: 4, values: 1 << 17 };
 
 interface Head {
   /** What the screens were drawn from. */
@@ -67,10 +69,10 @@ export class ScreenFile {
     const bytes = new Parts(inflated),
       screens: ReadingScreen[] = [];
     try {
-      const head = JSON.parse(await bytes.line()) as Head;
+      const head = lineIn(await bytes.line()) as Head;
       if (key !== undefined && head.key !== key) return undefined;
       while (screens.length < head.screens) {
-        const s = JSON.parse(await bytes.line()) as ScreenHead,
+        const s = lineIn(await bytes.line()) as ScreenHead,
           buckets = numbers(s.buckets),
           boxes = numbers(s.boxes);
         if (boxes.length !== 4 * buckets.length) throw new Error('a word without a place');
@@ -93,6 +95,9 @@ function numbers(of: unknown): readonly number[] {
   if (!Array.isArray(of) || !of.every((x) => Number.isFinite(x))) throw new Error('a list that is not of numbers');
   return of as number[];
 }
+
+const lineIn = (line: string): unknown =>
+  foreignJson(line, LINE, (why) => new Error(`a line of reading screens that ${why}`));
 
 function* parts(key: string, screens: readonly ReadingScreen[]): Generator<Buffer> {
   const line = (o: Head | ScreenHead): Buffer => Buffer.from(`${JSON.stringify(o)}\n`);

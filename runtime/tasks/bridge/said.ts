@@ -1,4 +1,4 @@
-import { beyondBounds } from '../../domain/jsonBounds.js';
+import { jsonOrNothing } from '../../domain/json.js';
 
 export type Stage = 'result' | 'expected' | 'metric';
 export type BridgeEnd =
@@ -64,13 +64,8 @@ export function understood(line: string, stage: Stage, executing: boolean): Said
 
 /** A line's object; undefined where it is none, or holds more than any message of a worker. */
 export function messageIn(line: string): Message | undefined {
-  if (beyondBounds(line, BOUNDS) !== undefined) return undefined;
-  try {
-    const v: unknown = JSON.parse(line);
-    return typeof v === 'object' && v !== null ? (v as Message) : undefined;
-  } catch {
-    return undefined;
-  }
+  const v = jsonOrNothing(line, BOUNDS);
+  return typeof v === 'object' && v !== null ? (v as Message) : undefined;
 }
 
 /** Never by way of an object's own `toString`, which another program may have written. */

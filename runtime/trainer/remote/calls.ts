@@ -1,7 +1,7 @@
 import { pause } from '../../domain/pause.js';
 import { StudioError } from '../../domain/index.js';
 import { turn } from './datums.js';
-import { cancelled, jsonOf, PROTO, wordsOf, type Outgoing, type Reply, type TrainingHttp } from './http.js';
+import { cancelled, answerJson, PROTO, wordsOf, type Outgoing, type Reply, type TrainingHttp } from './http.js';
 import { CONTROL, future, parsed, polled, type AnswerBounds } from './wire/index.js';
 
 /**
@@ -90,7 +90,7 @@ export class Calls {
   /** A call that is answered at once, as JSON. */
   async json(path: string, body: object, signal: AbortSignal): Promise<unknown> {
     const reply = await this.#submit({ path, body: JSON.stringify(body), timeoutMs: this.#o.submitMs }, signal);
-    return jsonOf(reply.bytes, CONTROL);
+    return answerJson(reply.bytes, CONTROL);
   }
 
   /** Asks once that something be deleted; a server that cannot keeps it. */
@@ -100,7 +100,7 @@ export class Calls {
 
   /** A page, as JSON. */
   async get(path: string, signal: AbortSignal): Promise<unknown> {
-    return jsonOf((await this.#submit({ path, timeoutMs: this.#o.submitMs }, signal)).bytes, CONTROL);
+    return answerJson((await this.#submit({ path, timeoutMs: this.#o.submitMs }, signal)).bytes, CONTROL);
   }
 
   /**
@@ -109,7 +109,7 @@ export class Calls {
    */
   async submit(out: Omit<Outgoing, 'timeoutMs'>, signal: AbortSignal): Promise<string> {
     const reply = await this.#submit({ ...out, timeoutMs: this.#o.submitMs }, signal);
-    return parsed(future, jsonOf(reply.bytes, CONTROL)).request_id;
+    return parsed(future, answerJson(reply.bytes, CONTROL)).request_id;
   }
 
   /** The value of a future, within `most`; `resubmit` is the very same call, for a server that forgot it. */
@@ -152,7 +152,7 @@ export class Calls {
   }
   /** Of a long answer the turn ends here, so that parsing and checking are two. */
   async #parsed(bytes: Uint8Array, most: AnswerBounds): Promise<unknown> {
-    const json = jsonOf(bytes, most);
+    const json = answerJson(bytes, most);
     if (bytes.length > CONTROL.bytes) await turn();
     return json;
   }

@@ -1,7 +1,7 @@
 import { withoutSlashes } from '../../domain/address.js';
 import { boundedBody } from '../../domain/boundedBody.js';
 import { deadline, StudioError } from '../../domain/index.js';
-import { beyondBounds } from '../../domain/jsonBounds.js';
+import { foreignJson } from '../../domain/json.js';
 import { CONTROL, malformed, type AnswerBounds } from './wire/index.js';
 
 /** One HTTP exchange with the training server: bounded, with a deadline, and the key for that server alone. */
@@ -106,16 +106,10 @@ const typeOf = (body: Uint8Array | string | Blob): string =>
   body instanceof Blob ? body.type : typeof body === 'string' ? 'application/json' : PROTO;
 
 /** An answer as JSON; throws `trainer.remote` on what is none, and, before it is parsed, on what is beyond the bounds. */
-export function jsonOf(bytes: Uint8Array, most: AnswerBounds): unknown {
+export function answerJson(bytes: Uint8Array, most: AnswerBounds): unknown {
   if (bytes.length > most.bytes) throw malformed(`it is longer than ${most.bytes} bytes`);
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'),
-    beyond = beyondBounds(text, most);
-  if (beyond !== undefined) throw malformed(`it ${beyond}`);
-  try {
-    return JSON.parse(text) as unknown;
-  } catch (e) {
-    throw malformed('it is no JSON', e);
-  }
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+  return foreignJson(text, most, (why, _, cause) => malformed(`it ${why}`, cause));
 }
 /** What a refusal says, for people: the server's own words, bounded. */
 export function wordsOf(bytes: Uint8Array): string {

@@ -114,6 +114,9 @@ describe('OpenEnv', () => {
     const codes = [];
     for (const m of [
       '{',
+      // Parsed, it would hold up everybody else.
+      '['.repeat(500_000),
+      `[${'0,'.repeat(400_000)}0]`,
       '[]',
       { type: 'reset', data: 3 },
       { type: 'dance' },
@@ -125,6 +128,8 @@ describe('OpenEnv', () => {
       codes.push(a.data['code']);
     }
     expect(codes).toEqual([
+      'INVALID_JSON',
+      'INVALID_JSON',
       'INVALID_JSON',
       'VALIDATION_ERROR',
       'VALIDATION_ERROR',

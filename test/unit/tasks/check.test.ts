@@ -108,7 +108,7 @@ describe('assets', () => {
   it.each([
     ['lists without end', '['.repeat(200_000), /within one another/],
     ['more files than tasks have', `{"files":{"a":[${'[],'.repeat(1 << 16)}[]]}}`, /more than 32768 values/],
-    ['no JSON', '}{', /is no manifest/],
+    ['no JSON', '}{', /is not JSON/],
     ['an entry without a sum', '{"files":{"https://h/a":{"file":"a","bytes":1}}}', /is no manifest/],
     ['more than is read', ' '.repeat((8 << 20) + 1), /at most 8388608/],
   ])('of a mirror whose manifest holds %s are not used', async (_what, text, words) => {

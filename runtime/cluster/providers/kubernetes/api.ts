@@ -2,7 +2,7 @@ import { request as httpRequest, type ClientRequest, type IncomingMessage } from
 import { request as httpsRequest } from 'node:https';
 import { WebSocket } from 'ws';
 import { messageOf, StudioError, withDeadline } from '../../../domain/index.js';
-import { beyondBounds } from '../../../domain/jsonBounds.js';
+import { foreignJson, jsonOrNothing } from '../../../domain/json.js';
 import { LineTooLong, linesOf } from '../../../files/boundedLines.js';
 import { GrowingBuffer } from '../../../files/growingBuffer.js';
 import type { ClusterAccess } from './access.js';
@@ -80,9 +80,7 @@ export class Api {
   }
 
   #parsed(text: string): unknown {
-    const beyond = beyondBounds(text, BOUNDS);
-    if (beyond !== undefined) throw awayFault(this.access.name, new Error(`an answer that ${beyond}`));
-    return JSON.parse(text);
+    return foreignJson(text, BOUNDS, (why) => awayFault(this.access.name, new Error(`an answer that ${why}`)));
   }
 
   /** A program in a pod's container with its standard input and output. */
@@ -230,13 +228,9 @@ async function bodyOf(res: IncomingMessage): Promise<string> {
 
 /** An answer's Status object; an empty one when it is something else. */
 function parseStatus(text: string): StatusBody {
-  if (beyondBounds(text, BOUNDS) !== undefined) return {};
-  try {
-    const j = JSON.parse(text) as StatusBody | null;
-    return typeof j === 'object' && j !== null ? j : {};
-  } catch {
-    return text === '' ? {} : { message: text.slice(0, 300) };
-  }
+  const j = jsonOrNothing(text, BOUNDS);
+  if (typeof j === 'object' && j !== null) return j;
+  return j !== undefined || text === '' ? {} : { message: text.slice(0, 300) };
 }
 
 function wait(ms: number, signal: AbortSignal): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Desktop } from '../../../cluster/types.js';
 import type { Action, Point, Random, Size } from '../../../domain/index.js';
 import { StudioError } from '../../../domain/index.js';
-import { desktopJson, isRecord } from '../../../domain/desktopJson.js';
+import { desktopJson, isObject } from '../../../domain/json.js';
 import type { Box } from './box.js';
 
 /**
@@ -133,7 +133,7 @@ export function widgetsOf(printed: Buffer): Widget[] {
 
 const texts = (...all: readonly unknown[]): boolean => all.every((t) => typeof t === 'string');
 const isWidget = (w: unknown): w is Widget =>
-  isRecord(w) &&
+  isObject(w) &&
   texts(w['app'], w['window'], w['role'], w['name'], w['text'] ?? '') &&
   Array.isArray(w['states']) &&
   texts(...(w['states'] as unknown[])) &&

@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest';
+import { desktopJson, foreignJson, jsonOf, jsonOrNothing } from '../../../runtime/domain/json.js';
+
+const BOUNDS = { bytes: 1000, depth: 3, values: 10 },
+  refused = (why: string, fault: string): Error => new RangeError(`${fault}: ${why}`),
+  good = '{"a": [1, {"b": "[[[[,,,,,,,,,,,,"}]}',
+  value = { a: [1, { b: '[[[[,,,,,,,,,,,,' }] };
+/** Each with what is said of it. */
+const beyond: [string, string, RegExp][] = [
+    ['nested too deep', '[[[[]]]]', /^bounds: holds more than 3 lists/],
+    ['too many values', `[${'1,'.repeat(20)}1]`, /^bounds: holds more than 10 values/],
+  ],
+  none: [string, string, RegExp][] = [
+    ['no JSON', '}{', /^syntax: is not JSON/],
+    ['nothing', '', /^syntax: is not JSON/],
+  ];
+
+describe('JSON of others', () => {
+  it('is read within its bounds', () => {
+    for (const read of [
+      foreignJson(good, BOUNDS, refused),
+      jsonOf(good, BOUNDS, refused as never),
+      jsonOrNothing(good, BOUNDS),
+      desktopJson(Buffer.from(good), BOUNDS, refused),
+    ])
+      expect(read).toEqual(value);
+  });
+  it.each([...beyond, ...none])('%s: what the caller makes of it', (_what, text, words) => {
+    expect(() => foreignJson(text, BOUNDS, refused)).toThrow(words);
+    expect(() => desktopJson(Buffer.from(text), BOUNDS, refused)).toThrow(words);
+    expect(jsonOrNothing(text, BOUNDS)).toBeUndefined();
+  });
+  it('that may be something else is undefined where it is', () => {
+    for (const [, text] of none) expect(jsonOf(text, BOUNDS, () => new RangeError())).toBeUndefined();
+    for (const [, text] of beyond)
+      expect(() => jsonOf(text, BOUNDS, (why) => new RangeError(why))).toThrow(/holds more/);
+  });
+  it('of a desktop has a bound in bytes too', () => {
+    expect(() => desktopJson(Buffer.from(JSON.stringify('x'.repeat(1000))), BOUNDS, refused)).toThrow(
+      /^bounds: is longer than 1000 bytes/,
+    );
+  });
+});

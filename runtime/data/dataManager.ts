@@ -95,7 +95,7 @@ export class DataManager {
    */
   static volatile(o: Omit<DataManagerOptions, 'dir' | 'store'>, sink: EventSink): DataManager {
     return new DataManager(undefined, sink, new DataState(o.config, o.families, o.taskOf), o.config, {
-      report: { events: 0, skipped: 0, lost: [], released: 0, unreadable: [] },
+      report: { events: 0, skipped: 0, lost: [], corrupt: [], released: 0, unreadable: [] },
       trajectories: new Map(),
       again: [],
       claimed: [],

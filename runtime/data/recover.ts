@@ -13,6 +13,8 @@ export interface RecoveryReport {
   readonly skipped: number;
   /** Rollouts that were queued or running when the run ended; they are handed out again. */
   readonly lost: readonly RolloutId[];
+  /** Of these, those whose end was damaged: their desktops had gone on to another rollout. */
+  readonly corrupt: readonly RolloutId[];
   /** Number of claimed batches whose groups wait again. */
   readonly released: number;
   /** Trajectories that could not be read back. */
@@ -67,7 +69,8 @@ export async function recover(
     cut = [...state.ledger.rollouts('queued'), ...state.ledger.rollouts('running')],
     // Those whose order is lost in a damaged journal cannot begin again.
     again = deterministic ? cut.filter((r) => state.orders.has(r)) : [],
-    lost = cut.filter((r) => !again.includes(r));
+    lost = cut.filter((r) => !again.includes(r)),
+    corrupt = missing > 0 ? lost.filter((r) => state.overtaken.has(r)) : [];
   const reader = new TrajectoryReader(store);
   const events: JournalEvent[] = [
     ...again.flatMap((rollout) => restarted(state, rollout)),
@@ -75,7 +78,7 @@ export async function recover(
       retiredAsLost(
         rollout,
         state.orders.get(rollout)?.group ?? id<GroupId>(''),
-        missing > 0 && state.overtaken.has(rollout) ? 'corrupt' : undefined,
+        corrupt.includes(rollout) ? 'corrupt' : undefined,
       ),
     ),
     ...(deterministic ? [] : releasedBatches(state)),
@@ -91,7 +94,7 @@ export async function recover(
   const claimed = [...state.claimed.keys()],
     released = deterministic ? 0 : claimed.length;
   return {
-    report: { ...counts, lost: cut, released, unreadable: reader.unreadable },
+    report: { ...counts, lost: cut, corrupt, released, unreadable: reader.unreadable },
     events,
     trajectories: reader.trajectories,
     again: again.map((r) => state.orders.get(r)!),

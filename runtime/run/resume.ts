@@ -28,16 +28,19 @@ export interface Progress {
 const NAMED = 10;
 /** What resuming a run found, for its log: also what damage on disk has cost. */
 export function resumedNote(found: RecoveryReport, { damage }: Pick<Recovery, 'damage'>): string {
-  const { events, lost, released, unreadable } = found,
+  const { events, lost, corrupt, released, unreadable } = found,
     stretches = damage.filter((d) => !d.tail),
     bytes = stretches.reduce((sum, d) => sum + d.to - d.from, 0),
-    named = [...unreadable.slice(0, NAMED), ...(unreadable.length > NAMED ? ['…'] : [])].join(', ');
+    named = (of: readonly string[]): string => [...of.slice(0, NAMED), ...(of.length > NAMED ? ['…'] : [])].join(', ');
   return [
     `Resumed: ${events} events read, ${lost.length} unfinished rollouts handed out again, ${released} claimed batches freed.`,
     ...(stretches.length > 0 ? [`Its journal is damaged in ${stretches.length} places (${bytes} bytes).`] : []),
+    ...(corrupt.length > 0
+      ? [`The ends of these rollouts are in what is damaged: ${named(corrupt)}. They are retired as lost (corrupt).`]
+      : []),
     ...(unreadable.length > 0
       ? [
-          `These trajectories cannot be read back: ${named}. They, and groups that waited with them, are retired as lost (corrupt).`,
+          `These trajectories cannot be read back: ${named(unreadable)}. They, and groups that waited with them, are retired as lost (corrupt).`,
         ]
       : []),
   ].join(' ');

@@ -169,6 +169,10 @@ describe.each([
         { rollouts: [next!.rollout], reason: 'lost', cause: undefined },
       ]);
       expect(m.recovery.lost).toEqual([accepted.rollout, next!.rollout]);
+      expect(m.recovery.corrupt).toEqual([accepted.rollout]);
+      expect(resumedNote(m.recovery, m.store.recovery)).toContain(
+        `The ends of these rollouts are in what is damaged: ${accepted.rollout}. They are retired as lost (corrupt).`,
+      );
       closes(m);
       await m.close();
     }));

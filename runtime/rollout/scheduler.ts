@@ -77,6 +77,7 @@ export class Scheduler {
   /** Begin, or continue after `pause`. Probes run while paused, too. */
   start(): void {
     this.#paused = false;
+    this.#errorPause.cancel();
     this.wake();
   }
   resume(): void {
@@ -328,9 +329,12 @@ export class Scheduler {
     if (outcome.kind !== 'error') {
       this.#errorsInARow = 0;
       this.#errorPause.reset();
+      this.#errorPause.cancel();
       return;
     }
-    if (outcome.error.kind === 'cancelled' || this.#stopping) return;
+    const { kind } = outcome.error;
+    // What is wrong with a task is not wrong with the next one.
+    if (this.#stopping || kind === 'cancelled' || kind === 'timeout' || kind.startsWith('task.')) return;
     const { perSlot, least } = FAILING;
     if (++this.#errorsInARow < Math.max(least, perSlot * this.#slots)) return;
     const pauseMs = this.#errorPause.begin();

@@ -79,4 +79,5 @@ function inTurn(dir: string, work: () => Promise<void>): Promise<void> {
 }
 /** A summary has a few hundred values. */
 const BOUNDS = { depth: 32, values: 1 << 14 };
-const parsed = (text: string): Partial<RunSummary> => foreignJson(text, BOUNDS, (why) => new Error(`the summary ${why}`)) as Partial<RunSummary>;
+const parsed = (text: string): Partial<RunSummary> =>
+  foreignJson(text, BOUNDS, (why) => new Error(`the summary ${why}`)) as Partial<RunSummary>;

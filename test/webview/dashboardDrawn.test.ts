@@ -60,7 +60,8 @@ describe.skipIf('why' in found)('words on the charts of the dashboard', () => {
     await drawn(t);
     await goTo(t, 'curation', '.uplot canvas');
     await slider(t, name).focus();
-    const labels = async (): Promise<readonly string[]> => tickWords((await drawnWords(t.page, chartOf(name)))[0] ?? []).x;
+    const labels = async (): Promise<readonly string[]> =>
+      tickWords((await drawnWords(t.page, chartOf(name)))[0] ?? []).x;
     await expect.poll(async () => (await labels()).length).toBeGreaterThan(2);
     const values = (await labels()).map(Number),
       round = Array.from({ length: 12 }, (_, i) => niceTicks(0, to, i + 2));

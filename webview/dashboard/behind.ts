@@ -17,17 +17,16 @@ export function behindSuccess(m: Model, axis: AxisKind, family?: string): Behind
     of = family === undefined ? {} : { family: [family] };
   const place = (time: number): number => (axis === 'time' ? time - origin : (interpolate(times, counts, time) ?? 0));
   return (x): TableFilter | undefined => {
-    const i = m.evals.findLastIndex((e) => place(e.at) === x),
-      evaluation = m.evals[i];
+    const evaluation = m.evals.findLast((e) => place(e.at) === x);
     if (evaluation) {
-      const { version, at } = evaluation,
-        // A version may have been evaluated before: those episodes ended by the evaluation before this one.
-        before = m.evals[i - 1]?.at;
+      const { version, label } = evaluation,
+        again = m.evals.some((e) => e !== evaluation && e.version === version);
       return {
         ...of,
         origin: ['probe'],
         version: { min: version, max: version },
-        time: { ...(before === undefined ? {} : { min: Math.floor(before) + 1 }), max: Math.ceil(at) },
+        // Of several of one version the ids of episodes say which.
+        ...(again ? { text: `probe/${label}/` } : {}),
       };
     }
     const curve = m.curves.find((c) => c.family === family && !c.infeasible);

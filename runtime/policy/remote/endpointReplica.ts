@@ -189,7 +189,7 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
     const name = `${this.#o.run}.${this.#o.start}@v${weights.version}`;
     await this.#server.loadAdapter(name, weights.path, signal);
     this.#o.onLoaded?.(weights, true);
-    const completion = await this.#complete(name, proofRequest(this.#o.imageToken), signal),
+    const completion = await this.#prove(name, weights, signal),
       said = completion.choices?.[0]?.logprobs?.content?.[0];
     if (!traceOf(completion))
       throw new StudioError(
@@ -200,6 +200,18 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
     await this.#check(name, weights, [said ?? {}, ...(said?.top_logprobs ?? [])]);
     return { weights, name, calls: 0 };
   }
+  /** The proof; a server that was started again since it loaded the adapter loads it once more, and no oftener. */
+  async #prove(model: string, weights: AdapterWeights, signal: AbortSignal): Promise<Completion> {
+    const ask = (): Promise<Completion> =>
+      this.#server.complete({ ...proofRequest(this.#o.imageToken), model }, signal);
+    try {
+      return await ask();
+    } catch (e) {
+      if (!(await this.#forgot(e, model, signal))) throw e;
+      await this.#server.loadAdapter(model, weights.path, signal);
+      return ask();
+    }
+  }
   /**
    * A server that was started again between two calls has none of the adapters it was given, and no call met it gone:
    * it is lost like one that is away, and the replica that takes this one's place loads them.
@@ -208,14 +220,20 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
     try {
       return await this.#server.complete({ ...body, model }, signal);
     } catch (e) {
-      if (toRunError(e).details?.['status'] !== 404 || (await this.#server.models(signal)).includes(model)) throw e;
+      if (!(await this.#forgot(e, model, signal))) throw e;
       throw new StudioError(
         'policy.lost',
         `${this.#o.url} no longer has ${model}: it was started again.`,
-        'The runtime loads it again automatically. Where that goes on, check that the URL ends in /v1.',
+        'The runtime loads it again automatically.',
         { cause: e },
       );
     }
+  }
+  /** Whether it answered 404 because it lacks the model; not where it does not say what it has. */
+  async #forgot(e: unknown, model: string, signal: AbortSignal): Promise<boolean> {
+    if (toRunError(e).details?.['status'] !== 404) return false;
+    const there = await orUndefined(this.#server.models(signal), 'then the first answer is what is said');
+    return there !== undefined && there.length > 0 && !there.includes(model);
   }
   /** Rejects when the server answers with other weights than these: the adapter is then unloaded again. */
   async #check(

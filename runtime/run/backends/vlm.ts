@@ -196,17 +196,20 @@ function provenWeights(
 class LoadedWeights {
   /** Never rejects. */
   readonly #forget: (path: string) => Promise<void>;
-  readonly #servers = new Map<string, number>();
+  /** By what was saved: the servers that have it. One that lost it is given it again. */
+  readonly #servers = new Map<string, Set<ReplicaId>>();
   oldest: () => number = () => 0;
 
   constructor(forget: (path: string) => Promise<void>) {
     this.#forget = forget;
   }
-  change({ saved, version }: AdapterWeights, loaded: boolean): void {
+  change(server: ReplicaId, { saved, version }: AdapterWeights, loaded: boolean): void {
     if (saved === undefined) return;
-    const n = (this.#servers.get(saved) ?? 0) + (loaded ? 1 : -1);
-    this.#servers.set(saved, n);
-    if (n > 0 || version >= this.oldest()) return;
+    const having = this.#servers.get(saved) ?? new Set();
+    this.#servers.set(saved, having);
+    if (loaded) having.add(server);
+    else having.delete(server);
+    if (having.size > 0 || version >= this.oldest()) return;
     this.#servers.delete(saved);
     void this.#forget(saved);
   }
@@ -245,7 +248,7 @@ function startPool(
           weights: w,
           imageToken: vlm.imageToken,
           concurrency: vlm.concurrency,
-          onLoaded: (x, there) => loaded.change(x, there),
+          onLoaded: (x, there) => loaded.change(replica, x, there),
         },
         r.signal,
       ),

@@ -15,33 +15,8 @@ export function flowsOfDrawings(flow: Flow, w: () => RunsWindow): void {
     await page.evaluate(rememberWords);
     // Everything is drawn anew.
     await c.setTheme('Light Modern');
-    const chart = '#success .chart:not(.chart-compact) .uplot canvas',
-      words = async (): Promise<readonly string[]> => ((await drawnWords(page, chart))[0] ?? []).map((x) => x.text);
-    await until(async () => (await words()).includes('RL'), 'the phases stand on the chart');
-    expect(await words()).toEqual(expect.arrayContaining(['reading', 'demonstrations', 'warm start', 'RL']));
-    expect(await textOf(page, '#success')).toMatch(/The run was not active from \d+:\d\d to \d+:\d\d\./);
-    // Ten of its 25 minutes.
-    expect(await coloured(page, chart, 0.05, 0.35)).toBeGreaterThan(20);
-    expect(await coloured(page, chart, 0.5, 0.65)).toBe(0);
-    for (const part of ['success', 'throughput', 'trainer', 'curation']) {
-      await goTo(page, part, '.uplot canvas');
-      const all = `#${part} .chart:not(.chart-compact) .uplot canvas`;
-      await until(async () => (await drawnWords(page, all)).some((x) => x.length > 0), `${part} is drawn`);
-      for (const { x, y } of (await drawnWords(page, all)).filter((x) => x.length > 0).map(tickWords))
-        for (const of of [x, y]) expect(new Set(of).size, `${part}: ${of.join(' ')}`).toBe(of.length);
-    }
-    const histogram = '[role=slider][aria-label="Step entropy: cursor"] canvas',
-      bins = async (): Promise<readonly number[]> =>
-        tickWords((await drawnWords(page, histogram))[0] ?? []).x.map(Number);
-    await page.locator('[role=slider][aria-label="Step entropy: cursor"]').focus();
-    await until(async () => (await bins()).length > 2, 'the histogram has ticks');
-    const values = await bins(),
-      step = values[1]! - values[0]!;
-    // Round numbers, evenly spaced.
-    expect(Array.from({ length: 12 }, (_, i) => niceTicks(values[0]!, values.at(-1)!, i + 2))).toContainEqual(values);
-    values.forEach((x, i) => expect(x).toBeCloseTo(values[0]! + i * step, 6));
+    await drawnRight(page).finally(() => c.setTheme('Dark Modern'));
     await c.picture('drawn');
-    await c.setTheme('Dark Modern');
   });
 
   flow('imitation is no error: blue in the legend of the lanes and on them', async () => {
@@ -63,6 +38,34 @@ export function flowsOfDrawings(flow: Flow, w: () => RunsWindow): void {
     expect(red).toBe(0);
     expect(blue).toBeGreaterThan(10);
   });
+}
+
+async function drawnRight(page: Frame): Promise<void> {
+  const chart = '#success .chart:not(.chart-compact) .uplot canvas',
+    words = async (): Promise<readonly string[]> => ((await drawnWords(page, chart))[0] ?? []).map((x) => x.text);
+  await until(async () => (await words()).includes('RL'), 'the phases stand on the chart');
+  expect(await words()).toEqual(expect.arrayContaining(['reading', 'demonstrations', 'warm start', 'RL']));
+  expect(await textOf(page, '#success')).toMatch(/The run was not active from \d+:\d\d to \d+:\d\d\./);
+  // Ten of its 25 minutes.
+  expect(await coloured(page, chart, 0.05, 0.35)).toBeGreaterThan(20);
+  expect(await coloured(page, chart, 0.5, 0.65)).toBe(0);
+  for (const part of ['success', 'throughput', 'trainer', 'curation']) {
+    await goTo(page, part, '.uplot canvas');
+    const all = `#${part} .chart:not(.chart-compact) .uplot canvas`;
+    await until(async () => (await drawnWords(page, all)).some((x) => x.length > 0), `${part} is drawn`);
+    for (const { x, y } of (await drawnWords(page, all)).filter((x) => x.length > 0).map(tickWords))
+      for (const of of [x, y]) expect(new Set(of).size, `${part}: ${of.join(' ')}`).toBe(of.length);
+  }
+  const histogram = '[role=slider][aria-label="Step entropy: cursor"] canvas',
+    bins = async (): Promise<readonly number[]> =>
+      tickWords((await drawnWords(page, histogram))[0] ?? []).x.map(Number);
+  await page.locator('[role=slider][aria-label="Step entropy: cursor"]').focus();
+  await until(async () => (await bins()).length > 2, 'the histogram has ticks');
+  const values = await bins(),
+    step = values[1]! - values[0]!;
+  // Round numbers, evenly spaced.
+  expect(Array.from({ length: 12 }, (_, i) => niceTicks(values[0]!, values.at(-1)!, i + 2))).toContainEqual(values);
+  values.forEach((x, i) => expect(x).toBeCloseTo(values[0]! + i * step, 6));
 }
 
 /** Strongly coloured pixels of a canvas between two parts of its width: lines, and neither text nor grid. */

@@ -189,7 +189,8 @@ export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
         /Training run trained: The runtime ended 3 times in a row while this run was active/,
       );
       await toast.hover();
-      expect(await toast.getByRole('button', { name: /^(Resume Run…|Show Runtime Log|Open)$/ }).count()).toBe(3);
+      const offers = toast.getByRole('button', { name: /^(Resume Run…|Show Runtime Log|Open)$/ });
+      await until(async () => (await offers.count()) === 3, 'it offers to resume it, its log and its page');
       await c.picture('left-stopped');
       await toast.getByRole('button', { name: 'Resume Run…' }).click();
       // Of that run, without asking which.

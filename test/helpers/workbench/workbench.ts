@@ -199,9 +199,12 @@ export class Workbench {
     this.host.renew();
     await this.page.goto('about:blank');
     await until(() => before === undefined || !isAlive(before), 'the extension host ends with its window', 90_000);
-    await work();
-    await this.page.goto(`${this.#url}/?folder=${this.folder}`, { waitUntil: 'domcontentloaded' });
-    await this.#newHost(before);
+    try {
+      await work();
+    } finally {
+      await this.page.goto(`${this.#url}/?folder=${this.folder}`, { waitUntil: 'domcontentloaded' });
+      await this.#newHost(before);
+    }
   }
   async #newHost(before: number | undefined): Promise<void> {
     await until(

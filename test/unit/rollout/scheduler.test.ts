@@ -276,7 +276,7 @@ describe('scheduler', () => {
     await halt(s, clock);
   });
 
-  it('waits longer and longer while every rollout ends in an error, and goes on at once when one does not', async () => {
+  it('waits longer and longer while every rollout ends in an error, and no more once one does not', async () => {
     const clock = new VirtualClock(),
       pool = new FakePool(2, clock),
       failing: Extract<SchedulerEvent, { type: 'failing' }>[] = [];
@@ -315,6 +315,32 @@ describe('scheduler', () => {
     await clock.advance(10_000);
     // Shortest again.
     expect(failing[5]).toMatchObject({ pauseMs: 1000 });
+    await halt(s, clock);
+  });
+
+  it('errors of the tasks themselves hold up nobody', async () => {
+    const clock = new VirtualClock(),
+      pool = new FakePool(2, clock),
+      events: SchedulerEvent[] = [];
+    let made = 0;
+    const s = new Scheduler(
+      {
+        pool,
+        clock,
+        episode: { policy: scriptedPolicy(clock, [[done]]), tasks: fakeTasks(clock), frames: fakeFrames(clock), clock },
+        next: () => (made < 40 ? order(made++) : undefined),
+        admit: () => 9,
+        taskOf: () => {
+          throw new StudioError('task.setup', 'A file of it is not there.', 'x');
+        },
+        sampling: trainingSampling(1, 1),
+      },
+      { slots: 2 },
+    );
+    s.onEvent((e) => events.push(e));
+    s.start();
+    await clock.until(() => events.filter((e) => e.type === 'ended').length === 40);
+    expect(events.filter((e) => e.type === 'failing')).toEqual([]);
     await halt(s, clock);
   });
 

@@ -3,6 +3,7 @@ import { behindMetric, behindSuccess } from '../../../webview/dashboard/behind.j
 import { throughputCharts, trainerCharts } from '../../../webview/dashboard/metricCharts.js';
 import { emptyModel, reduce, type Model } from '../../../webview/dashboard/model.js';
 import { originOf, overall, successSpec } from '../../../webview/dashboard/specs.js';
+import { probeOrders } from '../../../runtime/run/evaluation.js';
 import { makeRun } from '../../helpers/pages/dashboard/run.js';
 
 const r = makeRun({ infeasible: true }),
@@ -20,20 +21,26 @@ describe('the list behind a point', () => {
     expect(points.x.length).toBeGreaterThan(1);
     points.x.forEach((x, i) => {
       // Before the first rollout several may have the same place on the axis of rollouts: the newest of them.
-      const { version, at } = m.evals[points.x.lastIndexOf(x)]!,
-        f = behind(x, i)!;
-      expect(f).toMatchObject({ origin: ['probe'], version: { min: version, max: version } });
-      expect(f.time!.max).toBe(Math.ceil(at));
+      const { version } = m.evals[points.x.lastIndexOf(x)]!;
+      expect(behind(x, i)).toMatchObject({ origin: ['probe'], version: { min: version, max: version } });
     });
   });
   it('of one of two evaluations of the same version: its own episodes alone', () => {
-    const [first, second] = m.evals,
-      twice: Model = { ...m, evals: [first!, { ...second!, version: first!.version }] },
-      [a, b] = twice.evals.map((e) => behindSuccess(twice, 'time')(e.at - originOf(twice), 0)!.time!);
-    expect(a!.min).toBeUndefined();
-    expect(b!.min).toBeGreaterThan(a!.max! - 1);
-    expect(b!.min).toBeLessThan(b!.max!);
-    expect(b!.min).toBeGreaterThan(first!.at);
+    const [first, second, third] = m.evals,
+      twice: Model = {
+        ...m,
+        evals: [first!, { ...second!, version: 3, label: 'warm start' }, { ...third!, version: 3, label: 'final' }],
+      },
+      version = { min: 3, max: 3 },
+      behind = (i: number): unknown => behindSuccess(twice, 'time')(twice.evals[i]!.at - originOf(twice), 0);
+    expect([behind(1), behind(2)]).toEqual([
+      { origin: ['probe'], version, text: 'probe/warm start/' },
+      { origin: ['probe'], version, text: 'probe/final/' },
+    ]);
+    expect(behind(0)).toEqual({ origin: ['probe'], version: { min: first!.version, max: first!.version } });
+    // As they are called (evaluation.ts).
+    const tasks = { probes: () => [{ family: 'f', seed: 1 }], taskOf: () => 't', source: { task: () => ({}) } };
+    expect(probeOrders(tasks as never, 1, 'final', 3, 5)[0]!.rollout).toMatch(/^probe\/final\//);
   });
   it('of the rolling mean: as many rollouts as it is the mean of, up to that moment', () => {
     const curve = overall(m)!,

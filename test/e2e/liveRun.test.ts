@@ -6,7 +6,6 @@ import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import type { RunFile } from '../../runtime/config/index.js';
 import { whyNoLocalDesktops } from '../helpers/cluster/desktops.js';
-import { ReferenceServer } from '../helpers/engine/server.js';
 import { eventFiles, scalarsOfFile, type ReadScalar } from '../helpers/run/eventFile.js';
 import { Cockpit, tinyRun } from '../helpers/workbench/cockpit.js';
 import { flowIn, Given } from '../helpers/workbench/given.js';
@@ -56,7 +55,7 @@ interface Heard {
 }
 
 describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
-  let c: Cockpit, given: Given, outside: string, hooks: Server, metricsPort: number, served: ReferenceServer;
+  let c: Cockpit, given: Given, outside: string, hooks: Server, metricsPort: number, served: Server;
   const posted: { readonly path: string; readonly alert: Heard }[] = [];
   /** What the command that the machine's settings name has read. */
   const told = (): readonly Heard[] =>
@@ -85,7 +84,12 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
       free = createServer();
     metricsPort = await listen(free);
     await new Promise((done) => free.close(done));
-    served = await ReferenceServer.start({ policy: { words: ["Action: click(start_box='(200,200)')"] } });
+    served = createServer((req, res) => {
+      req.resume();
+      const message = { role: 'assistant', content: "Action: click(start_box='(200,200)')" };
+      req.on('end', () => res.end(JSON.stringify({ choices: [{ message, finish_reason: 'stop' }] })));
+    });
+    const servedPort = await listen(served);
     c = await Cockpit.start({
       which: 'latest',
       settings: {
@@ -99,7 +103,7 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
         'served.dart-run.json': JSON.stringify({
           name: 'served',
           tasks: tiny.tasks,
-          policy: { kind: 'openai', openai: { baseUrls: [`${served.url}/v1`], model: served.baseModel } },
+          policy: { kind: 'openai', openai: { baseUrls: [`http://127.0.0.1:${servedPort}/v1`], model: 'clicker' } },
         } satisfies RunFile),
         '.vscode/settings.json': JSON.stringify({
           'dartStudio.alerts.command': join(outside, 'workspace.sh'),
@@ -118,7 +122,8 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
   });
   afterAll(async () => {
     await c?.stop();
-    served?.close();
+    served?.closeAllConnections();
+    await new Promise((done) => (served ? served.close(done) : done(undefined)));
     await new Promise((done) => (hooks ? hooks.close(done) : done(undefined)));
     if (outside) rmSync(outside, { recursive: true, force: true });
   });
@@ -346,7 +351,7 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
 
   flow('a model behind an endpoint, which a run file names, is tried like a checkpoint', async () => {
     await given.runtime();
-    await tryServedModel(c, served.baseModel);
+    await tryServedModel(c, 'clicker');
     await c.closeEditors();
   });
 
@@ -382,7 +387,7 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
     expect(begun()).toHaveLength(2);
     await given.runtime();
     await until(
-      async () => (await rows()).filter((r) => /^next, finished/.test(r)).length === 2,
+      async () => (await rows()).filter((r) => /\bfinished\b/.test(r)).length === 2,
       'the window that comes back lists both',
       60_000,
     );

@@ -19,12 +19,12 @@ export function flowsOfDrawings(flow: Flow, w: () => RunsWindow): void {
     await c.picture('drawn');
   });
 
-  flow('imitation is no error: blue in the legend of the lanes and on them', async () => {
+  flow('imitation is no error: it is blue in the legend of the lanes', async () => {
     const on = w();
     await on.listed();
     const page = await on.dashboard('trained-3');
     await goTo(page, 'lanes', 'canvas.lanes-canvas');
-    const sample = `[...document.querySelectorAll('#lanes li')].find((x) => x.textContent === 'imitate').firstElementChild`;
+    const sample = `[...document.querySelectorAll('.lanes-legend li')].find((x) => x.textContent === 'imitate')?.firstElementChild`;
     await until(() => page.evaluate<boolean>(`${sample}?.width > 0`), 'the legend is drawn');
     const [red, blue] = await page.evaluate<readonly [number, number]>(`(() => {
       const c = ${sample}, d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;

@@ -1,6 +1,5 @@
 /** The queue of runs: several run files and seeds, one after another. */
-import { basename } from 'node:path';
-import { window, workspace, type Uri } from 'vscode';
+import { window, type Uri } from 'vscode';
 import * as methods from '../../runtime/protocol/methods.js';
 import type { QueuedRun } from '../../runtime/protocol/types.js';
 import { commands } from '../ids.js';
@@ -10,7 +9,7 @@ import { nodeOf } from '../views/nodes.js';
 import { t } from '../words.js';
 import type { Actions } from './action.js';
 import { choose, chooseMany } from './ask.js';
-import { browseRunFiles, paramsOf, runFilePattern } from './startTraining.js';
+import { browseRunFiles, paramsOf, runFiles } from './startTraining.js';
 
 type Ids =
   | typeof commands.addToQueue
@@ -44,15 +43,9 @@ export const queueCommands = (s: StudioContext): Actions<Ids> => ({
 
 async function add(s: StudioContext): Promise<void> {
   s.requireTraining();
-  const files = await workspace.findFiles(runFilePattern, '**/{node_modules,runs}/**', 50),
-    title = t('Add to Queue');
+  const title = t('Add to Queue');
   const chosen = await chooseMany<Uri | 'browse'>(title, [
-    ...files.map((uri) => ({
-      label: basename(uri.path),
-      description: workspace.asRelativePath(uri),
-      picked: false,
-      value: uri,
-    })),
+    ...(await runFiles()).map(({ uri, ...file }) => ({ ...file, picked: false, value: uri })),
     { label: `$(folder-opened) ${t('Another Run File…')}`, picked: false, value: 'browse' as const },
   ]);
   if (!chosen || chosen.length === 0) return;

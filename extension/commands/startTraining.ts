@@ -75,13 +75,24 @@ async function start(
   return run;
 }
 
+/** Run files of the workspace, by their paths; a folder is named where they lie in one. */
+export async function runFiles(): Promise<readonly { label: string; description: string; uri: Uri }[]> {
+  const files = await workspace.findFiles(runFilePattern, '**/{node_modules,runs}/**', 50);
+  return files
+    .sort((a, b) => (a.path < b.path ? -1 : 1))
+    .map((uri) => ({
+      label: basename(uri.path),
+      description: dirname(workspace.asRelativePath(uri)).replace(/^\.$/, ''),
+      uri,
+    }));
+}
+
 /** Run files of the workspace first, then the quick start; a new file last. */
 async function chooseWhat(s: StudioContext): Promise<What | undefined> {
-  const files = await workspace.findFiles(runFilePattern, '**/{node_modules,runs}/**', 50);
   const items: (QuickPickItem & { readonly value: What | 'new' | 'browse' })[] = [
-    ...files.map((uri) => ({
-      label: `$(json) ${basename(uri.path)}`,
-      description: dirname(workspace.asRelativePath(uri)).replace(/^\.$/, ''),
+    ...(await runFiles()).map(({ label, description, uri }) => ({
+      label: `$(json) ${label}`,
+      description,
       detail: t('Run file of this workspace'),
       value: { kind: 'file', uri } as const,
     })),

@@ -1,4 +1,5 @@
 import { CURATION_REASONS } from '../domain/index.js';
+import { probePrefix } from '../domain/probeNames.js';
 import type { Row } from '../data/store/runIndex.js';
 import type { RunReader } from '../data/store/runStore.js';
 import type {
@@ -192,11 +193,10 @@ function outcomeSql(o: OutcomeKind, alive: boolean): string {
 function tagSql(tag: string): Where {
   if (tag === 'truncated') return { sql: 'r.truncated = 1', params: [] };
   if (tag === 'injected') return { sql: 'EXISTS(SELECT 1 FROM injections i WHERE i.rollout = r.id)', params: [] };
-  if (tag.startsWith('eval:'))
-    return {
-      sql: "(r.provenance = 'probe' AND substr(r.id, 1, ?) = ?)",
-      params: [`probe/${tag.slice(5)}/`.length, `probe/${tag.slice(5)}/`],
-    };
+  if (tag.startsWith('eval:')) {
+    const prefix = probePrefix(tag.slice(5));
+    return { sql: "(r.provenance = 'probe' AND substr(r.id, 1, ?) = ?)", params: [prefix.length, prefix] };
+  }
   return { sql: 'r.reason = ?', params: [tag] };
 }
 

@@ -3,6 +3,7 @@ import type { DataManager } from '../data/dataManager.js';
 import type { RolloutOrder } from '../data/types.js';
 import type { Scheduler } from '../rollout/scheduler.js';
 import type { Tasks } from '../tasks/open.js';
+import { probePrefix } from '../domain/probeNames.js';
 import { wilson } from '../domain/stats.js';
 
 export interface EvalPoint {
@@ -28,7 +29,7 @@ export function probeOrders(
   version: number,
   maxSteps: number,
 ): RolloutOrder[] {
-  const group = id<GroupId>(`probe/${label}/v${version}`);
+  const group = id<GroupId>(`${probePrefix(label)}v${version}`);
   return tasks.probes(episodes).map(({ family, seed }, i) => ({
     rollout: id<RolloutId>(`${group}/${i}`),
     group,

@@ -1,4 +1,5 @@
 /** The trajectories behind a point of a chart, as a filter of the table; pure. */
+import { probePrefix } from '../../runtime/protocol/table.js';
 import type { TableFilter } from '../../runtime/protocol/types.js';
 import type { ChartSpec } from '../ui/chartSpec.js';
 import type { Model } from './model.js';
@@ -26,7 +27,7 @@ export function behindSuccess(m: Model, axis: AxisKind, family?: string): Behind
         origin: ['probe'],
         version: { min: version, max: version },
         // Of several of one version the ids of episodes say which.
-        ...(again ? { text: `probe/${label}/` } : {}),
+        ...(again ? { text: probePrefix(label) } : {}),
       };
     }
     const curve = m.curves.find((c) => c.family === family && !c.infeasible);

@@ -3,5 +3,6 @@ export { actionEntry, argumentValue, argumentsOf, makeAction, type NamedArgument
 export type { NumberArgument, TextArgument } from '../domain/actionArguments.js';
 export { actionCall } from '../domain/actionCall.js';
 export { listColumns, rangeColumns, savedTableFiltersOf, tableFilterOf, tableFlags } from './table.js';
+export { probePrefix } from '../domain/probeNames.js';
 export { isProviderChoice } from '../domain/provider.js';
 export { wilson } from '../domain/wilson.js';

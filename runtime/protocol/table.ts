@@ -1,7 +1,5 @@
 import type { OutcomeKind, TrajectoryRow } from '../domain/index.js';
 
-export { probePrefix } from '../domain/probeNames.js';
-
 /** A column of few distinct texts: row `i` has `values[at[i]]`. */
 export interface CodedColumn<V extends string = string> {
   readonly values: readonly V[];

@@ -1,5 +1,5 @@
 /** The trajectories behind a point of a chart, as a filter of the table; pure. */
-import { probePrefix } from '../../runtime/protocol/table.js';
+import { probePrefix } from '../../runtime/protocol/shared.js';
 import type { TableFilter } from '../../runtime/protocol/types.js';
 import type { ChartSpec } from '../ui/chartSpec.js';
 import type { Model } from './model.js';

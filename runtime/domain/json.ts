@@ -35,16 +35,6 @@ export function jsonOrNothing(text: string, most: JsonBounds): unknown {
   }
 }
 
-/** What of a desktop's JSON is parsed on this thread: 4 MB of 32,768 values cost it up to 40 ms. */
-export interface DesktopJsonBounds extends JsonBounds {
-  readonly bytes: number;
-}
-/** JSON that a program of a desktop has printed, which the policy may have changed or replaced. */
-export function desktopJson(printed: Buffer, most: DesktopJsonBounds, refused: Refused): unknown {
-  if (printed.length > most.bytes) throw refused(`is longer than ${most.bytes} bytes`, 'bounds');
-  return foreignJson(printed.toString('utf8'), most, refused);
-}
-
 /** An object of JSON, and no list. */
 export const isObject = (x: unknown): x is Record<string, unknown> =>
   typeof x === 'object' && x !== null && !Array.isArray(x);

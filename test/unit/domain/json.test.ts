@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { desktopJson, foreignJson, jsonOf, jsonOrNothing } from '../../../runtime/domain/json.js';
+import { desktopJson } from '../../../runtime/domain/desktopJson.js';
+import { foreignJson, jsonOf, jsonOrNothing } from '../../../runtime/domain/json.js';
 
 const BOUNDS = { bytes: 1000, depth: 3, values: 10 },
   refused = (why: string, fault: string): Error => new RangeError(`${fault}: ${why}`),

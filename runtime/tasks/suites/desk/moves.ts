@@ -1,7 +1,8 @@
 import type { Desktop } from '../../../cluster/types.js';
 import type { Action, Point, Random, Size } from '../../../domain/index.js';
 import { StudioError } from '../../../domain/index.js';
-import { desktopJson, isObject } from '../../../domain/json.js';
+import { desktopJson } from '../../../domain/desktopJson.js';
+import { isObject } from '../../../domain/json.js';
 import type { Box } from './box.js';
 
 /**

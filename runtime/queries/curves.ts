@@ -41,7 +41,22 @@ export interface Outcomes {
   readonly family: readonly string[];
   readonly success: readonly boolean[];
 }
+/** What was read last, and the newest record of a rollout's end at that time: curves, tasks and the run ask for the same. */
+const readOutcomes = new WeakMap<RunReader, { readonly newest: unknown; readonly read: Promise<Outcomes> }>();
 export async function outcomes(run: RunReader): Promise<Outcomes> {
+  const [row] = await run.index.query("SELECT MAX(seq) AS seq FROM events WHERE type = 'trajectory.recorded'", []),
+    newest = row?.['seq'],
+    last = readOutcomes.get(run);
+  if (last && typeof newest === 'number' && last.newest === newest) return last.read;
+  const read = allOutcomes(run);
+  readOutcomes.set(run, { newest, read });
+  const forget = (): void => {
+    if (readOutcomes.get(run)?.read === read) readOutcomes.delete(run);
+  };
+  void read.catch(forget);
+  return read;
+}
+async function allOutcomes(run: RunReader): Promise<Outcomes> {
   const [at, family, ok] = await run.index.columns(
     "SELECT ended_at, family, outcome = 'success' FROM rollouts WHERE provenance = 'rollout' AND human = 0 AND outcome IN ('success', 'failure') ORDER BY ended_at, id",
   );

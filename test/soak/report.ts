@@ -39,6 +39,8 @@ export interface Soaked {
   readonly samples: readonly Sample[];
   /** What the daemon says of its own memory. */
   readonly inside: readonly { readonly at: number; readonly heapMb: number; readonly outsideMb: number }[];
+  /** How often processes were looked at. */
+  readonly looks: number;
   readonly folder: readonly Folder[];
   /** Second by second, delays of the daemon's event loop of 0 to 1 ms, 1 to 2 ms … (probe.ts). */
   readonly delays: readonly (readonly number[])[];
@@ -74,7 +76,7 @@ export interface SoakReport {
   readonly minutes: number;
   /** Share of the processors that others used meanwhile. */
   readonly others: number;
-  /** How often processes and folder were looked at. */
+  /** How often processes were looked at. */
   readonly looks: number;
   readonly steps: number;
   readonly memory: Readonly<
@@ -161,7 +163,7 @@ export function soakReport(s: Soaked): SoakReport {
   return {
     minutes: round(s.minutes),
     others: round(s.others),
-    looks: s.folder.length,
+    looks: s.looks,
     steps: s.folder.at(-1)?.steps ?? 0,
     memory,
     descriptors,

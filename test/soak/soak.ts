@@ -15,6 +15,11 @@ import { SoakWindow } from './window.js';
 import { sampleFolder, sampleProcesses, type Sample } from './sample.js';
 
 const SAMPLE_MS = 2000;
+/**
+ * How often the folder is looked through, and the pages' garbage collected. Every few seconds would be what slows the
+ * machine down in the end: a run of an hour has tens of thousands of files.
+ */
+const LOOKS = 60;
 const BEGIN_MS = 600_000;
 const ENDS_MS = 60_000;
 
@@ -65,15 +70,19 @@ export async function soak({ minutes, window: wanted, say }: SoakOptions): Promi
     say('it trains, and is looked at');
     const others = new Others(base);
     others.begin();
-    const began = Date.now();
+    const began = Date.now(),
+      lookMs = Math.max(SAMPLE_MS, (minutes * 60_000) / LOOKS);
+    let looks = 0;
     for (const end = began + minutes * 60_000; Date.now() < end; await after(SAMPLE_MS)) {
-      const at = Date.now();
+      const at = Date.now(),
+        thorough = at - began >= folder.length * lookMs;
+      if (thorough) await window?.collectGarbage();
       samples.push(...sampleProcesses(daemon.pid, at), ...(window?.sample(at) ?? []));
       tail.poll();
-      folder.push({ at, value: 0, steps: tail.count('rollout.step'), ...sampleFolder(run) });
+      if (thorough) folder.push({ at, value: 0, steps: tail.count('rollout.step'), ...sampleFolder(run) });
       answers.push(...(await look(client, run)));
       drawn.push(...((await window?.drawn()) ?? []));
-      if (folder.length % 30 === 1)
+      if (looks++ % 30 === 0)
         say(`${Math.round((at - began) / 60_000)} min, ${tail.count('rollout.step')} steps, version ${tail.versions}`);
     }
     const share = others.share(),
@@ -84,6 +93,7 @@ export async function soak({ minutes, window: wanted, say }: SoakOptions): Promi
     return soakReport({
       minutes: (Date.now() - began) / 60_000,
       others: share,
+      looks,
       samples,
       folder,
       late: lines.map((l) => l.late),

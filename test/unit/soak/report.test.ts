@@ -12,6 +12,7 @@ function run(
   return {
     minutes: 30,
     others: 0,
+    looks: at.length,
     samples: at.map((t, i) => ({
       at: t,
       role: 'daemon',

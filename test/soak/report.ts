@@ -42,6 +42,8 @@ export interface Soaked {
   /** How often processes were looked at. */
   readonly looks: number;
   readonly folder: readonly Folder[];
+  /** The daemon's descriptors by what they are, as often. */
+  readonly held: readonly Readonly<Record<string, number>>[];
   /** Second by second, delays of the daemon's event loop of 0 to 1 ms, 1 to 2 ms … (probe.ts). */
   readonly delays: readonly (readonly number[])[];
   /** Moments in which an event would have been so late: a delay of 50 ms is one delay, and ten of them. */
@@ -86,6 +88,8 @@ export interface SoakReport {
   readonly descriptors: Readonly<
     Record<string, { readonly first: number; readonly last: number; readonly most: number }>
   >;
+  /** Of the daemon: kinds of which the later half of the run has more, by medians. */
+  readonly descriptors_gained: Readonly<Record<string, number>>;
   readonly bytes_per_step: { readonly journal: number; readonly frames: number; readonly index: number };
   /**
    * `p99` of all delays; `moments_p99` of all moments, `own`: without waiting for a processor; `worst_seconds`: in the
@@ -167,6 +171,7 @@ export function soakReport(s: Soaked): SoakReport {
     steps: s.folder.at(-1)?.steps ?? 0,
     memory,
     descriptors,
+    descriptors_gained: gained(s.held),
     bytes_per_step: { journal: journal!.perStep, frames: frames!.perStep, index: index!.perStep },
     event_loop_ms: {
       p99: round(p99),
@@ -247,3 +252,15 @@ function growth(
   return { perStep: round(perStep), ratio: before > 0 ? perStep / before : 0 };
 }
 const round = (x: number): number => Math.round(x * 100) / 100;
+
+function gained(held: Soaked['held']): Record<string, number> {
+  const half = Math.ceil(held.length / 2),
+    kinds = [...new Set(held.flatMap((h) => Object.keys(h)))],
+    median = (of: Soaked['held'], kind: string): number =>
+      quantile(
+        of.map((h) => h[kind] ?? 0),
+        0.5,
+      ),
+    more = kinds.map((k) => [k, median(held.slice(half), k) - median(held.slice(0, half), k)] as const);
+  return Object.fromEntries(more.filter(([, n]) => n > 0));
+}

@@ -1,5 +1,5 @@
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { processes } from '../chaos/processes.js';
 
 /** What a process has at one moment. */
@@ -38,6 +38,24 @@ export function sampleOf(pid: number, role: string, at: number): Sample[] {
   } catch {
     return [];
   }
+}
+
+/** What the descriptors of a process are, and how many of each: sockets, pipes, and files by their names without numbers. */
+export function descriptorsOf(pid: number): Record<string, number> {
+  const out: Record<string, number> = {};
+  for (const fd of readdirSync(`/proc/${pid}/fd`)) {
+    let what: string;
+    try {
+      what = readlinkSync(`/proc/${pid}/fd/${fd}`);
+    } catch {
+      continue; // closed meanwhile
+    }
+    const kind = what.startsWith('/')
+      ? basename(what).replace(/[0-9a-f]{4,}|\d+/g, '#')
+      : what.replace(/:?\[\d+\]$/, '');
+    out[kind] = (out[kind] ?? 0) + 1;
+  }
+  return out;
 }
 
 /** Bytes of a run folder by what they are. */

@@ -12,7 +12,7 @@ import * as methods from '../../runtime/protocol/methods.js';
 import type { ProbeLine } from './probe.js';
 import { soakReport, STEADY_MINUTES, type Answer, type Folder, type SoakReport } from './report.js';
 import { SoakWindow } from './window.js';
-import { sampleFolder, sampleProcesses, type Sample } from './sample.js';
+import { descriptorsOf, sampleFolder, sampleProcesses, type Sample } from './sample.js';
 
 const SAMPLE_MS = 2000;
 /**
@@ -57,6 +57,7 @@ export async function soak({ minutes, window: wanted, say }: SoakOptions): Promi
     { client } = daemon.window,
     samples: Sample[] = [],
     folder: Folder[] = [],
+    held: Record<string, number>[] = [],
     answers: Answer[] = [],
     drawn: number[] = [];
   try {
@@ -79,7 +80,10 @@ export async function soak({ minutes, window: wanted, say }: SoakOptions): Promi
       if (thorough) await window?.collectGarbage();
       samples.push(...sampleProcesses(daemon.pid, at), ...(window?.sample(at) ?? []));
       tail.poll();
-      if (thorough) folder.push({ at, value: 0, steps: tail.count('rollout.step'), ...sampleFolder(run) });
+      if (thorough) {
+        folder.push({ at, value: 0, steps: tail.count('rollout.step'), ...sampleFolder(run) });
+        held.push(descriptorsOf(daemon.pid));
+      }
       answers.push(...(await look(client, run)));
       drawn.push(...((await window?.drawn()) ?? []));
       if (looks++ % 30 === 0)
@@ -94,6 +98,7 @@ export async function soak({ minutes, window: wanted, say }: SoakOptions): Promi
       minutes: (Date.now() - began) / 60_000,
       others: share,
       looks,
+      held,
       samples,
       folder,
       late: lines.map((l) => l.late),

@@ -29,6 +29,7 @@ function run(
       index: 0,
       frames: 1000 * Math.sqrt(i),
     })),
+    held: at.map((_, i) => ({ socket: 9, 'frame-#': Math.floor(i / 45), pipe: 180 - i })),
     delays: at.map(() => lateIn(o.slow ?? 2)),
     late: at.map(() => lateIn(2 * (o.slow ?? 2))),
     ownLate: at.map(() => lateIn(o.own ?? 2)),
@@ -84,6 +85,10 @@ describe('a soak', () => {
     const short = soakReport({ ...run(80), minutes: 2 });
     expect(short.bars.every((b) => b.ok)).toBe(true);
     expect(short.memory['daemon']!.mb_per_hour).toBeCloseTo(80, 0);
+  });
+  it('says which descriptors the later half has more of', () => {
+    // Floors of the medians of 0 to 89 and 90 to 179, by 45.
+    expect(soakReport(run(0)).descriptors_gained).toEqual({ 'frame-#': 2 });
   });
   it('finds a journal whose steps cost more and more', () => {
     const s = run(0);

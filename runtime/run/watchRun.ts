@@ -52,6 +52,8 @@ export function watchRun(o: {
       }),
     );
   };
+  // At once too: a disk that is full already is no news later, and a short run is over before that.
+  void look();
   const timer = setInterval(() => void look(), LOOK_MS);
   timer.unref();
   return () => {

@@ -80,4 +80,21 @@ describe('a run is watched', () => {
     noted.tell(point as NoteEvent);
     expect(told).toHaveLength(2);
   });
+  it('looks at the disk at once: a short run is over before the next look', async () => {
+    const told = await new Promise<string>((resolve) => {
+      const off = watchRun({
+        config: parseRunFile({ watch: { diskBelowGb: 1e9 } }),
+        dir: '/',
+        data: { noted: new Listeners<NoteEvent>(), recorded: 0 },
+        now: () => 0,
+        status: () => ({ training: false, version: 0 }),
+        alert: (a) => {
+          off();
+          resolve(a.kind);
+        },
+        end: () => undefined,
+      });
+    });
+    expect(told).toBe('disk');
+  });
 });

@@ -54,6 +54,7 @@ export async function packageVsix(target, { updateList = false } = {}) {
   ]) {
     if (existsSync(f)) await cp(f, join(stage, f), { recursive: true });
   }
+  await writeFile(join(stage, 'CHANGELOG.md'), newest(readFileSync('CHANGELOG.md', 'utf8')));
   // The English words are in the code: only translations of them are read.
   await rm(join(stage, 'l10n/bundle.l10n.json'), { force: true });
   for (const f of files(join(stage, 'dist')).filter((x) => /\.(js|cjs|css)$/.test(x))) {
@@ -98,6 +99,14 @@ export async function packageVsix(target, { updateList = false } = {}) {
     repack(out, (data) => deflate(data, 12), join(cacheRoot(), 'deflate'));
   } else console.error(`${basename(out)} is larger than it could be: ${rig.packer.why}`);
   return { target, file: out, bytes: statSync(out).size, problems: await check(target, out, updateList) };
+}
+
+/** Characters of the changes that are shown in VS Code. */
+const MOST_CHANGES = 24_000;
+/** The newest entries of the changelog, whole. */
+function newest(text) {
+  const end = text.length > MOST_CHANGES ? text.lastIndexOf('\n- ', MOST_CHANGES) : -1;
+  return end < 0 ? text : `${text.slice(0, end)}\n\nEarlier changes are in CHANGELOG.md of the sources.\n`;
 }
 
 /** dist/extension.cjs, dist/runtime.js and their parts. */

@@ -1,4 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { unzipSync } from 'fflate';
 import { describe, expect, it } from 'vitest';
 import { rig } from '../helpers/workbench/rig.js';
@@ -36,5 +40,41 @@ describe.skipIf(!vsix)('the VSIX', () => {
       expect(Buffer.from(files[f]!).toString().includes('sourceMappingURL=') && !f.endsWith('.txt'), f).toBe(false);
     for (const name of ['onnxruntime-node', 'ws ', 'vscode-jsonrpc', 'uplot', 'sql.js'])
       expect(text('THIRD_PARTY_NOTICES.txt').toLowerCase()).toContain(name);
+  });
+
+  it('has what OSWorld tasks are judged with: its runtime, unpacked alone, can run them', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'dart-vsix-'));
+    try {
+      for (const [name, data] of Object.entries(unzipSync(readFileSync(vsix!)))) {
+        if (!name.startsWith('extension/dist/') || name.endsWith('/')) continue;
+        mkdirSync(dirname(join(dir, name)), { recursive: true });
+        writeFileSync(join(dir, name), data);
+      }
+      mkdirSync(join(dir, 'tasks/examples/os'), { recursive: true });
+      writeFileSync(
+        join(dir, 'tasks/examples/os/one.json'),
+        JSON.stringify({
+          id: 'one',
+          snapshot: 'os',
+          instruction: 'Do it.',
+          source: '',
+          config: [],
+          related_apps: ['os'],
+          evaluator: {
+            func: 'exact_match',
+            result: { type: 'vm_command_line', command: ['true'] },
+            expected: { type: 'rule', rules: { expected: '' } },
+          },
+        }),
+      );
+      const { stdout } = await promisify(execFile)(
+        process.execPath,
+        [join(dir, 'extension/dist/runtime.js'), 'tasks', 'check', join(dir, 'tasks'), '--image', 'osworld'],
+        { cwd: dir },
+      );
+      expect(stdout).toMatch(/^one +runnable/m);
+    } finally {
+      rmSync(dir, { recursive: true, force: true });
+    }
   });
 });

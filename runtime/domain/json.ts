@@ -17,19 +17,18 @@ export function foreignJson(text: string, most: JsonBounds, refused: Refused): u
 
 /** The same where text that is no JSON may be something else: undefined. Throws for what is beyond the bounds only. */
 export function jsonOf(text: string, most: JsonBounds, refused: (beyond: string) => Error): unknown {
-  try {
-    return foreignJson(text, most, (why, fault) => (fault === 'bounds' ? refused(why) : new NoJson()));
-  } catch (e) {
-    if (e instanceof NoJson) return undefined;
-    throw e;
-  }
+  const beyond = beyondBounds(text, most);
+  if (beyond !== undefined) throw refused(beyond);
+  return parsed(text);
 }
-class NoJson extends Error {}
 
 /** The same where it does not matter why: undefined for what is beyond the bounds, or none. */
 export function jsonOrNothing(text: string, most: JsonBounds): unknown {
+  return beyondBounds(text, most) === undefined ? parsed(text) : undefined;
+}
+function parsed(text: string): unknown {
   try {
-    return foreignJson(text, most, () => new NoJson());
+    return JSON.parse(text) as unknown;
   } catch {
     return undefined;
   }

@@ -27,14 +27,7 @@ export async function tryTakeOverAndKeep(c: Cockpit): Promise<void> {
   // A proposal has to be looked at for a moment before it can be accepted; one is.
   const left = (): Promise<string> => page.locator('.live-task').innerText(),
     before = await left();
-  await until(async () => {
-    if ((await left()) !== before) return true;
-    await page
-      .getByRole('button', { name: /^Accept/ })
-      .click({ timeout: 2000 })
-      .catch(() => undefined);
-    return false;
-  }, 'the step is made');
+  await accept(page, async () => (await left()) !== before);
   await until(
     async () => /H \d/.test((await page.locator('.try-steps').innerText()) || ''),
     'the step says how much the policy hesitated',
@@ -118,8 +111,7 @@ export async function tryWithOwnWords(c: Cockpit, run: string, instruction: stri
   await heat.click();
   await until(async () => (await cells.count()) > 0, 'and again');
   await c.picture('try-own-words');
-  await page.getByRole('button', { name: /^Stop/ }).first().click();
-  await until(async () => !/asks/.test(await hand.word()), 'it is over, and nothing is kept', 30_000);
+  await stop(page, hand);
 }
 
 /** Try Policy… with a model that a run file names: it proposes, a person accepts. Ends with nothing kept. */
@@ -135,16 +127,8 @@ export async function tryServedModel(c: Cockpit, model: string): Promise<void> {
   await pictures(page);
   await c.picture('try-served');
   const steps = page.locator('.try-steps');
-  await until(async () => {
-    if (/click/i.test(await steps.innerText())) return true;
-    await page
-      .getByRole('button', { name: /^Accept/ })
-      .click({ timeout: 2000 })
-      .catch(() => undefined);
-    return false;
-  }, 'its step is made');
-  await page.getByRole('button', { name: /^Stop/ }).first().click();
-  await until(async () => !/asks/.test(await hand.word()), 'it is over, and nothing is kept', 30_000);
+  await accept(page, async () => /click/i.test(await steps.innerText()));
+  await stop(page, hand);
 }
 
 /** Begins what was chosen; resolves when the policy asks for consent to its first step. */
@@ -156,4 +140,20 @@ async function stepThrough(c: Cockpit, page: Frame): Promise<Hand> {
   const hand = new Hand(c.w.page, page);
   await hand.waits(/The policy asks/, 180_000);
   return hand;
+}
+
+/** Accepts what is proposed, as soon as that is taken. */
+const accept = (page: Frame, made: () => Promise<boolean>): Promise<void> =>
+  until(async () => {
+    if (await made()) return true;
+    await page
+      .getByRole('button', { name: /^Accept/ })
+      .click({ timeout: 2000 })
+      .catch(() => undefined);
+    return false;
+  }, 'the step is made');
+
+async function stop(page: Frame, hand: Hand): Promise<void> {
+  await page.getByRole('button', { name: /^Stop/ }).first().click();
+  await until(async () => !/asks/.test(await hand.word()), 'it is over, and nothing is kept', 30_000);
 }

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { Action } from '../../../runtime/domain/index.js';
 import { StudioError } from '../../../runtime/domain/index.js';
 import { nextMove } from '../../../runtime/rollout/admission.js';
-import type { SchedulerEvent } from '../../../runtime/rollout/types.js';
+import type { RolloutOrder } from '../../../runtime/data/types.js';
+import type { SchedulerDeps, SchedulerEvent } from '../../../runtime/rollout/types.js';
 import { Scheduler, trainingSampling } from '../../../runtime/rollout/scheduler.js';
 import { FakePool, fakeFrames, fakeTasks, order, scriptedPolicy, task } from '../../helpers/rollout/fakes.js';
 import { VirtualClock, flush } from '../../helpers/rollout/virtualClock.js';
@@ -61,6 +62,27 @@ async function halt(s: Scheduler, clock: VirtualClock): Promise<void> {
   });
   await clock.until(() => stopped);
 }
+
+/** A scheduler of policies that finish at once, whose tasks are made by `taskOf`. */
+const withTasks = (
+  pool: FakePool,
+  clock: VirtualClock,
+  slots: number,
+  next: () => RolloutOrder | undefined,
+  taskOf: SchedulerDeps['taskOf'],
+): Scheduler =>
+  new Scheduler(
+    {
+      pool,
+      clock,
+      episode: { policy: scriptedPolicy(clock, [[done]]), tasks: fakeTasks(clock), frames: fakeFrames(clock), clock },
+      next,
+      admit: () => 9,
+      taskOf,
+      sampling: trainingSampling(1, 1),
+    },
+    { slots },
+  );
 
 describe('scheduler', () => {
   it('gives a freed desktop the next rollout at once, without a barrier', async () => {
@@ -282,20 +304,15 @@ describe('scheduler', () => {
       failing: Extract<SchedulerEvent, { type: 'failing' }>[] = [];
     let made = 0,
       broken = true;
-    const s = new Scheduler(
-      {
-        pool,
-        clock,
-        episode: { policy: scriptedPolicy(clock, [[done]]), tasks: fakeTasks(clock), frames: fakeFrames(clock), clock },
-        next: () => order(made++),
-        admit: () => 9,
-        taskOf: () => {
-          if (broken) throw new StudioError('policy.remote', 'It refuses everything.', 'Look at its log.');
-          return task();
-        },
-        sampling: trainingSampling(1, 1),
+    const s = withTasks(
+      pool,
+      clock,
+      2,
+      () => order(made++),
+      () => {
+        if (broken) throw new StudioError('policy.remote', 'It refuses everything.', 'Look at its log.');
+        return task();
       },
-      { slots: 2 },
     );
     s.onEvent((e) => {
       if (e.type === 'failing') failing.push(e);
@@ -323,19 +340,14 @@ describe('scheduler', () => {
       pool = new FakePool(2, clock),
       events: SchedulerEvent[] = [];
     let made = 0;
-    const s = new Scheduler(
-      {
-        pool,
-        clock,
-        episode: { policy: scriptedPolicy(clock, [[done]]), tasks: fakeTasks(clock), frames: fakeFrames(clock), clock },
-        next: () => (made < 40 ? order(made++) : undefined),
-        admit: () => 9,
-        taskOf: () => {
-          throw new StudioError('task.setup', 'A file of it is not there.', 'x');
-        },
-        sampling: trainingSampling(1, 1),
+    const s = withTasks(
+      pool,
+      clock,
+      2,
+      () => (made < 40 ? order(made++) : undefined),
+      () => {
+        throw new StudioError('task.setup', 'A file of it is not there.', 'x');
       },
-      { slots: 2 },
     );
     s.onEvent((e) => events.push(e));
     s.start();
@@ -349,20 +361,15 @@ describe('scheduler', () => {
       pool = new FakePool(1, clock),
       events: SchedulerEvent[] = [];
     let made = 0;
-    const s = new Scheduler(
-      {
-        pool,
-        clock,
-        episode: { policy: scriptedPolicy(clock, [[done]]), tasks: fakeTasks(clock), frames: fakeFrames(clock), clock },
-        next: () => (made < 2 ? order(made++) : undefined),
-        admit: () => 9,
-        taskOf: (o) => {
-          if (o.rollout === 'r0') throw new StudioError('task.invalid', 'no such task', 'x');
-          return task();
-        },
-        sampling: trainingSampling(1, 1),
+    const s = withTasks(
+      pool,
+      clock,
+      1,
+      () => (made < 2 ? order(made++) : undefined),
+      (o) => {
+        if (o.rollout === 'r0') throw new StudioError('task.invalid', 'no such task', 'x');
+        return task();
       },
-      { slots: 1 },
     );
     s.onEvent((e) => events.push(e));
     s.start();

@@ -20,22 +20,14 @@ const mayImport = {
   rollout: ['domain', 'config', 'types: cluster', 'types: tasks', 'types: policy', 'types: data'],
   // one training run
   run: ['domain', 'files', 'config', 'rollout', 'cluster', 'tasks', 'policy', 'data', 'trainer'],
-  // our desktops for other programs; two files of interchange say what pyautogui's code means
-  gateway: [
-    'domain',
-    'config',
-    'cluster',
-    'tasks',
-    'policy/actions',
-    'interchange/python.ts',
-    'interchange/pyautoguiWords.ts',
-  ],
+  // our desktops for other programs
+  gateway: ['domain', 'config', 'cluster', 'tasks', 'policy/actions'],
   // what people do with runs
   annotations: ['domain', 'files', 'config', 'data'],
   queries: ['domain', 'config', 'protocol', 'data', 'annotations'],
   interchange: ['domain', 'files', 'config', 'data', 'annotations', 'policy/actions', 'tasks'],
   // runs and trajectories as pages for others
-  share: ['domain', 'files', 'config', 'protocol', 'data', 'interchange/png.ts', 'types: run/figures.ts'],
+  share: ['domain', 'files', 'config', 'protocol', 'data', 'types: run/figures.ts'],
   human: [
     'domain',
     'config',

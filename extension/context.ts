@@ -161,6 +161,7 @@ function createClient(
           ...(settings.metricsPort > 0 && !sample ? { DART_STUDIO_METRICS_PORT: String(settings.metricsPort) } : {}),
           ...(sample ? {} : alertEnvironment()),
           ...(settings.kubeContext ? { DART_STUDIO_KUBE_CONTEXT: settings.kubeContext } : {}),
+          ...(settings.osworldVm ? { DART_STUDIO_OSWORLD_VM: settings.osworldVm } : {}),
           ...(settings.osworldCheckout ? { DART_STUDIO_OSWORLD_CHECKOUT: settings.osworldCheckout } : {}),
           ...(settings.kubePlugins.length > 0 ? { DART_STUDIO_KUBE_PLUGINS: settings.kubePlugins.join(',') } : {}),
         };

@@ -46,6 +46,10 @@ export const settings = {
   get osworldCheckout(): string {
     return text('osworld.checkout');
   },
+  /** OSWorld's virtual machine, which desktops may run; '': none. */
+  get osworldVm(): string {
+    return text('osworld.vm');
+  },
   get nodePath(): string {
     return text('runtime.nodePath');
   },
@@ -93,6 +97,7 @@ export const runtimeSettings = [
   'kubernetes.context',
   'kubernetes.credentialPlugins',
   'osworld.checkout',
+  'osworld.vm',
   'runtime.nodePath',
   'runtime.idleMinutes',
   'metrics.port',

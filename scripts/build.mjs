@@ -5,6 +5,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { brotliCompressSync, constants } from 'node:zlib';
+import { writeIcons } from './lib/icons.mjs';
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
 const time = Date.now();
@@ -314,7 +315,8 @@ await Promise.all([
     cp(`runtime/tasks/bridge/${f}`, `dist/evaluators/${f}`),
   ),
   packed('node_modules/sql.js/dist/sql-wasm.wasm', 'dist/sql-wasm.wasm.br'),
-  ...['codicon.css', 'codicon.ttf'].map((f) => cp(`node_modules/@vscode/codicons/dist/${f}`, `dist/webview/${f}`)),
+  // Names of icons come from what the runtime and the host send, too.
+  writeIcons(['webview', 'extension', 'runtime/domain', 'runtime/protocol'], 'dist/webview'),
 ]);
 // Last, and with the time the sources were read at: whoever asks whether dist/ is current compares with this
 // (lib/ensure.mjs). The packages that went into the bundles are those whose licences the VSIX must carry (package.mjs).

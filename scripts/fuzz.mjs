@@ -17,8 +17,7 @@ await build({
     js: "import { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url); import { fileURLToPath as __fu } from 'node:url'; import { dirname as __dn } from 'node:path'; const __filename = __fu(import.meta.url); const __dirname = __dn(__filename);",
   },
 });
-// Recipes of desktop images and SQLite are found beside the program.
-await cp('runtime/cluster/images', 'dist/bench/images', { recursive: true });
+// SQLite is found beside the program; recipes of desktop images in the folder above it.
 await cp('node_modules/sql.js/dist/sql-wasm.wasm', 'dist/bench/sql-wasm.wasm');
 const child = spawn(process.execPath, ['--enable-source-maps', 'dist/bench/fuzz.mjs', ...process.argv.slice(2)], {
   stdio: 'inherit',

@@ -1,8 +1,8 @@
 // `npm run test:peers:openenv`: OpenEnv's own validator and client, and an evaluation of verifiers, drive served desktops;
 // writes test/peers/openenv/results. Needs PyPI the first time, and local desktops or a Docker engine.
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync } from 'node:fs';
-import { homedir } from 'node:os';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensureBuilt } from './lib/ensure.mjs';
 
@@ -24,19 +24,41 @@ const environment = (name, ...wanted) => {
 await ensureBuilt();
 const python = environment('openenv', 'openenv==0.10.0'),
   verifiers = environment('verifiers', 'verifiers[openenv]==0.4.0');
-const serve = ['dist/runtime.js', 'desktop', 'serve', '--openenv', '--port', '0', '--count', '2'],
-  served = spawn(process.execPath, [...serve, '--families', 'term-touch,press-button', '--max-steps', '4'], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+const servers = [];
+/** Address of two served desktops. */
+const serve = (...args) => {
+  const argv = ['dist/runtime.js', 'desktop', 'serve', '--openenv', '--port', '0', '--count', '2', ...args],
+    served = spawn(process.execPath, argv, { stdio: ['ignore', 'pipe', 'inherit'] });
+  servers.push(served);
+  return new Promise((resolve, reject) => {
+    served.stdout.once('data', (data) => resolve(String(data).trim()));
+    served.once('exit', () => reject(new Error('No desktop was served.')));
   });
-const address = await new Promise((resolve, reject) => {
-  served.stdout.once('data', (data) => resolve(String(data).trim()));
-  served.once('exit', () => reject(new Error('No desktop was served.')));
-});
+};
+/** Task files of OSWorld that need no download, with a solution each (client.py). */
+const osworldTasks = () => {
+  const dir = mkdtempSync(join(tmpdir(), 'openenv-osworld-'));
+  for (const line of readFileSync('test/fixtures/osworld/tasks.jsonl', 'utf8').trim().split('\n')) {
+    const { task } = JSON.parse(line);
+    if (/^(e0df059f|bedcedc4|8ba5ae7a)/.test(task.id))
+      writeFileSync(join(dir, `${task.id}.json`), JSON.stringify(task));
+  }
+  return dir;
+};
+const desk = await serve('--families', 'term-touch,press-button', '--max-steps', '4'),
+  // `desktop build --image osworld` first; without it the results say that it was left out.
+  image = spawnSync(process.execPath, ['dist/runtime.js', 'desktop', 'status', '--image', 'osworld', '--json'], {
+    encoding: 'utf8',
+  }),
+  built = JSON.parse(image.stdout).providers.some((p) => p.provider === 'local' && p.ok),
+  osworld = built
+    ? await serve('--provider', 'local', '--image', 'osworld', '--screen', '1920x1080', '--tasks', osworldTasks())
+    : 'none';
 mkdirSync(join(folder, 'results'), { recursive: true });
 const { status } = spawnSync(
   python,
-  [join(folder, 'client.py'), address, join(folder, 'results', 'openenv.json'), join(verifiers, '..')],
+  [join(folder, 'client.py'), desk, osworld, join(folder, 'results', 'openenv.json'), join(verifiers, '..')],
   { stdio: 'inherit' },
 );
-served.kill('SIGTERM');
+for (const served of servers) served.kill('SIGTERM');
 process.exitCode = status ?? 1;

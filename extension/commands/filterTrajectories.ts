@@ -1,4 +1,5 @@
 /** The filter of the Trajectories view, one part at a time. */
+import { nameOfTask } from '../../runtime/protocol/shared.js';
 import { window } from 'vscode';
 import {
   annotatedWord,
@@ -80,7 +81,7 @@ async function edit(part: Part, f: ViewFilter, model: StudioModel): Promise<View
     case 'family': {
       const family = await choose(t('Task'), [
         { label: t('All tasks'), value: '' },
-        ...model.tasks.map((k) => ({ label: k.family, description: k.title || undefined, value: k.family })),
+        ...model.tasks.map((k) => ({ label: nameOfTask(k), description: k.title || undefined, value: k.family })),
       ]);
       return family === undefined ? undefined : { ...f, family };
     }

@@ -4,6 +4,7 @@
 import { basename } from 'node:path';
 import { QuickPickItemKind, ThemeIcon, window, type QuickPickItem } from 'vscode';
 import * as methods from '../../runtime/protocol/methods.js';
+import { nameOfTask } from '../../runtime/protocol/shared.js';
 import type { ControlState, DesktopRow, RecordParams, RunPath, TaskRow } from '../../runtime/protocol/types.js';
 import { commands } from '../ids.js';
 import { asksOf, groupWord, recordGroup, recordOrder, recordWords, type RecordGroup } from '../model/recordTasks.js';
@@ -123,7 +124,7 @@ function taskItems(tasks: readonly TaskRow[]): (QuickPickItem & { readonly famil
     return [
       ...heading,
       {
-        label: `$(${groupIcons[g]}) ${k.family}`,
+        label: `$(${groupIcons[g]}) ${nameOfTask(k)}`,
         description: recordWords(k),
         detail: asksOf(k) === '' ? undefined : asksOf(k),
         family: k.family,

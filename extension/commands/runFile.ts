@@ -32,6 +32,12 @@ export async function newRunFile(s: StudioContext): Promise<void> {
       value: 'qwen3-vl-8b' as const,
     },
     {
+      label: t('OSWorld'),
+      description: 'osworld',
+      detail: t('UI-TARS-1.5-7B on the tasks of OSWorld, on one GPU of 80 GB'),
+      value: 'osworld' as const,
+    },
+    {
       label: t('DART'),
       description: 'dart',
       detail: t("The paper's experiment: UI-TARS-1.5-7B on OSWorld, with many desktops and a cluster"),

@@ -2,6 +2,7 @@
 import { orUndefined } from '../../runtime/protocol/failures.js';
 import { Uri, window } from 'vscode';
 import * as methods from '../../runtime/protocol/methods.js';
+import { nameOfTask } from '../../runtime/protocol/shared.js';
 import type { GroupView, RunPath } from '../../runtime/protocol/types.js';
 import { commands } from '../ids.js';
 import { outcomeWord, sorts, sortWord } from '../model/filter.js';
@@ -141,7 +142,7 @@ async function showTask(s: StudioContext, arg: unknown): Promise<void> {
     nodeOf(arg, 'task')?.row.family ??
     (await choose(
       t('Show Trajectories of Task'),
-      s.model.tasks.map((k) => ({ label: k.family, description: k.title || undefined, value: k.family })),
+      s.model.tasks.map((k) => ({ label: nameOfTask(k), description: k.title || undefined, value: k.family })),
     ));
   if (family === undefined) return;
   await s.filter({ ...s.list.filter, family });

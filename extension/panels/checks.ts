@@ -1,10 +1,11 @@
 /** Checks of single fields that come from a page, or that VS Code stored for it; bounds are in characters. */
+import { isObject } from '../../runtime/protocol/shared.js';
 import { tableViews, type TableView } from '../../webview/protocol.js';
 
 export type Raw = Readonly<Record<string, unknown>>;
 export const maxPath = 4096,
   maxRuns = 64;
-export const isObject = (x: unknown): x is Raw => typeof x === 'object' && x !== null && !Array.isArray(x);
+export { isObject };
 export const text = (x: unknown, max = maxPath): x is string =>
   typeof x === 'string' && x.length > 0 && x.length <= max;
 /** Paths, as many as a workspace has. */

@@ -11,10 +11,8 @@ import type {
   TaskRow,
   TrajectoryRow,
 } from '../../runtime/protocol/types.js';
+import type { TaskGroup } from '../../runtime/protocol/shared.js';
 import type { ListedRun } from '../model/savedRuns.js';
-
-/** Of one application, of several at a time (''), or of none that is named (undefined). */
-export type TaskGroup = string | undefined;
 
 export type Node =
   | { readonly kind: 'run'; readonly run: RunPath; readonly summary: ListedRun }

@@ -1,4 +1,5 @@
 /** Tree rows from data, without `vscode`: what a row says, its icon, its tooltip, what a screen reader hears. */
+import { nameOfTask } from '../../runtime/protocol/shared.js';
 import type {
   AnnotationMarks,
   ControlState,
@@ -42,7 +43,7 @@ export function taskRow(k: TaskRow): Row {
   const kind = list(k.heldOut && t('held out'), k.infeasible && t('cannot be done'));
   return {
     id: `task ${k.family}`,
-    label: k.family,
+    label: nameOfTask(k),
     context: 'task',
     icon:
       rate === undefined
@@ -63,7 +64,7 @@ export function taskRow(k: TaskRow): Row {
     ),
     tooltip: taskTooltip(k, kind),
     spoken: [
-      k.family,
+      nameOfTask(k),
       e ? t('evaluation {0}', percent(e.rate)) : '',
       lately ?? (e ? '' : t('no rollouts')),
       k.groupSize === undefined ? '' : t('{0} rollouts per group', k.groupSize),

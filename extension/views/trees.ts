@@ -197,6 +197,10 @@ function tasksSource(model: StudioModel): TreeSource {
   return {
     children: (parent) => taskChildren(model.tasks, parent),
     row: rowOf,
+    get note(): string | undefined {
+      const e = model.detail?.tasksUnread;
+      return e && `${t('The tasks of this run cannot be read, so they have no names here.')} ${e.message} ${e.remedy}`;
+    },
     foldable: (n) => n.kind === 'taskGroup',
     command: (n): Command | undefined =>
       n.kind === 'task'

@@ -11,6 +11,7 @@ export async function actingOverrides(o: Options): Promise<RunFile> {
     families = textOption(o, 'families')?.split(','),
     count = numberOption(o, 'desktops'),
     image = textOption(o, 'image'),
+    extra = textOption(o, 'imageExtra'),
     provider = o['provider'] as 'auto' | undefined,
     temperature = numberOption(o, 'temperature', 0.01),
     maxSteps = numberOption(o, 'maxSteps'),
@@ -19,11 +20,20 @@ export async function actingOverrides(o: Options): Promise<RunFile> {
   return {
     ...(seed === undefined ? {} : { seed }),
     ...(tasks === undefined && families === undefined ? {} : { tasks: { ...(await sourceOf(tasks)), families } }),
-    ...(provider || count || image ? { desktops: { provider, count, image } } : {}),
+    ...(provider || count || image || extra !== undefined
+      ? { desktops: { provider, count, image, ...layerOf(image, extra) } }
+      : {}),
     ...(temperature === undefined ? {} : { policy: { temperature } }),
     ...(maxSteps === undefined ? {} : { rollout: { maxSteps } }),
   };
 }
+/** Another image has no layer unless one is named with it; an empty name is none. */
+const layerOf = (image: string | undefined, extra: string | undefined): { imageExtra?: string } =>
+  extra !== undefined
+    ? { imageExtra: extra === '' ? '' : resolve(extra) }
+    : image !== undefined
+      ? { imageExtra: '' }
+      : {};
 async function sourceOf(tasks: string | undefined): Promise<NonNullable<RunFile['tasks']>> {
   if (tasks === undefined) return {};
   if (tasks === 'desk') return { suite: 'desk' };

@@ -42,6 +42,7 @@ function evaluateCommand(program: Command, act: Act): void {
     .option('--families <names>', 'with --policy: only these, with commas')
     .option('--assets <dir>', 'with --policy: what `tasks fetch` mirrored')
     .option('--image <name>', 'with --policy: desktop image; default: that of the policy')
+    .option('--image-extra <dir>', 'with --policy: a layer of your own upon the image (desktops.imageExtra)')
     .option('--max-steps <n>', 'with --policy: max steps of an episode')
     .option('--task-timeout <s>', 'with --policy: seconds of an episode; default: a minute a step')
     .option('--desktops <n>', 'with --policy: desktops at once')

@@ -121,6 +121,7 @@ function modelCommand(program: Command, act: Act): void {
     );
 }
 
+const IMAGE_EXTRA = ['--image-extra <dir>', 'a layer of your own upon it (desktops.imageExtra)'] as const;
 function taskCommands(program: Command, act: Act): void {
   const tasks = program.command('tasks').description('Task files and suites.');
   tasks
@@ -131,6 +132,7 @@ function taskCommands(program: Command, act: Act): void {
     )
     .option('--assets <dir>', 'folder that mirrors downloaded files')
     .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
+    .option(...IMAGE_EXTRA)
     .option('--provider <name>', `where pages of MiniWoB++ are opened: ${providerWords}`, 'auto')
     .option('--json', 'rows as JSON', false)
     .action(act(async (dir: string, o: Options) => (await import('./tasks.js')).check(dir, o)));
@@ -168,6 +170,7 @@ function desktopCommands(program: Command, act: Act): void {
     .command('build')
     .description('Build what desktops start from.')
     .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
+    .option(...IMAGE_EXTRA)
     .option('--provider <name>', providerWords, 'auto')
     .option('--force', 'build again even if it exists', false)
     .option('--push <ref>', 'push the image to a registry under this reference, for desktops on Kubernetes')
@@ -177,11 +180,13 @@ function desktopCommands(program: Command, act: Act): void {
     .argument('<file.tar>', 'file to write')
     .description('Write the image to a file, for nodes that no registry reaches.')
     .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
+    .option(...IMAGE_EXTRA)
     .action(act(async (file: string, o: Options) => (await import('./desktop.js')).exportFile(file, o)));
   desktop
     .command('status')
     .description('What is built, and which provider would be used.')
     .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
+    .option(...IMAGE_EXTRA)
     .option('--json', 'as JSON', false)
     .action(act(async (o: Options) => (await import('./desktop.js')).status(o)));
   withCluster(desktop.command('screenshot'))
@@ -189,6 +194,7 @@ function desktopCommands(program: Command, act: Act): void {
     .description("Start a desktop, run one task's set-up, and save what the policy would see.")
     .option('--task <id>', 'task of the built-in suite, e.g. desk/NAME#1')
     .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
+    .option(...IMAGE_EXTRA)
     .option('--provider <name>', providerWords, 'auto')
     .action(act(async (file: string, o: Options) => (await import('./desktop.js')).screenshot(file, o)));
   desktop
@@ -201,6 +207,7 @@ function desktopCommands(program: Command, act: Act): void {
     .option('--host <address>', 'address to listen at; any but 127.0.0.1 needs --token')
     .option('--token <token>', 'clients send it as Authorization: Bearer TOKEN')
     .option('--image <name>', 'desktop image')
+    .option(...IMAGE_EXTRA)
     .option('--provider <name>', providerWords, 'auto')
     .option('--screen <size>', 'size of the screen, e.g. 1920x1080')
     .option('--accessibility', 'with an accessibility tree, which makes resets slower (--osworld)', false)

@@ -13,8 +13,9 @@ export const withAlerts = (c: Command): Command =>
     .option('--alert-webhook <url>', 'address that each is posted to as JSON (also DART_STUDIO_ALERT_WEBHOOK)')
     .option('--alert-desktop', 'a notification of the operating system for each (also DART_STUDIO_ALERT_DESKTOP=1)');
 
-/** What a command that uses a cluster may be told of it. */
+/** What a command that uses desktops may be told of this machine. */
 export const withCluster = (c: Command): Command =>
   c
     .option('--kube-context <name>', 'context of the kubeconfig whose credentials desktops on Kubernetes may use')
-    .option('--kube-plugin <command...>', 'credential plug-ins that the kubeconfig may run on this machine');
+    .option('--kube-plugin <command...>', 'credential plug-ins that the kubeconfig may run on this machine')
+    .option('--osworld-vm <file>', "OSWorld's Ubuntu.qcow2, which desktops of the provider `osworld` may run");

@@ -1,15 +1,31 @@
 import { writeFile } from 'node:fs/promises';
-import { DEFAULT_IMAGE } from '../domain/index.js';
+import { resolve } from 'node:path';
+import { DEFAULT_IMAGE, IMAGE_NAME, StudioError } from '../domain/index.js';
 import {
   buildDesktop,
   desktopStatus,
   exportDesktop,
   photographDesktop,
+  referenceOf,
   type BuildProgress,
 } from '../service/desktopImage.js';
-import { allowCluster, type Options } from './options.js';
+import { allowMachine, type Options } from './options.js';
 
-const imageOf = (o: Options): string => String(o['image'] ?? DEFAULT_IMAGE);
+/** What --image and --image-extra name. */
+export const imageOf = (o: Options): string =>
+  referenceOf({
+    name: nameOf(String(o['image'] ?? DEFAULT_IMAGE)),
+    extra: typeof o['imageExtra'] === 'string' && o['imageExtra'] !== '' ? resolve(o['imageExtra']) : undefined,
+  });
+
+function nameOf(image: string): string {
+  if (IMAGE_NAME.test(image)) return image;
+  throw new StudioError(
+    'config.invalid',
+    `--image ${image}: not the name of an image`,
+    'List the images with `dart-studio desktop status`.',
+  );
+}
 
 /** One line rewritten in place on a terminal; a line a phase elsewhere. */
 function progress(): { on: (p: BuildProgress) => void; end: () => void } {
@@ -88,7 +104,7 @@ export async function status(o: Options): Promise<number> {
 
 /** `desktop screenshot FILE`: a desktop, with a task set up on it when one is named. */
 export async function screenshot(file: string, o: Options): Promise<number> {
-  allowCluster(o);
+  allowMachine(o);
   const { png, instruction } = await photographDesktop({
     provider: String(o['provider'] ?? 'auto') as 'auto',
     image: imageOf(o),

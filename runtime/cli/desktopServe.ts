@@ -1,5 +1,5 @@
 import { parseRunFile, type RunFile } from '../config/index.js';
-import { DEFAULT_IMAGE, StudioError, type ProviderChoice, type Size } from '../domain/index.js';
+import { StudioError, type ProviderChoice, type Size } from '../domain/index.js';
 import { serveOpenEnv } from '../gateway/openenv/serve.js';
 import { onInterrupt } from '../interchange/terminal.js';
 import { thisBundle } from '../service/engines.js';
@@ -8,6 +8,7 @@ import { thisBuild } from '../server/build.js';
 import { serveDesktops } from '../service/serveDesktops.js';
 import { giveAssets } from '../tasks/index.js';
 import { actingOverrides } from './acting.js';
+import { imageOf } from './desktop.js';
 import { numberOption, textOption, type Options } from './options.js';
 import { splitOption } from './split.js';
 
@@ -70,7 +71,7 @@ async function servedConfig(o: Options): Promise<RunFile> {
 async function serveMachines(o: Options): Promise<number> {
   const served = await serveDesktops({
     provider: String(o['provider'] ?? 'auto') as ProviderChoice,
-    image: String(o['image'] ?? DEFAULT_IMAGE),
+    image: imageOf(o),
     screen: screenOf(o['screen']),
     accessibility: o['accessibility'] === true,
     count: numberOption(o, 'count') ?? 1,

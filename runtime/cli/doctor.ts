@@ -2,11 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { parseRunText, type RunConfig } from '../config/index.js';
 import { StudioError } from '../domain/index.js';
-import { locateModel } from '../run/backends/ownEngine.js';
+import { locate } from '../run/locate.js';
 import { machineChecks } from '../service/checks.js';
 import { thisBundle } from '../service/engines.js';
 import { costLines, runChecks, type RunChecks } from '../service/runChecks/index.js';
-import { allowCluster, type Options } from './options.js';
+import { allowMachine, type Options } from './options.js';
 
 /** A check as the command prints it. */
 interface Row {
@@ -27,7 +27,7 @@ const rowsOf = (checks: RunChecks['checks']): Row[] =>
 
 /** `doctor [--run run.json]`: exit code 1 when a run cannot start here. */
 export async function doctor(o: Options): Promise<number> {
-  allowCluster(o);
+  allowMachine(o);
   const file = o['run'];
   if (typeof file !== 'string') {
     const rows = rowsOf(await machineChecks(thisBundle()));
@@ -54,7 +54,7 @@ async function runFile(file: string, onNote: (note: string) => void): Promise<Ru
       cause: e,
     });
   });
-  return locateModel(parseRunText(text, file, {}, onNote), [dirname(resolve(file)), process.cwd()]);
+  return locate(parseRunText(text, file, {}, onNote), [dirname(resolve(file)), process.cwd()]);
 }
 
 const verdict = (rows: readonly Row[]): number => (rows.some((c) => c.needed && !c.ok) ? 1 : 0);

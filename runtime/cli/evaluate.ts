@@ -2,7 +2,7 @@ import { StudioError } from '../domain/index.js';
 import { thisBundle } from '../service/engines.js';
 import { evaluateRun } from '../run/evaluateRun.js';
 import type { EvalPoint } from '../run/evaluation.js';
-import { allowCluster, numberOption, type Options } from './options.js';
+import { allowMachine, numberOption, type Options } from './options.js';
 import { splitOption } from './split.js';
 import { runFolder } from '../run/runFolders.js';
 import { rateText } from '../domain/stats.js';
@@ -15,6 +15,7 @@ const WITHOUT_RUN = [
   'families',
   'assets',
   'image',
+  'imageExtra',
   'maxSteps',
   'taskTimeout',
   'desktops',
@@ -44,7 +45,7 @@ export async function evaluate(run: string | undefined, o: Options): Promise<num
 async function evaluateCheckpoint(name: string, o: Options): Promise<number> {
   const dir = runFolder(String(o['runs'] ?? 'runs'), name),
     split = splitOption(o);
-  allowCluster(o);
+  allowMachine(o);
   const abort = new AbortController(),
     tty = process.stderr.isTTY;
   process.once('SIGINT', () => {

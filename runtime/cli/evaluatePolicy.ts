@@ -15,7 +15,7 @@ import { thisBundle } from '../service/engines.js';
 import { giveAssets } from '../tasks/index.js';
 import { actingOverrides } from './acting.js';
 import { EPISODES, writeResults, type Report } from './evaluationResults.js';
-import { allowCluster, numberOption, textOption, type Options } from './options.js';
+import { allowMachine, numberOption, textOption, type Options } from './options.js';
 import { splitOption } from './split.js';
 
 /** A step of a large model on a busy server, with its thought, s. */
@@ -34,7 +34,7 @@ export async function evaluatePolicy(o: Options): Promise<number> {
       'Stopping: what is measured is kept; the same command continues. Press Ctrl-C again to exit at once.',
     ),
     line = progressLine(json);
-  allowCluster(o);
+  allowMachine(o);
   try {
     const actor = await actorOf(String(o['policy']), {
         model: textOption(o, 'model'),

@@ -17,6 +17,12 @@ export async function printManifests(o: Options): Promise<number> {
     },
   };
   const config = typeof file === 'string' ? parseRunText(await textOf(file), file, over) : parseRunFile({}, over);
+  if (o['job'] !== undefined && config.desktops.imageExtra)
+    throw new StudioError(
+      'config.invalid',
+      'desktops.imageExtra names a folder of this machine, which the Job in the cluster has not.',
+      'Push the image with its layer (`desktop build --image NAME --image-extra DIR --push REF`), set desktops.kubernetes.image to REF and leave desktops.imageExtra out.',
+    );
   const jobImage = typeof o['job'] === 'string' ? o['job'] : undefined;
   process.stdout.write(clusterManifests({ config, runFile: config, jobImage }));
   return 0;

@@ -1,7 +1,8 @@
+import { resolve } from 'node:path';
 import { StudioError } from '../domain/index.js';
 import type { AlertTargets } from '../service/alerts/alertSender.js';
 import { isWebAddress } from '../service/alerts/channels.js';
-import { CONTEXT_VARIABLE, PLUGINS_VARIABLE } from '../service/kubernetes.js';
+import { CONTEXT_VARIABLE, DISK_VARIABLE, PLUGINS_VARIABLE } from '../service/machineVariables.js';
 
 /** Options of a command as commander gives them. */
 export type Options = Readonly<Record<string, string | boolean | undefined>>;
@@ -24,14 +25,16 @@ export function numberOption(o: Options, name: string, min = 1): number | undefi
 }
 
 /**
- * What the command line allows of clusters, for this process: which context's credentials are used, and which
- * credential plug-ins may run. A run file cannot.
+ * What the command line allows of this machine, for this process: which context's credentials are used, which credential
+ * plug-ins may run, and which virtual machine. A run file cannot.
  */
-export function allowCluster(o: Options): void {
+export function allowMachine(o: Options): void {
   const context = o['kubeContext'],
     plugins = o['kubePlugin'] as unknown as readonly string[] | undefined;
   if (typeof context === 'string') process.env[CONTEXT_VARIABLE] = context;
   if (plugins) process.env[PLUGINS_VARIABLE] = plugins.join(',');
+  const disk = textOption(o, 'osworldVm');
+  if (disk !== undefined) process.env[DISK_VARIABLE] = resolve(disk);
 }
 
 const alertVariables = {

@@ -12,13 +12,14 @@ import {
   openEvaluators,
   readFolder,
 } from '../tasks/index.js';
+import { imageOf } from './desktop.js';
 import type { Options } from './options.js';
 
 /** `tasks check DIR`: a row a task; exit code 0 when the folder could be read, 1 when a file in it is invalid. */
 export async function check(dir: string, o: Options): Promise<number> {
   if (await isMiniwob(dir)) return checkMiniwob(dir, o);
   const assets = typeof o['assets'] === 'string' ? await openAssets(o['assets']) : undefined;
-  const image = await imageContents(String(o['image'] ?? DEFAULT_IMAGE));
+  const image = await imageContents(imageOf(o));
   const rows = await checkFolder(dir, {
     image,
     assets,

@@ -5,11 +5,10 @@ import { StudioError, id, type RunId } from '../domain/index.js';
 import { parseRunText, type RunConfig, type RunFile } from '../config/index.js';
 import { thisBundle } from '../service/engines.js';
 import { usedMinutes } from '../service/usedTime.js';
-import { alertTargets, allowCluster, numberOption, type Options } from './options.js';
+import { alertTargets, allowMachine, numberOption, type Options } from './options.js';
 import { withAlertsSent } from './alerts.js';
 import { jsonReporter, terminalReporter } from '../run/reporter.js';
-import { locateModel } from '../run/backends/ownEngine.js';
-import { locatePools } from '../run/poolSources.js';
+import { locate } from '../run/locate.js';
 import { newRunId, runFolder, startedWith } from '../run/runFolders.js';
 import { percent, rateText } from '../domain/stats.js';
 import { annotatedRollouts } from '../queries/annotated.js';
@@ -17,7 +16,7 @@ import { trainRun, type TrainResult } from '../run/trainRun.js';
 
 /** `train [run.json]`: a new run, or `--resume` of one; Ctrl-C ends it cleanly, a second Ctrl-C at once. */
 export async function train(file: string | undefined, o: Options): Promise<number> {
-  allowCluster(o);
+  allowMachine(o);
   const targets = alertTargets(o);
   const over = overrides(o);
   let config: RunConfig, dir: string, run: RunId;
@@ -58,7 +57,7 @@ export async function train(file: string | undefined, o: Options): Promise<numbe
     run = id<RunId>(newRunId(config.store.dir, config.name, config.seed, new Date()));
     dir = resolve(config.store.dir, run);
     const beside = [...(file === undefined ? [] : [dirname(resolve(file))]), process.cwd()];
-    config = locateModel(locatePools(config, [resolve(config.store.dir), ...beside]), beside);
+    config = locate(config, beside, resolve(config.store.dir));
   }
   const reporter = o['json'] ? jsonReporter(process.stdout) : terminalReporter(process.stderr);
   const abort = new AbortController();

@@ -5,6 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import type { DesktopSpec } from './types.js';
 import { DEFAULT_IMAGE, IMAGE_NAME, StudioError, type ImageContents, messageOf } from '../domain/index.js';
+import { partsOf, readExtra } from './imageExtra.js';
+import { Manifest, parsePackages, type ExtraManifest } from './imageManifest.js';
 
 /**
  * Desktop images by name. Each is a folder of images/: image.json (its description, applications and programs),
@@ -15,8 +17,10 @@ export interface DesktopImage {
   readonly name: string;
   readonly title: string;
   readonly description: string;
-  /** Its folders: that of the image it extends first, its own last. */
+  /** Its folders: that of the image it extends first, its own last; then `extra`. */
   readonly layers: readonly string[];
+  /** The layer of the user's own, where it has one. */
+  readonly extra?: { readonly dir: string; readonly debs: readonly string[] } | undefined;
   /** Debian packages of all layers, sorted, each once. */
   readonly packages: readonly string[];
   readonly contents: ImageContents;
@@ -25,28 +29,6 @@ export interface DesktopImage {
   /** What its applications need at least. */
   readonly floor: Manifest['floor'];
 }
-
-const provided = z.record(z.string().min(1), z.string().min(1)).default({});
-const Manifest = z.strictObject({
-  $schema: z.string().optional(),
-  title: z.string().min(1),
-  description: z.string().min(1),
-  /** The image it adds to. */
-  extends: z.string().regex(IMAGE_NAME).optional(),
-  /** Applications by the name that task files use, each with the package of packages.txt that provides it. */
-  apps: provided,
-  /** Programs that task files call, each with its package. */
-  programs: provided,
-  shortcuts: z.array(z.string().min(1)).default([]),
-  /** A browser on its whole screen is open all the time, also from one lease to the next (providers/keepBrowser.ts). */
-  keepsBrowser: z.boolean().default(false),
-  /** What its applications need at least, whatever a run file says: memory and folders in MB, processes. */
-  floor: z
-    .strictObject({ diskMb: z.number().int(), memoryMb: z.number().int(), pids: z.number().int() })
-    .partial()
-    .default({}),
-});
-type Manifest = z.infer<typeof Manifest>;
 
 interface Layer {
   readonly dir: string;
@@ -78,18 +60,21 @@ export async function imageNames(root = imagesDir()): Promise<string[]> {
 }
 
 /**
- * The image of this name. Rejects with `config.invalid` when there is none, and with `desktop.image` when its folder is
- * broken.
+ * The image of this name, or of this reference (imageExtra.ts). Rejects with `config.invalid` when there is none, and
+ * with `desktop.image` when its folder is broken.
  */
-export async function readImage(name: string, root = imagesDir()): Promise<DesktopImage> {
-  const layers = await readLayers(name, root),
-    own = layers.at(-1)!.manifest,
+export async function readImage(reference: string, root = imagesDir()): Promise<DesktopImage> {
+  const { name, extra: dir } = partsOf(reference),
+    named = await readLayers(name, root),
+    own = named.at(-1)!.manifest,
+    extra = dir === undefined ? undefined : await readExtra(dir),
+    layers = [...named, ...(extra ? [extra] : [])],
     packages = [...new Set(layers.flatMap((l) => l.packages))].sort();
-  const merged = (key: 'apps' | 'programs'): Record<string, string> =>
-    Object.assign({}, ...layers.map((l) => l.manifest[key])) as Record<string, string>;
-  const apps = merged('apps'),
-    programs = merged('programs');
-  for (const [what, pkg] of [...Object.entries(apps), ...Object.entries(programs)])
+  const merged = (
+    of: readonly { readonly manifest: ExtraManifest }[],
+    key: 'apps' | 'programs',
+  ): Record<string, string> => Object.assign({}, ...of.map((l) => l.manifest[key])) as Record<string, string>;
+  for (const [what, pkg] of [...Object.entries(merged(named, 'apps')), ...Object.entries(merged(named, 'programs'))])
     if (!packages.includes(pkg))
       throw broken(name, `${what} comes from the package ${pkg}, which packages.txt does not list.`);
   return {
@@ -97,14 +82,24 @@ export async function readImage(name: string, root = imagesDir()): Promise<Deskt
     title: own.title,
     description: own.description,
     layers: layers.map((l) => l.dir),
+    ...(extra ? { extra: { dir: extra.dir, debs: extra.debs } } : {}),
     packages,
-    keepsBrowser: layers.some((l) => l.manifest.keepsBrowser),
-    floor: own.floor,
+    keepsBrowser: named.some((l) => l.manifest.keepsBrowser),
+    floor: higher(own.floor, extra?.manifest.floor ?? {}),
     contents: {
-      apps: Object.keys(apps),
-      programs: Object.keys(programs),
+      apps: Object.keys(merged(layers, 'apps')),
+      programs: Object.keys(merged(layers, 'programs')),
       shortcuts: [...new Set(layers.flatMap((l) => l.manifest.shortcuts))],
     },
+  };
+}
+
+function higher(a: Manifest['floor'], b: Manifest['floor']): Manifest['floor'] {
+  const most = (key: keyof Manifest['floor']): number => Math.max(a[key] ?? 0, b[key] ?? 0);
+  return {
+    diskMb: most('diskMb') || undefined,
+    memoryMb: most('memoryMb') || undefined,
+    pids: most('pids') || undefined,
   };
 }
 
@@ -119,27 +114,16 @@ export async function roomFor(image: string, spec: DesktopSpec): Promise<Desktop
   };
 }
 
-/** The applications and programs of the image of this name. */
-export const imageContents = async (name: string): Promise<ImageContents> => (await readImage(name)).contents;
+/** The applications and programs of the image of this name or reference. */
+export const imageContents = async (reference: string): Promise<ImageContents> => (await readImage(reference)).contents;
 
-/** A file of an image, from the last of its layers that has it. */
-export async function imageAsset(name: string, path: string): Promise<string> {
-  const { layers } = await readImage(name),
+/** A file of an image, from the last of its layers that has it; a layer of the user's own has none of these. */
+export async function imageAsset(reference: string, path: string): Promise<string> {
+  const { name } = partsOf(reference),
+    { layers } = await readImage(name),
     found = layers.map((dir) => join(dir, path)).findLast((file) => existsSync(file));
   if (!found) throw broken(name, `${path} is missing.`);
   return found;
-}
-
-/** Names of packages, one a line; empty lines and `#` comments are left out. */
-export function parsePackages(text: string): string[] {
-  return [
-    ...new Set(
-      text
-        .split('\n')
-        .map((l) => l.replace(/#.*/, '').trim())
-        .filter((l) => l !== ''),
-    ),
-  ].sort();
 }
 
 /** The folders of an image, the one that extends nothing first. */

@@ -236,7 +236,7 @@ class Pool implements DesktopPool {
     const h = this.#held.get(place)!;
     const began = performance.now();
     try {
-      const d = await this.#o.provider.reset(h.desktop);
+      const d = await this.#o.provider.reset(h.desktop, this.#stopping.signal);
       await this.#verify(d);
       this.#hold(place, d, performance.now() - began);
     } catch (e) {
@@ -258,7 +258,7 @@ class Pool implements DesktopPool {
 
   /** Throws when the first frame differs from the usual one. */
   async #verify(d: Desktop): Promise<void> {
-    if (this.#o.verifyFirstFrame === false) return;
+    if (this.#o.verifyFirstFrame === false || this.#o.provider.sameFirstFrame === false) return;
     const look = (): Promise<Screenshot> => (d.screenshot ? d.screenshot() : d.observe());
     if (this.#reference.matches(await look())) return;
     // A machine short of CPU may draw late: look once more, with a longer horizon.

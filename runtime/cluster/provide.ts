@@ -1,7 +1,14 @@
-import { parseRunFile, type RunConfig } from '../config/index.js';
-import { StudioError, isProviderChoice, providerWords, type ProviderKind } from '../domain/index.js';
+import { parseRunFile, type RunConfig, type RunFile } from '../config/index.js';
+import {
+  StudioError,
+  isProviderChoice,
+  providerWords,
+  type ImageContents,
+  type ProviderKind,
+} from '../domain/index.js';
 import type { OnProgress } from './imageBuild.js';
-import { readImage } from './images.js';
+import { imageOf, partsOf } from './imageExtra.js';
+import { imageContents, readImage } from './images.js';
 import { memoryGroups } from './providers/cgroups.js';
 import {
   allowedProviders,
@@ -17,11 +24,19 @@ import type { DesktopProvider, DesktopSpec, ProviderStatus, SettleOptions } from
 
 type DesktopsConfig = RunConfig['desktops'];
 
+/** A configuration of desktops of this image, by its name or reference. */
+export const desktopsOf = (reference: string, more: RunFile['desktops'] = {}): DesktopsConfig => {
+  const { name, extra } = partsOf(reference);
+  return parseRunFile({}, { desktops: { ...more, image: name, ...(extra === undefined ? {} : { imageExtra: extra }) } })
+    .desktops;
+};
+
 export const specOf = (
   c: DesktopsConfig,
   o: { a11y?: boolean; run?: string; background?: boolean | undefined } = {},
 ): DesktopSpec => ({
   screen: c.screen,
+  network: c.network,
   memoryMb: c.memoryMb,
   pids: c.pids,
   cpus: c.cpus,
@@ -34,11 +49,12 @@ export const specOf = (
 export const settleOf = (c: DesktopsConfig): SettleOptions => ({ horizonMs: c.settleHorizonMs, maxMs: c.settleMaxMs });
 
 /** What providers take from a configuration. */
-const optionsOf = ({ provider, image, hosts, kubernetes }: DesktopsConfig): ProviderOptions => ({
+const optionsOf = ({ provider, hosts, kubernetes, osworld, ...c }: DesktopsConfig): ProviderOptions => ({
   provider,
-  image,
+  image: imageOf(c),
   docker: { hosts },
   kubernetes: { config: kubernetes },
+  osworld,
 });
 
 /**
@@ -46,9 +62,27 @@ const optionsOf = ({ provider, image, hosts, kubernetes }: DesktopsConfig): Prov
  * `desktop.unavailable` saying what each allowed provider lacks.
  */
 export async function chooseProvider(c: DesktopsConfig): Promise<DesktopProvider> {
-  const { keepsBrowser } = await readImage(c.image),
+  const { keepsBrowser } = await readImage(imageOf(c)),
     provider = await createProvider(optionsOf(c));
-  return keepsBrowser ? new BrowserProvider(provider) : provider;
+  // Servers of OSWorld have applications of their own, whatever the image is called.
+  return keepsBrowser && provider.name !== 'osworld' ? new BrowserProvider(provider) : provider;
+}
+
+/** Of the applications of OSWorld's virtual machine, those that no image of ours has. */
+const OSWORLD_ONLY = ['vscode'];
+/** What task files find on the desktops of a configuration. */
+export async function desktopContents(c: DesktopsConfig): Promise<ImageContents> {
+  // What servers have is what the run file says that they have: the image and the network they were given.
+  if (c.provider !== 'osworld' || c.osworld.servers.length > 0)
+    return { ...(await imageContents(imageOf(c))), network: c.network === 'internet' };
+  const of = await imageContents('osworld');
+  return {
+    ...of,
+    apps: [...of.apps, ...OSWORLD_ONLY],
+    // It has its own pyautogui, and needs no stand-in of ours.
+    programs: [...of.programs, 'pyautogui'],
+    network: true,
+  };
 }
 
 /** What limits a local desktop on this machine: whose processes count, and whether its memory is limited as a whole. */
@@ -61,7 +95,7 @@ export async function localLimits(): Promise<{ readonly counts: ProcessLimit['co
  * The status of each provider that a configuration allows. Rejects with `config.invalid` without an image of this name.
  */
 export async function probeProviders(c: DesktopsConfig): Promise<ProviderStatus[]> {
-  await readImage(c.image);
+  await readImage(imageOf(c));
   const providers = allowedProviders(optionsOf(c));
   try {
     return await Promise.all(providers.map((p) => p.status()));
@@ -89,8 +123,7 @@ export async function buildDesktop(
   await readImage(o.image);
   // Only an image can be pushed.
   const choice = o.provider === 'auto' && o.push !== undefined ? 'docker' : o.provider;
-  const provider =
-    choice === 'auto' ? await buildTarget(parseRunFile({}, { desktops: { image: o.image } }).desktops) : choice;
+  const provider = choice === 'auto' ? await buildTarget(desktopsOf(o.image)) : choice;
   return { provider, what: await buildFor(provider, o) };
 }
 

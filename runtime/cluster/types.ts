@@ -6,6 +6,11 @@ export interface SettleOptions {
   readonly horizonMs?: number;
   /** Give up after this long and report `settled: false`. Default 2000. */
   readonly maxMs?: number;
+  /**
+   * With a terminal open, nothing may have run for this long: what is on its way through the kernel cannot be seen.
+   * Default 4. Only a desktop whose tasks this process may inspect knows of it.
+   */
+  readonly terminalHoldMs?: number;
 }
 export interface SettleReport {
   readonly settled: boolean;
@@ -29,7 +34,7 @@ export interface ExecOptions {
 }
 export interface ExecResult {
   readonly code: number | null;
-  /** The first 8 MB; the rest is read and thrown away. */
+  /** The first 8 MB (2 MB behind OSWorld's port); the rest is read and thrown away. */
   readonly stdout: Buffer;
   readonly stderr: Buffer;
   readonly timedOut: boolean;
@@ -163,6 +168,8 @@ export interface DesktopSpec {
   /** Runs at a lower priority than the rest of the machine, where control groups can be made (root on Linux). */
   readonly background?: boolean;
   readonly screen: Size;
+  /** Default none. Containers of Docker alone can have one. */
+  readonly network?: 'none' | 'internet';
   readonly memoryMb: number;
   readonly pids: number;
   /** Size limit of HOME and of each temporary folder, MB; default: the provider's. */
@@ -183,6 +190,8 @@ export interface DesktopProvider {
   readonly name: ProviderKind;
   /** Desktops that it can start at the same time; default: as few as suits one machine. */
   readonly startsAtOnce?: number;
+  /** False where desktops do not look alike after a reset, so that their first frames are not compared. */
+  readonly sameFirstFrame?: boolean;
   /** Whether it works here; a problem comes with its remedy. Checks the machine or engine each time. */
   status(): Promise<ProviderStatus>;
   create(spec: DesktopSpec, signal?: AbortSignal): Promise<Desktop>;
@@ -190,7 +199,7 @@ export interface DesktopProvider {
    * Brings the desktop back to its first frame; returns the same object when that was possible in place. Rejects when
    * it cannot be reset (destroy it then).
    */
-  reset(d: Desktop): Promise<Desktop>;
+  reset(d: Desktop, signal?: AbortSignal): Promise<Desktop>;
   destroy(d: Desktop): Promise<void>;
   /** Removes orphaned desktops of earlier runtimes; returns how many. */
   reap(): Promise<number>;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { flag, positive, section, whole } from './fields.js';
+import { DEFAULT_IMAGE, IMAGE_NAME } from '../domain/index.js';
+import { count, flag, positive, section, whole } from './fields.js';
 
 /** Name of an object in the cluster. */
 const name = (what: string): z.ZodOptional<z.ZodString> =>
@@ -16,7 +17,7 @@ const quantity = (d: string, what: string): z.ZodDefault<z.ZodString> =>
     .describe(what);
 
 /** Docker engines. */
-export const hostOptions = z
+const hostOptions = z
   .array(
     z.strictObject({
       host: z.string().describe('DOCKER_HOST form: unix:///var/run/docker.sock, tcp://10.0.0.2:2375'),
@@ -27,10 +28,42 @@ export const hostOptions = z
   .describe('Docker engines to spread desktops over; default: DOCKER_HOST or the local engine.');
 
 /**
+ * Options of desktops behind OSWorld's port 5000. Which virtual machine may run here is no option of a run file: a machine's
+ * setting or the command line says it (runtime/cluster/README.md#osworld).
+ */
+const osworldOptions = section(
+  {
+    servers: z
+      .array(z.url({ protocol: /^https?$/ }))
+      .max(1024)
+      .default([])
+      .describe(
+        "Servers that run, one desktop each, e.g. http://10.0.0.2:5000 (`dart-studio desktop serve --osworld`, OSWorld's virtual machines). None: OSWorld's virtual machine is run in Docker on this machine, which a setting of the machine must name (`dartStudio.osworld.vm`, `--osworld-vm`).",
+      ),
+    tokenEnv: z
+      .string()
+      .optional()
+      .describe(
+        'Environment variable that holds the token of these servers (DART_STUDIO_..._KEY); it is sent to them and nowhere else.',
+      ),
+    keepState: flag(
+      false,
+      'Use servers that cannot bring their desktop back to where it began: each rollout then finds what the one before it left.',
+    ),
+    startSeconds: positive(300, 'Longest wait for a virtual machine to start.'),
+    spares: whole(1, 'Virtual machines kept started beyond those in use: each rollout gets one that nobody has used.'),
+    ramGb: count(4, 'Memory of a virtual machine, GB.'),
+    cores: count(4, 'Processors of a virtual machine.'),
+    diskGb: count(32, 'Disk of a virtual machine, GB.'),
+  },
+  "Desktops behind OSWorld's port 5000 (provider `osworld`).",
+);
+
+/**
  * Options of desktops on Kubernetes. Which context's credentials are used, and which credential plug-ins may run, is no
  * option of a run file: a machine's setting or the command line says it (runtime/cluster/README.md#kubernetes).
  */
-export const kubernetesOptions = section(
+const kubernetesOptions = section(
   {
     namespace: name("Namespace of the desktops; default: the context's, else `default`."),
     image: z
@@ -83,3 +116,29 @@ export const kubernetesOptions = section(
   },
   'Desktops as pods of a cluster (provider `kubernetes`).',
 );
+
+/** Where desktops run, by provider. */
+export const imageOptions = {
+  image: z
+    .string()
+    .regex(IMAGE_NAME, 'small letters, digits and "-" only, at most 32')
+    .default(DEFAULT_IMAGE)
+    .describe('Desktop image: a folder of `images/`; `dart-studio desktop status` lists those there are.'),
+  imageExtra: z
+    .string()
+    .optional()
+    .describe(
+      'Folder with a layer of your own upon the image (packages, `debs/`, `setup.sh`, `overlay/`), relative to the run file. Build it once: `dart-studio desktop build --image NAME --image-extra DIR`.',
+    ),
+};
+export const providerOptions = {
+  network: z
+    .enum(['none', 'internet'])
+    .default('none')
+    .describe(
+      '`internet`: desktops reach what this machine reaches, its own network too (provider `docker` only). Tasks that visit the live web are left out without it.',
+    ),
+  hosts: hostOptions,
+  kubernetes: kubernetesOptions,
+  osworld: osworldOptions,
+};

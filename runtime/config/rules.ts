@@ -68,6 +68,29 @@ const needs: readonly Rule[] = [
     remedy: 'Set desktops.image to "web", or leave it out.',
   },
   {
+    key: 'desktops.network',
+    broken: ({ desktops: d }) => d.network === 'internet' && d.provider !== 'docker' && d.provider !== 'osworld',
+    what: 'only containers can have a network',
+    remedy: 'Set desktops.provider to "docker", or desktops.network to "none".',
+  },
+  {
+    key: 'warmStart.demonstrations',
+    broken: ({ desktops: d, warmStart, tasks }) =>
+      d.provider === 'osworld' &&
+      d.osworld.servers.length > 0 &&
+      d.osworld.servers.length <= d.count &&
+      tasks.suite === 'desk' &&
+      warmStart.demonstrations > 0,
+    what: 'demonstrations need a desktop beside those of the rollouts, and no server is left',
+    remedy: 'List more servers than desktops.count, or set warmStart.demonstrations to 0.',
+  },
+  {
+    key: 'desktops.provider',
+    broken: (c) => c.tasks.suite === 'miniwob' && c.desktops.provider === 'osworld',
+    what: 'the pages of MiniWoB++ need the image "web", and servers of OSWorld have their own',
+    remedy: 'Use another provider, or leave it out.',
+  },
+  {
     key: 'curation.pool.from',
     broken: (c) => c.curation.pool.from.length > 0 && !c.curation.pool.enabled,
     what: 'the pool is off',

@@ -1,7 +1,7 @@
-import { DEFAULT_IMAGE, IMAGE_NAME, POLICY_KINDS, PRESET_NAMES, PROVIDER_CHOICES } from '../domain/index.js';
+import { POLICY_KINDS, PRESET_NAMES, PROVIDER_CHOICES } from '../domain/index.js';
 import { z } from 'zod';
 import { curationOptions } from './curation/index.js';
-import { hostOptions, kubernetesOptions } from './desktops.js';
+import { imageOptions, providerOptions } from './desktops.js';
 import { chat, engineOptions } from './remoteOptions.js';
 import { count, flag, nonNegative, positive, section, share, whole } from './fields.js';
 import { watchOptions } from './watch.js';
@@ -73,20 +73,15 @@ export const RunFileSchema = z.strictObject({
         .enum(PROVIDER_CHOICES)
         .default('auto')
         .describe(
-          '`auto`: Docker when an engine answers, else local sandboxed processes. `kubernetes`: pods of a cluster.',
+          '`auto`: Docker when an engine answers, else local sandboxed processes. `kubernetes`: pods of a cluster. `osworld`: servers of OSWorld, or its virtual machine.',
         ),
-      image: z
-        .string()
-        .regex(IMAGE_NAME, 'small letters, digits and "-" only, at most 32')
-        .default(DEFAULT_IMAGE)
-        .describe('Desktop image: a folder of `images/`; `dart-studio desktop status` lists those there are.'),
+      ...imageOptions,
       count: count(6, 'Desktops running at once.'),
       screen: section({ width: count(640, 'Pixels.'), height: count(400, 'Pixels.') }, 'Screen size.'),
       memoryMb: count(512, 'Memory limit of one desktop.'),
       pids: count(128, 'Process limit of one desktop.'),
       cpus: positive(1, 'Processor limit of one desktop (Docker).'),
-      hosts: hostOptions,
-      kubernetes: kubernetesOptions,
+      ...providerOptions,
       hardResetEvery: whole(200, 'Replace a desktop by a new one after this many episodes; 0 = never.'),
       settleHorizonMs: positive(20, 'A desktop is at rest when no program has a timer due within this time.'),
       settleMaxMs: positive(2000, 'Longest wait for the desktop to come to rest after an action.'),

@@ -37,7 +37,7 @@ const box = (point: string): string => `'<|box_start|>(${point})<|box_end|>'`;
  * Everything that is said of an action: names, arguments, prompt and words. The grammar, the prompt, canonical forms,
  * requests, edits, imports and the pages' words derive from it, in this order. What an action does is
  * cluster/drivers/input.ts; how it is drawn, webview/ui/actionLooks.ts; what pyautogui calls it,
- * interchange/pyautoguiWords.ts.
+ * domain/pyautogui/words.ts.
  */
 export const ACTIONS: { readonly [T in ActionType]: ActionEntry<Extract<Action, { readonly type: T }>> } = {
   click: {
@@ -149,7 +149,7 @@ export const ACTIONS: { readonly [T in ActionType]: ActionEntry<Extract<Action, 
   },
   fail: {
     call: 'call_user',
-    aliases: ['error_env'],
+    aliases: ['error_env', 'fail'],
     prompt: 'call_user() #The task cannot be done.',
     ends: true,
     args: { reason: { kind: 'text', optional: true, call: ['content', 'reason'], label: message('Reason given') } },

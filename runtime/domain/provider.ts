@@ -1,7 +1,7 @@
 /** What desktops run on, in the order in which `auto` tries them. */
-export const PROVIDER_KINDS = ['docker', 'local', 'kubernetes'] as const;
+export const PROVIDER_KINDS = ['docker', 'local', 'kubernetes', 'osworld'] as const;
 export type ProviderKind = (typeof PROVIDER_KINDS)[number];
-/** The choices of a run file: `auto` takes Docker when an engine answers, else local; Kubernetes only when asked for. */
+/** The choices of a run file: `auto` takes Docker when an engine answers, else local; others only when asked for. */
 export const PROVIDER_CHOICES = ['auto', ...PROVIDER_KINDS] as const;
 export type ProviderChoice = (typeof PROVIDER_CHOICES)[number];
 export const isProviderChoice = (x: string): x is ProviderChoice => (PROVIDER_CHOICES as readonly string[]).includes(x);

@@ -1,7 +1,7 @@
 import type { ProviderChoice } from '../domain/index.js';
 import { resolve } from 'node:path';
 import { StudioError, type FamilyId, type ProcessEntry, type RunPath, ServiceError } from '../domain/index.js';
-import { imageContents } from '../cluster/images.js';
+import { desktopContents } from '../cluster/provide.js';
 import { openTasks, type Tasks } from '../tasks/open.js';
 import { openPersonalDesktop, type PersonalDesktops } from './personalDesktops.js';
 import type { RunWriter, RunWriters } from './runWriter.js';
@@ -57,7 +57,7 @@ export async function prepareDemonstration(
     { run, config, frames } = opened;
   await opened.close();
   o.signal.throwIfAborted();
-  const tasks = await openTasks(config, await imageContents(config.desktops.image), s.entry),
+  const tasks = await openTasks(config, await desktopContents(config.desktops), s.entry),
     family = familyOf(tasks, p.family),
     seed = p.seed ?? (await freshSeed(s, run, tasks, family));
   checkSeed(tasks, seed);

@@ -20,7 +20,7 @@ import { systemClock } from '../rollout/clock.js';
 import type { EpisodeDeps } from '../rollout/types.js';
 import { runEpisode } from '../rollout/episode.js';
 import type { Task } from '../tasks/types.js';
-import { imageContents } from '../cluster/images.js';
+import { desktopContents } from '../cluster/provide.js';
 import { openTasks, type Tasks } from '../tasks/open.js';
 import { openPersonalDesktop, type PersonalDesktop, type PersonalDesktops } from './personalDesktops.js';
 
@@ -50,7 +50,7 @@ export async function replay(desktops: PersonalDesktops, r: ReplayRequest): Prom
   const steps = script(r.view.trajectory.steps),
     screen = screenOf(r.view),
     config: RunConfig = { ...r.config, desktops: { ...r.config.desktops, screen } };
-  const tasks = await openTasks(config, await imageContents(config.desktops.image), r.entry),
+  const tasks = await openTasks(config, await desktopContents(config.desktops), r.entry),
     task = taskOf(tasks, r.view);
   r.onProgress({ step: 0, of: steps.length });
   const own = await openPersonalDesktop(desktops, {

@@ -1,5 +1,6 @@
 import type { Size } from '../domain/index.js';
-import { Unusable, checkSize } from './types.js';
+import { checkSize } from '../files/png.js';
+import { Unusable } from './types.js';
 
 /** What a JPEG's header says (ITU T.81, Annex B), read before anything is decoded. */
 export interface JpegHeader extends Size {

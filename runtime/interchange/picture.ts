@@ -3,7 +3,7 @@ import { openForeign } from '../files/foreignFile.js';
 import { readSlice, readWhole } from './folder.js';
 import { isJpeg, jpegHeader, jpegSize } from './jpeg.js';
 import type { JpegDecoder } from './jpegDecoder.js';
-import { decodePng, isPng, pngChunks, pngHeader } from './png.js';
+import { decodePng, isPng, pngChunks, pngHeader } from '../files/png.js';
 import { Unusable, limits } from './types.js';
 import type { Picture } from './types.js';
 

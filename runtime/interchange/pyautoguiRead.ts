@@ -1,7 +1,7 @@
 import type { Action, Modifier, Point, ScrollDirection, Size } from '../domain/index.js';
 import { canonicalKey } from '../domain/keys.js';
-import { parseCalls } from './python.js';
-import type { Literal, PyCall } from './python.js';
+import { parseCalls } from '../domain/pyautogui/python.js';
+import type { Literal, PyCall } from '../domain/pyautogui/python.js';
 import {
   aliases,
   clickFunctions,
@@ -11,11 +11,9 @@ import {
   modifiers,
   signatures,
   type ClickType,
-} from './pyautoguiWords.js';
+} from '../domain/pyautogui/words.js';
+import type { CodeSpace } from '../domain/pyautogui/write.js';
 import { Unusable, limits } from './types.js';
-
-/** Coordinates of the code: pixels of the screen, or shares of it (0 to 1; OpenCUA). */
-export type CodeSpace = 'absolute' | 'relative';
 
 /**
  * Reads the code of one trajectory, step after step. It knows where the pointer is, since `click()` and `scroll(-5)`

@@ -1,5 +1,7 @@
 /** Vocabulary of import and export: foreign formats on one side, trajectories of a run on the other. */
 import { type Action, type Size, type Step, type StepTimings, type VerifierReport, isObject } from '../domain/index.js';
+import { Unusable } from '../domain/unusable.js';
+import { MOST_PIXELS, MOST_SIDE } from '../files/png.js';
 import type { StepExtra } from '../data/events.js';
 import type { CoordinateMode } from '../policy/actions/coordinates.js';
 
@@ -24,17 +26,6 @@ export interface Problem {
   readonly remedy?: string;
 }
 
-/** Thrown by readers for what a Problem says; `where` is filled in by whoever knows it. */
-export class Unusable extends Error {
-  readonly remedy: string | undefined;
-  readonly where: string | undefined;
-  constructor(what: string, o: { readonly where?: string | undefined; readonly remedy?: string | undefined } = {}) {
-    super(what);
-    this.name = 'Unusable';
-    this.where = o.where;
-    this.remedy = o.remedy;
-  }
-}
 /**
  * What to throw on in place of `e`: an Unusable in other words, or with the place it lacks. Anything else stays as it is.
  */
@@ -121,9 +112,9 @@ export const limits = {
   file: 2 ** 36,
   /** Bytes of one picture file; as base64 a third more. */
   picture: 48 << 20,
-  /** Pixels of one screen (4096 x 4096), and its longer side. */
-  pixels: 1 << 24,
-  side: 16_384,
+  /** Pixels of one screen, and its longer side. */
+  pixels: MOST_PIXELS,
+  side: MOST_SIDE,
   steps: 5000,
   actions: 200,
   text: 200_000,
@@ -136,14 +127,7 @@ export const limits = {
   depth: 12,
 } as const;
 
-/** Throws Unusable for sizes no screen has. */
-export function checkSize(width: number, height: number): Size {
-  if (width < 1 || height < 1 || width > limits.side || height > limits.side || width * height > limits.pixels)
-    throw new Unusable(`claims to be ${width}x${height} pixels; at most ${limits.pixels >> 20} million are read`);
-  return { width, height };
-}
-
-export { isObject };
+export { isObject, Unusable };
 
 /** A text field; absent, null and empty are undefined. Throws when it is something else or too long. */
 export function textField(o: Record<string, unknown>, key: string): string | undefined {

@@ -1,4 +1,5 @@
 import type { OutcomeKind, TrajectoryRow } from '../domain/index.js';
+import { isObject } from '../domain/json.js';
 
 /** A column of few distinct texts: row `i` has `values[at[i]]`. */
 export interface CodedColumn<V extends string = string> {
@@ -78,8 +79,6 @@ export interface SavedTableFilter {
 }
 
 const most = { list: 100, rollouts: 500, text: 500, filters: 100 } as const;
-const isObject = (x: unknown): x is Readonly<Record<string, unknown>> =>
-  typeof x === 'object' && x !== null && !Array.isArray(x);
 const isText = (x: unknown): x is string => typeof x === 'string' && x.length <= most.text;
 
 /** What of a stored or received filter is one. */

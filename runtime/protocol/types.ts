@@ -143,6 +143,8 @@ export interface RunDetail {
   readonly ledger: Ledger;
   readonly evals: readonly EvalPoint[];
   readonly tasks: readonly TaskRow[];
+  /** Why its tasks cannot be read: those that were run are listed without their words. */
+  readonly tasksUnread?: RunError | undefined;
   readonly config: unknown;
   readonly timeline: RunTimeline;
   readonly checkpoints: readonly { readonly version: PolicyVersion; readonly path: string }[];

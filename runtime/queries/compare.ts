@@ -8,7 +8,8 @@ import type {
   RunTimeline,
   TaskRow,
 } from '../protocol/types.js';
-import { balancedCurve, outcomes, series } from './curves.js';
+import { balancedCurve, series } from './curves.js';
+import { outcomes } from './outcomes.js';
 import type { RunFacts } from './facts.js';
 import { evalPoints } from './overview.js';
 import { taskRows } from './tasks.js';

@@ -2,6 +2,9 @@ import type { RunReader } from '../data/store/runStore.js';
 import type { Series, SuccessCurve } from '../protocol/types.js';
 import { wilson } from '../domain/stats.js';
 import { downsample, pick } from './downsample.js';
+import type { Outcomes } from './outcomes.js';
+
+type Ends = Omit<Outcomes, 'steps'>;
 
 const nums = (xs: readonly unknown[] | undefined): number[] => (xs ?? []).map(Number);
 
@@ -32,37 +35,6 @@ export async function series(run: RunReader, names: readonly string[], maxPoints
   );
 }
 
-/**
- * Outcomes of training rollouts in the order in which they ended, as columns; those a person helped with are not the
- * policy's.
- */
-export interface Outcomes {
-  readonly at: readonly number[];
-  readonly family: readonly string[];
-  readonly success: readonly boolean[];
-}
-/** What was read last, and the newest record of a rollout's end at that time: curves, tasks and the run ask for the same. */
-const readOutcomes = new WeakMap<RunReader, { readonly newest: unknown; readonly read: Promise<Outcomes> }>();
-export async function outcomes(run: RunReader): Promise<Outcomes> {
-  const [row] = await run.index.query("SELECT MAX(seq) AS seq FROM events WHERE type = 'trajectory.recorded'", []),
-    newest = row?.['seq'],
-    last = readOutcomes.get(run);
-  if (last && typeof newest === 'number' && last.newest === newest) return last.read;
-  const read = allOutcomes(run);
-  readOutcomes.set(run, { newest, read });
-  const forget = (): void => {
-    if (readOutcomes.get(run)?.read === read) readOutcomes.delete(run);
-  };
-  void read.catch(forget);
-  return read;
-}
-async function allOutcomes(run: RunReader): Promise<Outcomes> {
-  const [at, family, ok] = await run.index.columns(
-    "SELECT ended_at, family, outcome = 'success' FROM rollouts WHERE provenance = 'rollout' AND human = 0 AND outcome IN ('success', 'failure') ORDER BY ended_at, id",
-  );
-  return { at: nums(at), family: (family ?? []).map(String), success: (ok ?? []).map((v) => v === 1) };
-}
-
 export interface CurveQuery {
   readonly window: number;
   readonly maxPoints: number;
@@ -79,7 +51,7 @@ const Z = 1.96;
  * falls while the policy gets better. The window is shared out among all families. Band: 95 %, of a stratified mean,
  * each family's variance from its rate with a success and a failure added. Pure.
  */
-export function balancedCurve(o: Outcomes, q: CurveQuery, extra: Pick<SuccessCurve, 'infeasible'> = {}): SuccessCurve {
+export function balancedCurve(o: Ends, q: CurveQuery, extra: Pick<SuccessCurve, 'infeasible'> = {}): SuccessCurve {
   const of = o.family.flatMap((f, i) => (q.infeasible(f) === (extra.infeasible ?? false) ? [i] : [])),
     families = new Set(of.map((i) => o.family[i]!)).size,
     each = Math.max(LEAST_EACH, Math.ceil(q.window / Math.max(1, families))),
@@ -118,7 +90,7 @@ export function balancedCurve(o: Outcomes, q: CurveQuery, extra: Pick<SuccessCur
   };
 }
 const thinned = (
-  o: Outcomes,
+  o: Ends,
   of: readonly number[],
   c: { readonly mean: number[]; readonly low: number[]; readonly high: number[] },
   maxPoints: number,
@@ -135,7 +107,7 @@ const thinned = (
 };
 
 /** Overall (feasible tasks, each family weighing the same), infeasible ones apart, then family by family. Pure. */
-export function successCurves(o: Outcomes, q: CurveQuery): SuccessCurve[] {
+export function successCurves(o: Ends, q: CurveQuery): SuccessCurve[] {
   const byFamily = new Map<string, number[]>();
   o.family.forEach((f, i) => {
     const mine = byFamily.get(f);

@@ -1,4 +1,5 @@
 import type { RunConfig } from '../config/index.js';
+import type { RunError } from '../domain/index.js';
 
 /** What is known of a run from its run file: its configuration, and its families as the task source describes them. */
 export interface RunFacts {
@@ -7,6 +8,8 @@ export interface RunFacts {
   /** Families trained on. */
   readonly trained: readonly string[];
   readonly families: ReadonlyMap<string, FamilyFacts>;
+  /** Why its tasks cannot be read any more: its families have no words then. */
+  readonly unread?: RunError | undefined;
 }
 export interface FamilyFacts {
   readonly title: string;

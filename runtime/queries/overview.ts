@@ -18,8 +18,9 @@ export const BEGUN =
  * Whether all there is was imported, made by a person or kept from trying a policy: nothing was planned, learned or
  * evaluated.
  */
-const COLLECTION =
-  "SELECT EXISTS(SELECT 1 FROM rollouts WHERE provenance IN ('imported', 'human') OR id LIKE 'probe/try/%') AND NOT EXISTS(SELECT 1 FROM rollouts WHERE provenance NOT IN ('imported', 'human') AND id NOT LIKE 'probe/try/%') AND NOT EXISTS(SELECT 1 FROM events WHERE type IN ('group.opened', 'checkpoint', 'batch.trained', 'eval')) AS c";
+const COLLECTION = `SELECT CASE WHEN EXISTS(SELECT 1 FROM events WHERE type IN ('group.opened', 'checkpoint', 'batch.trained', 'eval')) THEN 0
+  ELSE EXISTS(SELECT 1 FROM rollouts WHERE provenance IN ('imported', 'human') OR id LIKE 'probe/try/%')
+    AND NOT EXISTS(SELECT 1 FROM rollouts WHERE provenance NOT IN ('imported', 'human') AND id NOT LIKE 'probe/try/%') END AS c`;
 
 /** generated = trained + in flight + retired. */
 export function ledgerOf(c: LedgerCounts, steps: Pick<StepCounts, 'human' | 'assisted'>): Ledger {

@@ -3,7 +3,7 @@ import type { PoolConfig } from '../data/config.js';
 import { unusable } from '../data/curation/poolInjection.js';
 import type { RunReader } from '../data/store/runStore.js';
 import type { PoolEntryRow, PoolFamily, PoolSource, PoolView } from '../protocol/types.js';
-import { outcomes } from './curves.js';
+import { outcomes } from './outcomes.js';
 import type { RunFacts } from './facts.js';
 
 export interface PoolQuery {

@@ -4,7 +4,7 @@ import type { RunReader } from '../data/store/runStore.js';
 import type { EvalPoint, TaskEvaluation, TaskRow } from '../protocol/types.js';
 import { parseRunFile } from '../config/index.js';
 import { wilson } from '../domain/stats.js';
-import { outcomes, type Outcomes } from './curves.js';
+import { outcomes, type Outcomes } from './outcomes.js';
 import type { FamilyFacts, RunFacts } from './facts.js';
 import { evalPoints } from './overview.js';
 
@@ -30,20 +30,15 @@ export async function taskRows(
 ): Promise<TaskRow[]> {
   const external = live || runnable ? [] : await externalTasks(run, facts);
   if (external.length > 0) return external;
-  const [o, evals, means, pool, opened] = await Promise.all([
+  const [o, evals, pool, opened] = await Promise.all([
     known.outcomes ?? outcomes(run),
     known.evals ?? evalPoints(run),
-    run.index.query(
-      "SELECT family, AVG(steps) AS m FROM rollouts WHERE provenance = 'rollout' AND human = 0 AND outcome IN ('success', 'failure') GROUP BY family",
-      [],
-    ),
     run.index.query('SELECT family, COUNT(*) AS n FROM pool GROUP BY family', []),
     run.index.query('SELECT family, cap, MAX(opened_at) AS at FROM groups GROUP BY family', []),
   ]);
   const of = (rows: readonly Readonly<Record<string, unknown>>[], key: string): Map<string, number> =>
     new Map(rows.map((r) => [String(r['family']), Number(r[key])]));
-  const meanSteps = of(means, 'm'),
-    poolEntries = of(pool, 'n'),
+  const poolEntries = of(pool, 'n'),
     caps = of(opened, 'cap'),
     window = (facts.config ?? parseRunFile({})).curation.dynamicRollouts.window,
     rollouts = facts.config?.curation.dynamicRollouts;
@@ -52,7 +47,7 @@ export async function taskRows(
       ...new Set([...facts.trained, ...byFamily.keys(), ...(live?.families.map((f) => f.family as string) ?? [])]),
     ].sort();
   return families.map((family): TaskRow => {
-    const won = byFamily.get(family) ?? [],
+    const { won, steps } = byFamily.get(family) ?? { won: [], steps: 0 },
       recent = won.slice(-window),
       wins = recent.filter(Boolean).length,
       now = live?.families.find((f) => f.family === family),
@@ -62,7 +57,6 @@ export async function taskRows(
         (rollouts &&
           groupSize({ n: recent.length, rate: recent.length > 0 ? wins / recent.length : undefined }, rollouts)),
       cap = now?.cap ?? caps.get(family),
-      steps = meanSteps.get(family),
       entries = poolEntries.get(family),
       known = facts.families.get(family);
     return {
@@ -74,7 +68,7 @@ export async function taskRows(
       evaluation: evaluationOf(evals, family),
       groupSize: size,
       cap,
-      meanSteps: steps,
+      meanSteps: won.length > 0 ? steps / won.length : undefined,
       poolEntries: entries,
       spark: spark(won, window),
     };
@@ -124,12 +118,14 @@ const describe = (f: FamilyFacts): Pick<TaskRow, 'title' | 'apps' | 'heldOut' | 
   infeasible: f.infeasible,
 });
 
-function byFamilyOf(o: Outcomes): Map<string, boolean[]> {
-  const out = new Map<string, boolean[]>();
+/** What each family's rollouts came to, oldest first, and the steps of all of them. */
+function byFamilyOf(o: Outcomes): Map<string, { readonly won: boolean[]; steps: number }> {
+  const out = new Map<string, { readonly won: boolean[]; steps: number }>();
   o.family.forEach((f, i) => {
-    const xs = out.get(f);
-    if (xs) xs.push(o.success[i]!);
-    else out.set(f, [o.success[i]!]);
+    const of = out.get(f) ?? { won: [], steps: 0 };
+    out.set(f, of);
+    of.won.push(o.success[i]!);
+    of.steps += o.steps[i]!;
   });
   return out;
 }

@@ -37,7 +37,7 @@ async function phasesOf(run: RunReader): Promise<PhaseSpan[]> {
     lesson('reading'),
     one("SELECT MIN(COALESCE(started_at, ended_at)) AS at FROM rollouts WHERE provenance = 'oracle'"),
     lesson('warm-start'),
-    one("SELECT MIN(at) AS at FROM events WHERE type = 'rollout.queued'"),
+    one("SELECT at FROM events WHERE type = 'rollout.queued' ORDER BY seq LIMIT 1"),
   ]);
   const found: readonly (readonly [PhaseSpan['phase'], number | undefined])[] = [
     ['reading', reading],

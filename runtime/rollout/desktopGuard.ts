@@ -2,7 +2,7 @@ import { StudioError } from '../domain/index.js';
 import type { Clock } from './clock.js';
 import { abortable } from './clock.js';
 import type { Desktop, SettleOptions } from '../cluster/types.js';
-import { AGAIN_MS, rest, type RestOptions } from './rest.js';
+import { AGAIN_MS, lastRest, rest, type RestOptions } from './rest.js';
 
 /**
  * After an abort, how long to wait for a call that is still running on the desktop before the desktop counts as broken.
@@ -79,6 +79,11 @@ export class DesktopGuard {
   rest(desktop: Pick<Desktop, 'settle'>, o: RestOptions): Promise<boolean> {
     const guarded = { settle: (s?: SettleOptions) => this.call(desktop.settle(s), 'settle') };
     return rest(guarded, o, () => this.free(new Promise<void>((done) => this.#clock.after(AGAIN_MS, done)), 'A wait'));
+  }
+
+  /** Waits for what is still on its way before the task is judged. */
+  async lastRest(desktop: Pick<Desktop, 'settle'>): Promise<void> {
+    await lastRest({ settle: (s?: SettleOptions) => this.call(desktop.settle(s), 'settle') });
   }
 
   /** As `after` of the clock, counting only time in which the desktop could be reached. */

@@ -75,13 +75,14 @@ export class DesktopRegistry {
     return {
       name: p.name,
       ...(p.startsAtOnce === undefined ? {} : { startsAtOnce: p.startsAtOnce }),
+      ...(p.sameFirstFrame === undefined ? {} : { sameFirstFrame: p.sameFirstFrame }),
       status: () => p.status(),
       reap: () => p.reap(),
       dispose: () => p.dispose(),
       create: async (spec: DesktopSpec, signal?: AbortSignal) => keep(new TrackedDesktop(await p.create(spec, signal))),
-      reset: async (d) => {
+      reset: async (d, signal) => {
         const t = known(d),
-          inner = await p.reset(t.inner);
+          inner = await p.reset(t.inner, signal);
         if (inner === t.inner) return t;
         this.#desktops.delete(d.id);
         return keep(new TrackedDesktop(inner));

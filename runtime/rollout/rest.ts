@@ -7,6 +7,9 @@ import type { Desktop, SettleOptions } from '../cluster/types.js';
  */
 export const AGAIN_MS = 150;
 
+/** Longest wait before a task is judged. */
+const LAST_MAX_MS = 500;
+
 /** How the screens after an action are waited for. */
 export interface RestOptions {
   readonly settle?: SettleOptions | undefined;
@@ -25,3 +28,10 @@ export async function rest(
   await wait();
   return (await desktop.settle(o.settle)).settled;
 }
+
+/**
+ * Before a task is judged: what was typed last may still be on its way to a shell, and would count as not done. Takes
+ * about a millisecond where no terminal is open.
+ */
+export const lastRest = (desktop: Pick<Desktop, 'settle'>): Promise<unknown> =>
+  desktop.settle({ terminalHoldMs: AGAIN_MS, maxMs: LAST_MAX_MS });

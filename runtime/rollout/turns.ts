@@ -74,6 +74,7 @@ export class Turns {
         perform: acted.perform,
         settle: acted.settle,
       });
+      if (acted.invalid !== undefined) return { how: 'invalid', message: acted.invalid };
       if (acted.ended) return { how: 'ended', last: this.#last };
       if (!acted.settled && this.#c.deps.mustRest) return { how: 'restless' };
     }
@@ -129,6 +130,8 @@ export class Turns {
     readonly settle: number;
     readonly settled: boolean;
     readonly ended: boolean;
+    /** Why an action cannot be performed: what the policy asked for, and no fault of the desktop. */
+    readonly invalid?: string;
   }> {
     const { deps, request: r, desktop, guard } = this.#c;
     let perform = 0,
@@ -139,8 +142,9 @@ export class Turns {
       if (isTerminal(action)) return { perform, settle, settled, ended: true };
       const t1 = deps.clock.now();
       r.onPhase('perform');
-      await guard.call(desktop.perform(action), 'perform');
+      const invalid = await guard.call(desktop.perform(action), 'perform').then(() => undefined, whatIsInvalid);
       const t2 = deps.clock.now();
+      if (invalid !== undefined) return { perform: perform + t2 - t1, settle, settled, ended: false, invalid };
       r.onPhase('settle');
       settled = await guard.rest(desktop, deps);
       perform += t2 - t1;
@@ -221,6 +225,12 @@ async function decideOrInvalid(policy: PolicySession, frame: Screenshot, signal:
       rejectedLabels.push(labels ?? []);
     }
   }
+}
+
+/** What a policy asked for and no desktop can do; anything else is a fault. */
+function whatIsInvalid(e: unknown): string {
+  if (e instanceof StudioError && e.kind === 'policy.invalid') return e.message;
+  throw e;
 }
 
 /** What the error of an invalid answer says about it, so that training can make it less likely. */

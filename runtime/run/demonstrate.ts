@@ -3,7 +3,7 @@ import type { Action, FamilyId, RolloutId, Step, Trajectory } from '../domain/in
 import type { Desktop, DesktopPool, Lease, SettleOptions } from '../cluster/types.js';
 import type { FrameStore } from '../data/types.js';
 import { cancelled } from '../rollout/clock.js';
-import { rest } from '../rollout/rest.js';
+import { lastRest, rest, type RestOptions } from '../rollout/rest.js';
 import type { DesktopRegistry } from '../rollout/desktopRegistry.js';
 import type { OracleSource, Task, TaskEngine, TaskSource } from '../tasks/types.js';
 
@@ -29,6 +29,8 @@ export interface DemonstrateRequest {
   readonly maxSteps: number;
   readonly signal: AbortSignal;
   readonly onTrajectory: (t: Trajectory) => Promise<void>;
+  /** A demonstration that its task's verifier refused, or that could not be given. */
+  readonly onFailure?: (t: Trajectory) => void;
   readonly onProgress: (done: number, of: number) => void;
 }
 
@@ -55,6 +57,7 @@ export async function demonstrate(
         made++;
       } else {
         failed++;
+        r.onFailure?.(t);
         job.replace();
       }
       r.onProgress(made, total);
@@ -114,6 +117,13 @@ async function demonstrateOne(
   return r.signal.aborted && t?.outcome.kind === 'error' ? undefined : t;
 }
 
+/** A scripted solution is not in a hurry: on a machine that is very busy it waits for what it did, up to this long. */
+const PATIENCE_MS = 10_000;
+const patient = (d: DemonstrateDeps): RestOptions => ({
+  settle: { ...d.settle, maxMs: Math.max(d.settle?.maxMs ?? 0, PATIENCE_MS) },
+  mustRest: d.mustRest,
+});
+
 /** Runs the scripted solution on a leased desktop and releases it; what goes wrong becomes the outcome. */
 async function perform(d: DemonstrateDeps, lease: Lease, task: Task, r: DemonstrateRequest): Promise<Trajectory> {
   const { desktop } = lease,
@@ -133,10 +143,11 @@ async function perform(d: DemonstrateDeps, lease: Lease, task: Task, r: Demonstr
   });
   try {
     await d.tasks.setup(task, desktop, r.signal);
-    await rest(desktop, d);
+    await rest(desktop, patient(d));
     setupMs = d.now() - startedAt;
     const last = await act(d, desktop, task, r, steps);
     const t0 = d.now();
+    await lastRest(desktop);
     outcome = await d.tasks.verify(task, desktop, last, r.signal);
     verifyMs = d.now() - t0;
   } catch (e) {
@@ -182,7 +193,7 @@ async function act(
     const terminal = isTerminal(action);
     if (!terminal) await desktop.perform(action);
     const t3 = d.now();
-    const settled = terminal ? true : await rest(desktop, d);
+    const settled = terminal ? true : await rest(desktop, patient(d));
     d.desktops?.progress(desktop.id, index + 1);
     steps.push({
       index,
@@ -199,4 +210,16 @@ async function act(
     `The scripted solution of ${task.id} did not end within ${maxSteps} steps.`,
     'This is a fault of the suite: please report the task.',
   );
+}
+
+/** For people: what went wrong in a demonstration, and what it did last. */
+export function whyLeftOut({ outcome, steps }: Trajectory): string {
+  const last = steps
+    .slice(-2)
+    .map((s) => JSON.stringify(s.actions))
+    .join(', then ');
+  const where = steps.length > 0 ? `after ${steps.length} steps, at last ${last}` : 'before its first step';
+  if (outcome.kind === 'error') return `${where}: ${outcome.error.message}`;
+  const wrong = outcome.report?.checks.find((c) => c.score < 1);
+  return `${where}: ${wrong ? `${wrong.what} is ${wrong.found}, not ${wrong.expected}.` : 'its task is not done.'}`;
 }

@@ -12,7 +12,7 @@ import { episodeOf } from './episodeOf.js';
 import { startEngine, type Engine } from './engine.js';
 import { evaluateNow, type EvalPoint } from './evaluation.js';
 import { dataConfig } from '../data/fromConfig.js';
-import { imageContents } from '../cluster/images.js';
+import { desktopContents } from '../cluster/provide.js';
 import { openTasks, type EvaluationSplit, type Tasks } from '../tasks/open.js';
 import { lastCheckpoint } from './resume.js';
 
@@ -61,7 +61,7 @@ export async function evaluateAll(
 ): Promise<readonly Evaluated[]> {
   const meta = await readRun(r.dir);
   const config = parseRunFile(meta.config, r.provider ? { desktops: { provider: r.provider } } : {});
-  const tasks = await openTasks(config, await imageContents(config.desktops.image), r.entry),
+  const tasks = await openTasks(config, await desktopContents(config.desktops), r.entry),
     wanted = asked.flatMap((a) => {
       const split = a.split ?? 'heldout';
       return a.ifAny && tasks.probesOf(split, 1).length === 0 ? [] : [{ ...a, tasks: ofSplit(tasks, split) }];

@@ -7,7 +7,7 @@ import type { UpdateReport } from '../trainer/types.js';
 import type { Learner } from './backends/index.js';
 import { unreadableTrajectory } from './backends/learner.js';
 import { imitationSteps } from './credit.js';
-import { demonstrate } from './demonstrate.js';
+import { demonstrate, whyLeftOut } from './demonstrate.js';
 import { logicalTrajectory } from './logicalTime.js';
 import type { RunParts } from './parts.js';
 
@@ -130,6 +130,7 @@ async function demonstrateFamily(
         await r.data.record(made);
         r.successes.add(made);
       },
+      onFailure: (t) => r.log.note(`Demonstration left out: ${t.task}, ${whyLeftOut(t)}`),
       onProgress: (k) => {
         r.state.detail = `${family}, ${k} of ${count}`;
       },

@@ -7,7 +7,7 @@ import {
   type RunStatus as WireStatus,
   orUndefined,
 } from '../domain/index.js';
-import { settleOf } from '../cluster/provide.js';
+import { desktopContents, settleOf } from '../cluster/provide.js';
 import { DataManager } from '../data/dataManager.js';
 import { systemClock } from '../rollout/clock.js';
 import { DesktopRegistry } from '../rollout/desktopRegistry.js';
@@ -23,7 +23,6 @@ import type { HeldRollout } from './runAccess.js';
 import { learnPhases } from './learnPhases.js';
 import type { Reporter } from './reporter.js';
 import { dataConfig } from '../data/fromConfig.js';
-import { imageContents } from '../cluster/images.js';
 import { openTasks, type Tasks } from '../tasks/open.js';
 import { RunMonitor } from './monitor.js';
 import { Pauses } from './pauses.js';
@@ -73,7 +72,7 @@ export const trainRun = async (o: TrainRunOptions): Promise<TrainResult> => (awa
 
 /** Opens the run's folder for writing. Nothing has started yet; `run` must be called to release the folder. */
 export async function openRun(o: TrainRunOptions): Promise<TrainingRun> {
-  const tasks = await openTasks(o.config, await imageContents(o.config.desktops.image), o.entry),
+  const tasks = await openTasks(o.config, await desktopContents(o.config.desktops), o.entry),
     pools = (): Promise<PoolIntake> => readPools(o.config, new Set(tasks.families.map((f) => f.id)), o.entry);
   // Before there is a folder or a desktop, so that an unreadable pool costs nothing.
   const asked = o.config.curation.pool.from.length > 0,

@@ -1,9 +1,8 @@
 import type { ProviderChoice } from '../domain/index.js';
 import { connectEngine, imageStatus, type BuildProgress } from '../cluster/imageBuild.js';
 import { imageNames, readImage } from '../cluster/images.js';
-import { chooseProvider, probeProviders, specOf } from '../cluster/provide.js';
+import { chooseProvider, desktopsOf, probeProviders, specOf } from '../cluster/provide.js';
 import type { ProviderStatus } from '../cluster/types.js';
-import { parseRunFile } from '../config/index.js';
 import { pngOf } from '../data/store/png.js';
 import { DEFAULT_IMAGE, id, type ImageContents, type ImageRow, type TaskId } from '../domain/index.js';
 import { createTaskEngine } from '../tasks/index.js';
@@ -11,6 +10,7 @@ import { deskSuite } from '../tasks/suites/desk/index.js';
 
 export { imageContents } from '../cluster/images.js';
 export { buildDesktop, exportDesktop } from '../cluster/provide.js';
+export { referenceOf } from '../cluster/imageExtra.js';
 export type { BuildProgress };
 
 /** What each image offers, by its name. */
@@ -31,7 +31,7 @@ export async function desktopStatus(image: string = DEFAULT_IMAGE): Promise<{
   readonly built: Awaited<ReturnType<typeof imageStatus>>;
   readonly images: readonly ImageRow[];
 }> {
-  const providers = await probeProviders(parseRunFile({}, { desktops: { image } }).desktops),
+  const providers = await probeProviders(desktopsOf(image)),
     docker = providers.some((p) => p.provider === 'docker' && p.ok);
   return {
     providers,
@@ -47,7 +47,7 @@ export async function photographDesktop(o: {
   readonly image: string;
   readonly task?: string | undefined;
 }): Promise<{ readonly png: Uint8Array; readonly instruction?: string }> {
-  const config = parseRunFile({}, { desktops: { provider: o.provider, image: o.image } }).desktops,
+  const config = desktopsOf(o.image, { provider: o.provider }),
     provider = await chooseProvider(config);
   try {
     const desktop = await provider.create(specOf(config)),

@@ -16,6 +16,7 @@ import {
   type Screenshot,
   type Trajectory,
 } from '../domain/index.js';
+import { checkPerformable } from '../domain/performable.js';
 import { NO_EPISODE, type Environment, type Observed } from '../gateway/openenv/types.js';
 import { parseActions } from '../policy/actions/uiTars.js';
 import type { Decision, Policy, PolicySession } from '../policy/types.js';
@@ -142,6 +143,7 @@ class Episode implements Policy, FrameStore {
   step(text: string): Promise<Observed> {
     const { actions, thought } = parseActions(text, { mode: 'absolute', screen: this.#lease.desktop.screen }),
       act = this.#act!;
+    checkPerformable(actions);
     this.#answer = deferred();
     this.#act = undefined;
     if (!actions.every(isTerminal)) this.#steps++;

@@ -1,7 +1,8 @@
+import { toRunError } from '../domain/index.js';
 import { parseRunFile, type RunConfig, type RunFile } from '../config/index.js';
 import type { RunReader } from '../data/store/runStore.js';
 import type { FamilyFacts, RunFacts } from '../queries/facts.js';
-import { imageContents } from '../cluster/images.js';
+import { desktopContents } from '../cluster/provide.js';
 import type { RunPath } from '../protocol/types.js';
 import { openTasks } from '../tasks/open.js';
 import { deskSuite, trainSeed } from '../tasks/suites/desk/index.js';
@@ -16,11 +17,16 @@ export async function factsOf(run: RunReader): Promise<RunFacts> {
     return { trained: [], families: suiteFamilies() };
   }
   try {
-    const tasks = await openTasks(config, await imageContents(config.desktops.image));
+    // The folder of a layer may be gone; what the image has is enough to name tasks.
+    const contents = await desktopContents(config.desktops).catch(() =>
+      desktopContents({ ...config.desktops, imageExtra: '' }),
+    );
+    const tasks = await openTasks(config, contents);
     return { config, trained: tasks.families.map((f) => f.id), families: familiesOf(tasks.source) };
-  } catch {
-    return { config, trained: [], families: new Map() };
-  } // a folder of task files that is not here any more
+  } catch (e) {
+    // Say, a folder of task files that is not here any more.
+    return { config, trained: [], families: new Map(), unread: toRunError(e) };
+  }
 }
 let suite: ReadonlyMap<string, FamilyFacts> | undefined;
 /** Families of the built-in suite. */

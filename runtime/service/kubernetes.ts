@@ -1,8 +1,6 @@
 import { manifests, NAMESPACE, yamlOf } from '../cluster/providers/kubernetes/manifests.js';
 import type { RunConfig, RunFile } from '../config/index.js';
 
-export { CONTEXT_VARIABLE, PLUGINS_VARIABLE } from '../cluster/providers/kubernetes/access.js';
-
 /**
  * What a cluster needs for the desktops of a run, as YAML for `kubectl apply -f -`; with `jobImage` also what trains in
  * the cluster. `runFile` is what the Job reads.

@@ -1,6 +1,7 @@
 import * as m from '../protocol/methods.js';
 import { curationView } from '../queries/curation.js';
-import { outcomes, series, successCurves } from '../queries/curves.js';
+import { series, successCurves } from '../queries/curves.js';
+import { outcomes } from '../queries/outcomes.js';
 import { failuresView } from '../queries/failures.js';
 import { lanes } from '../queries/lanes.js';
 import { evalPoints } from '../queries/overview.js';

@@ -1,7 +1,6 @@
 import { randomInt } from 'node:crypto';
-import { imageContents } from '../cluster/images.js';
+import { chooseProvider, desktopContents, settleOf, specOf } from '../cluster/provide.js';
 import { createPool } from '../cluster/pool.js';
-import { chooseProvider, settleOf, specOf } from '../cluster/provide.js';
 import type { RunConfig } from '../config/index.js';
 import { pngOf } from '../data/store/png.js';
 import { StudioError, isEncoded, type ProcessEntry } from '../domain/index.js';
@@ -33,7 +32,7 @@ const MOST_TASKS = 10_000;
 export async function openEnvironments(r: EnvironmentsRequest): Promise<Environments & { close(): Promise<void> }> {
   const { config } = r,
     { desktops } = config,
-    tasks = await openTasks(config, await imageContents(desktops.image), r.entry),
+    tasks = await openTasks(config, await desktopContents(desktops), r.entry),
     choose = chooser(tasks, r.split),
     provider = await chooseProvider(desktops);
   const pool = createPool({

@@ -1,4 +1,4 @@
-import { PRESET_NAMES, PROVENANCE_KINDS, PROVIDER_CHOICES } from '../domain/index.js';
+import { IMAGE_NAME, PRESET_NAMES, PROVENANCE_KINDS, PROVIDER_CHOICES } from '../domain/index.js';
 import { z } from 'zod';
 import type { RequestType } from 'vscode-jsonrpc';
 import type * as m from '../protocol/methods.js';
@@ -100,7 +100,8 @@ export const schemas = {
   desktop: z.strictObject({ desktop: text }),
   buildDesktop: z.strictObject({
     provider: provider.optional(),
-    image: z.string().max(64).optional(),
+    // A name alone: a layer of somebody's own is built from the command line.
+    image: z.string().regex(IMAGE_NAME, 'must be the name of an image').optional(),
     force: z.boolean().optional(),
   }),
   template: z.strictObject({ preset }),

@@ -9,8 +9,7 @@ import type { StartParams } from '../protocol/methods.js';
 import type { RunPath, RunState, RunStatus } from '../protocol/types.js';
 import type { DesktopRegistry } from '../rollout/desktopRegistry.js';
 import type { SessionProgress } from './activeRuns.js';
-import { locateModel } from '../run/backends/ownEngine.js';
-import { locatePools } from '../run/poolSources.js';
+import { locate } from '../run/locate.js';
 import { newRunId, startedWith } from '../run/runFolders.js';
 import type { HeldRollout } from '../run/runAccess.js';
 import type { Alert } from '../run/watchdog.js';
@@ -60,7 +59,7 @@ export function planStart(p: StartParams): SessionPlan {
     store = resolve(p.base, config.store.dir);
   const run = id<RunId>(newRunId(store, config.name, config.seed, new Date()));
   const beside = [...(p.file === undefined ? [] : [dirname(resolve(p.base, p.file))]), p.base],
-    located = locateModel(locatePools(config, [store, p.base]), beside);
+    located = locate(config, beside, store);
   return { config: located, run, dir: join(store, run), resume: false, notes };
 }
 

@@ -59,7 +59,17 @@ export function runHandlers(h: Handlers, s: Studio): void {
         timelineOf(r.reader),
         checkpoints(r.reader),
       ]);
-      return { summary, ledger, evals, tasks, timeline, config: r.reader.meta.config ?? {}, checkpoints: kept, seq };
+      return {
+        summary,
+        ledger,
+        evals,
+        tasks,
+        tasksUnread: r.facts.unread,
+        timeline,
+        config: r.reader.meta.config ?? {},
+        checkpoints: kept,
+        seq,
+      };
     }),
   );
   h.on(m.checkRun, schemas.run, async (p) => ({ damage: await s.damage.of(resolve(p.run)) }));

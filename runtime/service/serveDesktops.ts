@@ -1,5 +1,4 @@
-import { chooseProvider, specOf } from '../cluster/provide.js';
-import { parseRunFile } from '../config/index.js';
+import { chooseProvider, desktopsOf, specOf } from '../cluster/provide.js';
 import { pngOf } from '../data/store/png.js';
 import type { ProviderChoice, Size } from '../domain/index.js';
 import { serveOsworld, type Served } from '../gateway/osworld/serve.js';
@@ -18,10 +17,7 @@ export async function serveDesktops(o: {
   readonly token: string | undefined;
   readonly onLine: (line: string) => void;
 }): Promise<Served> {
-  const config = parseRunFile(
-    {},
-    { desktops: { provider: o.provider, image: o.image, count: o.count, ...(o.screen && { screen: o.screen }) } },
-  ).desktops;
+  const config = desktopsOf(o.image, { provider: o.provider, count: o.count, ...(o.screen && { screen: o.screen }) });
   return serveOsworld({
     provider: await chooseProvider(config),
     spec: specOf(config, { a11y: o.accessibility }),

@@ -1,6 +1,6 @@
 import { createHash, randomInt } from 'node:crypto';
 import { resolve } from 'node:path';
-import { imageContents } from '../cluster/images.js';
+import { desktopContents } from '../cluster/provide.js';
 import type { RunFile } from '../config/index.js';
 import { PngFrameStore } from '../data/store/frames.js';
 import type { RunReader } from '../data/store/runStore.js';
@@ -166,7 +166,8 @@ const overridesOf = (p: TryRequest): RunFile => ({
   desktops: {
     count: 1,
     ...(p.provider === undefined ? {} : { provider: p.provider satisfies ProviderChoice }),
-    ...(p.image === undefined ? {} : { image: p.image }),
+    // The layer was meant for the image of the run.
+    ...(p.image === undefined ? {} : { image: p.image, imageExtra: '' }),
   },
 });
 
@@ -189,7 +190,7 @@ async function chooseTask(host: TryHost, p: TryRequest, { config, name }: Actor)
       'There is no instruction: the policy has nothing to do.',
       'Enter an instruction, or choose a task, which has its own.',
     );
-  const opening = imageContents(config.desktops.image).then((image) => openTasks(config, image, host.entry));
+  const opening = desktopContents(config.desktops).then((image) => openTasks(config, image, host.entry));
   if (p.family === undefined)
     return {
       task: inWords(words),

@@ -2,7 +2,7 @@ import { deflate as deflateCb } from 'node:zlib';
 import { promisify } from 'node:util';
 import { orUndefined, type FrameLink } from '../domain/index.js';
 import { crc32 } from '../files/crc32.js';
-import { decodePng } from '../interchange/png.js';
+import { decodePng } from '../files/png.js';
 
 /**
  * Screens for a page, small: a screen is drawn as what changed since the one before it, in as many colours as it has,

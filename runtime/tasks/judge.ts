@@ -83,6 +83,7 @@ function outcome(reward: number, checks: Check[]): Judged {
  * change.
  */
 const OF_THE_TASK = new Set(['rule', 'cloud_file']);
+const ofTheDesktop = (config: unknown): boolean => isDict(config) && !OF_THE_TASK.has(String(config['type']));
 
 /** One metric on what its getters find. A missing result file scores 0, and so does one that cannot be judged. */
 async function one(
@@ -139,7 +140,7 @@ async function natively(
       result: pack(found, func),
       expected: want === undefined ? undefined : pack(want, func),
       options,
-      desktopGold: isDict(expected) && !OF_THE_TASK.has(String(expected['type'])),
+      desktopGold: ofTheDesktop(expected),
     },
     ctx.signal,
   );
@@ -159,7 +160,7 @@ async function bridge(
   const given = async (config: unknown, gold: boolean): Promise<Given | undefined> => {
     if (isDict(config) && !hasGetter(config)) return { getter: checkedGetter(config) };
     const value = gold ? await goldOf(ctx, config) : await get(ctx, config);
-    return value === undefined ? undefined : { value };
+    return value === undefined ? undefined : { value, desktop: ofTheDesktop(config) };
   };
   const found = (await given(result, false)) ?? { value: null },
     want = await given(expected, true);

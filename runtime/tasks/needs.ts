@@ -14,7 +14,7 @@ import { isDict, truthy } from './values.js';
  * What is missing before the task can run, sorted, each once: `setup:TYPE`, `getter:TYPE`, `metric:NAME` (types we do
  * not have; with
  * `[option]` one of their options), `asset:URL`, `app:NAME`, `program:NAME`, `shortcut:KEYS` (not in the image),
- * `network`. Empty = runnable.
+ * `network`, `network:judge` (what judges it visits the live web). Empty = runnable.
  */
 export function needsOf(task: Task, assets: AssetStore, image: ImageContents, evaluators?: Offers): string[] {
   const needs = new Set<string>([...engineNeeds(task, evaluators), ...assetNeeds(task, assets)]);
@@ -28,11 +28,13 @@ export function needsOf(task: Task, assets: AssetStore, image: ImageContents, ev
       const openers = openersOf(String(s.parameters['path'] ?? ''));
       if (!openers.some((o) => image.apps.includes(o.app))) needs.add(`app:${openers[0]!.app}`);
     }
-    if (ONLINE_STEPS.has(s.type)) needs.add('network');
+    if (ONLINE_STEPS.has(s.type) || openedPages(s).some((url) => LIVE_PAGE.test(url))) needs.add('network');
   }
-  for (const g of getterConfigs(task)) if (ONLINE_GETTERS.has(String(g['type']))) needs.add('network');
   for (const text of commandTexts(task, steps)) for (const need of commandNeeds(text, image)) needs.add(need);
   if (task.proxy) needs.add('network');
+  if (image.network) needs.delete('network');
+  // These ask the web from where the task is judged, which is no desktop.
+  for (const g of getterConfigs(task)) if (ONLINE_GETTERS.has(String(g['type']))) needs.add('network:judge');
   return [...needs].sort();
 }
 
@@ -170,13 +172,18 @@ export function installs(text: string): boolean {
   }
   return false;
 }
-/** A program that downloads, and an address behind it on the same line. */
+/** A program that downloads or shows pages, and an address of another machine behind it on the same line. */
 export function downloads(text: string): boolean {
   return text.split(/[\n\r\u2028\u2029]/).some((line) => {
-    const program = /\b(wget|curl|git clone)\b/.exec(line);
-    return program !== null && /https?:/.test(line.slice(program.index + program[0].length));
+    const program = /\b(wget|curl|git clone|google-chrome|chromium)\b/.exec(line);
+    return program !== null && LIVE_ADDRESS.test(line.slice(program.index + program[0].length));
   });
 }
+const LIVE_ADDRESS = /https?:(?!\/\/(localhost|127\.))/i;
+/** A tab without a scheme is a page of the web too. */
+const LIVE_PAGE = /^(https?:(?!\/\/(localhost|127\.))|(?!localhost\b|127\.)[\w-]+\.[\w.-]+(\/|$))/i;
+const openedPages = (s: SetupStep): readonly string[] =>
+  s.type === 'chrome_open_tabs' ? [s.parameters['urls_to_open']].flat().map(String) : [];
 function commandNeeds(text: string, image: ImageContents): string[] {
   const has = new Set([
     ...image.apps.map((a) => `app:${a}`),

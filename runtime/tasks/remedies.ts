@@ -29,8 +29,13 @@ export function adviceFor(need: string, images: OtherImages): Advice {
       ? { kind: 'not', why: `no evaluator that we know has the ${kind} ${name}: a newer OSWorld checkout may` }
       : { kind: 'with', what: `\`dart-studio ${install}\`` };
   }
-  if (need === 'network') return { kind: 'not', why: 'it visits the live web, and desktops have no network' };
-  if (need === 'app:vscode') return { kind: 'not', why: 'it needs VS Code, which no image of ours has' };
+  if (need === 'network') return { kind: 'with', what: 'desktops.network "internet": it visits the live web' };
+  if (need === 'network:judge') return { kind: 'not', why: 'what judges it visits the live web' };
+  if (need === 'app:vscode')
+    return {
+      kind: 'with',
+      what: "a layer with VS Code's .deb, which Debian has not: --image osworld --image-extra DIR",
+    };
   const image = Object.entries(images).find(([, has]) => offers(has, kind, name))?.[0];
   if (image !== undefined) return { kind: 'with', what: `--image ${image}` };
   return { kind: 'not', why: `no image has the ${kind === 'app' ? 'application' : kind} ${name}` };

@@ -3,7 +3,7 @@
  * Pure choice, plain view.
  */
 import type { JournalDamage } from '../../runtime/protocol/types.js';
-import type { DaemonState } from '../protocol.js';
+import type { DaemonState, HostError } from '../protocol.js';
 import { t, whole } from '../ui/words.js';
 import { evaluationOnly, stateOf, type Model } from './model.js';
 
@@ -65,6 +65,7 @@ export function bannersOf(m: Model): readonly Banner[] {
       actions: [],
     });
   if (m.damage) out.push(damageBanner(m.damage));
+  if (m.detail?.tasksUnread) out.push(tasksBanner(m.detail.tasksUnread));
   if (m.warning)
     out.push({
       key: `warning ${m.warning}`,
@@ -74,6 +75,15 @@ export function bannersOf(m: Model): readonly Banner[] {
       actions: [{ label: t('Show Log'), command: 'showLog' }],
     });
   return out.filter((b) => b !== undefined);
+}
+function tasksBanner(e: Pick<HostError, 'message' | 'remedy'>): Banner {
+  return {
+    key: 'tasks',
+    icon: 'warning',
+    tone: 'warning',
+    words: `${t('The tasks of this run cannot be read, so they have no names here.')} ${e.message} ${e.remedy}`,
+    actions: [{ label: t('Show Log'), command: 'showLog' }],
+  };
 }
 function damageBanner(d: JournalDamage): Banner {
   return {

@@ -1,4 +1,5 @@
 /** Success over all tasks, and a small chart per task that can be made large. */
+import { nameOfTask } from '../../runtime/protocol/shared.js';
 import type { TableFilter, TaskRow } from '../../runtime/protocol/types.js';
 import { Chart } from '../ui/chart.js';
 import type { Painter } from '../ui/chartPainter.js';
@@ -6,6 +7,7 @@ import type { ChartSpec } from '../ui/chartSpec.js';
 import { h, icon, replace, text } from '../ui/dom.js';
 import { button, dropdown } from '../ui/toolkit.js';
 import { rollouts, t, whole } from '../ui/words.js';
+import { ApplicationsTable } from './applicationsTable.js';
 import { behindSuccess } from './behind.js';
 import { count, decimal, interval, percent, shortFamily } from './format.js';
 import type { Model } from './model.js';
@@ -36,6 +38,7 @@ export class SuccessView {
   readonly #painter: Painter;
   readonly #overall: Chart;
   readonly #cards = new Map<string, Card>();
+  readonly #applications = new ApplicationsTable();
   readonly #grid = h('div', { class: 'cards' });
   readonly #more = h('div', { class: 'more' });
   readonly #changed: (c: SuccessChoices) => void;
@@ -77,6 +80,7 @@ export class SuccessView {
           'Judge by the evaluations. Training rollouts explore and favour tasks that the policy fails, so their line is lower; all tasks are weighted equally in it.',
         ),
       ),
+      this.#applications.element,
       h(
         'div',
         { class: 'cards-head' },
@@ -132,6 +136,7 @@ export class SuccessView {
   }
   render(m: Model, old: Model | undefined): void {
     this.#m = m;
+    if (m.tasks !== old?.tasks) this.#applications.render(m.tasks);
     // The first curves are drawn at once; later ones with the painter's interval.
     const first = m.curves.length > 0 && !old?.curves.length;
     if (
@@ -186,7 +191,7 @@ export class SuccessView {
         card = undefined;
       }
       if (!card) {
-        this.#cards.set(family, (card = this.#card(family, large)));
+        this.#cards.set(family, (card = this.#card(byFamily.get(family)!, large)));
         made = true;
       }
       if (card.element === place) place = place.nextElementSibling;
@@ -208,7 +213,9 @@ export class SuccessView {
       );
     }
   }
-  #card(family: string, large: boolean): Card {
+  #card(r: TaskRow, large: boolean): Card {
+    const { family } = r,
+      name = shortFamily(nameOfTask(r));
     const rate = h('span', { class: 'card-rate' }),
       facts = explain(h('p', { class: 'card-facts', tabindex: 0 }), '');
     const toggle = h(
@@ -225,12 +232,12 @@ export class SuccessView {
           },
         },
       },
-      h('span', null, shortFamily(family)),
+      h('span', null, name),
       icon(large ? 'screen-normal' : 'screen-full'),
     );
     const chart = new Chart({
       heading: h('h4', null, toggle),
-      name: t('Success of {0}', shortFamily(family)),
+      name: t('Success of {0}', name),
       painter: this.#painter,
       height: large ? 240 : 68,
       compact: !large,
@@ -239,7 +246,12 @@ export class SuccessView {
       sync: large ? 'run' : undefined,
     });
     return {
-      element: h('article', { class: ['card', large && 'card-large'], 'aria-label': family }, chart.element, facts),
+      element: h(
+        'article',
+        { class: ['card', large && 'card-large'], 'aria-label': nameOfTask(r) },
+        chart.element,
+        facts,
+      ),
       chart,
       large,
       facts,

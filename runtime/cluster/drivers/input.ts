@@ -29,6 +29,14 @@ const BATCH = 48;
 const REMAP_MS = 1000;
 const WHEEL = { up: 4, down: 5, left: 6, right: 7 } as const;
 
+/** Of an action that ends an episode. */
+export const endsEpisode = (a: Action): StudioError =>
+  new StudioError(
+    'policy.invalid',
+    `"${a.type}" ends an episode and cannot be performed on a desktop.`,
+    'End the episode instead.',
+  );
+
 /** Turns actions into synthetic input on one X server. Methods must not overlap. */
 export class Input {
   readonly #x: X11Client;
@@ -78,11 +86,7 @@ export class Input {
         return sleep(Math.min(Math.max(a.ms ?? WAIT_DEFAULT_MS, 0), 60_000));
       case 'finished':
       case 'fail':
-        throw new StudioError(
-          'policy.invalid',
-          `"${a.type}" ends an episode and cannot be performed on a desktop.`,
-          'End the episode instead.',
-        );
+        throw endsEpisode(a);
     }
   }
 

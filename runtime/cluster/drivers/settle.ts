@@ -26,8 +26,10 @@ export class SettleJudge {
   #quietSince: number | undefined;
   #began: number | undefined;
   readonly #horizonMs: number;
-  constructor(horizonMs: number) {
+  readonly #terminalHoldMs: number;
+  constructor(horizonMs: number, terminalHoldMs = TERMINAL_HOLD_MS) {
     this.#horizonMs = horizonMs;
+    this.#terminalHoldMs = terminalHoldMs;
   }
 
   judge(look: Look, nowMs: number): Verdict {
@@ -42,7 +44,7 @@ export class SettleJudge {
       return { waitMs: Math.max(1, look.soonestMs / 2) };
     if (look.ranSince || this.#quietSince === undefined) this.#quietSince = nowMs;
     // A horizon of 0 asks only whether something is working now.
-    const holdMs = this.#horizonMs <= 0 ? 0 : !look.exact ? HOLD_MS : look.terminal ? TERMINAL_HOLD_MS : 0;
+    const holdMs = this.#horizonMs <= 0 ? 0 : !look.exact ? HOLD_MS : look.terminal ? this.#terminalHoldMs : 0;
     const left = holdMs - (nowMs - this.#quietSince);
     return left <= 0 ? { settled: true } : { waitMs: Math.min(left, 4) };
   }
@@ -64,7 +66,7 @@ export function procSettler(x: X11Client, watch: Watch): Settler {
     async settle(o = {}) {
       const began = performance.now(),
         maxMs = o.maxMs ?? MAX_MS;
-      const judge = new SettleJudge(o.horizonMs ?? HORIZON_MS);
+      const judge = new SettleJudge(o.horizonMs ?? HORIZON_MS, o.terminalHoldMs);
       await x.sync();
       for (;;) {
         const look = watch.look(),

@@ -153,6 +153,9 @@ export async function machineAptConf(): Promise<string[]> {
   }
 }
 
+/** Certificates that this machine trusts: a slim base has none, and a proxy that intercepts TLS has its own. */
+export const caBundle = (): string => process.env['SSL_CERT_FILE'] ?? '/etc/ssl/certs/ca-certificates.crt';
+
 const LOOPBACK = /127\.0\.0\.1|localhost|\[::1\]/;
 
 /**

@@ -3,13 +3,10 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DEFAULT_IMAGE } from '../../domain/index.js';
 import { imagesDir, readImage } from '../images.js';
+import { extraParts, type Deb, type ExtraParts } from './extra.js';
+import type { RecipeFile } from './recipeFile.js';
 
-/** One file of an image's folder; `path` is relative to it, with forward slashes. */
-export interface RecipeFile {
-  readonly path: string;
-  readonly executable: boolean;
-  readonly data: Buffer;
-}
+export type { RecipeFile } from './recipeFile.js';
 
 /**
  * What a desktop is built from. `rootfsHash` leaves out the Dockerfile, and opt/dart (the agent), which the local
@@ -19,6 +16,9 @@ export interface RecipeFile {
 export interface Recipe {
   /** The image's name. */
   readonly image: string;
+  /** The name, and the layer of the user's own (imageExtra.ts). */
+  readonly reference: string;
+  readonly extra?: ExtraParts | undefined;
   /** Folders the image is made of, the one that extends nothing first. */
   readonly layers: readonly string[];
   readonly packages: readonly string[];
@@ -39,25 +39,36 @@ const AGENT = 'overlay/opt/dart/';
 const SKIPPED = /^image\.json$|(^|\/)(__pycache__|\.gitkeep|.*\.pyc)$/;
 
 /** A hash over names, executable bits and contents, 16 hex digits; the order of the files does not matter. */
-export function contentHash(files: readonly RecipeFile[]): string {
+export function contentHash(files: readonly RecipeFile[], debs: readonly Deb[] = []): string {
   const h = createHash('sha256');
   for (const f of [...files].sort((a, b) => (a.path < b.path ? -1 : 1)))
     h.update(`${f.path}\0${f.executable ? 'x' : '-'}\0${f.data.length}\0`).update(f.data);
+  for (const d of debs) h.update(`debs/${d.name}\0${d.sha256}\0`);
   return h.digest('hex').slice(0, 16);
 }
 
-/** The recipe of the image of this name. Rejects as `readImage` does. */
-export async function readRecipe(image: string = DEFAULT_IMAGE, root = imagesDir()): Promise<Recipe> {
-  const { name, layers, packages } = await readImage(image, root);
+/** The recipe of the image of this name or reference. Rejects as `readImage` does. */
+export async function readRecipe(reference: string = DEFAULT_IMAGE, root = imagesDir()): Promise<Recipe> {
+  const { name, layers, packages, extra: own } = await readImage(reference, root),
+    extra = own && (await extraParts(own.dir, own.debs));
   const merged = new Map<string, RecipeFile>();
   for (const dir of layers)
-    for (const f of await readLayer(dir)) {
+    for (const f of dir === extra?.dir ? extra.files : await readLayer(dir)) {
       const below = merged.get(f.path);
       merged.set(f.path, below && JOINED.has(f.path) ? { ...f, data: joined(below.data, f.data) } : f);
     }
   const files = [...merged.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
   const build = files.filter((f) => !f.path.startsWith(AGENT) && f.path !== 'Dockerfile');
-  return { image: name, layers, packages, files, rootfsHash: contentHash(build), imageHash: contentHash(files) };
+  return {
+    image: name,
+    reference,
+    extra,
+    layers,
+    packages,
+    files,
+    rootfsHash: contentHash(build, extra?.debs),
+    imageHash: contentHash(files, extra?.debs),
+  };
 }
 
 /** Files of an image that are added to those of the image it extends; any other file replaces the one below it. */

@@ -3,8 +3,10 @@ import { existsSync, readFileSync } from 'node:fs';
 import { homedir, platform } from 'node:os';
 import { join } from 'node:path';
 import { StudioError, messageOf } from '../../domain/index.js';
-import { AptProgress, DEBIAN_KEYRING, debLine, machineAptConf, machineSources } from './apt.js';
+import { shellQuoted } from '../../domain/shellQuoted.js';
+import { AptProgress, caBundle, DEBIAN_KEYRING, debLine, machineAptConf, machineSources } from './apt.js';
 import { aptRemedy, cancelled, fileLock, runTool, which } from './process.js';
+import { stageExtra } from './extra.js';
 import { readRecipe, type OnProgress, type Recipe } from './recipe.js';
 
 export interface RootfsInfo {
@@ -117,7 +119,7 @@ async function build(
   try {
     let how: string;
     if (which('mmdebstrap')) how = await bootstrapRootfs(recipe, dir, { onProgress, signal });
-    else if (fallback) how = await fallback(dir, { image: recipe.image, onProgress, signal });
+    else if (fallback) how = await fallback(dir, { image: recipe.reference, onProgress, signal });
     else throw noTool();
     await checkWhole(recipe.image, dir);
     onProgress({ phase: 'finish', message: 'Moving the root file system into place.', fraction: 1 });
@@ -125,7 +127,7 @@ async function build(
       join(tmp, 'meta.json'),
       JSON.stringify(
         {
-          image: recipe.image,
+          image: recipe.reference,
           hash: recipe.rootfsHash,
           builtAt: new Date().toISOString(),
           packages: recipe.packages,
@@ -184,14 +186,17 @@ export async function bootstrapRootfs(
 ): Promise<string> {
   const root = process.getuid?.() === 0;
   const target = root ? dir : `${dir}.tar`;
-  const part = (path: string): string[] => recipe.layers.map((dir) => join(dir, path)).filter((p) => existsSync(p));
+  const staged = `${dir}.extra`,
+    extra = recipe.extra && (await stageExtra(recipe.extra, staged)),
+    named = recipe.layers.filter((layer) => layer !== recipe.extra?.dir);
+  const part = (path: string): string[] => named.map((layer) => join(layer, path)).filter((p) => existsSync(p));
   const hooks = [
-    ...part('setup.sh').flatMap((setup) => [
-      `--customize-hook=upload ${quote(setup)} /tmp/setup.sh`,
-      '--customize-hook=chroot "$1" sh /tmp/setup.sh',
-      '--customize-hook=rm -f "$1/tmp/setup.sh"',
-    ]),
-    ...part('overlay').map((overlay) => `--customize-hook=sync-in ${quote(overlay)} /`),
+    // Before any set-up: that of the image desk removes what apt needs.
+    ...(extra && extra.debs.length > 0 ? debHooks(extra.debs, await certificates()) : []),
+    ...part('setup.sh').flatMap(setupHooks),
+    ...part('overlay').map((overlay) => `--customize-hook=sync-in ${shellQuoted(overlay)} /`),
+    ...(extra?.setup ? setupHooks(extra.setup) : []),
+    ...(extra?.overlay ? [`--customize-hook=tar-in ${shellQuoted(extra.overlay)} /`] : []),
   ];
   const args = [
     '--verbose',
@@ -207,6 +212,7 @@ export async function bootstrapRootfs(
     phase: 'packages',
     what: `Installing ${recipe.packages.length} packages and what they need`,
   });
+  await rm(staged, { recursive: true, force: true });
   if (!root) {
     o.onProgress({ phase: 'configure', message: 'Unpacking the root file system.' });
     await mkdir(dir);
@@ -218,6 +224,25 @@ export async function bootstrapRootfs(
   }
   return root ? 'mmdebstrap as root' : 'mmdebstrap in a user namespace';
 }
+
+const setupHooks = (setup: string): string[] => [
+  `--customize-hook=upload ${shellQuoted(setup)} /tmp/setup.sh`,
+  '--customize-hook=chroot "$1" sh /tmp/setup.sh',
+  '--customize-hook=rm -f "$1/tmp/setup.sh"',
+];
+
+/** Installs package files, with what they need. `ca`: certificates for mirrors behind https, which the system has not. */
+const debHooks = (debs: readonly string[], ca: string | undefined): string[] => [
+  '--customize-hook=mkdir "$1/tmp/dart-debs"',
+  `--customize-hook=copy-in ${debs.map(shellQuoted).join(' ')} /tmp/dart-debs`,
+  ...(ca === undefined ? [] : [`--customize-hook=upload ${shellQuoted(ca)} /tmp/dart-debs/ca.crt`]),
+  `--customize-hook=chroot "$1" sh -c "DEBIAN_FRONTEND=noninteractive apt-get${ca === undefined ? '' : ' -o Acquire::https::CaInfo=/tmp/dart-debs/ca.crt'} install -y --no-install-recommends /tmp/dart-debs/*.deb"`,
+  '--customize-hook=rm -r "$1/tmp/dart-debs"',
+];
+const certificates = async (): Promise<string | undefined> =>
+  (await machineSources()).some((s) => s.uri.startsWith('https:'))
+    ? [caBundle()].find((f) => existsSync(f))
+    : undefined;
 
 /** A minimal Debian as a tar file: the base of the Docker image where no registry can be reached. */
 export async function bootstrapBase(
@@ -278,12 +303,11 @@ async function mmdebstrap(
 /** dpkg's path exclusions, from the last layer that has any. */
 const dpkgOptions = (recipe: Recipe): string[] =>
   recipe.layers
+    .filter((dir) => dir !== recipe.extra?.dir)
     .map((dir) => join(dir, 'overlay/etc/dpkg/dpkg.cfg.d/50-dart-studio'))
     .filter((file) => existsSync(file))
     .slice(-1)
     .map((file) => `--dpkgopt=${file}`);
-
-const quote = (s: string): string => `'${s.replaceAll("'", "'\\''")}'`;
 
 /** Deletes a tree of ours, unless a killed build left something mounted in it. */
 export async function removeTree(path: string): Promise<void> {

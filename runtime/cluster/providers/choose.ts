@@ -6,18 +6,21 @@ import { createDockerProvider, type DockerProviderOptions } from './docker.js';
 import { exportImage, parseReference, pushImage } from './kubernetes/images.js';
 import { createKubernetesProvider, type KubernetesProviderOptions } from './kubernetes/provider.js';
 import { createLocalProvider, type LocalProviderOptions } from './local.js';
+import type { OsworldOptions } from './osworld/access.js';
+import { createOsworldProvider } from './osworld/provider.js';
 
 export interface ProviderOptions {
   /** `auto`: Docker when an engine answers, else local sandboxes, else an error that says what to install. */
   readonly provider: ProviderChoice;
-  /** Name of the desktop image; default `desk`. */
+  /** Name or reference (imageExtra.ts) of the desktop image; default `desk`. */
   readonly image?: string;
   readonly local?: LocalProviderOptions;
   readonly docker?: DockerProviderOptions;
   readonly kubernetes?: KubernetesProviderOptions;
+  readonly osworld?: OsworldOptions;
 }
 export interface BuildOptions {
-  /** Name of the desktop image. */
+  /** Name or reference (imageExtra.ts) of the desktop image. */
   readonly image: string;
   readonly force: boolean;
   /** Reference under which the image is pushed to a registry, too. */
@@ -40,7 +43,7 @@ const imageOf = (image: string | undefined): { image?: string } => (image === un
 async function buildImage({ onProgress, signal, force, image, push }: BuildOptions): Promise<string> {
   if (push !== undefined) parseReference(push, 'built'); // before a minute of building
   const docker = connectEngine(),
-    built = await ensureImage(docker, onProgress, signal, { force, image });
+    built = await ensureImage(docker, onProgress, signal, { force, image, asked: true });
   return push === undefined
     ? `Docker image ${built}`
     : `Image ${await pushImage(docker, built, push, onProgress, signal)}`;
@@ -49,7 +52,7 @@ async function buildImage({ onProgress, signal, force, image, push }: BuildOptio
 /** Writes a desktop image to a file, built first when it is missing; resolves with its tag. */
 export async function exportDesktopImage(o: Omit<BuildOptions, 'force' | 'push'>, file: string): Promise<string> {
   const docker = connectEngine(),
-    built = await ensureImage(docker, o.onProgress, o.signal, { image: o.image });
+    built = await ensureImage(docker, o.onProgress, o.signal, { image: o.image, asked: true });
   await exportImage(docker, built, file, o.signal);
   return built;
 }
@@ -74,6 +77,18 @@ const PROVIDERS: Readonly<Record<ProviderKind, ProviderEntry>> = {
         ...(kubernetes ?? { config: parseRunFile({}).desktops.kubernetes }),
       }),
     build: (o) => buildImage(o),
+  },
+  osworld: {
+    auto: false,
+    make: ({ osworld }) => createOsworldProvider(osworld ?? parseRunFile({}).desktops.osworld),
+    build: () =>
+      Promise.reject(
+        new StudioError(
+          'config.invalid',
+          'Desktops behind a port of OSWorld are not built here.',
+          'Build for another provider, and serve its desktops: `dart-studio desktop serve --osworld`.',
+        ),
+      ),
   },
 };
 

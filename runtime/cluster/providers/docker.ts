@@ -10,7 +10,6 @@ import {
   type RunError,
   type Size,
   deadline,
-  errorCode,
   ignoreFailure,
   withDeadline,
   type Deadline,
@@ -22,22 +21,22 @@ import { Relay, screenOver } from '../drivers/portable.js';
 import { agentSettler } from '../drivers/portableSettle.js';
 import { X11Client } from '../drivers/x11Client.js';
 import type { OnProgress } from '../imageBuild/recipe.js';
+import { notBuilt, partsOf } from '../imageExtra.js';
 import { roomFor } from '../images.js';
 import type { Desktop, DesktopProvider, DesktopSpec, ProviderStatus } from '../types.js';
-import { containerOptions, openRelay, OWNER, ROLE } from './dockerContainer.js';
+import { containerOptions, openRelay } from './dockerContainer.js';
 import { canReach, fastChannels, openAgent } from './dockerFast.js';
 import {
   defaultCapacity,
-  isOrphan,
   isRemote,
   ownerLabel,
   parseHost,
-  parseOwner,
   place,
   self,
   type DockerHostOptions,
 } from './dockerHosts.js';
-import { engineError, ensureImage, LABEL, statusOf } from './dockerImage.js';
+import { ownIn, removeContainer, removeOrphans } from './engineContainers.js';
+import { engineError, ensureImage, imageStatus, statusOf } from './dockerImage.js';
 import { containerUsage } from './usage.js';
 import { Leftovers } from './leftovers.js';
 import { Spares } from './spares.js';
@@ -57,8 +56,7 @@ export interface DockerProviderOptions {
   readonly onProgress?: OnProgress;
 }
 
-const CALL_MS = 20_000,
-  BOOT_MS = 30_000,
+const BOOT_MS = 30_000,
   STATUS_MS = 4_000;
 
 interface Host {
@@ -91,7 +89,7 @@ export class DockerProvider implements DesktopProvider {
   readonly #hosts: Host[];
   readonly #o: DockerProviderOptions;
   readonly #made = new Map<SandboxDesktop, Made>();
-  readonly #spares: Spares;
+  readonly #spares: Spares<SandboxDesktop>;
   readonly #ended = new AbortController();
   readonly #me = self();
 
@@ -111,7 +109,7 @@ export class DockerProvider implements DesktopProvider {
       return {
         name,
         docker,
-        left: new Leftovers({ list: () => this.#mine({ name, docker }), remove }),
+        left: new Leftovers({ list: () => ownIn({ name, docker }, this.#me), remove: removeContainer }),
         remote: isRemote(address ?? (process.env['DOCKER_HOST'] ? parseHost(process.env['DOCKER_HOST']) : undefined)),
         wanted: h.capacity,
         capacity: h.capacity,
@@ -152,6 +150,7 @@ export class DockerProvider implements DesktopProvider {
           `The engine at ${h.name} runs ${i.OSType} containers.`,
           'Switch it to Linux containers.',
         );
+      await this.#requireLayer(h);
       h.capacity = h.wanted ?? defaultCapacity({ memoryBytes: i.MemTotal, cores: i.NCPU });
       h.down = false;
       return { detail: `Docker ${i.ServerVersion} at ${h.name}, room for ${h.capacity} desktops` };
@@ -160,6 +159,12 @@ export class DockerProvider implements DesktopProvider {
       const error = e instanceof StudioError ? e : engineError(e, h.name);
       return { detail: error.message, problem: toRunError(error) };
     }
+  }
+
+  /** A layer of the user's own is not built here, so without it nothing can start. */
+  async #requireLayer(h: Host): Promise<void> {
+    const parts = partsOf(this.#o.image ?? DEFAULT_IMAGE);
+    if (parts.extra !== undefined && !(await imageStatus(h.docker, this.#o.image)).image) throw notBuilt(parts);
   }
 
   async create(wanted: DesktopSpec, signal?: AbortSignal): Promise<Desktop> {
@@ -185,22 +190,9 @@ export class DockerProvider implements DesktopProvider {
     m.relay?.close();
     await m.host.left.end(m.name, m.container).finally(() => m.host.used--);
   }
-  /** The containers of this process. */
-  async #mine(h: Pick<Host, 'name' | 'docker'>): Promise<{ item: Docker.Container; names: string[] }[]> {
-    const mine = ownerLabel(this.#me);
-    return (await desktopsOf(h))
-      .filter((c) => c.Labels[OWNER] === mine)
-      .map((c) => ({ item: h.docker.getContainer(c.Id), names: c.Names.map((n) => n.replace(/^\//, '')) }));
-  }
 
   async reap(): Promise<number> {
-    const counts = await Promise.all(
-      this.#hosts.map(async (h) => {
-        const orphans = (await desktopsOf(h)).filter((c) => isOrphan(parseOwner(c.Labels[OWNER]), this.#me));
-        await Promise.all(orphans.map((c) => remove(h.docker.getContainer(c.Id))));
-        return orphans.length;
-      }),
-    );
+    const counts = await Promise.all(this.#hosts.map((h) => removeOrphans(h, this.#me)));
     return counts.reduce((a, b) => a + b, 0);
   }
 
@@ -358,30 +350,6 @@ function bootError(e: unknown, host: string): StudioError {
 }
 
 const specKey = (s: DesktopSpec): string =>
-  JSON.stringify([s.screen.width, s.screen.height, s.a11y ?? false, s.memoryMb, s.pids, s.cpus ?? 0]);
-
-const desktopsOf = async (h: Pick<Host, 'name' | 'docker'>): Promise<Docker.ContainerInfo[]> => {
-  const list = (): Promise<Docker.ContainerInfo[]> =>
-    withDeadline(CALL_MS, [], (abortSignal) =>
-      h.docker.listContainers({ all: true, filters: { label: [LABEL] }, abortSignal } as Docker.ContainerListOptions),
-    );
-  const all = await list()
-    // A connection that was kept may have ended with an engine that is back by now.
-    .catch((e: unknown) => (['EPIPE', 'ECONNRESET'].includes(errorCode(e) ?? '') ? list() : Promise.reject(e)))
-    .catch((e: unknown) => {
-      throw engineError(e, h.name);
-    });
-  return all.filter((c) => c.Labels[ROLE] === 'desktop');
-};
-
-/** Removes a container for good; one that is gone or being removed is fine. */
-async function remove(c: Docker.Container): Promise<void> {
-  try {
-    await withDeadline(CALL_MS, [], (abortSignal) => c.remove({ force: true, v: true, abortSignal } as object));
-  } catch (e) {
-    const status = statusOf(e);
-    if (status !== 404 && status !== 409) throw engineError(e);
-  }
-}
+  JSON.stringify([s.screen.width, s.screen.height, s.a11y ?? false, s.memoryMb, s.pids, s.cpus ?? 0, s.network]);
 
 export const createDockerProvider = (o?: DockerProviderOptions): DockerProvider => new DockerProvider(o);

@@ -2,6 +2,7 @@ import { PassThrough, type Duplex } from 'node:stream';
 import type Docker from 'dockerode';
 import type { RelayPipes } from '../drivers/portable.js';
 import type { DesktopSpec } from '../types.js';
+import { withNamespaces } from './seccomp.js';
 
 export const ROLE = 'dart-studio.role',
   OWNER = 'dart-studio.owner',
@@ -14,9 +15,9 @@ const CAPABILITIES = ['SETUID', 'SETGID', 'KILL', 'CHOWN', 'DAC_OVERRIDE', 'FOWN
 const MB = 1 << 20;
 
 /**
- * A desktop's container (runtime/cluster/README.md#container): no network, a read-only image, no capability but the
- * agent's, limited memory, processes and cores. Everything writable is in memory, limited in size, and gone with the
- * container.
+ * A desktop's container (runtime/cluster/README.md#container): no network unless the run file says so, a read-only
+ * image, no capability but the agent's, limited memory, processes and cores. Everything writable is in memory, limited in
+ * size, and gone with the container.
  */
 export function containerOptions(
   image: string,
@@ -42,7 +43,7 @@ export function containerOptions(
     Tty: false,
     HostConfig: {
       ReadonlyRootfs: true,
-      NetworkMode: 'none',
+      NetworkMode: spec.network === 'internet' ? 'bridge' : 'none',
       LogConfig: { Type: 'none', Config: {} },
       Init: false,
       AutoRemove: false,
@@ -52,7 +53,11 @@ export function containerOptions(
       NanoCpus: spec.cpus ? Math.round(spec.cpus * 1e9) : undefined,
       CapDrop: ['ALL'],
       CapAdd: CAPABILITIES,
-      SecurityOpt: ['no-new-privileges'],
+      SecurityOpt: [
+        'no-new-privileges',
+        // A browser that meets the web keeps its own sandbox.
+        ...(spec.network === 'internet' ? [`seccomp=${withNamespaces()}`] : []),
+      ],
       Tmpfs: writableFolders(spec),
     },
   };

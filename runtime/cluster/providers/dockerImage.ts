@@ -10,15 +10,16 @@ import { DEFAULT_IMAGE, StudioError, messageOf, withDeadline } from '../../domai
 import { parseHost } from './dockerHosts.js';
 import { engineClient } from './engineClient.js';
 import { engineLines, type EngineLine } from './engineLines.js';
-import { AptProgress, debLine, forContainer, machineAptConf, machineSources } from '../imageBuild/apt.js';
+import { AptProgress, caBundle, debLine, forContainer, machineAptConf, machineSources } from '../imageBuild/apt.js';
 import { aptRemedy, cancelled } from '../imageBuild/process.js';
 import { readRecipe, type OnProgress, type Recipe } from '../imageBuild/recipe.js';
 import { bootstrapBase, noTool, rootfsInfo, type RootfsInfo, type RootfsSource } from '../imageBuild/rootfs.js';
 import { tar, type TarFile } from '../../files/tar.js';
+import { notBuilt } from '../imageExtra.js';
+import { extraContext } from './dockerExtra.js';
 
 export const BASE_IMAGE = 'debian:bookworm-slim';
 export const LABEL = 'app=dart-studio';
-const CA_BUNDLE = '/etc/ssl/certs/ca-certificates.crt';
 
 /**
  * An engine by its address (as in DOCKER_HOST), or the environment's; sends nothing yet. For callers that may not
@@ -58,23 +59,30 @@ async function inspect(docker: Docker, tag: string): Promise<Docker.ImageInspect
 
 /**
  * The tag of a desktop image in this engine (default: `desk`), built when it is missing (about 40 s; 20 s more where the base has to
- * be made, too).
+ * be made, too). One with a layer of the user's own is only built where `asked` says that a person asks for it.
  */
 export async function ensureImage(
   docker: Docker,
   onProgress: OnProgress = () => {},
   signal?: AbortSignal,
-  o: { force?: boolean; image?: string } = {},
+  o: { force?: boolean; image?: string; asked?: boolean } = {},
 ): Promise<string> {
   const recipe = await readRecipe(o.image);
   const tag = imageTag(recipe);
   if (!o.force && (await inspect(docker, tag))) return tag;
-  if (!(await inspect(docker, BASE_IMAGE))) await ensureBase(docker, recipe, onProgress, signal);
+  if (recipe.extra && !o.asked) throw notBuilt({ name: recipe.image, extra: recipe.extra.dir });
+  const context = recipe.extra
+    ? extraContext(
+        recipe.extra,
+        await ensureImage(docker, onProgress, signal, { image: recipe.image }),
+        await networkFiles(),
+      )
+    : await ownContext(docker, recipe, onProgress, signal);
   onProgress({ phase: 'packages', message: `Building ${tag}`, fraction: 0 });
   const apt = new AptProgress();
   try {
     const stream = await docker.buildImage(
-      Readable.from([tar(await buildContext(recipe))]) as NodeJS.ReadableStream,
+      context as NodeJS.ReadableStream,
       {
         t: tag,
         rm: true,
@@ -105,18 +113,30 @@ export async function ensureImage(
   return tag;
 }
 
+async function ownContext(
+  docker: Docker,
+  recipe: Recipe,
+  onProgress: OnProgress,
+  signal?: AbortSignal,
+): Promise<Readable> {
+  if (!(await inspect(docker, BASE_IMAGE))) await ensureBase(docker, recipe, onProgress, signal);
+  return Readable.from([tar(await buildContext(recipe))]);
+}
+
 /** The recipe with this machine's mirror settings; deterministic, so that the engine's layer cache works. */
-export async function buildContext(recipe: Recipe): Promise<TarFile[]> {
+export const buildContext = async (recipe: Recipe): Promise<TarFile[]> => [...recipe.files, ...(await networkFiles())];
+
+/** This machine's mirrors, proxy and certificates, for apt in a build. */
+async function networkFiles(): Promise<TarFile[]> {
   const net = forContainer(await machineSources(), await machineAptConf());
   const files: TarFile[] = [
-    ...recipe.files,
     { path: 'apt.list', data: Buffer.from(net.sources.map((s) => debLine(s, false)).join('\n') + '\n') },
   ];
   const conf = [...net.conf];
   if (net.sources.some((s) => s.uri.startsWith('https:'))) {
     // A slim base has no certificates; this machine's also include the CA of a proxy that intercepts TLS.
     try {
-      files.push({ path: 'apt-ca.crt', data: await readFile(process.env['SSL_CERT_FILE'] ?? CA_BUNDLE) });
+      files.push({ path: 'apt-ca.crt', data: await readFile(caBundle()) });
       conf.push('Acquire::https::CaInfo "/tmp/dart-build/apt-ca.crt";');
     } catch {
       /* no bundle here: apt says what it lacks */
@@ -220,7 +240,8 @@ export async function exportRootfs(
   dir: string,
   o: { image?: string; onProgress: OnProgress; signal?: AbortSignal },
 ): Promise<string> {
-  const image = await ensureImage(docker, o.onProgress, o.signal, { image: o.image });
+  // Only what `desktop build` asks for is exported.
+  const image = await ensureImage(docker, o.onProgress, o.signal, { image: o.image, asked: true });
   o.onProgress({ phase: 'finish', message: `Exporting ${image}` });
   const container = await docker.createContainer({
     Image: image,

@@ -11,6 +11,7 @@ import { procSettler } from '../drivers/settle.js';
 import { TaskWatch } from '../drivers/taskWatch.js';
 import { X11Client } from '../drivers/x11Client.js';
 import { readRecipe, rootfsPath } from '../imageBuild.js';
+import { notBuilt, partsOf } from '../imageExtra.js';
 import { imageAsset, roomFor } from '../images.js';
 import type { Desktop, DesktopProvider, DesktopSpec, ProviderStatus } from '../types.js';
 import { joinCgroups, outOfMemory, type CgroupLease } from './cgroups.js';
@@ -259,14 +260,15 @@ function startError(e: unknown, signal: AbortSignal | undefined, stderr: string)
 
 async function builtRootfs(image: string): Promise<string> {
   const path = process.env['DART_STUDIO_ROOTFS'] || (await rootfsPath(await readRecipe(image)));
-  if (!path)
-    throw new StudioError(
-      'desktop.image',
-      `The root file system of the desktop image "${image}" has not been built yet.`,
-      `Build it: dart-studio desktop build --image ${image} (about a minute).`,
-      { details: { image } },
-    );
-  return path;
+  if (path) return path;
+  const { name, extra } = partsOf(image);
+  if (extra !== undefined) throw notBuilt({ name, extra });
+  throw new StudioError(
+    'desktop.image',
+    `The root file system of the desktop image "${image}" has not been built yet.`,
+    `Build it: dart-studio desktop build --image ${image} (about a minute).`,
+    { details: { image } },
+  );
 }
 
 function run(file: string, args: string[]): Promise<{ code: number | null; stderr: string }> {

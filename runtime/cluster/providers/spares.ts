@@ -1,29 +1,31 @@
 import { ignoreFailure } from '../../domain/index.js';
-import type { SandboxDesktop } from '../drivers/desktop.js';
-import type { DesktopSpec } from '../types.js';
+import type { Desktop, DesktopSpec } from '../types.js';
 
-export interface SparesOptions {
+/** A desktop that says whether it is gone. */
+export type Losable = Desktop & { readonly isLost: boolean };
+
+export interface SparesOptions<D extends Losable> {
   /** How many stand ready. */
   readonly wanted: number;
   /** How many are started at the same time. */
   readonly atOnce: number;
-  boot(spec: DesktopSpec, signal: AbortSignal): Promise<SandboxDesktop>;
-  destroy(desktop: SandboxDesktop): Promise<void>;
+  boot(spec: DesktopSpec, signal: AbortSignal): Promise<D>;
+  destroy(desktop: D): Promise<void>;
 }
 
 /** Desktops started before somebody asks for them. Those of one key are alike. */
-export class Spares {
-  readonly #o: SparesOptions;
+export class Spares<D extends Losable> {
+  readonly #o: SparesOptions<D>;
   /** Oldest first. */
-  readonly #ready: { readonly key: string; readonly desktop: SandboxDesktop }[] = [];
+  readonly #ready: { readonly key: string; readonly desktop: D }[] = [];
   readonly #starting = new Set<Promise<void>>();
   readonly #ended = new AbortController();
 
-  constructor(o: SparesOptions) {
+  constructor(o: SparesOptions<D>) {
     this.#o = o;
   }
 
-  take(key: string): SandboxDesktop | undefined {
+  take(key: string): D | undefined {
     const at = this.#ready.findIndex((s) => s.key === key && !s.desktop.isLost);
     return at < 0 ? undefined : this.#ready.splice(at, 1)[0]!.desktop;
   }
@@ -63,7 +65,7 @@ export class Spares {
     this.#ready.length = 0;
   }
 
-  #keep(desktop: SandboxDesktop, key: string): void {
+  #keep(desktop: D, key: string): void {
     this.#ready.push({ key, desktop });
     desktop.onEvent((e) => {
       const at = e.type === 'lost' ? this.#ready.findIndex((s) => s.desktop === desktop) : -1;

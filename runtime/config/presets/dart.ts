@@ -23,6 +23,10 @@ export const DART_VALUES: SourcedValues = {
   // OSWorld on the paper's pool of desktops, with any provider.
   'tasks.suite': ['folder', 'paper: OSWorld'],
   'tasks.dir': ['OSWorld/evaluation_examples/examples', 'OSWorld: its task files, in a checkout beside the run file'],
+  'desktops.image': [
+    'osworld',
+    "OSWorld: the applications of its tasks (`provider: osworld` has OSWorld's own machines)",
+  ],
   'desktops.count': [180, 'paper: 180 desktops in parallel (38 in the main run of the code)'],
   'desktops.screen': [{ width: 1920, height: 1080 }, 'OSWorld: the screen of its desktops'],
   'desktops.memoryMb': [4096, 'OSWorld: 4 GB each'],

@@ -1,7 +1,7 @@
 import type { PresetName } from '../../domain/index.js';
 import type { RunFile } from '../schema.js';
 import { DART_VALUES } from './dart.js';
-import { QWEN3_VL_8B_VALUES, UI_TARS_7B_VALUES } from './oneGpu.js';
+import { OSWORLD_VALUES, QWEN3_VL_8B_VALUES, UI_TARS_7B_VALUES } from './oneGpu.js';
 import { runFileOf, type SourcedValues } from './sourced.js';
 
 export { EARLIER_PRESETS } from './earlier.js';
@@ -10,6 +10,7 @@ export { EARLIER_PRESETS } from './earlier.js';
 export const PRESET_SOURCES: Readonly<Partial<Record<PresetName, SourcedValues>>> = {
   'ui-tars-7b': UI_TARS_7B_VALUES,
   'qwen3-vl-8b': QWEN3_VL_8B_VALUES,
+  osworld: OSWORLD_VALUES,
   dart: DART_VALUES,
 };
 
@@ -48,6 +49,8 @@ export const PRESETS: Readonly<Record<PresetName, RunFile>> = {
   'ui-tars-7b': runFileOf(UI_TARS_7B_VALUES),
   /** A model of 8 B on one GPU of 80 GB. */
   'qwen3-vl-8b': runFileOf(QWEN3_VL_8B_VALUES),
+  /** The same model on OSWorld, on one machine. */
+  osworld: runFileOf(OSWORLD_VALUES),
   /** The paper's experiment. */
   dart: runFileOf(DART_VALUES),
 };

@@ -51,3 +51,26 @@ export const QWEN3_VL_8B_VALUES: SourcedValues = oneGpu('qwen3-vl-8b', {
   'policy.vlm.coordinates': ['relative999', 'Qwen3-VL writes 0 to 999 across the screen'],
   'policy.vlm.imageToken': [151_655, '`image_token_id` of its configuration (Qwen3-VL)'],
 });
+
+/** OSWorld on one machine: the same engine and model, the screen, desktops and episodes of the benchmark. */
+export const OSWORLD_VALUES: SourcedValues = {
+  ...UI_TARS_7B_VALUES,
+  name: ['osworld', 'ours'],
+  'tasks.suite': ['folder', 'OSWorld'],
+  'tasks.dir': ['OSWorld/evaluation_examples/examples', 'OSWorld: its task files, in a checkout beside the run file'],
+  'tasks.infeasible': [true, 'OSWorld: 28 tasks cannot be done, and saying so is right; they are counted apart'],
+  'desktops.image': [
+    'osworld',
+    "OSWorld: the applications of its tasks (`provider: osworld` has OSWorld's own machines)",
+  ],
+  'desktops.count': [4, '3 GB each; as many as the engine keeps busy'],
+  'desktops.screen': [{ width: 1920, height: 1080 }, 'OSWorld: the screen of its desktops'],
+  'desktops.memoryMb': [4096, 'OSWorld: 4 GB each'],
+  'policy.vlm.coordinates': ['qwen25', 'UI-TARS 1.5 writes pixels of the resized picture: 1932x1092 at 1920x1080'],
+  'rollout.maxSteps': [30, 'paper: 30 steps'],
+  'rollout.taskTimeoutS': [1800, '30 decisions of several seconds each, on a busy GPU'],
+  'curation.pool.enabled': [true, 'paper 3.3: one pre-collected success joins a group that failed'],
+  'curation.pool.addSuccesses': [true, "the policy's own successes join it"],
+  'evaluation.episodes': [32, 'an episode costs minutes'],
+  'budget.minutes': [1440, 'a day; some hundred updates'],
+};

@@ -2,7 +2,8 @@ import { deflate as deflateCb, inflate as inflateCb } from 'node:zlib';
 import { promisify } from 'node:util';
 import { StudioError, type Frame, messageOf } from '../../domain/index.js';
 import { crc32, crc32InTurns } from '../../files/crc32.js';
-import { slicePixels, slices } from './slices.js';
+import { maxChunks, paeth } from '../../files/png.js';
+import { slicePixels, slices } from '../../files/slices.js';
 
 /**
  * PNG for screens: 8-bit RGB, filter "none", zlib level 1 on the thread pool. Flat desktop colours gain nothing from
@@ -109,8 +110,6 @@ export function sizeOf(file: Buffer): { readonly width: number; readonly height:
   return right ? { width: file.readUInt32BE(16), height: file.readUInt32BE(20) } : undefined;
 }
 
-/** Chunks of a file: encoders write some kilobytes each, and every one costs time. */
-export const maxChunks = 65_536;
 /** Bytes of a screen before it is compressed: 22 million pixels. */
 const maxRaw = 64 << 20;
 
@@ -185,13 +184,6 @@ function unfilter(type: number, row: Buffer, out: Buffer, at: number, stride: nu
       c = x >= 3 && at >= stride ? out[at + x - 3 - stride]! : 0;
     out[at + x] = row[x]! + (type === 1 ? a : type === 2 ? b : type === 3 ? (a + b) >> 1 : paeth(a, b, c));
   }
-}
-function paeth(a: number, b: number, c: number): number {
-  const p = a + b - c,
-    pa = Math.abs(p - a),
-    pb = Math.abs(p - b),
-    pc = Math.abs(p - c);
-  return pa <= pb && pa <= pc ? a : pb <= pc ? b : c;
 }
 
 /** RGB rows to BGRX, in slices. */

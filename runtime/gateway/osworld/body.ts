@@ -52,6 +52,10 @@ export const verifiedBody = z.object({
   max_wait_time: z.number().min(0).max(120).default(10),
   check_interval: z.number().min(0.05).max(60).default(1),
 });
+export const settleBody = z.object({
+  horizonMs: z.number().min(0).max(10_000).optional(),
+  maxMs: z.number().min(0).max(120_000).optional(),
+});
 export const pythonBody = z.object({ code: z.string() });
 export const scriptBody = z.object({
   script: z.string(),

@@ -1,3 +1,4 @@
+import { shellQuoted } from '../../domain/shellQuoted.js';
 import type { Point } from '../../domain/index.js';
 import { StudioError, messageOf } from '../../domain/index.js';
 import { pause } from '../../domain/pause.js';
@@ -104,7 +105,7 @@ export class Commands {
   async script(ctx: TaskContext, r: Request): Promise<Reply> {
     const b = jsonBody(r, scriptBody),
       limited = { ...ctx, settings: { ...ctx.settings, commandMs: b.timeout * 1000 } },
-      inside = b.working_dir ? `cd ${quoted(b.working_dir)} && ` : '';
+      inside = b.working_dir ? `cd ${shellQuoted(b.working_dir)} && ` : '';
     try {
       const out = await this.#run(limited, { command: ['/bin/bash', '-c', `exec 2>&1; ${inside}${b.script}`] });
       if (!out) return failure('There is no bash in this desktop.');
@@ -163,7 +164,6 @@ export class Commands {
 }
 
 const gone = (): Error => new StudioError('cancelled', 'The client went away.', 'Send the request again.');
-const quoted = (s: string): string => `'${s.replaceAll("'", `'\\''`)}'`;
 
 async function askedPointer(ctx: TaskContext): Promise<Point> {
   const out = await runCommand(ctx, { command: ['xdotool', 'getmouselocation', '--shell'] }),

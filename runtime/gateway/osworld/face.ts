@@ -6,7 +6,7 @@ import { windowSize } from '../../tasks/getters/system.js';
 import { activateWindow, closeWindow } from '../../tasks/setup/windows.js';
 import { jsonReply, textReply, type Reply, type Request } from '../http.js';
 import { accessibility } from './accessibility.js';
-import { BadRequest, field, formBody, jsonBody, windowBody } from './body.js';
+import { BadRequest, field, formBody, jsonBody, settleBody, windowBody } from './body.js';
 import { Commands } from './commands.js';
 import { contextOf, isLost } from './context.js';
 import { directory, download, openFile, upload } from './files.js';
@@ -101,6 +101,8 @@ function routesOf(
         ? jsonReply({ desktop_path: HOME_DESKTOP })
         : jsonReply({ status: 'error', message: 'Desktop path not found' }, 404);
     },
+    // Ours alone: at rest as the desktop's own detector sees it, where other clients wait or compare pictures.
+    'POST /dart/settle': async (ctx, r) => jsonReply(await ctx.desktop.settle(jsonBody(r, settleBody))),
     'POST /start_recording': (ctx) => recording.start(ctx),
     'POST /end_recording': (ctx) => recording.end(ctx),
   };

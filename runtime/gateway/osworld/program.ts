@@ -2,8 +2,8 @@ import type { Point, Size } from '../../domain/index.js';
 import type { DesktopInput } from '../../cluster/types.js';
 import { liveKeyName, modifierKeysym } from '../../domain/keysyms.js';
 import { canonicalKey } from '../../domain/keys.js';
-import { parseCalls, type Literal, type PyCall } from '../../interchange/python.js';
-import { aliases, clickFunctions, keyNames, signatures } from '../../interchange/pyautoguiWords.js';
+import { parseCalls, type Literal, type PyCall } from '../../domain/pyautogui/python.js';
+import { aliases, clickFunctions, keyNames, signatures } from '../../domain/pyautogui/words.js';
 
 /** One thing to do, in order: input events, or a pause that the code asks for. */
 export type Op =
@@ -89,6 +89,11 @@ const DOM_KEYS: Readonly<Record<string, string>> = {
   printscreen: 'PrintScreen',
 };
 
+/** What keys of a US keyboard give with shift, but letters. */
+const UPPER: ReadonlyMap<string, string> = new Map(
+  [..."`1234567890-=[]\\;',./"].map((k, i) => [k, '~!@#$%^&*()_+{}|:"<>?'[i]!]),
+);
+
 class Compiler {
   readonly #screen: Size;
   #pointer: Point | undefined;
@@ -96,6 +101,10 @@ class Compiler {
   #events: DesktopInput[] = [];
   #count = 0;
   #ms = 0;
+  /** What was copied and not pasted yet. */
+  #copied: string | undefined;
+  /** Modifiers that are down. */
+  readonly #held = new Set<string>();
   /** A key that went down and has no modifier's meaning; only its own release may follow. */
   #tapped: string | undefined;
 
@@ -105,7 +114,7 @@ class Compiler {
   }
 
   end(): Program {
-    if (this.#tapped !== undefined) throw new NotPlain();
+    if (this.#tapped !== undefined || this.#copied !== undefined) throw new NotPlain();
     this.#flush();
     return { ops: this.#ops, pointer: this.#pointer };
   }
@@ -130,6 +139,7 @@ class Compiler {
 
   static readonly #calls: ReadonlyMap<string, (s: Compiler, a: Arguments) => void> = new Map(
     Object.entries<(s: Compiler, a: Arguments) => void>({
+      'pyperclip.copy': (s, a) => s.#copy(a['text']),
       'pyautogui.moveTo': (s, a) => s.#move(s.#at(a)),
       'pyautogui.move': (s, a) => s.#move(s.#offset(a)),
       'pyautogui.dragTo': (s, a) => s.#drag(s.#at(a), buttonOf(a)),
@@ -150,7 +160,17 @@ class Compiler {
   #push(...events: DesktopInput[]): void {
     this.#count += events.length;
     if (this.#count > MOST_EVENTS) throw new NotPlain();
-    this.#events.push(...events);
+    this.#events.push(...events.map((e) => (e.type === 'key' ? this.#shifted(e) : e)));
+  }
+  /** pyautogui presses keys: with shift held alone a key means its upper character, as on a US keyboard. */
+  #shifted(e: Extract<DesktopInput, { type: 'key' }>): DesktopInput {
+    if (modifierKeysym(e.key) !== undefined) {
+      if (e.down) this.#held.add(e.key);
+      else this.#held.delete(e.key);
+      return e;
+    }
+    const alone = this.#held.size === 1 && this.#held.has('Shift');
+    return alone && [...e.key].length === 1 ? { ...e, key: UPPER.get(e.key) ?? e.key.toUpperCase() } : e;
   }
   #flush(): void {
     if (this.#events.length > 0) this.#ops.push({ kind: 'input', events: this.#events });
@@ -221,6 +241,10 @@ class Compiler {
     if (typeof message !== 'string') throw new NotPlain();
     if (message !== '') this.#push({ type: 'text', text: message });
   }
+  #copy(text: Literal | undefined): void {
+    if (typeof text !== 'string' || this.#copied !== undefined) throw new NotPlain();
+    this.#copied = text;
+  }
   #press(a: Arguments): void {
     const keys = Array.isArray(a['keys']) ? (a['keys'] as readonly Literal[]) : [a['keys']];
     for (let i = count(a['presses'], 1); i > 0; i--) for (const k of keys) this.#tap(domKey(k));
@@ -232,6 +256,13 @@ class Compiler {
     const one = c.args[0],
       keys = (c.args.length === 1 && Array.isArray(one) ? (one as readonly Literal[]) : c.args).map(domKey);
     if (keys.length === 0) throw new NotPlain();
+    // Copied and pasted at once: how agents type what a keyboard has no key for.
+    if (this.#copied !== undefined) {
+      if (keys.join('+') !== 'Control+v') throw new NotPlain();
+      if (this.#copied !== '') this.#push({ type: 'text', text: this.#copied });
+      this.#copied = undefined;
+      return;
+    }
     for (const key of keys) this.#push({ type: 'key', key, down: true });
     for (const key of keys.toReversed()) this.#push({ type: 'key', key, down: false });
   }

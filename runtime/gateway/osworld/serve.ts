@@ -1,3 +1,4 @@
+import { EPISODE } from '../../cluster/providers/osworld/server.js';
 import type { Desktop, DesktopProvider, DesktopSpec } from '../../cluster/types.js';
 import { StudioError, ignoreFailure, messageOf, type Frame } from '../../domain/index.js';
 import { listen, jsonReply, type Face, type Reply, type Request } from '../http.js';
@@ -25,8 +26,9 @@ export interface Served {
 }
 
 /**
- * Serves desktops as OSWorld's virtual machines, a port each. Besides OSWorld's routes each answers GET /dart/health and
- * POST /dart/reset, which brings the desktop back to its first frame in a fraction of a second. A lost desktop is
+ * Serves desktops as OSWorld's virtual machines, a port each. Besides OSWorld's routes each answers GET /dart/health,
+ * POST /dart/reset, which brings the desktop back to its first frame in a fraction of a second, and POST /dart/settle,
+ * which answers when it is at rest. A lost desktop is
  * replaced; until then its port answers 503. Rejects when a desktop or a port cannot be had, with nothing left behind.
  */
 export async function serveOsworld(o: ServeOptions): Promise<Served> {
@@ -65,6 +67,8 @@ class Place {
   #face: OsworldFace | undefined;
   #renewing: Promise<void> | undefined;
   #ended = false;
+  /** Desktops and resets so far: a client sees by it that its desktop is not the one that it had. */
+  #episode = 0;
 
   constructor(o: ServeOptions) {
     this.#o = o;
@@ -73,12 +77,20 @@ class Place {
     return this.#desktop?.id ?? '';
   }
 
+  /** Every answer says of which desktop it is, since which reset. */
   async handle(r: Request): Promise<Reply> {
+    const before = this.#episode,
+      reply = await this.#handle(r),
+      // A reset begins the episode that its answer names.
+      episode = r.path === '/dart/reset' ? this.#episode : before;
+    return { ...reply, headers: { ...reply.headers, [EPISODE]: String(episode) } };
+  }
+  async #handle(r: Request): Promise<Reply> {
     const d = this.#desktop,
       face = this.#face;
     if (!d || !face) return jsonReply({ status: 'error', message: 'The desktop is being replaced.' }, 503);
     if (r.method === 'GET' && r.path === '/dart/health')
-      return jsonReply({ status: 'ok', desktop: d.id, ...face.counts });
+      return jsonReply({ status: 'ok', desktop: d.id, settles: true, ...face.counts });
     if (r.method === 'POST' && r.path === '/dart/reset') {
       const began = performance.now();
       await this.#reset(d);
@@ -123,6 +135,7 @@ class Place {
     });
   }
   #use(d: Desktop): void {
+    this.#episode++;
     this.#desktop = d;
     this.#face = osworldFace(d, this.#o.picture);
   }

@@ -8,7 +8,7 @@ import { lines, parseLine, readSmall, type ImportFolder } from '../folder.js';
 import { numberIn } from '../json.js';
 import { ownKey, parseOwn, type Own } from '../own.js';
 import { CodeReader } from '../pyautoguiRead.js';
-import type { PyCall } from '../python.js';
+import type { PyCall } from '../../domain/pyautogui/python.js';
 import { jsonObject } from '../tasks.js';
 import { Unusable, isObject, limits, reworded, textField } from '../types.js';
 import type { Draft, DraftStep, Found, Picture } from '../types.js';

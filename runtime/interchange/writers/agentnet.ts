@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { formatAction } from '../../policy/actions/uiTars.js';
-import { actionsCode } from '../pyautoguiWrite.js';
+import { actionsCode } from '../../domain/pyautogui/write.js';
 import { ownKey, ownOf } from '../own.js';
 import { Images, Lines } from './write.js';
 import type { WriteContext, Writer } from './write.js';

@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import { isTerminal } from '../../domain/index.js';
 import type { Action, Size, Step, Trajectory } from '../../domain/index.js';
 import { formatAnswer } from '../../policy/actions/uiTars.js';
-import { actionsCode } from '../pyautoguiWrite.js';
+import { actionsCode } from '../../domain/pyautogui/write.js';
 import { ownKey, ownOf } from '../own.js';
 import type { CoordinateMode } from '../types.js';
 import { copyFrame, fileName } from './write.js';

@@ -5,9 +5,9 @@
  */
 import type { Action, Frame, PolicyVersion, ReplicaId, Screenshot, Size } from '../../domain/index.js';
 import { StudioError, hash32, isEncoded } from '../../domain/index.js';
+import { checkPerformable } from '../../domain/performable.js';
 import { digestOf } from '../../files/digest.js';
 import type { CoordinateMode, ResizeLimits } from '../actions/coordinates.js';
-import { GrammarError } from '../actions/parse.js';
 import type { Coordinates } from '../actions/uiTars.js';
 import { formatAnswer, parseActions } from '../actions/uiTars.js';
 import type { Decision, InvalidAnswer, PolicySession, Sampling } from '../types.js';
@@ -234,9 +234,11 @@ export class ChatSession implements PolicySession {
   /** The error of an answer outside the grammar keeps its text and tokens, so that training can make it less likely. */
   #parse(text: string, sampled: InvalidAnswer): ReturnType<typeof parseActions> {
     try {
-      return parseActions(text, this.#coordinates);
+      const parsed = parseActions(text, this.#coordinates);
+      checkPerformable(parsed.actions);
+      return parsed;
     } catch (e) {
-      if (e instanceof GrammarError)
+      if (e instanceof StudioError && e.kind === 'policy.invalid')
         throw new StudioError('policy.invalid', e.message, e.error.remedy, {
           details: { ...e.error.details, ...sampled },
           cause: e,

@@ -1,6 +1,6 @@
 import { pngOf } from '../../data/store/png.js';
 import { createOpenAiPolicy } from '../../policy/remote/openai.js';
-import { apiKeyOf } from './apiKey.js';
+import { apiKeyOf } from '../../config/apiKey.js';
 import type { BackendRequest, PolicyBackend } from './types.js';
 
 /** A model behind endpoints of somebody else: rolled out and evaluated, not trained. */

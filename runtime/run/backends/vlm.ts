@@ -28,7 +28,7 @@ import {
 import { probeEngine } from '../../trainer/remote/probe.js';
 import type { TokenSample } from '../../trainer/remote/sample.js';
 import type { TrainerEngine } from '../../trainer/types.js';
-import { apiKeyOf } from './apiKey.js';
+import { apiKeyOf } from '../../config/apiKey.js';
 import { learnerOf } from './learner.js';
 import { engineState, startOwnEngine } from './ownEngine.js';
 import type { StartedParts } from './startedParts.js';

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { imageContents } from '../../cluster/images.js';
+import { desktopContents } from '../../cluster/provide.js';
 import type { RunConfig } from '../../config/index.js';
 import { poolConfigOf } from '../../data/collections.js';
 import type { StoredEvent } from '../../data/events.js';
@@ -83,7 +83,7 @@ const GRACE_MS = 3000;
  * which runs name in `curation.pool.from`. What an earlier part of the same collection did is not done again.
  */
 export async function collect(r: CollectRequest): Promise<CollectReport> {
-  const tasks = await openTasks(r.config, await imageContents(r.config.desktops.image), r.entry),
+  const tasks = await openTasks(r.config, await desktopContents(r.config.desktops), r.entry),
     attempts = new Attempts(chosen(r, tasks), { ...r, errors: ERRORS, remember: !r.measures }),
     earlier = new Earlier(attempts, r),
     { entry, config, name, policy } = r;
@@ -154,6 +154,7 @@ function sameSettings(was: RunConfig, { config, name }: CollectRequest): void {
       'rollout.maxSteps': c.rollout.maxSteps,
       'rollout.taskTimeoutS': c.rollout.taskTimeoutS,
       'desktops.image': c.desktops.image,
+      'desktops.imageExtra': c.desktops.imageExtra || undefined,
       'desktops.screen': c.desktops.screen,
     }),
     before = settings(was),

@@ -7,7 +7,7 @@ import { RunReader } from '../../data/store/runStore.js';
 import { readForeignText } from '../../files/foreignFile.js';
 import { POLICY_TRAITS, StudioError, messageOf, type ProcessEntry } from '../../domain/index.js';
 import { ModelServer } from '../../policy/remote/modelServer.js';
-import { locateModel } from '../backends/ownEngine.js';
+import { locate } from '../locate.js';
 import { lastCheckpoint, startingPoint } from '../resume.js';
 
 /** Who makes attempts: named by a run file, a run that trained somebody, or the address of a model server. */
@@ -86,7 +86,7 @@ export async function fileActor(path: string, o: Pick<ActorOptions, 'over'>): Pr
       'Give a run file, a run folder, or the address of a model server (http://HOST:PORT/v1).',
     );
   });
-  const config = locateModel(parseRunText(text, path, o.over), [dirname(path), process.cwd()]),
+  const config = locate(parseRunText(text, path, o.over), [dirname(path), process.cwd()]),
     { from } = config.warmStart,
     { kind, vlm, openai } = config.policy;
   if (kind === 'embedded' && from === undefined)
@@ -95,7 +95,7 @@ export async function fileActor(path: string, o: Pick<ActorOptions, 'over'>): Pr
       `${path} names an embedded policy without weights.`,
       'Give the folder of a run that trained one, or set warmStart.from.',
     );
-  const checkpoint = from === undefined ? undefined : await startingPoint(resolve(dirname(path), from)),
+  const checkpoint = from === undefined ? undefined : await startingPoint(from),
     name = kind === 'vlm' ? vlm!.model : kind === 'openai' ? openai!.model : path;
   return checkpoint ? { config, checkpoint, name: `${name} from ${checkpoint.dir}` } : { config, name };
 }

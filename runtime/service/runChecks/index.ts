@@ -2,7 +2,7 @@ import { withoutSlashes } from '../../domain/address.js';
 import { startsEngine, type RunConfig } from '../../config/index.js';
 import { toRunError } from '../../domain/index.js';
 import type { CheckRow } from '../../protocol/types.js';
-import { apiKeyOf } from '../../run/backends/apiKey.js';
+import { apiKeyOf } from '../../config/apiKey.js';
 import { checkCluster } from './cluster.js';
 import { updateCost, type UpdateCost } from './cost.js';
 import { checkModelServer } from './modelServer.js';

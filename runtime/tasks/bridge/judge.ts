@@ -9,7 +9,13 @@ import type { BridgeEnd } from './said.js';
 import { executesCandidate, type BridgeJob, type Source } from './workers.js';
 
 /** What a getter of ours found, or the configuration of one that only the evaluators have. */
-export type Given = { readonly value: Value } | { readonly getter: Readonly<Record<string, unknown>> };
+export type Given =
+  | {
+      readonly value: Value;
+      /** It was read from the desktop, where the policy may have changed it. */
+      readonly desktop?: boolean;
+    }
+  | { readonly getter: Readonly<Record<string, unknown>> };
 
 export interface Bridged {
   readonly score: number;
@@ -25,7 +31,8 @@ const OURS = new Set(['ImportError', 'ModuleNotFoundError', 'NotImplementedError
 /**
  * One metric by OSWorld's evaluators. A fault on our side throws, whatever they made of it. When they raise or hang on
  * what the policy left behind, the task is judged 0: where there is a gold file they must first succeed on that in its
- * place, so that a broken evaluator is told from a broken file.
+ * place, so that a broken evaluator is told from a broken file. A gold file of the desktop may itself be what the policy
+ * broke: then what they raise is 0 too.
  */
 export async function judgeBridged(
   e: Evaluators,
@@ -89,11 +96,11 @@ async function checkBlame(
   if (gold === undefined) return end.kind === 'raised' ? undefined : fault();
   if (!('value' in result) || !hasFiles(result.value)) return;
   const again = await run({ ...job, result: sourceOf({ value: gold }) });
-  if (again.kind !== 'done') fault();
+  if (again.kind !== 'done' && !(ofTheDesktop(expected) && end.kind === 'raised')) fault();
 }
 
 const ofTheDesktop = (g: Given | undefined): boolean =>
-  g !== undefined && 'getter' in g && String(g.getter['type']).startsWith('vm_');
+  g !== undefined && ('getter' in g ? String(g.getter['type']).startsWith('vm_') : g.desktop === true);
 
 const hasFiles = (v: Value): boolean => isFile(v) || (isList(v) && v.length > 0 && v.every(isFile));
 

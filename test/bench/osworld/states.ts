@@ -6,22 +6,46 @@ import { desktopPath } from '../../../runtime/tasks/context.js';
 import { getterConfigs } from '../../../runtime/tasks/needs.js';
 import { FakeDesktop } from '../../helpers/tasks/fakeDesktop.js';
 
-/** Files of the right formats, made by made.py; what a task downloads is one of them by its ending. */
+/**
+ * Files of the right formats, made by made.py; what a task downloads is one of them by its ending, and what it is
+ * compared with has other contents.
+ */
 export class MadeFiles {
   readonly #dir: string;
   constructor(dir: string) {
     this.#dir = dir;
   }
-  of(name: string): Buffer {
+  of(name: string, kind: 'made' | 'gold' = 'made'): Buffer {
     const ext = /\.([a-z0-9]+)(?:\?.*)?$/i.exec(name)?.[1]?.toLowerCase() ?? 'txt',
-      file = join(this.#dir, `made.${ext}`);
-    return readFileSync(existsSync(file) ? file : join(this.#dir, 'made.txt'));
+      file = join(this.#dir, `${kind}.${ext}`);
+    return readFileSync(existsSync(file) ? file : join(this.#dir, `${kind}.txt`));
   }
   get assets(): AssetStore {
+    return this.#store(() => 'made');
+  }
+  /**
+   * For a real desktop: gold files, and downloads that are called gold, differ from what the task downloads otherwise, so
+   * that an untouched desktop is no success.
+   */
+  assetsOf(task: Task): AssetStore {
+    const downloads = new Set(
+        task.config.flatMap((s) =>
+          s.type === 'download'
+            ? ([s.parameters['files']].flat() as { url?: unknown; path?: unknown }[])
+                .filter((f) => !/gold/i.test(String(f.path)))
+                .map((f) => String(f.url))
+            : [],
+        ),
+      ),
+      isGold = (url: string): boolean => !downloads.has(url);
+    return this.#store((url) => (isGold(url) ? 'gold' : 'made'));
+  }
+  #store(kindOf: (url: string) => 'made' | 'gold'): AssetStore {
     return {
       dir: this.#dir,
       has: () => true,
-      read: (url, hint) => Promise.resolve(this.of(hint?.name && /\.\w+$/.test(hint.name) ? hint.name : url)),
+      read: (url, hint) =>
+        Promise.resolve(this.of(hint?.name && /\.\w+$/.test(hint.name) ? hint.name : url, kindOf(url))),
     };
   }
 }

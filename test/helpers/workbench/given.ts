@@ -229,6 +229,9 @@ export class Given {
           await ended.nth(tried++ % there).click({ timeout: 5000 });
           page = await this.#c.ui.webview('inspector', { timeoutMs: 10_000 });
           await page.locator('.ds-sibling button.compare').first().waitFor({ state: 'attached', timeout: 5000 });
+          // A press on a list that grows may hit the neighbour: one that the runtime's end cut off has no steps.
+          await page.locator('.ds-badge-slot .ds-outcome:is(.success, .failure)').waitFor({ timeout: 5000 });
+          await page.locator('.ds-shot').first().waitFor({ timeout: 5000 });
         };
         return shown().then(
           () => true,

@@ -28,6 +28,9 @@ const sh = async (d: Desktop, script: string): Promise<{ code: number | null; ou
   return { code: r.code, out: (r.stdout.toString() + r.stderr.toString()).trim() };
 };
 
+const errnoOf = (systemCall: number): string =>
+  `python3 -c "import ctypes; c = ctypes.CDLL(None, use_errno=True); c.syscall(${systemCall}, 0, 0, 0, 0, 0); print(ctypes.get_errno())"`;
+
 describe.skipIf(!engine)('Docker provider', () => {
   const docker = connectEngine();
   const providers: DockerProvider[] = [];
@@ -121,6 +124,29 @@ describe.skipIf(!engine)('Docker provider', () => {
     expect(isEncoded(pixels)).toBe(false);
   });
 
+  it('has a network where the run file says so, and nothing else more', async () => {
+    const d = await provider().create({ ...spec, network: 'internet' });
+    // The route to everything that has none of its own: where a network would lead, whether or not this machine has one.
+    expect((await sh(d, 'awk \'$2 == "00000000" { print $1 }\' /proc/net/route')).out).toBe('eth0');
+    expect((await sh(d, 'grep -E "CapEff|NoNewPrivs" /proc/self/status')).out.replace(/\s+/g, ' ')).toBe(
+      'CapEff: 0000000000000000 NoNewPrivs: 1',
+    );
+    expect((await sh(d, 'touch /usr/x')).out).toMatch(/Read-only|Permission denied/);
+    // A browser's own sandbox is made of user namespaces and an empty root; neither gives more than that.
+    const own = (what: string): string => `unshare -U --map-root-user ${what} 2>&1`;
+    const intoNothing = "import os; os.mkdir('/tmp/empty'); os.chroot('/tmp/empty'); print(os.listdir('/'))";
+    expect((await sh(d, own(`python3 -c "${intoNothing}"`))).out).toBe('[]');
+    expect((await sh(d, own('--mount mount -t tmpfs none /mnt'))).out).toMatch(/not permitted|denied/i);
+    expect((await sh(d, own('touch /usr/x'))).out).toMatch(/Read-only|Permission denied/);
+    for (const [name, ...numbers] of [
+      ['bpf', 321, 280],
+      ['keyctl', 250, 219],
+      ['io_uring_setup', 425, 425],
+      ['open_by_handle_at', 304, 265],
+    ] as const)
+      expect((await sh(d, errnoOf(numbers[process.arch === 'arm64' ? 1 : 0]))).out, name).toBe('1');
+  });
+
   it('is closed: no network, read-only, limited in processes, disk and memory, no way to become root', async () => {
     const p = provider();
     const d = await p.create(spec);
@@ -130,6 +156,7 @@ describe.skipIf(!engine)('Docker provider', () => {
     );
     for (const f of ['/etc/x', '/usr/x', '/opt/dart/x'])
       expect((await sh(d, `touch ${f}`)).out, f).toMatch(/Read-only|Permission denied/);
+    expect((await sh(d, 'unshare -U true')).out).toMatch(/not permitted/);
     expect((await sh(d, 'id -u; id -un')).out).toBe('1000\nuser');
     expect((await sh(d, 'grep -E "CapEff|CapPrm|NoNewPrivs" /proc/self/status')).out.replace(/\s+/g, ' ')).toBe(
       'CapPrm: 0000000000000000 CapEff: 0000000000000000 NoNewPrivs: 1',

@@ -31,6 +31,8 @@ const runFile = (dir: string): RunFile => ({
 
 interface Made {
   readonly note: string;
+  /** Which failed, and why. */
+  readonly leftOut: readonly string[];
   /** ms from asking for a fresh desktop until the task was set up, for each demonstration. */
   readonly setups: readonly number[];
 }
@@ -43,6 +45,7 @@ async function made(r: { code: number | null; stdout: string; stderr: string }):
   const journal = await replay(said.find((l) => l.type === 'result')!.dir!);
   return {
     note: said.find((l) => l.text?.startsWith('Demonstrations: '))?.text ?? '',
+    leftOut: said.flatMap((l) => (l.text?.startsWith('Demonstration left out: ') ? [l.text] : [])),
     setups: journal
       .of('trajectory.recorded')
       .filter((e) => e.head.provenance.kind === 'oracle' && e.head.outcome.kind === 'success')
@@ -139,6 +142,7 @@ describe.skipIf(why)('an ordinary user', () => {
           ends.push(() => run.end());
           result = await made(await run.done);
         }
+        expect(result.leftOut, who).toEqual([]);
         expect(result.note, who).toMatch(ALL);
         expect(result.setups, who).toHaveLength(DEMONSTRATIONS);
         times[who].push(...result.setups);
@@ -155,6 +159,7 @@ describe.skipIf(why)('an ordinary user', () => {
     const file = join(dir, 'run.json');
     writeFileSync(file, JSON.stringify(runFile(join(dir, 'runs'))));
     const result = await made(await cli('train', file, '--json'));
+    expect(result.leftOut).toEqual([]);
     expect(result.note).toMatch(ALL);
     expect(result.setups).toHaveLength(DEMONSTRATIONS);
   });

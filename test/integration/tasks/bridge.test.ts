@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { StudioError } from '../../../runtime/domain/index.js';
 import { evaluatorsAt, type Evaluators } from '../../../runtime/tasks/bridge/evaluators.js';
+import type { AssetStore } from '../../../runtime/tasks/assets.js';
 import { EvaluatorWorkers } from '../../../runtime/tasks/bridge/workers.js';
 import { createTaskEngine } from '../../../runtime/tasks/index.js';
 import { FakeDesktop, never, taskOf } from '../../helpers/tasks/fakeDesktop.js';
@@ -20,7 +21,14 @@ const place = {
   version: 'of the test',
 };
 const file = (path = '/home/user/a.txt', dest = 'a.txt'): unknown => ({ type: 'vm_file', path, dest });
-const gold = { type: 'vm_file', path: '/home/user/gold.txt', dest: 'gold.txt' };
+const GOLD = 'https://x.org/gold.txt';
+const gold = { type: 'cloud_file', path: GOLD, dest: 'gold.txt' };
+const desktopGold = { type: 'vm_file', path: '/home/user/gold.txt', dest: 'gold.txt' };
+const assets: AssetStore = {
+  dir: '/assets',
+  has: (url) => url === GOLD,
+  read: () => Promise.resolve(Buffer.from('yes')),
+};
 let evaluators: Evaluators;
 const pools: EvaluatorWorkers[] = [];
 beforeAll(async () => {
@@ -33,7 +41,7 @@ afterAll(() => {
   (evaluators.workers as EvaluatorWorkers).close();
 });
 const engineWith = (e: Evaluators): ReturnType<typeof createTaskEngine> =>
-  createTaskEngine({ metrics: localMetrics, evaluators: e });
+  createTaskEngine({ metrics: localMetrics, evaluators: e, assets });
 const judge = (func: string, result: unknown, expected: unknown, d: FakeDesktop, e = evaluators) =>
   engineWith(e).verify(taskOf({ func, result, expected }), d, { type: 'finished' }, never);
 async function fault(p: Promise<unknown>): Promise<StudioError> {
@@ -55,8 +63,10 @@ describe('verdicts', () => {
       name: 'OSWorld',
       version: 'of the test',
       ms: expect.any(Number) as number,
-      files: ['/home/user/a.txt', '/home/user/gold.txt'],
+      files: ['/home/user/a.txt'],
     });
+    const compared = await judge('same_file', file(), desktopGold, desktop({ '/home/user/a.txt': 'yes' }));
+    expect(compared.report!.checks[0]!.judge!.files).toEqual(['/home/user/a.txt', '/home/user/gold.txt']);
     expect((await judge('same_file', file(), gold, desktop({ '/home/user/a.txt': 'no' }))).reward).toBe(0);
     expect((await judge('same_file', file(), gold, desktop())).reward).toBe(0);
   });
@@ -87,6 +97,26 @@ describe('verdicts', () => {
     const rule = { type: 'rule', rules: { number: 7 } };
     expect((await judge('strict_rule', { type: 'words', path: '/home/user/w' }, rule, desktop())).reward).toBe(0);
     expect((await judge('same', { type: 'careless', path: '/nowhere' }, rule, desktop())).reward).toBe(0);
+  });
+});
+
+describe('a gold file that the policy can change', () => {
+  const broken = { '/home/user/a.txt': 'yes', '/home/user/gold.txt': Buffer.from([0xff, 0xfe]) };
+  it('is 0 where it cannot be read, and so can neither in its place', async () => {
+    const o = await judge('same_file', file(), desktopGold, desktop(broken));
+    expect(o).toMatchObject({ kind: 'failure', reward: 0 });
+    const both = await judge(
+      'same_file',
+      file(),
+      desktopGold,
+      desktop({ ...broken, '/home/user/a.txt': Buffer.from([0xff]) }),
+    );
+    expect(both.reward).toBe(0);
+    expect(both.report!.checks[0]!.found).toMatch(/UnicodeDecodeError/);
+  });
+  it('excuses no evaluator that lacks a module, or ends', async () => {
+    for (const func of ['needs_module', 'dies', 'calls_home'])
+      expect((await fault(judge(func, file(), desktopGold, desktop(broken)))).kind, func).toBe('task.verify');
   });
 });
 
@@ -133,7 +163,7 @@ describe('deadlines', () => {
     const hung = await judge('hangs_on', file(), gold, desktop({ '/home/user/a.txt': 'hang' }), quick);
     expect(hung).toMatchObject({ kind: 'failure', reward: 0 });
     const both = desktop({ '/home/user/a.txt': 'hang', '/home/user/gold.txt': 'hang' });
-    expect((await fault(judge('hangs_on', file(), gold, both, quick))).kind).toBe('task.verify');
+    expect((await fault(judge('hangs_on', file(), desktopGold, both, quick))).kind).toBe('task.verify');
     expect((await judge('same_file', file(), gold, desktop({ '/home/user/a.txt': 'yes' }), quick)).reward).toBe(1);
   });
   it('a cancelled verdict ends the evaluation', async () => {

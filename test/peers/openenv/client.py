@@ -1,6 +1,6 @@
 """OpenEnv's validator and client, and an evaluation of verifiers, drive desktops that DART Studio serves.
 
-client.py ADDRESS RESULTS.json FOLDER-OF-vf-eval
+client.py ADDRESS ADDRESS-WITH-OSWORLD-TASKS|none RESULTS.json FOLDER-OF-vf-eval
 """
 
 import base64
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from openenv import GenericEnvClient
 
-ADDRESS, TARGET, VERIFIERS = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+ADDRESS, OSWORLD, TARGET, VERIFIERS = sys.argv[1], sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4])
 BIN = Path(sys.executable).parent
 FAILED = []
 
@@ -90,8 +90,36 @@ def driven():
     return {"resets": len(resets), "reset_p50_ms": round(statistics.median(resets)), "reset_max_ms": round(max(resets))}
 
 
+# What solves three of OSWorld's tasks, typed into a terminal.
+SOLUTIONS = {
+    "e0df059f-28a6-4169-924f-b9623e7184cc": "mv ~/Desktop/todo_list_Jan_1 ~/Desktop/todo_list_Jan_2",
+    "bedcedc4-4d72-425e-ad62-21960b11fe0d": "gsettings set org.gnome.desktop.session idle-delay 0",
+    "8ba5ae7a-5ae5-4eab-9fcc-5dd4fe3abf89": "echo input-record-path=/home/user/Desktop >> ~/.config/vlc/vlcrc",
+}
+
+
+def steps_of(task):
+    return ["hotkey(key='ctrl alt t')", "wait()", f"type(content='{SOLUTIONS[task]}\\n')", "finished(content='')"]
+
+
+def osworld_driven():
+    """Each task solved, and left as it is; times of the resets in ms."""
+    resets = []
+    with GenericEnvClient(base_url=OSWORLD).sync() as env:
+        for task in SOLUTIONS:
+            for actions, reward in ((steps_of(task), 1), (["finished(content='')"], 0)):
+                began = time.perf_counter()
+                seen = env.reset(task=task)
+                resets.append((time.perf_counter() - began) * 1000)
+                check(f"OSWorld {task[:8]}", seen.observation["task"] == task and seen.observation["width"] == 1920)
+                for action in actions:
+                    seen = env.step({"action": action})
+                check(f"OSWorld {task[:8]}: {reward}", seen.done and seen.reward == reward, seen.reward)
+    return {"resets": len(resets), "reset_p50_ms": round(statistics.median(resets)), "reset_max_ms": round(max(resets))}
+
+
 class Model(BaseHTTPRequestHandler):
-    """Runs the command that an observation names, and then says that it is done."""
+    """Runs the command that an observation names, and then says that it is done; solves OSWorld's tasks by their ids."""
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
@@ -99,6 +127,9 @@ class Model(BaseHTTPRequestHandler):
         named = re.search(r'touch [\w.-]+', last)
         begins = re.search(r'step\\*": 0', last)
         text = f"type(content='{named.group(0)}\\n')" if named and begins else "finished(content='')"
+        task, step = re.search(r'task\\*": \\*"([\w-]{36})', last), re.search(r'step\\*": (\d+)', last)
+        if task and step and task.group(1) in SOLUTIONS:
+            text = steps_of(task.group(1))[int(step.group(1))]
         shared = {"id": "x", "created": 0, "model": body["model"]}
         usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
         if body.get("stream"):
@@ -120,15 +151,13 @@ class Model(BaseHTTPRequestHandler):
         pass
 
 
-def evaluated():
+def evaluated(address, wishes):
+    """Rewards of an evaluation by verifiers, one episode for each reset."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     folder = Path(tempfile.mkdtemp())
     config = folder / "eval.toml"
-    resets = ", ".join(
-        [f'{{ family = "term-touch", seed = {s}, picture = false }}' for s in range(3)]
-        + ['{ family = "press-button", seed = 0, picture = false }']
-    )
+    resets = ", ".join(f"{{ {wish}, picture = false }}" for wish in wishes)
     config.write_text(
         f"""model = "scripted"
 push = false
@@ -139,7 +168,7 @@ base_url = "http://127.0.0.1:{server.server_port}/v1"
 api_key_var = "SCRIPTED_KEY"
 [env.taskset]
 id = "openenv"
-base_url = "{ADDRESS}"
+base_url = "{address}"
 resets = [{resets}]
 [env.player.harness]
 id = "null"
@@ -163,18 +192,27 @@ type = "subprocess"
             for one in trace.get("traces", [trace]):
                 reward = one.get("rewards", {}).get("openenv_reward")
                 rewards.append(reward.get("value", reward.get("score")) if isinstance(reward, dict) else reward)
-    check("verifiers: its rewards are the desktops' verdicts", sorted(map(str, rewards)) == ["0.0", "1.0", "1.0", "1.0"], rewards)
     if FAILED:
         print(said.stdout[-3000:], said.stderr[-3000:])
     return {"episodes": len(rewards), "rewards": rewards}
 
+
+desk = evaluated(ADDRESS, [f'family = "term-touch", seed = {s}' for s in range(3)] + ['family = "press-button", seed = 0'])
+rewards = sorted(map(str, desk["rewards"]))
+check("verifiers: its rewards are the desktops' verdicts", rewards == ["0.0", "1.0", "1.0", "1.0"], rewards)
+osworld = "left out: the image osworld is not built"
+if OSWORLD != "none":
+    osworld = {"client": osworld_driven(), "evaluation": evaluated(OSWORLD, [f'task = "{t}"' for t in SOLUTIONS])}
+    rewards = list(map(str, osworld["evaluation"]["rewards"]))
+    check("verifiers: OSWorld's tasks are solved", rewards == ["1.0", "1.0", "1.0"], rewards)
 
 results = {
     "openenv": version("openenv"),
     "verifiers": "0.4.0",
     "validate": validated(),
     "client": driven(),
-    "evaluation": evaluated(),
+    "evaluation": desk,
+    "osworld": osworld,
     "failed": FAILED,
 }
 TARGET.write_text(json.dumps(results, indent=2) + "\n")

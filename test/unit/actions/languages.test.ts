@@ -3,7 +3,7 @@ import { validOps } from '../../../runtime/annotations/validate.js';
 import { actionSchema } from '../../../runtime/annotations/schema.js';
 import { StudioError, actionCall, canonicalAction, type Action, type StepView } from '../../../runtime/domain/index.js';
 import { CodeReader } from '../../../runtime/interchange/pyautoguiRead.js';
-import { actionsCode } from '../../../runtime/interchange/pyautoguiWrite.js';
+import { actionsCode } from '../../../runtime/domain/pyautogui/write.js';
 import type { CoordinateMode } from '../../../runtime/policy/actions/coordinates.js';
 import { GrammarError } from '../../../runtime/policy/actions/parse.js';
 import { uiTarsPrompt } from '../../../runtime/policy/actions/prompt.js';

@@ -42,6 +42,14 @@ describe('SettleJudge', () => {
     expect(j.judge(terminal, 110)).toEqual({ waitMs: TERMINAL_HOLD_MS });
     expect(j.judge(terminal, 110 + TERMINAL_HOLD_MS)).toEqual({ settled: true });
   });
+  it('with a terminal, it holds for as long as it is asked to', () => {
+    const j = new SettleJudge(20, 150),
+      terminal = { ...quiet, terminal: true };
+    expect(j.judge(terminal, 0)).toEqual({ waitMs: 4 });
+    expect('waitMs' in j.judge(terminal, 149)).toBe(true);
+    expect(j.judge(terminal, 150)).toEqual({ settled: true });
+    expect(new SettleJudge(20, 150).judge(quiet, 0)).toEqual({ settled: true });
+  });
   it('a horizon of 0 asks for present work only', () => {
     expect(new SettleJudge(0).judge({ ...quiet, terminal: true }, 0)).toEqual({ settled: true });
     expect(new SettleJudge(0).judge({ ...quiet, soonestMs: 5 }, 0)).toEqual({ settled: true });

@@ -11,7 +11,7 @@ class Host {
   readonly #lost = new Map<string, () => void>();
   signal: AbortSignal | undefined;
 
-  spares(wanted: number, atOnce: number): Spares {
+  spares(wanted: number, atOnce: number): Spares<SandboxDesktop> {
     return new Spares({
       wanted,
       atOnce,

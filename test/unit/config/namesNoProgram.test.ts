@@ -29,12 +29,20 @@ const KNOWN = {
   'a name within a run': ['name', 'tasks.families[]', 'policy.vlm.prompt'],
   'a folder that is read': ['tasks.dir', 'tasks.assets', 'curation.pool.from[]', 'warmStart.from'],
   'a folder that is written': ['store.dir', 'store.tensorboard.dir', 'policy.vlm.adapters'],
+  'a layer that no run builds, only `desktop build --image-extra`': ['desktops.imageExtra'],
   'an image of desktops': ['desktops.image', 'desktops.kubernetes.image'],
-  'an address': ['desktops.hosts[].host', 'policy.vlm.endpoints[]', 'policy.openai.baseUrls[]', 'trainer.remote.url'],
+  'an address': [
+    'desktops.hosts[].host',
+    'desktops.osworld.servers[]',
+    'policy.vlm.endpoints[]',
+    'policy.openai.baseUrls[]',
+    'trainer.remote.url',
+  ],
   'the name of an environment variable, which must be set apart': [
     'policy.vlm.apiKeyEnv',
     'policy.openai.apiKeyEnv',
     'trainer.remote.apiKeyEnv',
+    'desktops.osworld.tokenEnv',
   ],
   'a name on a server': ['policy.vlm.model', 'policy.openai.model', 'trainer.remote.options.device'],
   'a name or an amount in a cluster': [

@@ -72,6 +72,15 @@ describe('presets', () => {
     });
   });
 
+  it('osworld is the benchmark on one GPU: its screen, its applications, its episodes, and what cannot be done', () => {
+    const { policy, tasks, desktops, rollout, curation, trainer } = parseRunFile({ preset: 'osworld' });
+    expect([policy.kind, trainer.remote?.engine, trainer.remote?.rank]).toEqual(['vlm', 'auto', 16]);
+    expect([tasks.suite, tasks.infeasible, desktops.image, rollout.maxSteps]).toEqual(['folder', true, 'osworld', 30]);
+    expect(desktops.screen).toEqual({ width: 1920, height: 1080 });
+    expect(curation.pool).toMatchObject({ enabled: true, addSuccesses: true });
+    expect(parseRunFile({ preset: 'dart' }).desktops.image).toBe('osworld');
+  });
+
   it('write coordinates as their model does', () => {
     const mode = (preset: 'ui-tars-7b' | 'qwen3-vl-8b' | 'dart'): unknown =>
       parseRunFile({ preset }).policy.vlm?.coordinates;

@@ -113,6 +113,14 @@ describe('container', () => {
       LogConfig: { Type: 'none' },
     });
     expect(c.HostConfig!.Binds).toBeUndefined();
+    const open = containerOptions(
+      'img',
+      { screen: { width: 640, height: 400 }, memoryMb: 300, pids: 99, network: 'internet' },
+      { name: 'n', owner: 'o' },
+    );
+    expect(open.HostConfig).toMatchObject({ NetworkMode: 'bridge', ReadonlyRootfs: true, CapDrop: ['ALL'] });
+    expect(c.HostConfig!.SecurityOpt).toEqual(['no-new-privileges']);
+    expect(open.HostConfig!.SecurityOpt).toEqual(['no-new-privileges', expect.stringMatching(/^seccomp={/)]);
     expect(c.Labels).toEqual({
       app: 'dart-studio',
       x: 'y',

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { contentHash, readRecipe } from '../../../runtime/cluster/imageBuild/recipe.js';
-import { parsePackages } from '../../../runtime/cluster/images.js';
+import { parsePackages } from '../../../runtime/cluster/imageManifest.js';
 import { desktopCache } from '../../../runtime/cluster/imageBuild/rootfs.js';
 import { aptRemedy, lastWords } from '../../../runtime/cluster/imageBuild/process.js';
 import { tar } from '../../../runtime/files/tar.js';
@@ -81,8 +81,8 @@ describe('recipe', () => {
       data: string,
       executable = false,
     ): { path: string; data: Buffer; executable: boolean } => ({ path, data: Buffer.from(data), executable });
-    const hashes = [[f('a', 'bc')], [f('ab', 'c')], [f('a', 'bc', true)], [f('a', 'b'), f('c', '')], []].map(
-      contentHash,
+    const hashes = [[f('a', 'bc')], [f('ab', 'c')], [f('a', 'bc', true)], [f('a', 'b'), f('c', '')], []].map((files) =>
+      contentHash(files),
     );
     expect(new Set(hashes).size).toBe(hashes.length);
     expect(contentHash([f('a', '1'), f('b', '2')])).toBe(contentHash([f('b', '2'), f('a', '1')]));

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { nameOfTask } from '../../../runtime/protocol/shared.js';
 import type { TaskRow } from '../../../runtime/protocol/types.js';
+import { taskRow } from '../../../extension/views/rows.js';
 import type { Node } from '../../../extension/views/nodes.js';
 import { taskChildren, taskGroupRow } from '../../../extension/views/taskTree.js';
 import { task } from '../../helpers/extension/rows.js';
@@ -20,6 +22,20 @@ const many = (n: number, apps: (i: number) => readonly string[] | undefined): Ta
   });
 const names = (nodes: readonly Node[]): unknown[] =>
   nodes.map((n) => (n.kind === 'taskGroup' ? n.app : n.kind === 'task' ? n.row.family : n.kind));
+
+describe('the name of a task', () => {
+  const osworld = '94d95f96-9699-4208-98ba-3c3119edf9c2';
+  it('is its words where it is called by a number, as those of OSWorld are', () => {
+    const named = task({ family: osworld, title: 'os: Install Spotify', apps: ['os'] });
+    expect([
+      nameOfTask(named),
+      nameOfTask(task({ family: osworld })),
+      nameOfTask(task({ family: 'desk/x', title: 'y' })),
+    ]).toEqual(['Install Spotify', osworld, 'desk/x']);
+    expect(taskRow(named)).toMatchObject({ id: `task ${osworld}`, label: 'Install Spotify' });
+    expect(taskRow(named).tooltip).toContain('94d95f96');
+  });
+});
 
 describe('the tree Tasks', () => {
   it('is flat while tasks are few, or of one application', () => {

@@ -55,6 +55,14 @@ describe('pyautogui code as input events', () => {
     ["pyautogui.press('enter')", 'Enter down | Enter up'],
     ["pyautogui.press('<')", '< down | < up'],
     ["pyautogui.press(['left', 'pgdn'], presses=1)", 'ArrowLeft down | ArrowLeft up | PageDown down | PageDown up'],
+    // How agents type what a keyboard has no key for.
+    ["import pyperclip; pyperclip.copy('ünï'); pyautogui.hotkey('ctrl', 'v')", 'text "ünï"'],
+    // OSWorld's controller sends this for `<` (issue 257).
+    ["pyautogui.hotkey('shift', ',')", 'Shift down | < down | < up | Shift up'],
+    [
+      "pyautogui.keyDown('shift'); pyautogui.press('a'); pyautogui.keyUp('shift'); pyautogui.press('1')",
+      'Shift down | A down | A up | Shift up | 1 down | 1 up',
+    ],
     ["pyautogui.hotkey('ctrl', 'shift', 't')", 'Control down | Shift down | t down | t up | Shift up | Control up'],
     [
       "pyautogui.keyDown('shift'); pyautogui.click(1, 1); pyautogui.keyUp('shift')",

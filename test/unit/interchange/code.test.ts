@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Action } from '../../../runtime/domain/index.js';
 import { CodeReader } from '../../../runtime/interchange/pyautoguiRead.js';
-import { parseCalls } from '../../../runtime/interchange/python.js';
+import { parseCalls } from '../../../runtime/domain/pyautogui/python.js';
 import { Unusable } from '../../../runtime/interchange/types.js';
 
 const screen = { width: 1920, height: 1080 };

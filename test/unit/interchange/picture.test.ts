@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { encode } from 'fast-png';
 import { JpegDecoder } from '../../../runtime/interchange/jpegDecoder.js';
 import { checkPicture, decodePicture, pictureSize } from '../../../runtime/interchange/picture.js';
-import { pngHeader } from '../../../runtime/interchange/png.js';
+import { pngHeader } from '../../../runtime/files/png.js';
 import { jpegs, points } from '../../fixtures/interchange/jpegs.js';
 import { random } from '../../../runtime/domain/index.js';
 import { Unusable } from '../../../runtime/interchange/types.js';

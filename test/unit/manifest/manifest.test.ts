@@ -351,6 +351,7 @@ describe('settings', () => {
     for (const k of [
       'runtime.nodePath',
       'osworld.checkout',
+      'osworld.vm',
       'kubernetes.context',
       'kubernetes.credentialPlugins',
       'alerts.command',

@@ -324,6 +324,20 @@ describe('remote policy', () => {
     await stopped;
   });
 
+  it.each([
+    ['a key that no keyboard has', "Action: hotkey(key='ctrl t)caction')", /no key called "t\)caction"/],
+    ['a control character', "Action: type(content='\u0001')", /cannot be typed/],
+  ])('%s is an answer that is no action, asked again before anything is performed', async (_what, text, words) => {
+    const s = await server((_, n, res) => json(res, n === 0 ? answer(text) : answer(click))),
+      p = open([s.url]);
+    await expect(p.decide(frame, never)).rejects.toMatchObject({
+      kind: 'policy.invalid',
+      message: expect.stringMatching(words) as string,
+      error: { details: { text, version: 7 } },
+    });
+    expect((await p.decide(frame, never)).actions).toHaveLength(1);
+  });
+
   it('says that an answer outside the grammar is invalid, keeps its tokens, and does not add it to the history', async () => {
     const s = await server((_, n, res) =>
       json(

@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { Action, Step } from '../../../runtime/domain/index.js';
 import { StudioError } from '../../../runtime/domain/index.js';
 import type { EpisodePhase, EpisodeResult, StepAbout } from '../../../runtime/rollout/types.js';
+import type { SettleOptions } from '../../../runtime/cluster/types.js';
+import { AGAIN_MS } from '../../../runtime/rollout/rest.js';
 import { runEpisode } from '../../../runtime/rollout/episode.js';
 import { FakeDesktop, fakeFrames, fakeTasks, order, scriptedPolicy, task } from '../../helpers/rollout/fakes.js';
 import { VirtualClock } from '../../helpers/rollout/virtualClock.js';
@@ -152,8 +154,22 @@ describe('episode', () => {
 
   it('decides on the settled screen: setup, then the effect of every action, is waited for', async () => {
     const r = await play([[click], [done]]);
-    expect(r.desktop.log).toEqual(['settle', 'observe', 'perform', 'settle', 'observe']);
+    expect(r.desktop.log).toEqual(['settle', 'observe', 'perform', 'settle', 'observe', 'settle']);
     expect(r.t.steps.map((s) => s.frame.hash)).toEqual(['frame0', 'frame1']);
+  });
+
+  it('before a task is judged, what a terminal may still pass on is waited for, longer than after an action', async () => {
+    const asked: (SettleOptions | undefined)[] = [];
+    await play([[click], [done]], {
+      desktop: (d) => {
+        const settle = d.settle.bind(d);
+        d.settle = (o?: SettleOptions) => {
+          asked.push(o);
+          return settle();
+        };
+      },
+    });
+    expect(asked.map((o) => o?.terminalHoldMs)).toEqual([undefined, undefined, AGAIN_MS]);
   });
 
   it('measures each part of a step and carries version and tokens', async () => {
@@ -163,12 +179,12 @@ describe('episode', () => {
     expect(r.t.steps[0]!.tokens!.logprobs[0]).toBe(-1);
     expect(r.t).toMatchObject({
       resetMs: 100 + 70,
-      verifyMs: 30,
+      verifyMs: 20 + 30,
       cap: 5,
       provenance: { kind: 'rollout' },
       group: 'g1',
     });
-    expect(r.t.endedAt - r.t.startedAt).toBe(70 + (1 + 10 + 5 + 20) + (1 + 10) + 30);
+    expect(r.t.endedAt - r.t.startedAt).toBe(70 + (1 + 10 + 5 + 20) + (1 + 10) + (20 + 30));
   });
 
   it('a cap of n allows n model turns, then verifies and says truncated', async () => {
@@ -191,7 +207,10 @@ describe('episode', () => {
       [click, { type: 'type', text: 'x' }],
       [done, click],
     ]);
-    expect(r.desktop.log).toEqual(['settle', 'observe', 'perform', 'settle', 'perform', 'settle', 'observe']);
+    expect(r.desktop.log).toEqual([
+      ...['settle', 'observe', 'perform', 'settle', 'perform', 'settle', 'observe'],
+      'settle', // before it is judged
+    ]);
     expect(r.t.steps[0]!.timings).toMatchObject({ perform: 10, settle: 40 });
     expect(r.desktop.performed.length).toBe(2);
   });
@@ -236,6 +255,19 @@ describe('episode', () => {
     expect(r.t.steps[1]!.tokens!.logprobs[0]).toBe(-2);
     expect(r.t.steps[1]!.rejected).toHaveLength(1);
     expect(r.abouts[1]).toMatchObject({ labels: ['Hmm'], rejectedLabels: [['Hmm']] });
+    expect(r.broken).toBe(false);
+  });
+
+  it("what no desktop can do is the policy's failure and no fault, with the step kept for training", async () => {
+    const error = new StudioError('policy.invalid', 'There is no key called "t\')".', 'x'),
+      r = await play([[click], [{ type: 'hotkey', keys: ["t')"] }, click], [done]], {
+        desktop: (d: FakeDesktop) => {
+          d.fail = { call: 'perform', error, after: 1 };
+        },
+      });
+    expect(r.t.outcome).toMatchObject({ kind: 'failure', reward: 0, truncated: false });
+    expect(r.tasks.verified).toEqual([]);
+    expect(r.t.steps.map((x) => x.actions.length)).toEqual([1, 2]);
     expect(r.broken).toBe(false);
   });
 

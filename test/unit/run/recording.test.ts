@@ -187,7 +187,7 @@ describe('the last screen', () => {
     const capped = await play([[click], [click]], 2),
       ended = await play([[click], [{ type: 'finished' }]], 4);
     expect(capped.t.last?.hash).toBe('frame2');
-    expect(capped.log.at(-1)).toBe('observe');
+    expect(capped.log.filter((x) => x === 'observe')).toHaveLength(3);
     expect(ended.t.last).toBeUndefined();
     expect(ended.log.filter((x) => x === 'observe')).toHaveLength(2);
   });

@@ -8,7 +8,8 @@ import { id, random, type FamilyId, type RolloutId, type RunId, type TaskId } fr
 import type { TrajectoryFilter, TrajectorySort } from '../../../runtime/protocol/types.js';
 import type { CurationChartData, CurationView } from '../../../runtime/protocol/types.js';
 import { curationView } from '../../../runtime/queries/curation.js';
-import { outcomes, series, successCurves } from '../../../runtime/queries/curves.js';
+import { series, successCurves } from '../../../runtime/queries/curves.js';
+import { outcomes } from '../../../runtime/queries/outcomes.js';
 import type { RunFacts } from '../../../runtime/queries/facts.js';
 import { factsOf, suiteFamilies } from '../../../runtime/service/facts.js';
 import { interpreter as interpreterFor } from '../../../runtime/service/interpreter.js';
@@ -304,6 +305,21 @@ describe('overview', () => {
     expect(untriedTasks(suiteFamilies()).length).toBeGreaterThan(10);
     expect(spark([], 4)).toEqual([]);
     expect(spark([true, false, true, true], 2)).toEqual([1, 0.5, 0.5, 1]);
+  });
+});
+
+describe('tasks that are not there any more', () => {
+  it('are listed without their words, and it is said why', async () => {
+    expect(facts.unread).toBeUndefined();
+    await writeSyntheticRun(join(dir, 'moved'), {
+      groups: 3,
+      config: { tasks: { suite: 'folder', dir: '/no/such/tasks' } },
+    });
+    const moved = await RunReader.open(join(dir, 'moved'), { index: 'local' }),
+      known = await factsOf(moved);
+    expect(known.unread?.message).toContain('/no/such/tasks');
+    expect((await taskRows(moved, known)).every((r) => r.title === undefined && r.rollouts > 0)).toBe(true);
+    await moved.close();
   });
 });
 

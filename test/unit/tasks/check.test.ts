@@ -178,7 +178,26 @@ describe('needs', () => {
     expect(engine.check(taskOf({ func: 'infeasible' }, [...config], { related_apps }))).toEqual(needs);
   });
   it('a live web task needs the network', () => {
-    expect(engine.check(taskOf({ func: 'infeasible' }, [], { proxy: true }))).toEqual(['network']);
+    const live = taskOf({ func: 'infeasible' }, [step('execute', { command: 'wget https://x.org/y', shell: true })], {
+      proxy: true,
+    });
+    expect(engine.check(live)).toEqual(['network']);
+    // Where the run file gives desktops one.
+    expect(createTaskEngine({ image: { ...desk, network: true } }).check(live)).toEqual([]);
+  });
+  it.each([
+    ['a tab of the web', step('chrome_open_tabs', { urls_to_open: ['chrome://settings', 'https://x.org/y'] }), true],
+    ['a tab without a scheme', step('chrome_open_tabs', { urls_to_open: ['x.org'] }), true],
+    ['tabs of the desktop', step('chrome_open_tabs', { urls_to_open: ['chrome://settings', 'file:///a.b/c'] }), false],
+    ['a tab of a local server', step('chrome_open_tabs', { urls_to_open: ['http://localhost:8000/x.html'] }), false],
+    ['the browser on a page', step('launch', { command: ['google-chrome', 'https://x.org'] }), true],
+    ['the browser on a local server', step('launch', { command: 'google-chrome http://127.0.0.1:1/' }), false],
+    ['a request to a local server', step('execute', { command: 'curl http://localhost:1/', shell: true }), false],
+  ] as const)('%s: of the web or not', (_what, s, web) => {
+    const image = { ...desk, apps: [...desk.apps, 'chrome'] };
+    expect(createTaskEngine({ image }).check(taskOf({ func: 'infeasible' }, [s], { related_apps: ['os'] }))).toEqual(
+      web ? ['network'] : [],
+    );
   });
   it('another image, other needs', () => {
     const image = { apps: [...desk.apps, 'libreoffice'], programs: ['sudo'], shortcuts: ['ctrl+alt+t'] };
@@ -252,11 +271,7 @@ describe('a folder', () => {
     expect(of('compare_docx_tables')).toEqual(['with', '`dart-studio osworld install`']);
     expect(of('compare_pdfs')).toEqual(['with', '`dart-studio osworld install --full`']);
     expect(of('compare_image_text')).toEqual(['not', expect.stringContaining('easyocr')]);
-    expect(of('exact_match')).toEqual([
-      'not',
-      'it needs a Google account',
-      'it visits the live web, and desktops have no network',
-    ]);
+    expect(of('exact_match')).toEqual(['not', 'it needs a Google account', 'what judges it visits the live web']);
     const evaluators = { getters: new Set<string>(), metrics: new Set(['compare_docx_tables']) },
       installed = await checkFolder(dir, { image: desk, evaluators });
     expect(installed.find((r) => r.id === 'compare_docx_tables')).toMatchObject({ runs: 'here' });

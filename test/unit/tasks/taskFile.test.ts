@@ -163,6 +163,7 @@ describe("OSWorld's own task files", () => {
       'app:chrome',
       'getter:open_tabs_info',
       'metric:is_expected_tabs',
+      'network',
       'program:socat',
     ]);
     expect(

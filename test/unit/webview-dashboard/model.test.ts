@@ -131,6 +131,11 @@ describe('banners', () => {
   const keys = (m: Model): string[] => bannersOf(m).map((b) => b.key.split(' ')[0]!);
   it('a run in good order has none', () => {
     expect(bannersOf(opened())).toEqual([]);
+    const unread = { kind: 'task.invalid', message: '/tasks is not there.', remedy: 'Restore it.' } as const,
+      nameless = reduce(opened(), { type: 'detail', detail: { ...r.detail, tasksUnread: unread } });
+    expect(bannersOf(nameless).map((b) => b.words)).toEqual([
+      'The tasks of this run cannot be read, so they have no names here. /tasks is not there. Restore it.',
+    ]);
   });
   it('each state that needs attention says what to do', () => {
     for (const state of ['stopped', 'starting', 'attaching', 'reconnecting', 'incompatible', 'failed'] as const)

@@ -16,22 +16,28 @@ X
 glib-compile-schemas /usr/share/glib-2.0/schemas
 sed -i 's/^Logo=1/Logo=0/' /etc/libreoffice/sofficerc
 
+# Chromium is started under OSWorld's name for it only: without what that name adds it does not start here.
+sed -e 's#/usr/bin/chromium#/usr/local/bin/google-chrome#g' -e 's/^Name=Chromium.*/Name=Google Chrome/' /usr/share/applications/chromium.desktop > /usr/share/applications/google-chrome.desktop
+rm /usr/share/applications/chromium.desktop
+
+# Videos: as in OSWorld not VLC, which a task asks for (mpv in place of Totem, which needs OpenGL).
 cat > /usr/share/applications/mimeapps.list <<'X'
 [Default Applications]
 inode/directory=org.gnome.Nautilus.desktop
 text/plain=org.gnome.gedit.desktop
-text/html=chromium.desktop
-x-scheme-handler/http=chromium.desktop
-x-scheme-handler/https=chromium.desktop
+text/html=google-chrome.desktop
+x-scheme-handler/http=google-chrome.desktop
+x-scheme-handler/https=google-chrome.desktop
 application/pdf=org.gnome.Evince.desktop
 image/png=org.gnome.eog.desktop
 image/jpeg=org.gnome.eog.desktop
-video/mp4=vlc.desktop
 audio/mpeg=vlc.desktop
 application/vnd.openxmlformats-officedocument.spreadsheetml.sheet=libreoffice-calc.desktop
 application/vnd.openxmlformats-officedocument.wordprocessingml.document=libreoffice-writer.desktop
 application/vnd.openxmlformats-officedocument.presentationml.presentation=libreoffice-impress.desktop
 X
+
+grep '^MimeType=' /usr/share/applications/vlc.desktop | tr '=;' '\n' | grep '^video/' | sed 's/$/=mpv.desktop/' >> /usr/share/applications/mimeapps.list
 
 home=/home/user
 mkdir -p $home/.config/libreoffice/4/user $home/.config/vlc $home/.config/gtk-3.0 $home/.config/GIMP/2.10 $home/.thunderbird/osworld.default \
@@ -61,7 +67,8 @@ office() { echo "<item oor:path=\"/org.openoffice.$1\"><prop oor:name=\"$2\" oor
   office "Setup/Office/Factories/org.openoffice.Setup:Factory['com.sun.star.presentation.PresentationDocument']" ooSetupFactoryDefaultFilter 'Impress MS PowerPoint 2007 XML'
   echo '</oor:items>'
 } > $home/.config/libreoffice/4/user/registrymodifications.xcu
-printf '%s\n' '(check-updates no)' '(save-session-info no)' '(save-device-status no)' '(save-tool-options no)' > $home/.config/GIMP/2.10/gimprc
+# What GIMP keeps at its end is judged (its docks, its theme): only its look for updates is off.
+echo '(check-updates no)' > $home/.config/GIMP/2.10/gimprc
 cat > $home/.config/vlc/vlcrc <<'X'
 [qt]
 qt-privacy-ask=0
@@ -124,9 +131,11 @@ X
 mkdir -p /opt/osworld
 cat > /opt/osworld/google-chrome <<'X'
 #!/bin/sh
-# Chromium under the name that OSWorld's tasks use, with the profile where their getters look. Its own sandbox needs namespaces, which
-# programs of a desktop without a network do not get.
-exec /usr/bin/chromium --user-data-dir="$HOME/.config/google-chrome" --no-sandbox --test-type --no-first-run --no-default-browser-check \
+# Chromium under the name that OSWorld's tasks use, with the profile where their getters look. Its own sandbox is made of namespaces:
+# a desktop with a network gets them; one without has nothing to be protected from, and gets none.
+sandbox=--no-sandbox
+tail -n +3 /proc/net/dev | grep -qv '^ *lo:' && unshare -U true 2> /dev/null && sandbox=
+exec /usr/bin/chromium --user-data-dir="$HOME/.config/google-chrome" $sandbox --test-type --no-first-run --no-default-browser-check \
   --password-store=basic --disable-component-update --disable-background-networking --disable-sync --disable-search-engine-choice-screen \
   --hide-crash-restore-bubble --start-maximized --force-device-scale-factor=1 --disable-gpu "$@"
 X

@@ -72,7 +72,7 @@ export class KubernetesProvider implements DesktopProvider {
   readonly #c: KubernetesConfig;
   readonly owner: Owner;
   readonly #made = new Map<SandboxDesktop, Made>();
-  readonly #spares: Spares;
+  readonly #spares: Spares<SandboxDesktop>;
   readonly #ended = new AbortController();
   #used = 0;
   readonly #left = new Leftovers<string>({ list: () => this.#mine(), remove: (name) => this.#remove(name) });

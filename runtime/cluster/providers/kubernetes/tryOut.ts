@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { RunConfig } from '../../../config/index.js';
 import { deadline, orUndefined, toRunError, type RunError } from '../../../domain/index.js';
+import { imageOf } from '../../imageExtra.js';
 import type { DesktopSpec } from '../../types.js';
 import { RIGHTS } from './manifests.js';
 import { APP, CONTAINER, podOf, ROLE, selectorOf, type KubernetesConfig } from './podSpec.js';
@@ -50,7 +51,8 @@ export async function tryCluster(
   spec: DesktopSpec,
   o: TryOutOptions = {},
 ): Promise<ClusterFinding[]> {
-  const provider = o.provider ?? createKubernetesProvider({ config: { ...c.kubernetes, spares: 0 }, image: c.image });
+  const provider =
+    o.provider ?? createKubernetesProvider({ config: { ...c.kubernetes, spares: 0 }, image: imageOf(c) });
   const found: ClusterFinding[] = [];
   try {
     const s = await provider.status();

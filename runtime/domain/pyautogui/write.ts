@@ -1,9 +1,11 @@
-import type { Action, Modifier, Point, Size } from '../domain/index.js';
-import { SCROLL_DEFAULT } from '../domain/index.js';
-import { canonicalKey } from '../domain/keys.js';
-import { clicks, type ClickType } from './pyautoguiWords.js';
-import type { CodeSpace } from './pyautoguiRead.js';
+import { SCROLL_DEFAULT, type Action } from '../action.js';
+import type { Modifier, Point, Size } from '../actionArguments.js';
+import { canonicalKey } from '../keys.js';
 import { pyString } from './python.js';
+import { clicks, type ClickType } from './words.js';
+
+/** Coordinates of the code: pixels of the screen, or shares of it (0 to 1; OpenCUA). */
+export type CodeSpace = 'absolute' | 'relative';
 
 /** Keys that pyautogui calls differently. */
 const keyNames: Readonly<Record<string, string>> = {
@@ -32,7 +34,8 @@ const keyNames: Readonly<Record<string, string>> = {
   exclam: '!',
   at: '@',
 };
-const keyName = (k: string): string => {
+/** What pyautogui calls a key, as Python. */
+export const keyName = (k: string): string => {
   const c = canonicalKey(k);
   return pyString(Object.hasOwn(keyNames, c) ? keyNames[c]! : c);
 };

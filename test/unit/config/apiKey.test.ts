@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { apiKeyOf } from '../../../runtime/run/backends/apiKey.js';
+import { apiKeyOf } from '../../../runtime/config/apiKey.js';
 
 describe('API keys that a run file names', () => {
   const key = (name: string | undefined, env: Record<string, string>): string | undefined =>

@@ -1,5 +1,5 @@
 /** pyautogui's words: its functions with their parameters, its other names for them, and its names of keys. */
-import type { ActionType } from '../domain/index.js';
+import type { ActionType } from '../action.js';
 
 /** Our clicks: the function that is written for one, and what is read as one. */
 export const clicks = {

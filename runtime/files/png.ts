@@ -1,11 +1,10 @@
 import { inflate as inflateCb } from 'node:zlib';
 import { promisify } from 'node:util';
 import type { Size } from '../domain/index.js';
-import { crc32InTurns } from '../files/crc32.js';
-import { maxChunks } from '../data/store/png.js';
-import { slicePixels, slices } from '../data/store/slices.js';
-import { Unusable, checkSize } from './types.js';
 import { messageOf } from '../domain/index.js';
+import { Unusable } from '../domain/unusable.js';
+import { crc32InTurns } from './crc32.js';
+import { slicePixels, slices } from './slices.js';
 
 /**
  * PNG of strangers: any colour type, not interlaced, its size bounded before anything is inflated. Transparency is
@@ -23,6 +22,19 @@ const depths: Readonly<Record<number, readonly number[]>> = {
   4: [8, 16],
   6: [8, 16],
 };
+
+/** Chunks of a file: encoders write some kilobytes each, and every one costs time. */
+export const maxChunks = 65_536;
+/** Pixels of one screen (4096 x 4096), and its longer side. */
+export const MOST_PIXELS = 1 << 24,
+  MOST_SIDE = 16_384;
+
+/** Throws Unusable for sizes no screen has. */
+export function checkSize(width: number, height: number): Size {
+  if (width < 1 || height < 1 || width > MOST_SIDE || height > MOST_SIDE || width * height > MOST_PIXELS)
+    throw new Unusable(`claims to be ${width}x${height} pixels; at most ${MOST_PIXELS >> 20} million are read`);
+  return { width, height };
+}
 
 export const isPng = (b: Buffer): boolean => b.subarray(0, 8).equals(signature);
 
@@ -111,7 +123,8 @@ function unfilter(type: number, row: Buffer, above: Buffer, step: number): void 
     row[x] = row[x]! + (type === 1 ? a : type === 2 ? b : type === 3 ? (a + b) >> 1 : paeth(a, b, c));
   }
 }
-function paeth(a: number, b: number, c: number): number {
+/** The predictor of filter 4 (PNG specification, 9.4). */
+export function paeth(a: number, b: number, c: number): number {
   const p = a + b - c,
     pa = Math.abs(p - a),
     pb = Math.abs(p - b),

@@ -1,4 +1,4 @@
-import { StudioError } from '../../domain/index.js';
+import { StudioError } from '../domain/index.js';
 
 /** Variables of this name are there to be sent, and so are those that this one lists, separated by commas. */
 const OWN = /^DART_STUDIO_[A-Z0-9_]*KEY$/;

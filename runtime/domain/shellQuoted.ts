@@ -1,0 +1,2 @@
+/** One word of a shell, whatever it holds. */
+export const shellQuoted = (s: string): string => `'${s.replaceAll("'", `'\\''`)}'`;

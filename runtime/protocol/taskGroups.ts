@@ -1,0 +1,56 @@
+import type { TaskRow } from './types.js';
+
+/** An application; '' stands for several of them, undefined for none. */
+export type TaskGroup = string | undefined;
+
+/** Tasks of one application, and what came of them. */
+export interface ApplicationTasks {
+  readonly app: TaskGroup;
+  readonly rows: readonly TaskRow[];
+  /** Of the newest evaluations. */
+  readonly episodes: number;
+  readonly solved: number;
+  readonly rollouts: number;
+  readonly successes: number;
+}
+
+/** Fewer tasks are found at a glance without groups. */
+const MANY = 20;
+
+const groupOf = ({ apps = [] }: TaskRow): TaskGroup => (apps.length > 1 ? '' : apps[0]);
+// By name; then tasks of several applications, and those of none.
+const rank = (app: TaskGroup): string => (app === undefined ? '2' : app === '' ? '1' : `0${app}`);
+
+/** Many tasks by their application; empty where they are few, or of one. Pure. */
+export function byApplication(tasks: readonly TaskRow[]): readonly ApplicationTasks[] {
+  const groups = [...new Set(tasks.map(groupOf))];
+  if (tasks.length <= MANY || groups.length < 2) return [];
+  return groups
+    .sort((a, b) => (rank(a) < rank(b) ? -1 : 1))
+    .map((app) =>
+      sumOf(
+        app,
+        tasks.filter((r) => groupOf(r) === app),
+      ),
+    );
+}
+/** What came of tasks, as a whole. Pure. */
+export function sumOf(app: TaskGroup, rows: readonly TaskRow[]): ApplicationTasks {
+  const sum = (of: (r: TaskRow) => number | undefined): number => rows.reduce((all, r) => all + (of(r) ?? 0), 0);
+  return {
+    app,
+    rows,
+    episodes: sum((r) => r.evaluation?.episodes),
+    solved: sum((r) => r.evaluation?.successes),
+    rollouts: sum((r) => r.rollouts),
+    successes: sum((r) => r.successes),
+  };
+}
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** OSWorld's tasks are called by a UUID, which says nothing to a person: their words do. Pure. */
+export function nameOfTask({ family, title, apps = [] }: Pick<TaskRow, 'family' | 'title' | 'apps'>): string {
+  if (!title || !UUID.test(family)) return family;
+  const before = `${apps.join(', ')}: `;
+  return title.startsWith(before) ? title.slice(before.length) : title;
+}

@@ -1,0 +1,48 @@
+/** Success by application, as a table. */
+import type { TaskRow } from '../../runtime/protocol/types.js';
+import { h, replace } from '../ui/dom.js';
+import { t } from '../ui/words.js';
+import { applicationRows, type ApplicationRow } from './applications.js';
+
+export class ApplicationsTable {
+  readonly element = h('div', { class: 'applications' });
+
+  render(tasks: readonly TaskRow[]): void {
+    const rows = applicationRows(tasks);
+    replace(this.element, rows.length === 0 ? undefined : table(rows));
+  }
+}
+
+function table(rows: readonly ApplicationRow[]): HTMLElement {
+  const head = [t('Application'), t('Tasks'), t('Evaluation'), t('Rollouts that succeeded')];
+  return h(
+    'div',
+    { class: 'ds-table-scroll', tabindex: '0', role: 'region', 'aria-label': t('Success by application') },
+    h(
+      'table',
+      { class: 'ds-table' },
+      h('caption', null, t('By application')),
+      h(
+        'thead',
+        null,
+        h(
+          'tr',
+          null,
+          head.map((x, i) => h('th', { scope: 'col', class: i === 0 ? '' : 'number' }, x)),
+        ),
+      ),
+      h(
+        'tbody',
+        null,
+        rows.map((r) =>
+          h(
+            'tr',
+            null,
+            h('th', { scope: 'row' }, r.name),
+            [r.tasks, r.evaluation, r.rollouts].map((x) => h('td', { class: 'number' }, x)),
+          ),
+        ),
+      ),
+    ),
+  );
+}

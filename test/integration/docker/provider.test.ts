@@ -28,6 +28,19 @@ const sh = async (d: Desktop, script: string): Promise<{ code: number | null; ou
   return { code: r.code, out: (r.stdout.toString() + r.stderr.toString()).trim() };
 };
 
+/** Where two pictures of the desktop differ, for the message of a failure. */
+function differing(a: Buffer, b: Buffer): string {
+  const at = Array.from({ length: a.length / 4 }, (_, i) => i).filter(
+    (i) => a.readInt32LE(4 * i) !== b.readInt32LE(4 * i),
+  );
+  if (!at.length) return 'nothing';
+  const { width } = spec.screen;
+  const [xs, ys] = [at.map((i) => i % width), at.map((i) => Math.floor(i / width))];
+  const span = (v: number[]): string =>
+    `${v.reduce((m, n) => Math.min(m, n))} to ${v.reduce((m, n) => Math.max(m, n))}`;
+  return `${at.length} pixels, x ${span(xs)}, y ${span(ys)}`;
+}
+
 const errnoOf = (systemCall: number): string =>
   `python3 -c "import ctypes; c = ctypes.CDLL(None, use_errno=True); c.syscall(${systemCall}, 0, 0, 0, 0, 0); print(ctypes.get_errno())"`;
 
@@ -107,12 +120,15 @@ describe.skipIf(!engine)('Docker provider', () => {
     const [a, b] = [await provider({ path: 'fast' }).create(spec), await provider({ path: 'portable' }).create(spec)];
     for (const d of [a, b]) {
       await d.spawn(['galculator']);
+      await sh(d, 'until wmctrl -l | grep -q galculator; do sleep 0.02; done');
       await d.settle({ horizonMs: 250, maxMs: 20_000 });
       await d.perform({ type: 'click', at: { x: 38, y: 302 } });
       await d.settle({ horizonMs: 100 });
     }
     // A button's flash may outlast the settling on a busy machine; what one path draws wrongly stays wrong.
-    await expect.poll(async () => (await b.observe()).data.equals((await a.observe()).data)).toBe(true);
+    await expect
+      .poll(async () => differing((await a.observe()).data, (await b.observe()).data), { timeout: 20_000 })
+      .toBe('nothing');
     expect((await b.observe()).data.equals((await b.observe()).data)).toBe(true); // and again, when nothing changed
     // Encoded inside, it is the same picture.
     const shot = await b.screenshot!();

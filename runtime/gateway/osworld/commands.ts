@@ -5,12 +5,13 @@ import { pause } from '../../domain/pause.js';
 import type { Desktop } from '../../cluster/types.js';
 import { argv, runCommand, type CommandOutput } from '../../tasks/command.js';
 import type { TaskContext } from '../../tasks/context.js';
+import { askedPointer, pythonCode } from '../../tasks/performed.js';
+import { programOf } from '../../tasks/program.js';
 import { launch } from '../../tasks/setup/commands.js';
 import { holds } from '../../tasks/setup/verified.js';
 import { jsonReply, textReply, type Reply, type Request } from '../http.js';
 import { commandBody, jsonBody, pythonBody, scriptBody, verifiedBody } from './body.js';
 import { isLost } from './context.js';
-import { programOf } from './program.js';
 
 const failure = (message: string): Reply => jsonReply({ status: 'error', message }, 500);
 const success = (o: CommandOutput): Reply =>
@@ -145,10 +146,8 @@ export class Commands {
 
   /** `python -c "import pyautogui; …"` as input events; false when it must be run as it is. */
   async #performed(ctx: TaskContext, words: readonly string[]): Promise<boolean> {
-    const [program, flag, code, ...rest] = words;
-    if (!/^(?:.*\/)?python3?$/.test(program ?? '') || flag !== '-c' || code === undefined || rest.length > 0)
-      return false;
-    if (!this.#desktop.input) return false;
+    const code = pythonCode(words);
+    if (code === undefined || !this.#desktop.input) return false;
     const { screen } = this.#desktop;
     let p = programOf(code, screen, this.#pointer);
     if (p === 'pointer') p = programOf(code, screen, await this.pointer(ctx));
@@ -164,16 +163,3 @@ export class Commands {
 }
 
 const gone = (): Error => new StudioError('cancelled', 'The client went away.', 'Send the request again.');
-
-async function askedPointer(ctx: TaskContext): Promise<Point> {
-  const out = await runCommand(ctx, { command: ['xdotool', 'getmouselocation', '--shell'] }),
-    at = (name: string): number => Number(new RegExp(`^${name}=(\\d+)$`, 'm').exec(out?.stdout ?? '')?.[1] ?? NaN);
-  const point = { x: at('X'), y: at('Y') };
-  if (Number.isNaN(point.x) || Number.isNaN(point.y))
-    throw new StudioError(
-      'desktop.exec',
-      'The desktop does not say where its pointer is.',
-      'Use an image with xdotool.',
-    );
-  return point;
-}

@@ -2,6 +2,7 @@ import type { CommandOutput } from '../command.js';
 import { describe, fillPlaceholders, prepare, runCommand } from '../command.js';
 import type { TaskContext } from '../context.js';
 import { HOME } from '../context.js';
+import { idle, performed } from '../performed.js';
 import type { SetupParameters } from '../taskFile.js';
 import { Spoiled } from '../spoiled.js';
 import { truthy } from '../values.js';
@@ -17,10 +18,12 @@ const MAX_FAILS = 5;
  */
 export async function execute(ctx: TaskContext, p: SetupParameters<'execute'>): Promise<void> {
   const c = { command: fillPlaceholders(p.command, ctx.settings.clientPassword, ctx.desktop.screen), shell: p.shell };
-  const until = p.until && Object.keys(p.until).length > 0 ? p.until : undefined;
+  const until = p.until && Object.keys(p.until).length > 0 ? p.until : undefined,
+    acts = !(p.stdout || p.stderr || until);
+  if (acts && (await performed(ctx, c))) return;
   const end = ctx.settings.now() + ctx.settings.waitMs;
   for (let fails = 0, left = p.attempts ?? Infinity; ;) {
-    const out = await runCommand(ctx, c, { acts: !(p.stdout || p.stderr || until) });
+    const out = await runCommand(ctx, c, { acts });
     if (out !== undefined) {
       if (p.stdout) ctx.cache.set(p.stdout, Buffer.from(out.stdout));
       if (p.stderr) ctx.cache.set(p.stderr, Buffer.from(out.stderr));
@@ -59,12 +62,9 @@ export async function launch(ctx: TaskContext, p: SetupParameters<'launch'>): Pr
   ctx.launched.set(pid, { what: describe({ command }), shell: truthy(p.shell) });
 }
 
-/** A program that waits for this long or less is not done: what follows a sleep relies on what it waits for. */
-const SLEEP_HORIZON_MS = 500;
-
 /** The file's own wait, capped; in `settle` mode only until the desktop is idle. */
 export async function pause(ctx: TaskContext, p: SetupParameters<'sleep'>): Promise<void> {
-  const ms = Math.min(p.seconds * 1000, ctx.settings.sleepCapMs);
-  if (ctx.settings.sleepMode === 'settle') await ctx.desktop.settle({ maxMs: ms, horizonMs: SLEEP_HORIZON_MS });
-  else await ctx.settings.sleep(ms, ctx.signal);
+  const ms = p.seconds * 1000;
+  if (ctx.settings.sleepMode === 'settle') await idle(ctx, ms);
+  else await ctx.settings.sleep(Math.min(ms, ctx.settings.sleepCapMs), ctx.signal);
 }

@@ -12,7 +12,7 @@ import {
   streamsOf,
 } from '../../../runtime/cluster/providers/osworld/program.js';
 import { LiveProgram } from '../../../runtime/cluster/providers/osworld/liveProgram.js';
-import { programOf as eventsOf } from '../../../runtime/gateway/osworld/program.js';
+import { programOf as eventsOf } from '../../../runtime/tasks/program.js';
 import type { Action } from '../../../runtime/domain/index.js';
 import type { DesktopInput } from '../../../runtime/cluster/types.js';
 

@@ -2,12 +2,30 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { DesktopInput, SettleOptions, SettleReport } from '../../../runtime/cluster/types.js';
 import { createTaskEngine, openAssets } from '../../../runtime/tasks/index.js';
 import { showsFile } from '../../../runtime/tasks/setup/windows.js';
 import type { Task } from '../../../runtime/tasks/types.js';
 import { FakeDesktop, never, taskOf } from '../../helpers/tasks/fakeDesktop.js';
 import { cacheName } from '../../helpers/tasks/files.js';
 import { engine, rule, verify, errorOf, kindOf } from '../../helpers/tasks/engine.js';
+
+/** A desktop that takes input events; settling says how long it may take and what counts as activity. */
+class ActingDesktop extends FakeDesktop {
+  input(events: readonly DesktopInput[]): Promise<void> {
+    const brief = (e: DesktopInput): string => {
+      if (e.type === 'key') return `${e.key} ${e.down ? 'down' : 'up'}`;
+      return e.type === 'wheel' ? `wheel ${e.x},${e.y} ${e.dx},${e.dy}` : e.type;
+    };
+    this.log.push(`input ${events.map(brief).join(', ')}`);
+    return Promise.resolve();
+  }
+  override async settle(o: SettleOptions = {}): Promise<SettleReport> {
+    const report = await super.settle(o);
+    this.log[this.log.length - 1] = ['settle', o.maxMs, o.horizonMs].filter((n) => n !== undefined).join(' ');
+    return report;
+  }
+}
 
 describe('set-up', () => {
   let dir: string;
@@ -169,6 +187,39 @@ describe('set-up', () => {
     expect(waits).toEqual([500, 5000]);
     await createTaskEngine({ settings: { ...settings, sleepMode: 'settle' } }).setup(t, new FakeDesktop(), never);
     expect(waits).toHaveLength(2);
+  });
+  it('pyautogui in Python is performed without Python, its sleeps waits for an idle desktop; nothing else is', async () => {
+    const acting = new ActingDesktop(),
+      settle = createTaskEngine({ settings: { sleepMode: 'settle', sleepCapMs: 9000 } }),
+      python = (code: string, more = {}): unknown => step('execute', { command: ['python', '-c', code], ...more }),
+      code = "import pyautogui; import time; time.sleep(15); pyautogui.press('down', presses=2); time.sleep(0.3);";
+    await settle.setup(steps(python(code)), acting, never);
+    expect(acting.log).toEqual([
+      'settle 9000 500',
+      'input ArrowDown down, ArrowDown up, ArrowDown down, ArrowDown up',
+      'settle 100 100',
+      'settle 300 300',
+      'settle 3000', // the engine's own, at the end of set-up
+    ]);
+    // Where the pointer is, is asked.
+    acting.log.length = 0;
+    acting.answer = (c) => (c[0] === 'xdotool' ? { stdout: 'X=7\nY=8\nSCREEN=0\n' } : undefined);
+    await settle.setup(steps(python('import pyautogui; pyautogui.scroll(-2)')), acting, never);
+    expect(acting.log.slice(0, 2)).toEqual(['exec xdotool getmouselocation --shell', 'input wheel 7,8 0,2']);
+    // A program that says more, one whose output is kept, exact waits, and a desktop without input: run as they are.
+    const asIs: [unknown, FakeDesktop, typeof engine][] = [
+      [python(`${code} print(1)`), acting, settle],
+      [python(code, { stdout: 'out' }), acting, settle],
+      [python(code, { until: { returncode: 0 } }), acting, settle],
+      [python(code), acting, engine],
+      [python(code), new FakeDesktop(), settle],
+    ];
+    for (const [s, d, e] of asIs) {
+      d.log.length = 0;
+      await e.setup(steps(s), d, never);
+      expect(d.log.filter((l) => l.startsWith('exec'))).toEqual([expect.stringContaining('import pyautogui')]);
+      expect(d.log.filter((l) => l.startsWith('input'))).toEqual([]);
+    }
   });
   it('windows are activated and closed by name or class, exactly or not', async () => {
     const d = new FakeDesktop();

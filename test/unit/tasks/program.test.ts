@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { DesktopInput } from '../../../runtime/cluster/types.js';
 import type { Point } from '../../../runtime/domain/index.js';
-import { programOf, type Op, type Program } from '../../../runtime/gateway/osworld/program.js';
+import { programOf, type Op, type Program } from '../../../runtime/tasks/program.js';
 
 const screen = { width: 1280, height: 720 },
   /** As OSWorld's controller sends it. */

@@ -1,9 +1,9 @@
-import type { Point, Size } from '../../domain/index.js';
-import type { DesktopInput } from '../../cluster/types.js';
-import { liveKeyName, modifierKeysym } from '../../domain/keysyms.js';
-import { canonicalKey } from '../../domain/keys.js';
-import { parseCalls, type Literal, type PyCall } from '../../domain/pyautogui/python.js';
-import { aliases, clickFunctions, keyNames, signatures } from '../../domain/pyautogui/words.js';
+import type { Point, Size } from '../domain/index.js';
+import type { DesktopInput } from '../cluster/types.js';
+import { liveKeyName, modifierKeysym } from '../domain/keysyms.js';
+import { canonicalKey } from '../domain/keys.js';
+import { parseCalls, type Literal, type PyCall } from '../domain/pyautogui/python.js';
+import { aliases, clickFunctions, keyNames, signatures } from '../domain/pyautogui/words.js';
 
 /** One thing to do, in order: input events, or a pause that the code asks for. */
 export type Op =
@@ -25,6 +25,11 @@ const DRAG_MOVES = 8;
 /** How a move is spread over its time: OSWorld's controller draws one for each move. Here all moves are at once. */
 const TWEEN = /\bpyautogui\.(?:linear|ease\w{1,20})(?=\s*[,)])/g;
 
+export interface ProgramOptions {
+  /** A pause after each call, as pyautogui makes one, ms; none where nothing looks between two calls. */
+  readonly pauseMs?: number;
+}
+
 /** The code says something that input events cannot do. */
 class NotPlain extends Error {}
 /** The code acts where the pointer is, and nothing says where that is. */
@@ -35,7 +40,12 @@ class PointerUnknown extends Error {}
  * else than pyautogui calls with plain values: such code is run as it is. 'pointer': it acts where the pointer is, which
  * has to be asked first.
  */
-export function programOf(code: string, screen: Size, pointer: Point | undefined): Program | 'pointer' | undefined {
+export function programOf(
+  code: string,
+  screen: Size,
+  pointer: Point | undefined,
+  { pauseMs = 0 }: ProgramOptions = {},
+): Program | 'pointer' | undefined {
   // Real screenshots, questions and the like are answered by a real Python.
   if (!code.includes('pyautogui')) return undefined;
   let calls: readonly PyCall[];
@@ -46,7 +56,10 @@ export function programOf(code: string, screen: Size, pointer: Point | undefined
   }
   try {
     const compiler = new Compiler(screen, pointer);
-    for (const c of calls) compiler.call(c);
+    for (const c of calls) {
+      compiler.call(c);
+      if (pauseMs > 0 && !/sleep$/.test(c.name)) compiler.pause(pauseMs);
+    }
     return compiler.end();
   } catch (e) {
     if (e instanceof NotPlain) return undefined;
@@ -135,6 +148,13 @@ class Compiler {
     const run = Compiler.#calls.get(name);
     if (!run) throw new NotPlain();
     run(this, a);
+  }
+
+  /** Not while a key is down or a copy waits for its paste: their ends follow at once. */
+  pause(ms: number): void {
+    if (this.#tapped !== undefined || this.#copied !== undefined) return;
+    this.#flush();
+    this.#ops.push({ kind: 'sleep', ms });
   }
 
   static readonly #calls: ReadonlyMap<string, (s: Compiler, a: Arguments) => void> = new Map(

@@ -100,7 +100,7 @@ export interface ControlState {
   /** The action in progress, in words ('typing "hel"'). */
   readonly doing?: string;
   readonly proposal?: Proposal;
-  /** Steps left before the cap; absent while a person acts or when there is none. */
+  /** Steps left to the policy before the cap; while a person acts only when there is none left. */
   readonly left?: number;
   /** After finish. */
   readonly verdict?: ControlVerdict;

@@ -218,6 +218,7 @@ export class TakeOverSession extends ControlSession {
   setMode(mode: 'human' | 'policy' | 'step'): Promise<void> {
     this.inControl('human', 'step', 'policy', 'starting');
     if (this.#finishing) this.inControl();
+    if (mode === 'step' && this.#turn && this.#turn.t.left <= 0) return Promise.reject(noTurnLeft());
     this.#wantedMode = mode;
     if (mode === 'policy') {
       this.mode = 'policy';
@@ -283,7 +284,8 @@ export class TakeOverSession extends ControlSession {
   }
 
   protected override left(): number | undefined {
-    return this.mode === 'human' || this.mode === 'ended' || this.mode === 'verifying' ? undefined : this.#turnsLeft;
+    if (this.mode === 'ended' || this.mode === 'verifying') return undefined;
+    return this.mode === 'human' && this.#turnsLeft > 0 ? undefined : this.#turnsLeft;
   }
   protected async letGo(): Promise<void> {
     if (!this.#policyActs && !this.over) await this.#recorder.complete();
@@ -358,6 +360,14 @@ export class TakeOverSession extends ControlSession {
     this.end();
   }
 }
+
+/** To propose, the policy needs a turn; asked for one it does not have, the rollout would end at its cap. */
+const noTurnLeft = (): ServiceError =>
+  new ServiceError(
+    'params.invalid',
+    'The policy has no steps left in this rollout.',
+    'Finish it yourself, or hand it back: then it is judged as it is.',
+  );
 
 /** Of a decision as it was sampled, token by token: exp of the sum of its log-probs. */
 export const probabilityOf = (t: TokenTrace): number => Math.min(1, Math.exp(t.logprobs.reduce((a, b) => a + b, 0)));

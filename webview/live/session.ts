@@ -75,7 +75,7 @@ export function sessionActions(c: ControlState, s: PageKnowledge): ReadonlyMap<S
     if (c.mode === 'policy') out.set('pause', free);
     else if (c.mode === 'step') out.set('actYourself', free);
     if (c.mode !== 'policy') out.set('handBack', free);
-    if (c.mode !== 'step') out.set('stepMode', free);
+    if (c.mode !== 'step') out.set('stepMode', free ?? (c.left === 0 ? t('The policy has no steps left') : undefined));
   }
   if (c.mode === 'step') out.set('accept', off ?? (c.proposal ? undefined : t('There is no proposal yet')));
   if (c.purpose === 'try') out.set('stop', off);

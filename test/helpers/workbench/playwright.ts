@@ -89,7 +89,19 @@ export interface Page extends Frame {
   on(event: 'console', listener: (m: { type(): string; text(): string }) => void): void;
   on(event: 'pageerror', listener: (e: Error) => void): void;
   on(event: 'request', listener: (r: { url(): string }) => void): void;
+  mainFrame(): Frame;
+  waitForEvent(event: 'request', o: AwaitedEvent<Request>): Promise<Request>;
+  waitForEvent(event: 'framenavigated', o: AwaitedEvent<Frame>): Promise<Frame>;
   context(): BrowserContext;
+}
+export interface Request {
+  url(): string;
+  isNavigationRequest(): boolean;
+  frame(): Frame;
+}
+interface AwaitedEvent<E> {
+  readonly predicate: (e: E) => boolean;
+  readonly timeout: number;
 }
 export interface CdpSession {
   send(method: string, params?: Readonly<Record<string, unknown>>): Promise<Record<string, unknown>>;

@@ -181,10 +181,22 @@ export class Workbench {
   }
   /** Developer: Reload Window; resolves when a new extension host answers. */
   async reload(): Promise<void> {
+    const left = this.#leaves();
+    await Promise.all([left, this.host.begin('workbench.action.reloadWindow')]);
+    // The old page starts another host when its own ends before it does: that one goes with the page.
     const before = this.host.record?.pid;
-    await this.host.begin('workbench.action.reloadWindow');
     this.host.renew();
     await this.#newHost(before);
+  }
+  /** The present document has made room for another one. */
+  async #leaves(): Promise<void> {
+    const { page } = this,
+      timeout = 90_000;
+    await page.waitForEvent('request', {
+      predicate: (r) => r.isNavigationRequest() && r.frame() === page.mainFrame(),
+      timeout,
+    });
+    await page.waitForEvent('framenavigated', { predicate: (f) => f === page.mainFrame(), timeout });
   }
   /** The same from outside the window, whatever state that is in. */
   async reopen(): Promise<void> {

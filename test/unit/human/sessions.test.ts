@@ -301,7 +301,10 @@ describe('a take-over', () => {
     const byHand = new TakeOverSession(host, facts, r, { mode: 'human', segment: {} });
     void turn(byHand, 0);
     await clock.advance(100);
-    expect([await byHand.taken, byHand.state().mode]).toEqual([true, 'human']);
+    expect([await byHand.taken, byHand.state().mode, byHand.state().left]).toEqual([true, 'human', 0]);
+    // To ask for a proposal then would end the rollout.
+    await expect(byHand.setMode('step')).rejects.toMatchObject({ kind: 'params.invalid' });
+    expect([byHand.state().mode, byHand.over]).toEqual(['human', false]);
     await byHand.setMode('policy');
   });
 });

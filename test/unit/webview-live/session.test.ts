@@ -28,6 +28,14 @@ const row = (o: Partial<DesktopRow> = {}): DesktopRow => ({
 const record = (o: Partial<ControlState> = {}): ControlState => controlState({ purpose: 'record', ...o }),
   taken = (o: Partial<ControlState> = {}): ControlState => controlState({ purpose: 'takeOver', ...o });
 
+describe('stepping through', () => {
+  it('is not offered where the policy has no steps left to propose', () => {
+    const refusal = (o: Partial<ControlState>): string | undefined =>
+      sessionActions(taken({ mode: 'human', ...o }), ready).get('stepMode');
+    expect([refusal({}), refusal({ left: 0 })]).toEqual([undefined, 'The policy has no steps left']);
+  });
+});
+
 describe('the words of a control session', () => {
   const endings: Partial<ControlState>[] = [
     { verdict: { outcome: 'success', reward: 1 }, kept: { rollout: 'd1', pooled: true } },

@@ -7,6 +7,13 @@ import { listRunFolders, runFolder } from '../run/runFolders.js';
 import { rateText, sparkline } from '../domain/stats.js';
 import type { Options } from './options.js';
 
+/** Words of a task as a cell of a table. */
+const oneLine = (text: string): string => {
+  const words = text.replace(/\s+/g, ' ').trim();
+  return words.length > MOST_WORDS ? `${words.slice(0, MOST_WORDS - 1)}…` : words;
+};
+const MOST_WORDS = 60;
+
 export async function list(dir: string, o: Options): Promise<number> {
   const runs = await Promise.all(
     (await listRunFolders(dir)).map((d) => orUndefined(runReport(d), 'a folder that cannot be read is not listed')),
@@ -55,7 +62,7 @@ export async function show(dir: string, run: string, o: Options): Promise<number
     'training rollouts by family',
     ...s.families.map(
       (f) =>
-        `  ${f.family.padEnd(28)} ${String(f.rollouts).padStart(5)}  ${rateText(f.successes, f.rollouts).padEnd(18)} ${f.meanSteps.toFixed(1)} steps`,
+        `  ${oneLine(f.title).padEnd(28)} ${String(f.rollouts).padStart(5)}  ${rateText(f.successes, f.rollouts).padEnd(18)} ${f.meanSteps.toFixed(1)} steps`,
     ),
   ];
   process.stdout.write(lines.join('\n') + '\n');

@@ -1,6 +1,7 @@
 import type { EventOf } from '../data/events.js';
 import { runHolder } from '../data/store/runLock.js';
 import { RunReader } from '../data/store/runStore.js';
+import { nameOfTask } from '../protocol/taskGroups.js';
 import { BEGUN } from './overview.js';
 
 type Row = Readonly<Record<string, unknown>>;
@@ -29,6 +30,8 @@ export interface RunReport {
   }[];
   readonly families: readonly {
     readonly family: string;
+    /** What a person calls it: the words of its task where it is a UUID. */
+    readonly title: string;
     readonly rollouts: number;
     readonly successes: number;
     readonly meanSteps: number;
@@ -65,9 +68,15 @@ export async function runReport(dir: string): Promise<RunReport> {
     );
     const families = (
       await q(
-        "SELECT family, count(*) AS c, sum(outcome = 'success') AS s, avg(steps) AS m FROM rollouts WHERE provenance = 'rollout' AND outcome IN ('success', 'failure') GROUP BY family ORDER BY family",
+        "SELECT family, count(*) AS c, sum(outcome = 'success') AS s, avg(steps) AS m, min(instruction) AS ask FROM rollouts WHERE provenance = 'rollout' AND outcome IN ('success', 'failure') GROUP BY family ORDER BY family",
       )
-    ).map((r) => ({ family: String(r['family']), rollouts: n(r['c']), successes: n(r['s']), meanSteps: n(r['m']) }));
+    ).map((r) => ({
+      family: String(r['family']),
+      title: nameOfTask({ family: String(r['family']), title: String(r['ask'] ?? '') }),
+      rollouts: n(r['c']),
+      successes: n(r['s']),
+      meanSteps: n(r['m']),
+    }));
     return {
       id: run.meta.id,
       dir,

@@ -128,6 +128,7 @@ export class SandboxDesktop implements Desktop {
     if (this.#gone && this.agent.isClosed) throw this.#gone;
     this.#resetting = true;
     this.#gone = undefined;
+    this.#pressed = false;
     this.#endSession();
     try {
       const r = await this.agent.reset({

@@ -19,12 +19,20 @@ export const HOLD_MS = 18;
 export const TERMINAL_HOLD_MS = 4;
 export const MAX_MS = 2000;
 
+/**
+ * Programs that use less of a core than this for two horizons only look whether something is to be done, however often
+ * they wake: LibreOffice does every 100 ms. Time-outs shorter than a frame's are those of animations.
+ */
+export const IDLE_SHARE = 0.01;
+
 export type Verdict = { readonly settled: true } | { readonly waitMs: number };
 
 /** Decides from one look to the next whether the desktop has settled. Pure: looks and time are arguments. */
 export class SettleJudge {
   #quietSince: number | undefined;
   #began: number | undefined;
+  /** When the tasks' work was last measured, and how much it had been by then. */
+  #measured: { readonly at: number; readonly ranMs: number } | undefined;
   readonly #horizonMs: number;
   readonly #terminalHoldMs: number;
   constructor(horizonMs: number, terminalHoldMs = TERMINAL_HOLD_MS) {
@@ -40,13 +48,29 @@ export class SettleJudge {
       return { waitMs: Math.min(Math.max(1, Math.floor((nowMs - this.#began) / 8)), 5) };
     }
     // The time-out is that of the call's start: half of it on average is left.
-    if (look.exact && look.soonestMs !== undefined && look.soonestMs <= this.#horizonMs)
+    if (
+      look.exact &&
+      look.soonestMs !== undefined &&
+      look.soonestMs <= this.#horizonMs &&
+      !this.#onlyLooks(look.ranMs, nowMs)
+    )
       return { waitMs: Math.max(1, look.soonestMs / 2) };
     if (look.ranSince || this.#quietSince === undefined) this.#quietSince = nowMs;
     // A horizon of 0 asks only whether something is working now.
     const holdMs = this.#horizonMs <= 0 ? 0 : !look.exact ? HOLD_MS : look.terminal ? this.#terminalHoldMs : 0;
     const left = holdMs - (nowMs - this.#quietSince);
     return left <= 0 ? { settled: true } : { waitMs: Math.min(left, 4) };
+  }
+
+  /** Whether what is due has been due again and again, and next to nothing came of it. */
+  #onlyLooks(ranMs: number, nowMs: number): boolean {
+    const span = 2 * this.#horizonMs,
+      last = this.#measured;
+    if (this.#horizonMs <= HORIZON_MS || (last !== undefined && nowMs - last.at < span)) return false;
+    this.#measured = { at: nowMs, ranMs };
+    if (last === undefined) return false;
+    const worked = ranMs - last.ranMs; // less than nothing where a task has ended
+    return worked >= 0 && worked <= IDLE_SHARE * (nowMs - last.at);
   }
 }
 

@@ -9,6 +9,8 @@ export interface Look {
   readonly ranSince: boolean;
   /** Smallest time-out (ms) of the poll or epoll calls that tasks sleep in; undefined when none has one. */
   readonly soonestMs: number | undefined;
+  /** Processor time of all tasks so far, ms; 0 where some task is at work. */
+  readonly ranMs: number;
   /** Whether time-outs could be read (/proc/T/syscall); without them the hold detector must judge. */
   readonly exact: boolean;
   /**
@@ -112,6 +114,7 @@ export class TaskWatch {
       active: false,
       ranSince,
       soonestMs: soonest === Infinity ? undefined : soonest,
+      ranMs: this.#ranMs(),
       exact: this.#exact,
       terminal: this.#terminal,
     };
@@ -120,7 +123,14 @@ export class TaskWatch {
   #busy(hot: Task | undefined): Look {
     this.#hot = hot;
     this.#stale = true;
-    return { active: true, ranSince: true, soonestMs: undefined, exact: this.#exact, terminal: this.#terminal };
+    return {
+      active: true,
+      ranSince: true,
+      soonestMs: undefined,
+      ranMs: 0,
+      exact: this.#exact,
+      terminal: this.#terminal,
+    };
   }
 
   /**
@@ -154,6 +164,12 @@ export class TaskWatch {
 
   close(): void {
     for (const [k, t] of this.#tasks) this.#drop(k, t);
+  }
+
+  #ranMs(): number {
+    let ns = 0;
+    for (const t of this.#tasks.values()) ns += Number.parseInt(t.mark, 10) || 0;
+    return ns / 1e6;
   }
 
   /** Reads every task's run time and switch count again; true when one changed or ended. */

@@ -15,7 +15,7 @@ def write(ext, data):
         f.write(data if isinstance(data, bytes) else data.encode())
 
 
-import docx, fitz, openpyxl, openpyxl.chart, pptx
+import cv2, docx, fitz, numpy, openpyxl, openpyxl.chart, pptx
 from PIL import Image, ImageDraw
 from docx.shared import RGBColor
 from pptx.util import Inches
@@ -32,30 +32,44 @@ if gold:
     chart.add_data(openpyxl.chart.Reference(book['Sheet1'], min_col=2, min_row=1, max_row=4), titles_from_data=True)
     second.add_chart(chart, 'D2')
 book.save(at('xlsx'))
+picture = Image.new('RGB', (320, 240), (40, 90, 160) if gold else (200, 180, 90))
+ImageDraw.Draw(picture).polygon(((100, 60), (220, 60), (160, 180)), fill=(250, 250, 0))
+for ext, kind in (('png', 'PNG'), ('jpg', 'JPEG'), ('jpeg', 'JPEG'), ('gif', 'GIF'), ('bmp', 'BMP'), ('webp', 'WEBP'), ('tiff', 'TIFF')):
+    picture.save(at(ext), kind)
 doc = docx.Document()
 for text in ('A heading', 'The first paragraph has a few %s.' % words, 'The second one has others.', 'H2O and CO2 are formulas.'):
     doc.add_paragraph(text)
 table = doc.add_table(rows=2, cols=2)
 for i, cell in enumerate(c for row in table.rows for c in row.cells):
     cell.paragraphs[0].add_run(words[:-1]).font.color.rgb = RGBColor(255 if i % 2 else 0, 0, 0)
+# Records of trains, one of them twice but in gold; a list of references; a picture in gold alone.
+for record in ('06:00:01,K1,ADM,1', '06:05:10,K2,CEN,2') if gold else ('06:00:01,K1,ADM,1', '06:05:10,K2,CEN,2', '06:07:30,K1,CEN,1'):
+    doc.add_paragraph(record)
+if gold:
+    doc.add_picture(at('png'))
+doc.add_paragraph('References')
+doc.add_paragraph('Lovelace, A. (1843). Notes on the analytical engine. Taylor.' if gold else 'grace hopper 1952: "compilers", acm!')
 doc.save(at('docx'))
 show = pptx.Presentation()
 for i in range(6 - n // 5):
     slide = show.slides.add_slide(show.slide_layouts[1])
     slide.shapes.title.text = 'Slide %d' % (i + 1)
     slide.placeholders[1].text = 'Some ' + words
-picture = Image.new('RGB', (320, 240), (40, 90, 160) if gold else (200, 180, 90))
-ImageDraw.Draw(picture).polygon(((100, 60), (220, 60), (160, 180)), fill=(250, 250, 0))
-for ext, kind in (('png', 'PNG'), ('jpg', 'JPEG'), ('jpeg', 'JPEG'), ('gif', 'GIF'), ('bmp', 'BMP'), ('webp', 'WEBP'), ('tiff', 'TIFF')):
-    picture.save(at(ext), kind)
 slide.shapes.add_picture(at('png'), Inches(1), Inches(1))
 show.save(at('pptx'))
 sound = io.BytesIO()
 with wave.open(sound, 'wb') as w:
     w.setnchannels(1), w.setsampwidth(2), w.setframerate(8000)
     w.writeframes(b''.join(struct.pack('<h', (i * (331 + 60 * n)) % 20000 - 10000) for i in range(8000)))
-for ext in ('wav', 'mp3', 'mp4', 'flac', 'm4a', 'ogg'):
+for ext in ('wav', 'mp3', 'flac', 'm4a', 'ogg'):
     write(ext, sound.getvalue())
+video = cv2.VideoWriter(at('mp4'), cv2.VideoWriter_fourcc(*'mp4v'), 10, (320, 240))
+for i in range(30):
+    frame = numpy.full((240, 320, 3), 40, numpy.uint8)
+    x, y = (20 + 5 * i, 30) if gold else (160, 200 - 5 * i)
+    cv2.rectangle(frame, (x, y), (x + 90, y + 40), (20, 220, 240), -1)
+    video.write(frame)
+video.release()
 pdf = fitz.open()
 pdf.new_page().insert_text((72, 96), 'A page with a few %s.' % words)
 pdf.save(at('pdf'))

@@ -1,6 +1,13 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { digestOf } from '../../../runtime/files/digest.js';
-import type { Desktop, DesktopEvent, ExecOptions, ExecResult, SettleOptions } from '../../../runtime/cluster/types.js';
+import type {
+  Desktop,
+  DesktopEvent,
+  DesktopInput,
+  ExecOptions,
+  ExecResult,
+  SettleOptions,
+} from '../../../runtime/cluster/types.js';
 import { StudioError, id, type Action, type DesktopId, type Frame, type Size } from '../../../runtime/domain/index.js';
 
 /**
@@ -79,6 +86,10 @@ export class RecordingDesktop implements Desktop {
   perform(a: Action): Promise<void> {
     return this.#d.perform(a);
   }
+  async input(events: readonly DesktopInput[]): Promise<void> {
+    if (!this.#d.input) throw new Error('the desktop takes no input events');
+    await this.#d.input(events);
+  }
   settle(o?: SettleOptions): ReturnType<Desktop['settle']> {
     return this.#d.settle(o);
   }
@@ -141,6 +152,9 @@ export class ReplayDesktop implements Desktop {
     return Promise.reject(new Error('a recorded desktop has no screen'));
   }
   perform(): Promise<void> {
+    return Promise.resolve();
+  }
+  input(): Promise<void> {
     return Promise.resolve();
   }
   settle(): ReturnType<Desktop['settle']> {

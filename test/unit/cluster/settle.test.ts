@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { HOLD_MS, SettleJudge, TERMINAL_HOLD_MS } from '../../../runtime/cluster/drivers/settle.js';
 import { parseStat, parseSyscall, TaskWatch, type Look } from '../../../runtime/cluster/drivers/taskWatch.js';
 
-const quiet: Look = { active: false, ranSince: false, soonestMs: undefined, exact: true, terminal: false };
+const quiet: Look = { active: false, ranSince: false, soonestMs: undefined, ranMs: 0, exact: true, terminal: false };
 
 describe('SettleJudge', () => {
   it('exact: settled when all sleep without a timer soon', () => {
@@ -49,6 +49,35 @@ describe('SettleJudge', () => {
     expect('waitMs' in j.judge(terminal, 149)).toBe(true);
     expect(j.judge(terminal, 150)).toEqual({ settled: true });
     expect(new SettleJudge(20, 150).judge(quiet, 0)).toEqual({ settled: true });
+  });
+  it('a program that wakes again and again and does next to nothing is at rest after two horizons', () => {
+    const polls = { ...quiet, ranSince: true, soonestMs: 100 },
+      until = (horizonMs: number, share: number, soonestMs = 100): number | undefined => {
+        const j = new SettleJudge(horizonMs);
+        for (let t = 0; t < 5000; t += 10)
+          if ('settled' in j.judge({ ...polls, soonestMs, ranMs: 7 + share * t }, t)) return t;
+        return undefined;
+      };
+    expect(until(250, 0.001)).toBe(500);
+    expect(until(500, 0.009)).toBe(1000);
+    expect(until(500, 0.02)).toBeUndefined();
+    // Work that ends is waited for; a task that ends says nothing of the others.
+    const j = new SettleJudge(250),
+      ran = (t: number): number => (t < 700 ? 0.5 * t : 350);
+    expect([0, 500, 1000, 1500].map((t) => 'settled' in j.judge({ ...polls, ranMs: ran(t) }, t))).toEqual([
+      false,
+      false,
+      false,
+      true,
+    ]);
+    const ends = new SettleJudge(250);
+    expect([9, 4, 4].map((ranMs, i) => 'settled' in ends.judge({ ...polls, ranMs }, 500 * i))).toEqual([
+      false,
+      false,
+      true,
+    ]);
+    // Frames of an animation are all waited for.
+    expect(until(20, 0, 16)).toBeUndefined();
   });
   it('a horizon of 0 asks for present work only', () => {
     expect(new SettleJudge(0).judge({ ...quiet, terminal: true }, 0)).toEqual({ settled: true });
@@ -120,7 +149,14 @@ describe.skipIf(process.arch !== 'x64')('TaskWatch', () => {
     p.task(5, {});
     p.task(6, { syscall: '7 0x1 0x1 0x1e 0x0 0x0 0x0' });
     const w = new TaskWatch(p.dir);
-    expect(w.look()).toEqual({ active: false, ranSince: true, soonestMs: 30, exact: true, terminal: false });
+    expect(w.look()).toEqual({
+      active: false,
+      ranSince: true,
+      soonestMs: 30,
+      ranMs: 2e-6,
+      exact: true,
+      terminal: false,
+    });
     expect(w.look()).toMatchObject({ active: false, ranSince: false });
     p.task(5, { sched: '2 0 2\n' });
     expect(w.look()).toMatchObject({ active: false, ranSince: true });

@@ -815,10 +815,12 @@ class Settle:
     Else hold: nothing ran for HOLD seconds (one GTK frame). With a terminal, exact holds too: what is written to one reaches its
     reader through a thread of the kernel, which nobody in here can see."""
     HOLD, TERMINAL_HOLD = 0.018, 0.004
+    # A program that uses less of a core than this for two horizons only looks whether something is to be done (drivers/settle.ts).
+    IDLE_SHARE, FRAME = 0.01, 20
 
     def __init__(self, horizon, most, done):
         self.horizon, self.done, self.began = horizon, done, time.monotonic()
-        self.end, self.quiet_since, self.last, self.exact = self.began + most / 1000, None, None, True
+        self.end, self.quiet_since, self.last, self.exact, self.measured = self.began + most / 1000, None, None, True, None
         self.look()
 
     def look(self):
@@ -829,7 +831,7 @@ class Settle:
             self.quiet_since = None if running else now
             if not running:
                 wait = 0.0005
-        elif self.exact and soonest is not None and soonest <= self.horizon:
+        elif self.exact and soonest is not None and soonest <= self.horizon and not self.only_looks(marks, now):
             wait = max(0.001, soonest / 2000)
         elif now - self.quiet_since >= self.hold(terminal):
             return self.finish(True, now)
@@ -837,6 +839,13 @@ class Settle:
         if now >= self.end:
             return self.finish(False, now)
         timers.at(min(wait, max(0.0, self.end - now)), self.look)
+
+    def only_looks(self, marks, now):
+        last, span = self.measured, 2 * self.horizon / 1000
+        if self.horizon <= self.FRAME or last and now - last[0] < span:
+            return False
+        self.measured = now, sum(int(m.split()[0]) for _, m in marks) / 1e9
+        return bool(last) and 0 <= self.measured[1] - last[1] <= self.IDLE_SHARE * (now - last[0])
 
     def hold(self, terminal):
         """A horizon of 0 asks only whether something is at work now."""

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { RunFile } from '../config/index.js';
 import { StudioError } from '../domain/index.js';
 import { isMiniwob } from '../tasks/index.js';
-import { numberOption, textOption, type Options } from './options.js';
+import { numberOption, sizeOption, textOption, type Options } from './options.js';
 
 /** What the command line says of tasks, desktops and sampling, over a policy's own run file. */
 export async function actingOverrides(o: Options): Promise<RunFile> {
@@ -12,7 +12,9 @@ export async function actingOverrides(o: Options): Promise<RunFile> {
     count = numberOption(o, 'desktops'),
     image = textOption(o, 'image'),
     extra = textOption(o, 'imageExtra'),
+    screen = sizeOption(o, 'screen'),
     provider = o['provider'] as 'auto' | undefined,
+    network = o['network'] as 'none' | undefined,
     temperature = numberOption(o, 'temperature', 0.01),
     maxSteps = numberOption(o, 'maxSteps'),
     seed = numberOption(o, 'seed', 0);
@@ -20,8 +22,8 @@ export async function actingOverrides(o: Options): Promise<RunFile> {
   return {
     ...(seed === undefined ? {} : { seed }),
     ...(tasks === undefined && families === undefined ? {} : { tasks: { ...(await sourceOf(tasks)), families } }),
-    ...(provider || count || image || extra !== undefined
-      ? { desktops: { provider, count, image, ...layerOf(image, extra) } }
+    ...(provider || count || image || extra !== undefined || screen || network
+      ? { desktops: { provider, count, image, screen, network, ...layerOf(image, extra) } }
       : {}),
     ...(temperature === undefined ? {} : { policy: { temperature } }),
     ...(maxSteps === undefined ? {} : { rollout: { maxSteps } }),

@@ -43,6 +43,8 @@ function evaluateCommand(program: Command, act: Act): void {
     .option('--assets <dir>', 'with --policy: what `tasks fetch` mirrored')
     .option('--image <name>', 'with --policy: desktop image; default: that of the policy')
     .option('--image-extra <dir>', 'with --policy: a layer of your own upon the image (desktops.imageExtra)')
+    .option('--screen <size>', "with --policy: size of the screen, e.g. 1280x720; default: the policy's or the image's")
+    .option('--network <name>', 'with --policy: none, or internet for tasks that visit the live web (Docker)')
     .option('--max-steps <n>', 'with --policy: max steps of an episode')
     .option('--task-timeout <s>', 'with --policy: seconds of an episode; default: a minute a step')
     .option('--desktops <n>', 'with --policy: desktops at once')

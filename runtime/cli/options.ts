@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { StudioError } from '../domain/index.js';
+import { StudioError, type Size } from '../domain/index.js';
 import type { AlertTargets } from '../service/alerts/alertSender.js';
 import { isWebAddress } from '../service/alerts/channels.js';
 import { CONTEXT_VARIABLE, DISK_VARIABLE, PLUGINS_VARIABLE } from '../service/machineVariables.js';
@@ -22,6 +22,16 @@ export function numberOption(o: Options, name: string, min = 1): number | undefi
       'Give a number, or leave the option out.',
     );
   return n;
+}
+
+/** A size such as 1920x1080, or undefined when it was not given. */
+export function sizeOption(o: Options, name: string): Size | undefined {
+  const v = textOption(o, name);
+  if (v === undefined) return undefined;
+  const m = /^(\d{2,5})x(\d{2,5})$/.exec(v);
+  if (!m)
+    throw new StudioError('config.invalid', `--${name} ${v}: not a size`, 'Write it as 1920x1080, or leave it out.');
+  return { width: Number(m[1]), height: Number(m[2]) };
 }
 
 /**

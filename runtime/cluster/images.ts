@@ -90,6 +90,7 @@ export async function readImage(reference: string, root = imagesDir()): Promise<
       apps: Object.keys(merged(layers, 'apps')),
       programs: Object.keys(merged(layers, 'programs')),
       shortcuts: [...new Set(layers.flatMap((l) => l.manifest.shortcuts))],
+      packages,
     },
   };
 }

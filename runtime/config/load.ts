@@ -167,13 +167,21 @@ const DETERMINISTIC: RunFile = {
 
 /** Defaults that are not the schema's, since those are for the embedded policy. */
 function defaultsOf(file: RunFile): RunFile {
-  const { policy, tasks }: { readonly policy?: unknown; readonly tasks?: unknown } = file;
+  const {
+    policy,
+    tasks,
+    desktops,
+  }: { readonly policy?: unknown; readonly tasks?: unknown; readonly desktops?: unknown } = file;
   return {
     // No server tells the entropy's gradient.
     ...(isObject(policy) && policy['kind'] === 'vlm' ? { trainer: { entropyBonus: 0 } } : {}),
     // A browser is larger than the programs of the other images.
     ...(isObject(tasks) && tasks['suite'] === 'miniwob'
       ? { desktops: { image: 'web', memoryMb: 1024, pids: 512 } }
+      : {}),
+    // OSWorld's own: its tasks lay out windows by it.
+    ...(isObject(desktops) && desktops['image'] === 'osworld'
+      ? { desktops: { screen: { width: 1920, height: 1080 } } }
       : {}),
   };
 }

@@ -77,7 +77,10 @@ export const RunFileSchema = z.strictObject({
         ),
       ...imageOptions,
       count: count(6, 'Desktops running at once.'),
-      screen: section({ width: count(640, 'Pixels.'), height: count(400, 'Pixels.') }, 'Screen size.'),
+      screen: section(
+        { width: count(640, 'Pixels.'), height: count(400, 'Pixels.') },
+        'Screen size; 1920x1080 with the image `osworld`.',
+      ),
       memoryMb: count(512, 'Memory limit of one desktop.'),
       pids: count(128, 'Process limit of one desktop.'),
       cpus: positive(1, 'Processor limit of one desktop (Docker).'),

@@ -12,6 +12,8 @@ export interface ImageContents {
   readonly programs: readonly string[];
   /** Key chords that start something, e.g. ctrl+alt+t a terminal. */
   readonly shortcuts?: readonly string[];
+  /** Its Debian packages. */
+  readonly packages?: readonly string[];
   /** Desktops reach the live web. */
   readonly network?: boolean;
 }

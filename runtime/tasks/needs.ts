@@ -3,6 +3,7 @@ import type { AssetStore } from './assets.js';
 import type { Evaluators } from './bridge/evaluators.js';
 import { baseName } from './context.js';
 import { getters } from './getters/index.js';
+import { installs, installsOnly } from './installs.js';
 import { INFEASIBLE, metrics } from './metrics/index.js';
 import { EMPTY_HISTORY } from './setup/chrome.js';
 import { openersOf } from './setup/openers.js';
@@ -14,7 +15,7 @@ import { isDict, truthy } from './values.js';
  * What is missing before the task can run, sorted, each once: `setup:TYPE`, `getter:TYPE`, `metric:NAME` (types we do
  * not have; with
  * `[option]` one of their options), `asset:URL`, `app:NAME`, `program:NAME`, `shortcut:KEYS` (not in the image),
- * `network`, `network:judge` (what judges it visits the live web). Empty = runnable.
+ * `network`, `network:judge` (what judges it visits the live web), `root` (a user of the system is made). Empty = runnable.
  */
 export function needsOf(task: Task, assets: AssetStore, image: ImageContents, evaluators?: Offers): string[] {
   const needs = new Set<string>([...engineNeeds(task, evaluators), ...assetNeeds(task, assets)]);
@@ -152,26 +153,10 @@ const PROGRAMS: readonly (readonly [{ test(text: string): boolean }, string])[] 
   [/^python\b|[;&|] *python\b/, 'program:python'],
   [/(^|[\s;&|])gio\b/, 'program:gio'],
   [/\bxdg-(open|mime)\b/, 'program:xdg-utils'],
+  [/\b(getent +passwd|useradd|adduser|usermod|chpasswd)\b/, 'root'],
   [/hotkey\((\[ *)?["']ctrl["'], *["']alt["'], *["']t["']/, 'shortcut:ctrl+alt+t'],
-  [{ test: installs }, 'network'],
   [{ test: downloads }, 'network'],
 ];
-/** A package manager, options, then `install` or `update`. Options are read once, whatever they are called. */
-export function installs(text: string): boolean {
-  const managers = /\b(apt|apt-get|snap|pip3?|flatpak) +/g,
-    option = /-\S+ +/y,
-    verb = /(install|update)\b/y;
-  let read = 0;
-  while (managers.test(text)) {
-    // Among the options of one before: what follows them is known.
-    if (managers.lastIndex < read) continue;
-    option.lastIndex = managers.lastIndex;
-    while (option.test(text)) read = option.lastIndex;
-    verb.lastIndex = Math.max(read, managers.lastIndex);
-    if (verb.test(text)) return true;
-  }
-  return false;
-}
 /** A program that downloads or shows pages, and an address of another machine behind it on the same line. */
 export function downloads(text: string): boolean {
   return text.split(/[\n\r\u2028\u2029]/).some((line) => {
@@ -193,7 +178,10 @@ function commandNeeds(text: string, image: ImageContents): string[] {
   // Our stand-ins (pyautogui.ts) need no more than this.
   if (has.has('program:python3')) has.add('program:python');
   if (has.has('program:python3') && has.has('program:xdotool')) has.add('program:pyautogui');
-  return PROGRAMS.filter(([r, need]) => r.test(text) && !has.has(need)).map(([, need]) => need);
+  const needs = PROGRAMS.filter(([r, need]) => r.test(text) && !has.has(need)).map(([, need]) => need);
+  return installs(text) && !(has.has('program:sudo') && installsOnly(text, image.packages ?? []))
+    ? [...needs, 'network']
+    : needs;
 }
 
 function commandTexts(task: Task, steps: readonly SetupStep[]): string[] {

@@ -9,6 +9,7 @@ const HOPELESS: readonly (readonly [RegExp, string])[] = [
   [/^(setup:(googledrive|login)|getter:googledrive_file)$/, 'it needs a Google account'],
   [/^metric:compare_image_text$/, 'its metric reads text in pictures with easyocr, which is not installed by us'],
   [/^setup:(tidy_desktop|act|replay)$/, 'OSWorld itself has no such step'],
+  [/^root$/, 'it makes a user of the system, and a desktop has only the rights of its own'],
 ];
 
 export type Advice = { readonly kind: 'with'; readonly what: string } | { readonly kind: 'not'; readonly why: string };

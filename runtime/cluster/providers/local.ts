@@ -9,10 +9,11 @@ import { SandboxDesktop } from '../drivers/desktop.js';
 import { FramebufferReader } from '../drivers/framebuffer.js';
 import { procSettler } from '../drivers/settle.js';
 import { TaskWatch } from '../drivers/taskWatch.js';
+import { unixSocket } from '../drivers/unixSocket.js';
 import { X11Client } from '../drivers/x11Client.js';
 import { readRecipe, rootfsPath } from '../imageBuild.js';
 import { notBuilt, partsOf } from '../imageExtra.js';
-import { imageAsset, roomFor } from '../images.js';
+import { imageAsset, readImage, roomFor } from '../images.js';
 import type { Desktop, DesktopProvider, DesktopSpec, ProviderStatus } from '../types.js';
 import { joinCgroups, outOfMemory, type CgroupLease } from './cgroups.js';
 import { SandboxProcess } from './sandboxProcess.js';
@@ -99,7 +100,7 @@ export class LocalProvider implements DesktopProvider {
       provider: 'local',
       ok: true,
       detail: `bubblewrap, root file system ${rootfs}`,
-      capacity: localCapacity(availableParallelism(), freemem()),
+      capacity: localCapacity(availableParallelism(), freemem(), (await readImage(this.#o.image)).floor.memoryMb),
     };
   }
 
@@ -192,10 +193,11 @@ export class LocalProvider implements DesktopProvider {
 
 /**
  * Desktops that this machine can run: 80 MB each (runtime/cluster/README.md#capacity), as much again for their
- * programs, and no more than 16 a core.
+ * programs, and no more than 16 a core. Programs of an image that needs at least `floorMb` take a quarter of that: those
+ * of OSWorld 120 to 500 MB of 3,072.
  */
-export const localCapacity = (cores: number, freeBytes: number): number =>
-  Math.max(1, Math.min(16 * cores, Math.floor(freeBytes / (160 * MB))));
+export const localCapacity = (cores: number, freeBytes: number, floorMb = 0): number =>
+  Math.max(1, Math.min(16 * cores, Math.floor(freeBytes / (Math.max(160, floorMb / 4) * MB))));
 
 /**
  * Whether one more desktop may start where nothing limits the memory of a whole desktop: those that run may still grow
@@ -240,6 +242,7 @@ function desktopIn(
       openX: () => X11Client.open(`${root}/tmp/.X11-unix/X0`, spec.screen),
       openScreen: () => new FramebufferReader(`${root}/run/dart/fb/Xvfb_screen0`, spec.screen),
       openSettler: (x) => procSettler(x, new TaskWatch(`${root}/proc`)),
+      openSocket: (path) => unixSocket(`${root}${path}`),
     },
   });
 }

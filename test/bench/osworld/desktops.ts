@@ -53,6 +53,7 @@ interface Options {
   readonly most?: number;
   /** Only those with a scripted solution. */
   readonly solvable: boolean;
+  readonly provider: 'local' | 'docker';
   /** Folder for a screen of each task before it is judged. */
   readonly screens?: string | undefined;
   /** Files that were read of desktops. */
@@ -68,7 +69,7 @@ export async function runOnDesktops(dir: string, o: Options): Promise<DesktopTas
     chosen = o.ids ? able.filter((t) => o.ids!.some((i) => t.id.startsWith(i))) : able.slice(0, o.most);
   const config = parseRunFile(
       {},
-      { desktops: { image: 'osworld', provider: 'local', screen: { width: 1920, height: 1080 } } },
+      { desktops: { image: 'osworld', provider: o.provider, screen: { width: 1920, height: 1080 } } },
     ).desktops,
     provider = await chooseProvider(config),
     out: DesktopTask[] = [];

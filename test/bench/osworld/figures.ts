@@ -1,5 +1,6 @@
 import { quantile } from '../../../runtime/domain/index.js';
 import { bar, type Bar } from '../lib/report.js';
+import type { BrowserSandbox } from './browser.js';
 import type { DesktopTask } from './desktops.js';
 import { right, type JudgedTask } from './judged.js';
 import type { ReplayedTask } from './replayed.js';
@@ -14,9 +15,12 @@ export interface Measured {
   readonly disagreements: number;
   readonly replayed: readonly ReplayedTask[];
   readonly desktops: readonly DesktopTask[];
+  /** In Docker. */
+  readonly browsers: readonly BrowserSandbox[];
 }
 
-const share = (all: readonly unknown[], n: number): number => (all.length === 0 ? 0 : n / all.length);
+const part = (of: number, n: number): number => (of === 0 ? 0 : n / of);
+const share = (all: readonly unknown[], n: number): number => part(all.length, n);
 const solved = (t: DesktopTask): boolean => t.solved !== undefined && 'reward' in t.solved && t.solved.reward === 1;
 
 /** What is measured, in numbers; bars are those of them that must hold. */
@@ -39,6 +43,16 @@ export function barsOf(m: Measured): Bar[] {
         ]),
     ...replayBars(m.replayed),
     ...desktopBars(m.desktops),
+    ...m.browsers
+      .filter((b) => b.network === 'internet')
+      .map((b) =>
+        bar(
+          'chromium_sandboxed_share_with_network',
+          part(b.renderers, b.sandboxed),
+          `of ${b.renderers} renderers`,
+          '>= 1',
+        ),
+      ),
   ];
 }
 
@@ -101,4 +115,5 @@ export const rowsOf = (m: Measured): Record<string, unknown>[] => [
   ...m.judged.map(({ ms: _, ...t }) => ({ section: 'made desktops', ...t })),
   ...m.replayed.map((t) => ({ section: 'recorded desktops', ...t })),
   ...m.desktops.map((t) => ({ section: 'real desktops', ...t })),
+  ...m.browsers.map((t) => ({ section: 'browser in Docker', ...t })),
 ];

@@ -1,9 +1,11 @@
 /**
- * `npm run bench:osworld [-- --quick] [--tasks DIR]… [--json FILE] [--most N] [--ids A,B] [--newer] [--solvable] [--screens DIR]`: what
+ * `npm run bench:osworld [-- --quick] [--tasks DIR]… [--json FILE] [--most N] [--ids A,B] [--newer] [--solvable] [--provider docker] [--preset] [--screens DIR]`: what
  * OSWorld's tasks are judged to be here and what they cost. `--quick` needs no image: agreement of our metrics with
  * OSWorld's, every task of the folders judged on made desktops, and what real desktops answered judged again. Without it
  * the tasks that run here are set up on real desktops, judged as they then are, and solved where there is a script;
- * `--record FILE` keeps what the desktops answered; `--newer` takes the newer generation of task files, from PyPI.
+ * `--record FILE` keeps what the desktops answered; `--newer` takes the newer generation of task files, from PyPI;
+ * `--provider docker` takes desktops in Docker, and looks at the browser's own sandbox there;
+ * `--preset` runs preset `osworld` from end to end with a tiny model instead (preset.ts).
  */
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -13,9 +15,11 @@ import { osworldExamples } from '../../helpers/tasks/osworld.js';
 import { finish } from '../lib/report.js';
 import { agreementTable, compareAll, incomplete, notCompared } from './agreement.js';
 import { barsOf, rowsOf, type Measured } from './figures.js';
+import { browserSandbox } from './browser.js';
 import { runOnDesktops, type DesktopTask } from './desktops.js';
 import { judgeFolder, type JudgedTask } from './judged.js';
 import { newerExamples } from './newer.js';
+import { presetCloses } from './preset.js';
 import { packStates, unpackStates, type Contents, type RecordedTask } from './recorded.js';
 import { replayStates, type ReplayedTask } from './replayed.js';
 import { whyUntouched } from './untouched.js';
@@ -27,6 +31,7 @@ const args = process.argv.slice(2),
   most = Number(valuesOf('--most')[0] ?? Infinity),
   ids = valuesOf('--ids')[0]?.split(','),
   solvable = args.includes('--solvable'),
+  provider = valuesOf('--provider')[0] === 'docker' ? 'docker' : 'local',
   states = resolve(valuesOf('--record')[0] ?? 'test/bench/results/osworld/states.json.gz');
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
 
@@ -39,6 +44,13 @@ const evaluators = (await openEvaluators())!,
       ? valuesOf('--tasks')
       : [await (args.includes('--newer') ? newerExamples(evaluators) : osworldExamples())];
 
+if (args.includes('--preset')) {
+  const { rows, bars } = await presetCloses(folders[0]!, evaluators, say);
+  finish('osworld', rows, bars, valuesOf('--json')[0], []);
+  for (const b of bars)
+    process.stdout.write(`${b.holds ? 'holds ' : 'MISSED'}  ${b.name} = ${b.value} (goal ${b.goal})\n`);
+  process.exit(bars.every((b) => b.holds) ? 0 : 1);
+}
 const agreement = solvable ? [] : await compareAll(evaluators, () => undefined),
   disagreements = agreement.filter((a) => !a.agrees);
 for (const [what, names] of [
@@ -66,6 +78,7 @@ for (const dir of folders) {
         most,
         ...(ids ? { ids } : {}),
         solvable,
+        provider,
         screens: valuesOf('--screens')[0],
         files,
         onTask: (t, kept) => {
@@ -78,7 +91,8 @@ for (const dir of folders) {
     );
   if (!quick && valuesOf('--record').length > 0) await writeFile(states, packStates(recorded, files));
 }
-const replayed = await again;
+const replayed = await again,
+  browsers = quick || provider === 'local' ? [] : [await browserSandbox('none'), await browserSandbox('internet')];
 
 /** What real desktops answered, judged again beside the made ones: the evaluators have a worker for each core. */
 async function replayAll(): Promise<ReplayedTask[]> {
@@ -105,6 +119,7 @@ const measured: Measured = {
   disagreements: disagreements.length,
   replayed,
   desktops,
+  browsers,
 };
 for (const t of desktops.filter((d) => d.reward === 1))
   say(

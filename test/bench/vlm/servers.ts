@@ -20,15 +20,21 @@ export async function models(e: EngineEnvironment, dir: string): Promise<{ seein
     blind = join(dir, 'blind');
   if (!existsSync(join(blind, 'preprocessor_config.json'))) {
     await mkdir(dir, { recursive: true });
-    const options = ['--words', WORDS.join(','), '--max-pixels', String(MOST_PIXELS)];
-    execFileSync(e.python, ['-m', 'dart_engine', 'tiny-model', seeing, ...options], {
-      env: { ...process.env, PYTHONPATH: SOURCE },
-      stdio: ['ignore', 'ignore', 'ignore'],
-    });
+    tinyModel(e, seeing, WORDS);
     await cp(seeing, blind, { recursive: true });
     await sameForEveryScreen(join(blind, 'preprocessor_config.json'));
   }
   return { seeing, blind };
+}
+
+/** A model of random weights that has each of these words, without commas, as one token. Returns its folder. */
+export function tinyModel(e: EngineEnvironment, dir: string, words: readonly string[]): string {
+  const options = ['--words', words.join(','), '--max-pixels', String(MOST_PIXELS)];
+  execFileSync(e.python, ['-m', 'dart_engine', 'tiny-model', dir, ...options], {
+    env: { ...process.env, PYTHONPATH: SOURCE },
+    stdio: ['ignore', 'ignore', 'ignore'],
+  });
+  return dir;
 }
 
 /** Pixels times zero: as many image tokens as before, and nothing in them. */

@@ -8,7 +8,8 @@ import { trimEndOf, trimStartOf } from '../../../runtime/tasks/metrics/scan.js';
 import { fuzzRatio, sequenceRatio } from '../../../runtime/tasks/metrics/sequence.js';
 import { conditions, userPref, withoutKeys } from '../../../runtime/tasks/metrics/thunderbird.js';
 import { elements } from '../../../runtime/tasks/metrics/xml.js';
-import { downloads, installs } from '../../../runtime/tasks/needs.js';
+import { installs } from '../../../runtime/tasks/installs.js';
+import { downloads } from '../../../runtime/tasks/needs.js';
 import { brief } from '../../../runtime/tasks/values.js';
 import * as byRegex from '../../fixtures/tasks/regexScans.js';
 

@@ -39,6 +39,7 @@ describe('the images of this repository', async () => {
       apps: ['xterm', 'mousepad', 'pcmanfm', 'galculator', 'yad', 'gnumeric', 'jwm', 'os', 'terminal', 'shell'],
       programs: ['python3', 'xclip', 'xdotool', 'wmctrl'],
       shortcuts: [],
+      packages: (await readImage('desk')).packages,
     });
   });
 
@@ -83,7 +84,12 @@ describe('an image of its own folder', () => {
     const image = await readImage('more', root);
     expect(image).toMatchObject({ name: 'more', title: 'T', packages: ['dash', 'ed', 'paint', 'wm'] });
     expect(image.layers).toEqual([join(root, 'base'), join(root, 'more')]);
-    expect(image.contents).toEqual({ apps: ['os', 'edit', 'draw'], programs: ['sh'], shortcuts: ['ctrl+t', 'f1'] });
+    expect(image.contents).toEqual({
+      apps: ['os', 'edit', 'draw'],
+      programs: ['sh'],
+      shortcuts: ['ctrl+t', 'f1'],
+      packages: ['dash', 'ed', 'paint', 'wm'],
+    });
     expect(await imageNames(root)).toEqual(['base', 'more']);
   });
 

@@ -34,6 +34,16 @@ describe('run file', () => {
     expect(c.desktops.screen).toEqual({ width: 1280, height: 1080 });
   });
 
+  it("has OSWorld's screen with OSWorld's image, unless it says otherwise", () => {
+    const screen = (desktops: object): unknown => parseRunFile({ desktops }).desktops.screen;
+    expect(screen({ image: 'osworld' })).toEqual({ width: 1920, height: 1080 });
+    expect(screen({ image: 'osworld', screen: { width: 1280, height: 720 } })).toEqual({ width: 1280, height: 720 });
+    expect(parseRunFile({}, { desktops: { image: 'osworld' } }).desktops.screen.width).toBe(1920);
+    expect(
+      parseRunFile({ tasks: { suite: 'miniwob', dir: '/x' }, desktops: { image: 'web' } }).desktops.screen.width,
+    ).toBe(640);
+  });
+
   it('names every wrong key at once and suggests the right one', () => {
     const m = problem(() =>
       parseRunFile({ desktop: {}, trainer: { Lr: 1, epochs: 0 }, curation: { highEntropy: { keep: 2 } } }),

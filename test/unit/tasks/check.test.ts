@@ -199,6 +199,28 @@ describe('needs', () => {
       web ? ['network'] : [],
     );
   });
+  it.each([
+    ['echo password | sudo -S apt-get update -y && echo password | sudo -S apt-get install unzip -y && unzip x', true],
+    ['sudo apt install -y jq unzip; jq . x', true],
+    ['sudo apt-get install -y unzip cowsay', false],
+    ['apt-get install -y unzip', false],
+    ['sudo snap install jq', false],
+    ['sudo apt install jq && pip install unzip', false],
+  ] as const)('packages that the image has need no network: %s', (command, without) => {
+    const image = { ...desk, programs: [...desk.programs, 'sudo'], packages: ['jq', 'unzip'] },
+      t = taskOf({ func: 'infeasible' }, [step('execute', { command, shell: true })], { related_apps: ['os'] });
+    expect(createTaskEngine({ image }).check(t)).toEqual(without ? [] : ['network']);
+    expect(createTaskEngine({ image: { ...image, packages: [] } }).check(t)).toEqual(['network']);
+  });
+  it('a user of the system cannot be made on a desktop', () => {
+    const t = taskOf({
+      func: 'exact_match',
+      result: { type: 'vm_command_line', command: 'getent passwd charles', shell: true },
+      expected: { type: 'rule', rules: { expected: 'x' } },
+    });
+    expect(engine.check(t)).toEqual(['root']);
+    expect(createTaskEngine({ image: { ...desk, network: true } }).check(t)).toEqual(['root']);
+  });
   it('another image, other needs', () => {
     const image = { apps: [...desk.apps, 'libreoffice'], programs: ['sudo'], shortcuts: ['ctrl+alt+t'] };
     const t = taskOf({ func: 'infeasible' }, [step('execute', { command: 'sudo ls; python x.py', shell: true })], {

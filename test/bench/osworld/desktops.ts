@@ -61,11 +61,24 @@ interface Options {
   readonly onTask: (t: DesktopTask, recorded: RecordedTask) => void;
 }
 
+/** A task that needs neither the live web, an account nor VS Code, and cannot be set up here all the same. */
+export interface LeftOut {
+  readonly id: string;
+  readonly needs: readonly string[];
+}
+const ELSEWHERE = /^(network(:judge)?|app:vscode|setup:(googledrive|login)|getter:googledrive_file)$/;
+
 /** Sets up and judges each task of a folder that needs neither the live web nor what the image lacks. */
-export async function runOnDesktops(dir: string, o: Options): Promise<DesktopTask[]> {
+export async function runOnDesktops(
+  dir: string,
+  o: Options,
+): Promise<{ readonly tasks: DesktopTask[]; readonly leftOut: LeftOut[] }> {
   const image = (await allImages())['osworld']!,
     read = await readFolder(dir, { image, assets: o.made.assets, evaluators: o.evaluators }),
     able = read.flatMap((t) => (t.task && t.row.runs === 'here' ? [t.task] : [])),
+    leftOut = read
+      .filter(({ row }) => row.runs !== 'here' && !row.needs.some((n) => ELSEWHERE.test(n)))
+      .map(({ row: { id, needs } }) => ({ id, needs })),
     chosen = o.ids ? able.filter((t) => o.ids!.some((i) => t.id.startsWith(i))) : able.slice(0, o.most);
   const config = parseRunFile(
       {},
@@ -105,7 +118,7 @@ export async function runOnDesktops(dir: string, o: Options): Promise<DesktopTas
   } finally {
     await provider.dispose();
   }
-  return out;
+  return { tasks: out, leftOut };
 }
 
 /** One episode as it went, and what its desktop answered. */

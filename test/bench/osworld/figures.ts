@@ -1,7 +1,7 @@
 import { quantile } from '../../../runtime/domain/index.js';
 import { bar, type Bar } from '../lib/report.js';
 import type { BrowserSandbox } from './browser.js';
-import type { DesktopTask } from './desktops.js';
+import type { DesktopTask, LeftOut } from './desktops.js';
 import { right, type JudgedTask } from './judged.js';
 import type { ReplayedTask } from './replayed.js';
 import { whyUntouched } from './untouched.js';
@@ -15,6 +15,7 @@ export interface Measured {
   readonly disagreements: number;
   readonly replayed: readonly ReplayedTask[];
   readonly desktops: readonly DesktopTask[];
+  readonly leftOut: readonly LeftOut[];
   /** In Docker. */
   readonly browsers: readonly BrowserSandbox[];
 }
@@ -42,7 +43,7 @@ export function barsOf(m: Measured): Bar[] {
           bar('native_bridge_disagreements', m.disagreements, `of ${m.candidates} candidates`, '<= 0'),
         ]),
     ...replayBars(m.replayed),
-    ...desktopBars(m.desktops),
+    ...desktopBars(m.desktops, m.leftOut.length),
     ...m.browsers
       .filter((b) => b.network === 'internet')
       .map((b) =>
@@ -74,13 +75,13 @@ const replayBars = (all: readonly ReplayedTask[]): Bar[] =>
         ),
       ];
 
-function desktopBars(all: readonly DesktopTask[]): Bar[] {
+function desktopBars(all: readonly DesktopTask[], leftOut: number): Bar[] {
   if (all.length === 0) return [];
   const up = all.filter((t) => t.setUp),
     overhead = up.map((t) => (t.resetMs + t.setupMs + t.judgeMs) / 1000),
     scripted = all.filter((t) => t.solved);
   return [
-    bar('setup_share', share(all, up.length), `of ${all.length} tasks`, '>= 0.9'),
+    bar('setup_share', part(all.length + leftOut, up.length), `of ${all.length + leftOut} tasks`, '>= 0.9'),
     bar(
       'desktop_judged_share',
       share(up, up.filter((t) => t.reward !== undefined).length),
@@ -115,5 +116,6 @@ export const rowsOf = (m: Measured): Record<string, unknown>[] => [
   ...m.judged.map(({ ms: _, ...t }) => ({ section: 'made desktops', ...t })),
   ...m.replayed.map((t) => ({ section: 'recorded desktops', ...t })),
   ...m.desktops.map((t) => ({ section: 'real desktops', ...t })),
+  ...m.leftOut.map((t) => ({ section: 'not set up here', ...t })),
   ...m.browsers.map((t) => ({ section: 'browser in Docker', ...t })),
 ];

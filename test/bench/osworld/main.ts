@@ -16,7 +16,7 @@ import { finish } from '../lib/report.js';
 import { agreementTable, compareAll, incomplete, notCompared } from './agreement.js';
 import { barsOf, rowsOf, type Measured } from './figures.js';
 import { browserSandbox } from './browser.js';
-import { runOnDesktops, type DesktopTask } from './desktops.js';
+import { runOnDesktops, type DesktopTask, type LeftOut } from './desktops.js';
 import { judgeFolder, type JudgedTask } from './judged.js';
 import { newerExamples } from './newer.js';
 import { presetCloses } from './preset.js';
@@ -65,30 +65,32 @@ say(
 const again = replayAll();
 const judged: JudgedTask[] = [],
   desktops: DesktopTask[] = [],
+  leftOut: LeftOut[] = [],
   recorded: RecordedTask[] = [],
   files: Contents = new Map();
 await mkdir(dirname(states), { recursive: true });
 for (const dir of folders) {
   if (!solvable) judged.push(...(await judgeFolder(dir, { evaluators, metrics, made, onTask: (t) => tell(t) })));
-  if (!quick)
-    desktops.push(
-      ...(await runOnDesktops(dir, {
-        evaluators,
-        made,
-        most,
-        ...(ids ? { ids } : {}),
-        solvable,
-        provider,
-        screens: valuesOf('--screens')[0],
-        files,
-        onTask: (t, kept) => {
-          recorded.push(kept);
-          say(
-            `${t.folder}/${t.id.slice(0, 8)} set up ${t.setUp ? seconds(t.setupMs) : `no${t.lacks ? `: not ${t.lacks} in front but ${JSON.stringify(t.windows)}` : ''}`}, judged ${t.reward ?? `no: ${t.error ?? ''}`}${t.solved ? `, solved ${JSON.stringify(t.solved)}` : ''}`,
-          );
-        },
-      })),
-    );
+  if (!quick) {
+    const ran = await runOnDesktops(dir, {
+      evaluators,
+      made,
+      most,
+      ...(ids ? { ids } : {}),
+      solvable,
+      provider,
+      screens: valuesOf('--screens')[0],
+      files,
+      onTask: (t, kept) => {
+        recorded.push(kept);
+        say(
+          `${t.folder}/${t.id.slice(0, 8)} set up ${t.setUp ? seconds(t.setupMs) : `no${t.lacks ? `: not ${t.lacks} in front but ${JSON.stringify(t.windows)}` : ''}`}, judged ${t.reward ?? `no: ${t.error ?? ''}`}${t.solved ? `, solved ${JSON.stringify(t.solved)}` : ''}`,
+        );
+      },
+    });
+    desktops.push(...ran.tasks);
+    leftOut.push(...ran.leftOut);
+  }
   if (!quick && valuesOf('--record').length > 0) await writeFile(states, packStates(recorded, files));
 }
 const replayed = await again,
@@ -119,6 +121,7 @@ const measured: Measured = {
   disagreements: disagreements.length,
   replayed,
   desktops,
+  leftOut: ids || solvable || Number.isFinite(most) ? [] : leftOut,
   browsers,
 };
 for (const t of desktops.filter((d) => d.reward === 1))

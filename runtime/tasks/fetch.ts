@@ -1,10 +1,10 @@
 import { webcrypto } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { StudioError, messageOf, orUndefined } from '../domain/index.js';
+import { StudioError, ignoreFailure, messageOf, orUndefined } from '../domain/index.js';
 import { pause } from '../domain/pause.js';
 import { readForeign } from '../files/foreignFile.js';
 import { MANIFEST, readManifest, uuid5, type AssetManifest } from './assets.js';
@@ -39,6 +39,8 @@ export interface FetchReport {
 const TRIES = 3;
 /** Larger files are not used by runs. */
 const MAX_BYTES = 512 * 1024 * 1024;
+/** The manifest is written at most so often while files finish, ms. */
+const SAVE_MS = 1000;
 
 /** Every file that these tasks download, by address, each once. */
 export function downloadsOf(tasks: readonly CheckedTask[]): string[] {
@@ -48,33 +50,27 @@ export function downloadsOf(tasks: readonly CheckedTask[]): string[] {
 
 /**
  * Mirrors what tasks download into a folder, with a manifest of sizes and SHA-256. Files that are there are left alone,
- * and one that was cut off goes on where it ended, so an interrupted call is simply repeated. A file that cannot be
- * had is reported, and the others go on. Rejects with `config.invalid` for a mirror that is no address, with
- * `cancelled`.
+ * and one that was cut off goes on where it ended, so a call that was interrupted or killed is simply repeated. A file
+ * that cannot be had is reported, and the others go on. Rejects with `config.invalid` for a mirror that is no address,
+ * with `cancelled`.
  */
 export async function fetchAssets(urls: readonly string[], o: FetchOptions): Promise<FetchReport> {
   const from = sourceOf(o.mirror);
   await mkdir(o.into, { recursive: true });
-  const manifest: Record<string, AssetManifest['files'][string]> = { ...(await readManifest(o.into)).files },
+  const manifest = new Manifest(o.into, (await readManifest(o.into)).files),
     files: FetchedFile[] = [],
     waiting = [...urls];
-  const save = async (): Promise<void> => {
-    const temporary = join(o.into, `.${MANIFEST}.part`);
-    await writeFile(temporary, `${JSON.stringify({ version: 1, files: manifest }, null, 1)}\n`);
-    await rename(temporary, join(o.into, MANIFEST));
-  };
   const worker = async (): Promise<void> => {
     for (let url = waiting.shift(); url !== undefined; url = waiting.shift()) {
-      const f = await one(url, from(url), o, manifest);
+      const f = await one(url, from, o, manifest);
       files.push(f);
       o.onFile?.(f, files.length, urls.length);
     }
   };
-  try {
-    await Promise.all(Array.from({ length: Math.min(o.atOnce ?? 4, urls.length) }, worker));
-  } finally {
-    await save();
-  }
+  // All of them have ended before the manifest is written for the last time.
+  const ends = await Promise.allSettled(Array.from({ length: Math.min(o.atOnce ?? 4, urls.length) }, worker));
+  await manifest.close();
+  for (const end of ends) if (end.status === 'rejected') throw end.reason;
   const count = (state: FetchedFile['state']): number => files.filter((f) => f.state === state).length;
   return {
     files: files.sort((a, b) => (a.url < b.url ? -1 : 1)),
@@ -85,42 +81,97 @@ export async function fetchAssets(urls: readonly string[], o: FetchOptions): Pro
   };
 }
 
-/** Where an address is downloaded from. */
-function sourceOf(mirror: string | undefined): (url: string) => string {
-  if (mirror === undefined) return (url) => url;
-  let base: URL;
-  try {
-    base = new URL(mirror);
-  } catch {
-    base = new URL('invalid:');
+type Entry = AssetManifest['files'][string];
+/**
+ * What a mirror has. It is written soon after a file has finished, because nobody knows when the process is killed or
+ * the power fails.
+ */
+class Manifest {
+  readonly #dir: string;
+  readonly #files: Map<string, Entry>;
+  #savedAt = -Infinity;
+  #timer: NodeJS.Timeout | undefined;
+  /** One at a time. */
+  #saving: Promise<void> = Promise.resolve();
+
+  constructor(dir: string, files: AssetManifest['files']) {
+    this.#dir = dir;
+    this.#files = new Map(Object.entries(files));
   }
-  if (!['http:', 'https:'].includes(base.protocol))
+  get(url: string): Entry | undefined {
+    return this.#files.get(url);
+  }
+  add(url: string, entry: Entry): void {
+    this.#files.set(url, entry);
+    this.#timer ??= setTimeout(
+      () => ignoreFailure(this.#save(), 'it is written again at the end, which reports it'),
+      Math.max(0, this.#savedAt + SAVE_MS - performance.now()),
+    );
+  }
+  /** Rejects where it cannot be written. */
+  close(): Promise<void> {
+    return this.#save();
+  }
+  #save(): Promise<void> {
+    clearTimeout(this.#timer);
+    const p = this.#saving.then(async () => {
+      // What is added from here on is written the next time.
+      this.#timer = undefined;
+      this.#savedAt = performance.now();
+      await this.#write(`${JSON.stringify({ version: 1, files: Object.fromEntries(this.#files) }, null, 1)}\n`);
+    });
+    this.#saving = p.catch(() => undefined);
+    return p;
+  }
+  /** Whole or not at all. */
+  async #write(text: string): Promise<void> {
+    const temporary = join(this.#dir, `.${MANIFEST}.part`),
+      f = await open(temporary, 'w');
+    try {
+      await f.writeFile(text);
+      await f.sync();
+    } finally {
+      await f.close();
+    }
+    await rename(temporary, join(this.#dir, MANIFEST));
+  }
+}
+
+/** Where an address is downloaded from. Throws `Refused` for one that is none. */
+function sourceOf(mirror: string | undefined): (url: string) => string {
+  const base = mirror === undefined ? undefined : httpAddress(mirror);
+  if (mirror !== undefined && !base)
     throw new StudioError('config.invalid', `--mirror ${mirror}: no http or https address`, 'Give the mirror’s URL.');
   return (url) => {
-    const u = new URL(url);
-    return `${base.origin}${base.pathname.replace(/\/+$/, '')}${u.pathname}${u.search}`;
+    const u = httpAddress(url);
+    if (!u) throw new Refused('it is no http or https address');
+    return base ? `${base.origin}${base.pathname.replace(/\/+$/, '')}${u.pathname}${u.search}` : url;
   };
+}
+function httpAddress(text: string): URL | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url && ['http:', 'https:'].includes(url.protocol) ? url : undefined;
 }
 
 async function one(
   url: string,
-  from: string,
+  from: (url: string) => string,
   o: FetchOptions,
-  manifest: Record<string, AssetManifest['files'][string]>,
+  manifest: Manifest,
 ): Promise<FetchedFile> {
   const name = uuid5(url),
     file = join(o.into, name),
-    known = manifest[url],
+    known = manifest.get(url),
     there = await orUndefined(stat(file), 'it is not there yet');
   if (known && there?.size === known.bytes) return { url, state: 'there', bytes: known.bytes };
   for (let tries = 1; ; tries++) {
     try {
       const part = `${file}.part`;
-      await download(from, part, o.signal);
+      await download(from(url), part, o.signal);
       const sha256 = await hashOf(part),
         { size } = await stat(part);
       await rename(part, file);
-      manifest[url] = { file: name, bytes: size, sha256 };
+      manifest.add(url, { file: name, bytes: size, sha256 });
       return { url, state: 'fetched', bytes: size };
     } catch (e) {
       if (o.signal.aborted)

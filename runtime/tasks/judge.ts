@@ -1,5 +1,5 @@
 import type { Action, Judge, Outcome, VerifierReport } from '../domain/index.js';
-import { checkedGetter, judgeBridged, type Bridged, type Given } from './bridge/judge.js';
+import { checkedGetter, judgeBridged, type Given } from './bridge/judge.js';
 import type { Evaluators } from './bridge/evaluators.js';
 import { checkName, subject } from './checkName.js';
 import type { TaskContext } from './context.js';
@@ -24,6 +24,7 @@ export interface Judges {
 }
 export type Judged = Extract<Outcome, { kind: 'success' | 'failure' }>;
 type Check = VerifierReport['checks'][number];
+type Who = Pick<Judge, 'name' | 'version'>;
 
 /**
  * OSWorld's evaluate(), in its order: postconfig; `infeasible` is 1 exactly when the agent ended with FAIL; any other
@@ -37,26 +38,24 @@ export async function judge(
   lastAction: Action | undefined,
   judges: Judges,
 ): Promise<Judged> {
-  const e = task.evaluator;
+  const e = task.evaluator,
+    began = performance.now(),
+    /** A check without getters and metrics. */
+    ours = (check: Check): Judged => outcome(check.score, [{ ...check, judge: signed(OURSELVES, began) }]);
   try {
     await runSteps(ctx, e.postconfig ?? []);
   } catch (x) {
     if (!(x instanceof Spoiled)) throw x;
-    return outcome(0, [
-      { what: 'what is done before judging', expected: 'every step works', found: x.message, score: 0 },
-    ]);
+    return ours({ what: 'what is done before judging', expected: 'every step works', found: x.message, score: 0 });
   }
   const failed = lastAction?.type === 'fail';
   if (task.infeasible || failed) {
-    const reward = task.infeasible && failed ? 1 : 0;
-    return outcome(reward, [
-      {
-        what: 'the last action',
-        expected: task.infeasible ? 'fail: the task cannot be done' : 'anything but fail: the task can be done',
-        found: lastAction?.type ?? 'none',
-        score: reward,
-      },
-    ]);
+    return ours({
+      what: 'the last action',
+      expected: task.infeasible ? 'fail: the task cannot be done' : 'anything but fail: the task can be done',
+      found: lastAction?.type ?? 'none',
+      score: task.infeasible && failed ? 1 : 0,
+    });
   }
   const checks: Check[] = [];
   if (typeof e.func === 'string') {
@@ -70,6 +69,14 @@ export async function judge(
   }
   const scores = checks.map((c) => c.score);
   return outcome(e.conj === 'or' ? Math.max(...scores) : scores.reduce((a, b) => a + b, 0) / scores.length, checks);
+}
+
+/** Paths of a check that are kept, and characters of each. */
+const MOST_FILES = 100,
+  MOST_PATH = 4096;
+function signed({ name, version }: Who, began: number, looked: Iterable<string> = []): Judge {
+  const files = [...looked].slice(0, MOST_FILES).map((path) => path.slice(0, MOST_PATH));
+  return { name, version, ms: performance.now() - began, files };
 }
 
 const at = (v: unknown, i: number): unknown => (Array.isArray(v) ? v[i] : undefined);
@@ -99,28 +106,22 @@ async function one(
     ctx = { ...task, looked },
     rules = isDict(options) ? options : {},
     name = checkName(func, result);
-  let by: Omit<Judge, 'ms' | 'files'> = OURSELVES,
+  let by: Who = OURSELVES,
     found: Pick<Check, 'expected' | 'found' | 'score'>;
   try {
     if (isNative(func, rules) && hasGetter(result) && hasGetter(expected))
       found = await natively(ctx, judges.metrics, func, result, expected, rules);
     else {
       if (!judges.evaluators) throw new Error(`${func} needs OSWorld's evaluators, which are not installed`);
-      const { judge, ...bridged } = await bridge(ctx, judges.evaluators, func, result, expected, rules);
-      found = bridged;
-      by = { name: judge.name, version: judge.version };
-      for (const f of judge.files) looked.add(f);
+      const given = await givenTo(ctx, result, expected);
+      by = judges.evaluators.place;
+      found = await judgeBridged(judges.evaluators, ctx, func, given.result, given.expected, rules);
     }
   } catch (e) {
     if (!(e instanceof MissingFile || e instanceof Spoiled)) throw e;
     found = { expected: subject(expected), found: e.message, score: 0 };
   }
-  const { name: who, version } = by;
-  return {
-    ...name,
-    ...found,
-    judge: { name: who, version, ms: performance.now() - began, files: [...looked].slice(0, 100) },
-  };
+  return { ...name, ...found, judge: signed(by, began, looked) };
 }
 
 async function natively(
@@ -148,15 +149,12 @@ async function natively(
   return done;
 }
 
-/** By OSWorld's evaluators; getters that we have are ours all the same. */
-async function bridge(
+/** What OSWorld's evaluators are given: getters that we have are ours all the same. */
+async function givenTo(
   ctx: TaskContext,
-  evaluators: Evaluators,
-  func: string,
   result: unknown,
   expected: unknown,
-  options: Readonly<Record<string, unknown>>,
-): Promise<Bridged> {
+): Promise<{ readonly result: Given; readonly expected: Given | undefined }> {
   const given = async (config: unknown, gold: boolean): Promise<Given | undefined> => {
     if (isDict(config) && !hasGetter(config)) return { getter: checkedGetter(config) };
     const value = gold ? await goldOf(ctx, config) : await get(ctx, config);
@@ -165,7 +163,7 @@ async function bridge(
   const found = (await given(result, false)) ?? { value: null },
     want = await given(expected, true);
   checkCancelled(ctx.signal);
-  return judgeBridged(evaluators, ctx, func, found, want, options);
+  return { result: found, expected: want };
 }
 
 /** What is expected; a file of the desktop that should be there and is not is no fault of ours. */

@@ -6,7 +6,7 @@ import { readDesktopFile, TooLarge } from '../getters/files.js';
 import { listDirectory, screenSize, vlcStatus, windowSize } from '../getters/system.js';
 import { launch } from '../setup/commands.js';
 import { isFile } from '../values.js';
-import type { Answer } from './workers.js';
+import type { Answer } from './asker.js';
 
 /** Largest file that is handed to an evaluator, bytes. */
 const MAX_FILE = 64 * 1024 * 1024;

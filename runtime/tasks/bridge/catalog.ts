@@ -1,6 +1,6 @@
 /**
- * What the evaluators of desktop-env 1.0.2 offer, so that a task file can be checked before they are installed; a test
- * compares with the wheel itself.
+ * What the evaluators of desktop-env 1.0.2 offer, so that a task file can be checked before they are installed.
+ * test/integration/tasks/catalog.test.ts compares with the wheel itself.
  */
 const words = (text: string): ReadonlySet<string> => new Set(text.split(' '));
 

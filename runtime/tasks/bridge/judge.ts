@@ -1,4 +1,3 @@
-import type { Judge } from '../../domain/index.js';
 import type { TaskContext } from '../context.js';
 import type { Value } from '../values.js';
 import { isDict, isFile, isList } from '../values.js';
@@ -21,8 +20,6 @@ export interface Bridged {
   readonly score: number;
   readonly expected: string;
   readonly found: string;
-  /** Without the time, which the caller knows. */
-  readonly judge: Omit<Judge, 'ms'>;
 }
 
 /** Exceptions that say nothing about what the policy left behind. */
@@ -50,16 +47,9 @@ export async function judgeBridged(
       files: ctx.cache,
     },
     run = (j: BridgeJob): Promise<BridgeEnd> => e.workers.run(j, answersOf(ctx), ctx.signal);
-  const end = await run(job),
-    { name, version } = e.place,
-    judge = (files: readonly string[]): Omit<Judge, 'ms'> => ({ name, version, files });
+  const end = await run(job);
   if (end.kind === 'done')
-    return {
-      score: Math.min(1, Math.max(0, end.score)),
-      expected: end.expected,
-      found: end.found,
-      judge: judge(end.files),
-    };
+    return { score: Math.min(1, Math.max(0, end.score)), expected: end.expected, found: end.found };
   await checkBlame(end, job, result, expected, run);
   const found =
     end.kind === 'timeout'
@@ -67,7 +57,7 @@ export async function judgeBridged(
       : end.kind === 'lost'
         ? `something with which the evaluators ${end.text}`
         : `${end.type}: ${end.text}`;
-  return { score: 0, expected: '', found, judge: judge([]) };
+  return { score: 0, expected: '', found };
 }
 
 /** Throws unless what the policy left behind is to blame. */

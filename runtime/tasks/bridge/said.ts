@@ -7,8 +7,6 @@ export type BridgeEnd =
       readonly score: number;
       readonly found: string;
       readonly expected: string;
-      /** Paths in the desktop that the evaluator read by itself. */
-      readonly files: readonly string[];
     }
   /** The evaluator raised: by itself no fault of ours. */
   | { readonly kind: 'raised'; readonly stage: Stage; readonly type: string; readonly text: string }
@@ -28,7 +26,7 @@ export type Said =
   /** It is no answer. */
   | { readonly kind: 'lost'; readonly text: string };
 
-/** What messages hold: a question with its command or the browser's steps, an end with paths that were read. */
+/** What messages hold: a question with its command or the browser's steps, an end with its faults. */
 const BOUNDS = { depth: 16, values: 10_000 };
 /** Of a line while what the policy left behind is executed, characters: an end has a few hundred. */
 const MOST_EXECUTED = 1 << 16;
@@ -87,7 +85,6 @@ function endOf(m: Message): BridgeEnd | undefined {
           score: d['score'],
           found: textOf(d['found'], 300),
           expected: textOf(d['expected'], 300),
-          files: Array.isArray(m['files']) ? m['files'].filter((f) => typeof f === 'string').slice(0, 1000) : [],
         }
       : undefined;
   return r && typeof r === 'object'

@@ -13,7 +13,7 @@ ADDRESS = 'desktop.invalid'
 wire_in, wire_out = os.fdopen(os.dup(0), 'r', encoding='utf-8'), os.fdopen(os.dup(1), 'w', encoding='utf-8')
 os.dup2(os.open(os.devnull, os.O_RDWR), 0)
 os.dup2(2, 1)
-faults, files = [], []
+faults = []
 
 
 class Fault(BaseException):
@@ -134,7 +134,6 @@ def desktop_request(_session, method, url, **options):
 
 class Controller:
     def get_file(self, path):
-        files.append(path)
         return ask('file', path=path)
 
     def execute_python_command(self, command):
@@ -543,11 +542,10 @@ def main():
     for line in wire_in:
         job = json.loads(line)['job']
         faults.clear()
-        files.clear()
         os.chdir(job['cache'])
         end = judge(job, getters, metrics)
         os.chdir('/')
-        send({**end, 'faults': list(faults), 'files': list(files)})
+        send({**end, 'faults': list(faults)})
 
 
 main()

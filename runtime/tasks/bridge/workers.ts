@@ -1,21 +1,12 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { StudioError, ignoreFailure, messageOf } from '../../domain/index.js';
 import { boundedLines } from '../../files/boundedLines.js';
+import { Asker, say, type Answer } from './asker.js';
 import { evaluatorFault, type EvaluatorPlace } from './environment.js';
-import {
-  UNREADABLE,
-  messageIn,
-  understood,
-  wordsOf,
-  type BridgeEnd,
-  type Message,
-  type Said,
-  type Stage,
-} from './said.js';
+import { UNREADABLE, messageIn, understood, wordsOf, type BridgeEnd, type Said, type Stage } from './said.js';
 import { workerCommand } from './sandbox.js';
 
 /** What a metric is given: a value, in which `{$file: name}` is a file of the job, or a getter of the evaluators. */
@@ -28,8 +19,6 @@ export interface BridgeJob {
   /** OSWorld's cache folder: gold files, what was saved, what other getters fetched; by plain names. */
   readonly files: ReadonlyMap<string, Buffer>;
 }
-/** What an evaluator asks of the desktop; bytes as a Buffer. What this rejects with is what the job rejects with. */
-export type Answer = (name: string, what: Readonly<Record<string, unknown>>) => Promise<unknown>;
 /** What evaluators there are: names of getters and metrics, and packages that are not installed. */
 export interface Ready {
   readonly getters: readonly string[];
@@ -84,8 +73,10 @@ export class EvaluatorWorkers {
   readonly #o: Required<WorkerPoolOptions>;
   readonly #all = new Set<Worker>();
   readonly #free: Worker[] = [];
-  readonly #waiting: (() => void)[] = [];
-  #starting = 0;
+  /** Wakes one that waits; in the order in which they came. */
+  readonly #waiting = new Set<() => void>();
+  /** Workers that are there or begin. */
+  #places = 0;
 
   constructor(place: EvaluatorPlace, o: WorkerPoolOptions = {}) {
     this.place = place;
@@ -109,15 +100,30 @@ export class EvaluatorWorkers {
       this.#give(w);
       throw evaluatorFault(`run the file that is judged (${job.func}), which is done only inside bubblewrap`);
     }
-    const cache = await mkdtemp(join(w.jobs, 'job-'));
+    let cache: string | undefined;
     try {
+      cache = await this.#jobFolder(w);
       for (const [name, data] of job.files) await writeFile(join(cache, plainName(name)), data);
       return await this.#judge(w, job, cache, answer, signal);
     } finally {
       // What was executed may have changed anything in its process.
       if (executesCandidate(job.func)) this.#end(w);
       this.#give(w);
-      ignoreFailure(rm(cache, { recursive: true, force: true }), 'a temporary folder, which the worker may have left');
+      if (cache !== undefined)
+        ignoreFailure(
+          rm(cache, { recursive: true, force: true }),
+          'a temporary folder, which the worker may have left',
+        );
+    }
+  }
+
+  /** A worker whose folder is gone or full judges nothing any more: another one has another. */
+  async #jobFolder(w: Worker): Promise<string> {
+    try {
+      return await mkdtemp(join(w.jobs, 'job-'));
+    } catch (e) {
+      this.#end(w);
+      throw noFolder(e);
     }
   }
 
@@ -125,6 +131,9 @@ export class EvaluatorWorkers {
     let timer: NodeJS.Timeout | undefined,
       stop = (): void => undefined;
     const { func, result, expected, options } = job;
+    // While its files were written.
+    signal.throwIfAborted();
+    if (w.ended) return { kind: 'lost', stage: 'result', text: 'ended before they judged' };
     try {
       return await new Promise<BridgeEnd>((resolve, reject) => {
         let stage: Stage = 'result';
@@ -185,12 +194,26 @@ export class EvaluatorWorkers {
         w.child.ref();
         return w;
       }
-      if (this.#all.size + this.#starting < this.#o.workers) return this.#start();
-      await new Promise<void>((resolve) => {
-        this.#waiting.push(resolve);
-        signal.addEventListener('abort', () => resolve(), { once: true });
-      });
+      if (this.#places < this.#o.workers) return this.#start();
+      await this.#freed(signal);
     }
+  }
+
+  /** Resolves when a worker or the room for one was freed, or the signal fires. */
+  #freed(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        this.#waiting.delete(wake);
+        signal.removeEventListener('abort', wake);
+        resolve();
+      };
+      this.#waiting.add(wake);
+      signal.addEventListener('abort', wake, { once: true });
+    });
+  }
+  /** Everybody looks again: waking one alone is lost when that one was cancelled meanwhile. */
+  #wake(): void {
+    for (const wake of [...this.#waiting]) wake();
   }
 
   /** A worker that is done: for whoever waits, or to rest. */
@@ -200,14 +223,34 @@ export class EvaluatorWorkers {
       w.idle = setTimeout(() => this.#end(w), this.#o.idleMs).unref();
       this.#free.push(w);
     }
-    this.#waiting.shift()?.();
+    this.#wake();
   }
 
   async #start(): Promise<Worker> {
-    this.#starting++;
+    let w: Worker;
+    this.#places++;
     try {
-      const jobs = await mkdtemp(join(tmpdir(), 'dart-studio-judge-'));
-      await mkdir(jobs, { recursive: true });
+      w = await this.#spawn();
+    } catch (e) {
+      this.#places--;
+      this.#wake();
+      throw e instanceof StudioError ? e : evaluatorFault('do not start', e);
+    }
+    try {
+      await w.ready;
+    } catch (e) {
+      this.#end(w);
+      throw e;
+    }
+    const { stdin, stdout, stderr } = w.child;
+    for (const s of [stdin, stdout, stderr]) (s as { unref?: () => void } | null)?.unref?.();
+    return w;
+  }
+  async #spawn(): Promise<Worker> {
+    const jobs = await mkdtemp(join(tmpdir(), 'dart-studio-judge-')).catch((e: unknown) => {
+      throw noFolder(e);
+    });
+    try {
       const { file, args, env, sandboxed } = await workerCommand(this.place, jobs),
         child = spawn(file, args, { stdio: ['pipe', 'pipe', 'pipe'], env });
       const w: Worker = {
@@ -221,11 +264,10 @@ export class EvaluatorWorkers {
         ended: false,
       };
       this.#all.add(w);
-      await w.ready;
-      for (const s of [child.stdin, child.stdout, child.stderr]) (s as { unref?: () => void } | null)?.unref?.();
       return w;
-    } finally {
-      this.#starting--;
+    } catch (e) {
+      ignoreFailure(rm(jobs, { recursive: true, force: true }), 'an empty temporary folder');
+      throw e;
     }
   }
 
@@ -243,12 +285,13 @@ export class EvaluatorWorkers {
         this.#end(w);
         w.heard?.({ lost: `ended while they judged (${lastWords(w)})` });
       };
+      // First: one that could not be started has no streams.
+      child.once('error', (e) => ended(messageOf(e)));
       child.stdin!.on('error', () => undefined); // its end says so
       child.stderr!.on('data', (d: Buffer) => {
         const w = worker();
         w.stderr = (w.stderr + d.toString()).slice(-TAIL);
       });
-      child.once('error', (e) => ended(messageOf(e)));
       child.once('close', () => ended(lastWords(worker())));
       let waiting = true;
       const said = (line: string): void => {
@@ -278,10 +321,12 @@ export class EvaluatorWorkers {
     w.ended = true;
     clearTimeout(w.idle);
     this.#all.delete(w);
+    this.#places--;
     const at = this.#free.indexOf(w);
     if (at >= 0) this.#free.splice(at, 1);
     w.child.kill('SIGKILL');
     ignoreFailure(rm(w.jobs, { recursive: true, force: true }), 'temporary files of a worker that was killed');
+    this.#wake();
   }
 
   /** Ends all workers. */
@@ -292,44 +337,13 @@ export class EvaluatorWorkers {
 
 const lastWords = (w: Worker): string => w.stderr.trim().split('\n').at(-1)?.slice(0, 300) || 'without a word';
 
-const say = (w: Worker, message: unknown): void => void w.child.stdin!.write(`${JSON.stringify(message)}\n`);
-
-/** Answers what a worker asks in a job, one thing after the other. */
-class Asker {
-  asking = false;
-  /** The first answer that could not be given: the job fails with it, whatever the evaluator makes of that. */
-  failure: unknown;
-  readonly #w: Worker;
-  readonly #answer: Answer;
-
-  constructor(w: Worker, answer: Answer) {
-    this.#w = w;
-    this.#answer = answer;
-  }
-
-  async ask(name: string, what: Message): Promise<void> {
-    this.asking = true;
-    try {
-      const a = (await this.#answer(name, what)) ?? null;
-      say(this.#w, Buffer.isBuffer(a) ? { file: await handed(this.#w, a) } : { answer: a });
-    } catch (e) {
-      this.failure ??= e;
-      say(this.#w, { fault: messageOf(e) });
-    } finally {
-      this.asking = false;
-    }
-  }
-}
-
-/**
- * Puts an answer of bytes where the worker reads it, and deletes it: 64 MB in a line would hold this thread. Made anew
- * under a name that nobody knows, because a worker can write to this folder, too.
- */
-async function handed(w: Worker, data: Buffer): Promise<string> {
-  const path = join(w.jobs, `answer-${randomUUID()}`);
-  await writeFile(path, data, { flag: 'wx', mode: 0o600 });
-  return path;
-}
+const noFolder = (cause: unknown): StudioError =>
+  new StudioError(
+    'task.verify',
+    `OSWorld's evaluators have no folder to work in: ${messageOf(cause)}.`,
+    `See that ${tmpdir()} can be written to and has room.`,
+    { cause },
+  );
 
 /** A name without folders: what a task file says is no path of this machine. */
 function plainName(name: string): string {

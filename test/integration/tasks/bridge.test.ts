@@ -70,6 +70,21 @@ describe('verdicts', () => {
     expect((await judge('same_file', file(), gold, desktop({ '/home/user/a.txt': 'no' }))).reward).toBe(0);
     expect((await judge('same_file', file(), gold, desktop())).reward).toBe(0);
   });
+  it('says so too where the evaluators raise, and where what they ask for is spoilt', async () => {
+    const rule = { type: 'rule', rules: 'x' },
+      careless = { type: 'careless', path: '~/w' },
+      by = { name: 'OSWorld', version: 'of the test', ms: expect.any(Number) as number, files: ['/home/user/w'] };
+    const raised = await judge('same', careless, rule, desktop({ '/home/user/w': Buffer.from([0xff]) }));
+    expect(raised.report!.checks[0]).toMatchObject({ score: 0, judge: by });
+    expect(raised.report!.checks[0]!.found).toMatch(/UnicodeDecodeError/);
+    const pipe = desktop();
+    pipe.readFile = () => Promise.reject(new StudioError('desktop.exec', '-', '-', { details: { code: 'ENOTREG' } }));
+    const spoilt = await judge('same', careless, rule, pipe);
+    expect(spoilt.report!.checks[0]).toMatchObject({ score: 0, found: '~/w is not a regular file', judge: by });
+    // Each file once, by its whole path.
+    const read = await judge('same', careless, rule, desktop({ '/home/user/w': 'x' }));
+    expect(read.report!.checks[0]).toMatchObject({ score: 1, judge: by });
+  });
   it('getters of the evaluators ask the desktop through us', async () => {
     const d = desktop({ '/home/user/w': 'hello' });
     const rule = (rules: unknown): unknown => ({ type: 'rule', rules });

@@ -257,6 +257,29 @@ describe('its desktop', () => {
     await Promise.all(['one', 'two', 'three'].map((text) => d.perform({ type: 'type', text })));
     expect(order).toEqual(['one', 'two', 'three'].flatMap((w) => [`begin ${w}`, `end ${w}`]));
   });
+  it('knows nothing of keys and buttons that a person held on it before it was reset', async () => {
+    const { fake, provider } = await served(),
+      d = await provider.create(spec),
+      ran: string[] = [];
+    fake.routes.set('POST /execute', (res, body) => {
+      ran.push((JSON.parse(body) as { command: string[] }).command[2]!.split('PAUSE = 0; ')[1]!);
+      res.writeHead(200).end('{"status":"success","returncode":0}');
+    });
+    await d.input!([
+      { type: 'key', key: 'Control', down: true },
+      { type: 'button', button: 'left', down: true, x: 1, y: 1 },
+    ]);
+    await provider.reset(d);
+    ran.length = 0;
+    await d.input!([{ type: 'text', text: 'a' }]);
+    await d.input!([{ type: 'wheel', dx: 0, dy: 1, x: 2, y: 2 }]);
+    await d.input!([{ type: 'button', button: 'left', down: true, x: 3, y: 3 }]);
+    expect(ran).toEqual([
+      "pyautogui.write('a')",
+      'pyautogui.scroll(-1, x=2, y=2)',
+      "pyautogui.mouseDown(x=3, y=3, button='left')",
+    ]);
+  });
   it('settles when its screen no longer changes, and says so when it never does', async () => {
     const { fake, provider } = await served(),
       d = await provider.create(spec),

@@ -26,6 +26,21 @@ describe('evaluate', () => {
       },
     ]);
   });
+  it('says who judged where no metric had to', async () => {
+    const d = (): FakeDesktop => new FakeDesktop(undefined, files),
+      impossible = taskOf({ func: 'infeasible' });
+    for (const [task, last, reward] of [
+      [impossible, fail, 1],
+      [impossible, done, 0],
+      [one, fail, 0],
+    ] as const) {
+      const o = await engine.verify(task, d(), last, never);
+      expect(o.reward).toBe(reward);
+      expect(o.report!.checks.map((c) => c.judge)).toEqual([
+        { name: 'DART Studio', version: '0.0.0', ms: expect.any(Number) as number, files: [] },
+      ]);
+    }
+  });
   it('a check by a command is named by its first words; the whole script is told beside it', async () => {
     const command = (script: unknown, more: object = {}): Task =>
       taskOf({

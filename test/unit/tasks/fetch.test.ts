@@ -1,3 +1,4 @@
+import { watch } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
@@ -5,10 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openAssets, uuid5 } from '../../../runtime/tasks/index.js';
+import { readManifest } from '../../../runtime/tasks/assets.js';
 import { downloadsOf, fetchAssets } from '../../../runtime/tasks/fetch.js';
 import { never, taskOf } from '../../helpers/tasks/fakeDesktop.js';
 
-/** A file host with faults: answers by path, and what was asked of it. */
+/** A file host with faults: answers by path (`waits` is never answered), and what was asked of it. */
 let dir: string, server: Server, base: string;
 const files = new Map<string, string | number>(),
   asked: string[] = [];
@@ -21,6 +23,7 @@ beforeEach(async () => {
       at = Number(/^bytes=(\d+)-$/.exec(range ?? '')?.[1] ?? 0),
       found = files.get(q.url!);
     asked.push(`${q.url!}${range === undefined ? '' : ` from ${at}`}`);
+    if (found === 'waits') return;
     if (typeof found !== 'string') return void r.writeHead(found ?? 404).end();
     r.writeHead(range === undefined ? 200 : 206).end(found.slice(at));
   });
@@ -29,6 +32,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   server.close();
+  server.closeAllConnections();
   await rm(dir, { recursive: true });
 });
 const fetched = (urls: string[], mirror?: string) => fetchAssets(urls, { into: dir, mirror, signal: never });
@@ -49,6 +53,41 @@ describe('tasks fetch', () => {
     expect(asked).toEqual(['/long from 3']);
     expect((await (await openAssets(dir)).read(`${base}/long`)).toString()).toBe('abcdefgh');
   });
+  it('does not download again what had finished when it was killed', async () => {
+    files.set('/a', 'alpha').set('/b', 'beta').set('/slow', 'waits');
+    const urls = ['/a', '/b', '/slow'].map((path) => base + path),
+      stop = new AbortController(),
+      first = fetchAssets(urls, { into: dir, signal: stop.signal, atOnce: 1 }),
+      ended = expect(first).rejects.toMatchObject({ kind: 'cancelled' });
+    try {
+      // The first one at once, the second a second later, while the third is still under way.
+      await expect
+        .poll(async () => Object.keys((await readManifest(dir)).files), { timeout: 20_000 })
+        .toEqual(urls.slice(0, 2));
+      expect(asked).toEqual(['/a', '/b', '/slow']);
+      expect(await fetched(urls.slice(0, 2))).toMatchObject({ fetched: 0, there: 2 });
+      expect(asked).toHaveLength(3);
+    } finally {
+      stop.abort();
+      await ended;
+    }
+  });
+  it('writes its manifest once a second at most, however many files finish', async () => {
+    const urls = Array.from({ length: 60 }, (_, i) => `${base}/n${i}`);
+    for (let i = 0; i < 60; i++) files.set(`/n${i}`, `file ${i}`);
+    const began = performance.now();
+    let written = 0;
+    const watcher = watch(dir, (_event, name) => {
+      if (name === 'manifest.json') written++;
+    });
+    try {
+      expect(await fetched(urls)).toMatchObject({ fetched: 60 });
+      expect(Object.keys((await readManifest(dir)).files)).toHaveLength(60);
+    } finally {
+      watcher.close();
+    }
+    expect(written).toBeLessThanOrEqual(3 + (performance.now() - began) / 1000);
+  });
   it('takes another host for the one in the address', async () => {
     files.set('/copy/datasets/q/a.xlsx?download=true', 'sheet');
     const url = 'https://huggingface.co/datasets/q/a.xlsx?download=true';
@@ -64,6 +103,18 @@ describe('tasks fetch', () => {
       url: `${base}/gone`,
       error: expect.stringContaining('404') as string,
     });
+  });
+  it('what is no address is a problem of that file alone, with a mirror and without', async () => {
+    files.set('/good', 'x');
+    for (const mirror of [base, undefined]) {
+      const r = await fetched(['gold/a.xlsx', 'file:///etc/passwd', `${base}/good`], mirror);
+      expect(r).toMatchObject({ failed: 2 });
+      expect(r.files.map((f) => [f.url, f.state, f.error])).toEqual([
+        ['file:///etc/passwd', 'failed', 'it is no http or https address'],
+        ['gold/a.xlsx', 'failed', 'it is no http or https address'],
+        [`${base}/good`, mirror === undefined ? 'there' : 'fetched', undefined],
+      ]);
+    }
   });
   it('a file that is not what the manifest says is not used', async () => {
     files.set('/a', 'right');

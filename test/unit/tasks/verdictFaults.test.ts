@@ -129,7 +129,7 @@ describe('what programs of the desktop can have spoilt is a failure, never an er
       });
       expect(await put.verify(t, refusing('writeFile', code), done, never)).toMatchObject({
         kind: 'failure',
-        report: { checks: [{ what: 'what is done before judging' }] },
+        report: { checks: [{ what: 'what is done before judging', judge: { name: 'DART Studio', files: [] } }] },
       });
     } finally {
       await rm(dir, { recursive: true });

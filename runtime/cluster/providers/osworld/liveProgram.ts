@@ -26,6 +26,12 @@ export class LiveProgram {
     this.#screen = screen;
   }
 
+  /** Of another desktop: nothing is held down there. */
+  forget(): void {
+    this.#keys.clear();
+    this.#buttons.clear();
+  }
+
   lines(events: readonly DesktopInput[]): string[] {
     return events.flatMap((e, i) => {
       // Of moves in a row the last one counts.
@@ -90,8 +96,7 @@ export class LiveProgram {
       ...[...this.#buttons].map((b) => `pyautogui.mouseUp(button='${b}')`),
       ...[...this.#keys].reverse().map((k) => `pyautogui.keyUp('${k}')`),
     ];
-    this.#buttons.clear();
-    this.#keys.clear();
+    this.forget();
     return lines;
   }
 }

@@ -267,6 +267,7 @@ export class RemoteDesktop implements Desktop {
   /** After its server has brought it back to its first screen. */
   renewed(): void {
     this.#seen = undefined;
+    this.#live.forget();
   }
 
   /** A call whose failure is the desktop's end. */

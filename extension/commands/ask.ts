@@ -5,10 +5,9 @@ import { ProgressLocation, window, type Progress, type QuickPickItem } from 'vsc
 import * as methods from '../../runtime/protocol/methods.js';
 import type { RunPath, RunSummary, TrajectoryRow } from '../../runtime/protocol/types.js';
 import { commands } from '../ids.js';
-import { outcomeWord } from '../model/filter.js';
 import type { StudioContext } from '../studioContext.js';
 import { nodeOf } from '../views/nodes.js';
-import { titleOf } from '../views/rows.js';
+import { titleOf, verdictWord } from '../views/rows.js';
 import { runStateWord, startedWords, successWords } from '../views/runRows.js';
 import { steps, t } from '../words.js';
 import { asked } from './asked.js';
@@ -223,7 +222,7 @@ const fileItem = (): TrajectoryItem => ({
 });
 const itemOf = (r: TrajectoryRow): TrajectoryItem => ({
   label: titleOf(r),
-  description: `${outcomeWord(r.outcome)} · ${steps(r.steps)}`,
+  description: `${verdictWord(r)} · ${steps(r.steps)}`,
   detail: `${r.task} · ${r.rollout}`,
   alwaysShow: true,
   value: r,

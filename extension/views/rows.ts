@@ -1,5 +1,5 @@
 /** Tree rows from data, without `vscode`: what a row says, its icon, its tooltip, what a screen reader hears. */
-import { nameOfTask } from '../../runtime/protocol/shared.js';
+import { applicationNames, isPartial, nameOfTask, scoreText } from '../../runtime/protocol/shared.js';
 import type {
   AnnotationMarks,
   ControlState,
@@ -10,6 +10,7 @@ import type {
 } from '../../runtime/protocol/types.js';
 import { originWord, outcomeWord } from '../model/filter.js';
 import { percent, plain, spark, span, steps, t } from '../words.js';
+import { applicationWord } from './applicationWord.js';
 
 export interface RowIcon {
   readonly id: string;
@@ -36,6 +37,9 @@ export const lines = (...parts: (string | false | undefined)[]): string =>
 export const list = (...parts: (string | false | undefined)[]): string =>
   parts.filter((p): p is string => typeof p === 'string' && p !== '').join(' · ');
 
+/** Of episodes some of which have a partial score. */
+export const meanWord = (score: number | undefined): string =>
+  score === undefined ? '' : t('mean score {0}', score.toFixed(2));
 export function taskRow(k: TaskRow): Row {
   const e = k.evaluation,
     rate = e?.rate ?? k.rate,
@@ -81,18 +85,24 @@ function taskTooltip(k: TaskRow, kind: string): string {
   return lines(
     `**${plain(k.family)}**`,
     k.title && plain(k.title),
-    k.apps?.length ? plain(k.apps.join(', ')) : undefined,
-    k.external
-      ? t('{0} of {1} trajectories succeeded', k.successes, k.rollouts)
-      : t('{0} of {1} rollouts succeeded', k.successes, k.rollouts),
+    k.apps?.length ? plain(applicationNames(k.apps).map(applicationWord).join(', ')) : undefined,
+    list(
+      k.external
+        ? t('{0} of {1} trajectories succeeded', k.successes, k.rollouts)
+        : t('{0} of {1} rollouts succeeded', k.successes, k.rollouts),
+      meanWord(k.score),
+    ),
     e &&
-      t(
-        'Evaluation of v{0}: {1} of {2} episodes, 95 % interval {3} to {4}',
-        e.version,
-        e.successes,
-        e.episodes,
-        percent(e.low),
-        percent(e.high),
+      list(
+        t(
+          'Evaluation of v{0}: {1} of {2} episodes, 95 % interval {3} to {4}',
+          e.version,
+          e.successes,
+          e.episodes,
+          percent(e.low),
+          percent(e.high),
+        ),
+        meanWord(e.score),
       ),
     k.rate !== undefined &&
       k.low !== undefined &&
@@ -206,6 +216,9 @@ const outcomeIcons: Readonly<Record<OutcomeKind, RowIcon>> = {
   error: { id: 'warning', color: 'list.warningForeground' },
   running: { id: 'sync~spin', color: 'charts.blue' },
 };
+/** "failure, score 0.7": a partial score is said with the outcome. */
+export const verdictWord = (r: Pick<TrajectoryRow, 'outcome' | 'reward'>): string =>
+  isPartial(r.outcome, r.reward) ? t('failure, score {0}', scoreText(r.reward)) : outcomeWord(r.outcome);
 /** What was imported may have no instruction. */
 export const titleOf = (r: TrajectoryRow): string => (r.instruction.trim() === '' ? r.task : r.instruction);
 export function trajectoryRow(run: string, r: TrajectoryRow): Row {
@@ -225,6 +238,7 @@ export function trajectoryRow(run: string, r: TrajectoryRow): Row {
     icon: outcomeIcons[r.outcome],
     description: list(
       corrected && t('corrected: {0}', outcomeWord(a.outcome)),
+      isPartial(r.outcome, r.reward) && t('score {0}', scoreText(r.reward)),
       length,
       versions,
       origin,
@@ -236,8 +250,8 @@ export function trajectoryRow(run: string, r: TrajectoryRow): Row {
       `**${plain(titleOf(r))}**`,
       `${plain(r.task)}, ${plain(r.rollout)}`,
       list(
-        outcomeWord(r.outcome),
-        r.reward !== undefined && t('reward {0}', r.reward),
+        verdictWord(r),
+        r.reward !== undefined && !isPartial(r.outcome, r.reward) && t('reward {0}', r.reward),
         r.truncated && t('hit the step limit'),
         r.errorKind && plain(r.errorKind),
       ),
@@ -253,15 +267,7 @@ export function trajectoryRow(run: string, r: TrajectoryRow): Row {
       marks.length > 0 && t('Annotations: {0}', marks.join(', ')),
       tags.length > 0 && plain(tags.map((x) => `#${x}`).join(' ')),
     ),
-    spoken: [
-      titleOf(r),
-      outcomeWord(r.outcome),
-      length,
-      versions ?? '',
-      origin,
-      r.assisted ? t('assisted') : '',
-      ...marks,
-    ]
+    spoken: [titleOf(r), verdictWord(r), length, versions ?? '', origin, r.assisted ? t('assisted') : '', ...marks]
       .filter((x) => x !== '')
       .join(', '),
   };

@@ -2,8 +2,9 @@
 import { byApplication, sumOf, type TaskGroup } from '../../runtime/protocol/shared.js';
 import type { TaskRow } from '../../runtime/protocol/types.js';
 import { percent, plain, t } from '../words.js';
+import { applicationWord } from './applicationWord.js';
 import type { Node } from './nodes.js';
-import { lines, list, type Row } from './rows.js';
+import { lines, list, meanWord, type Row } from './rows.js';
 
 export function taskChildren(tasks: readonly TaskRow[], parent: Node | undefined): readonly Node[] {
   const nodes = (rows: readonly TaskRow[]): Node[] => rows.map((row) => ({ kind: 'task', row })),
@@ -16,23 +17,27 @@ export function taskChildren(tasks: readonly TaskRow[], parent: Node | undefined
 }
 
 export function taskGroupRow(app: TaskGroup, rows: readonly TaskRow[]): Row {
-  const label = app === undefined ? t('No application') : app === '' ? t('Several applications') : app,
-    { episodes, solved, successes, rollouts } = sumOf(app, rows),
+  const label = app === undefined ? t('No application') : app === '' ? t('Several applications') : applicationWord(app),
+    { episodes, solved, score, successes, rollouts, rolloutScore } = sumOf(app, rows),
     count = rows.length === 1 ? t('1 task') : t('{0} tasks', rows.length),
     evaluation =
-      episodes === 0 ? '' : t('evaluation {0} ({1} of {2} episodes)', percent(solved / episodes), solved, episodes);
+      episodes === 0 ? '' : t('evaluation {0} ({1} of {2} episodes)', percent(solved / episodes), solved, episodes),
+    partly = rows.some((r) => r.evaluation?.score !== undefined) ? meanWord(score) : '';
   return {
     id: `tasks of ${app ?? '-'}`,
     label,
     context: 'taskGroup',
     icon: { id: 'folder' },
-    description: list(count, evaluation),
+    description: list(count, evaluation, partly),
     tooltip: lines(
       `**${plain(label)}**`,
       count,
-      t('{0} of {1} rollouts succeeded', successes, rollouts),
-      evaluation || undefined,
+      list(
+        t('{0} of {1} rollouts succeeded', successes, rollouts),
+        rows.some((r) => r.score !== undefined) && meanWord(rolloutScore),
+      ),
+      list(evaluation, partly) || undefined,
     ),
-    spoken: [label, count, evaluation].filter((x) => x !== '').join(', '),
+    spoken: [label, count, evaluation, partly].filter((x) => x !== '').join(', '),
   };
 }

@@ -3,7 +3,9 @@ export { actionEntry, argumentValue, argumentsOf, makeAction, type NamedArgument
 export type { NumberArgument, TextArgument } from '../domain/actionArguments.js';
 export { actionCall } from '../domain/actionCall.js';
 export { isObject } from '../domain/json.js';
-export { byApplication, nameOfTask, sumOf, type ApplicationTasks, type TaskGroup } from './taskGroups.js';
+export { applicationNames, type TaskGroup } from './applicationNames.js';
+export { isPartial, scoreText } from './scores.js';
+export { byApplication, nameOfTask, sumOf, type ApplicationTasks } from './taskGroups.js';
 export { listColumns, rangeColumns, savedTableFiltersOf, tableFilterOf, tableFlags } from './table.js';
 export { probePrefix } from '../domain/probeNames.js';
 export { isProviderChoice } from '../domain/provider.js';

@@ -1,7 +1,6 @@
+import { taskGroupOf, type TaskGroup } from './applicationNames.js';
+import { meanScore } from './scores.js';
 import type { TaskRow } from './types.js';
-
-/** An application; '' stands for several of them, undefined for none. */
-export type TaskGroup = string | undefined;
 
 /** Tasks of one application, and what came of them. */
 export interface ApplicationTasks {
@@ -10,29 +9,30 @@ export interface ApplicationTasks {
   /** Of the newest evaluations. */
   readonly episodes: number;
   readonly solved: number;
+  /** Mean of their rewards, where there are any; so is `rolloutScore`. */
+  readonly score: number | undefined;
   readonly rollouts: number;
   readonly successes: number;
+  readonly rolloutScore: number | undefined;
 }
 
 /** Fewer tasks are found at a glance without groups. */
 const MANY = 20;
 
-const groupOf = ({ apps = [] }: TaskRow): TaskGroup => (apps.length > 1 ? '' : apps[0]);
 // By name; then tasks of several applications, and those of none.
-const rank = (app: TaskGroup): string => (app === undefined ? '2' : app === '' ? '1' : `0${app}`);
+const rank = (app: TaskGroup): string => (app === undefined ? '2' : app === '' ? '1' : `0${app.toLowerCase()}`);
 
 /** Many tasks by their application; empty where they are few, or of one. Pure. */
 export function byApplication(tasks: readonly TaskRow[]): readonly ApplicationTasks[] {
-  const groups = [...new Set(tasks.map(groupOf))];
-  if (tasks.length <= MANY || groups.length < 2) return [];
-  return groups
-    .sort((a, b) => (rank(a) < rank(b) ? -1 : 1))
-    .map((app) =>
-      sumOf(
-        app,
-        tasks.filter((r) => groupOf(r) === app),
-      ),
-    );
+  const groups = new Map<TaskGroup, TaskRow[]>();
+  for (const row of tasks) {
+    const app = taskGroupOf(row),
+      known = groups.get(app);
+    if (known) known.push(row);
+    else groups.set(app, [row]);
+  }
+  if (tasks.length <= MANY || groups.size < 2) return [];
+  return [...groups].sort(([a], [b]) => (rank(a) < rank(b) ? -1 : 1)).map(([app, rows]) => sumOf(app, rows));
 }
 /** What came of tasks, as a whole. Pure. */
 export function sumOf(app: TaskGroup, rows: readonly TaskRow[]): ApplicationTasks {
@@ -42,8 +42,10 @@ export function sumOf(app: TaskGroup, rows: readonly TaskRow[]): ApplicationTask
     rows,
     episodes: sum((r) => r.evaluation?.episodes),
     solved: sum((r) => r.evaluation?.successes),
+    score: meanScore(rows.flatMap((r) => r.evaluation ?? [])),
     rollouts: sum((r) => r.rollouts),
     successes: sum((r) => r.successes),
+    rolloutScore: meanScore(rows.map((r) => ({ ...r, episodes: r.rollouts }))),
   };
 }
 

@@ -111,18 +111,25 @@ export interface TaskEvaluation {
   readonly rate: number;
   readonly low: number;
   readonly high: number;
+  /** Mean of their rewards; absent where each is 0 or 1. */
+  readonly score?: number;
 }
 export interface TaskRow {
   readonly family: string;
   /** Application and one line of what is asked. */
   readonly title?: string;
+  /** As its file names them. */
   readonly apps?: readonly string[];
+  /** The folder of its file: OSWorld's are named by application. */
+  readonly domain?: string;
   readonly heldOut?: boolean;
   readonly infeasible?: boolean;
   /** No rollout was made in this run: these are imported trajectories and demonstrations. */
   readonly external?: boolean;
   readonly rollouts: number;
   readonly successes: number;
+  /** Mean of their rewards; absent where each is 0 or 1. */
+  readonly score?: number;
   /** Of the newest `recent` rollouts: the planner's window. */
   readonly rate?: number;
   readonly low?: number;

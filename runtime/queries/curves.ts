@@ -4,7 +4,7 @@ import { wilson } from '../domain/stats.js';
 import { downsample, pick } from './downsample.js';
 import type { Outcomes } from './outcomes.js';
 
-type Ends = Omit<Outcomes, 'steps'>;
+type Ends = Omit<Outcomes, 'steps' | 'score'>;
 
 const nums = (xs: readonly unknown[] | undefined): number[] => (xs ?? []).map(Number);
 

@@ -14,6 +14,8 @@ export interface RunFacts {
 export interface FamilyFacts {
   readonly title: string;
   readonly apps: readonly string[];
+  /** The folder of its file. */
+  readonly domain?: string | undefined;
   readonly heldOut: boolean;
   readonly infeasible: boolean;
 }

@@ -9,6 +9,8 @@ export interface Outcomes {
   readonly at: readonly number[];
   readonly family: readonly string[];
   readonly success: readonly boolean[];
+  /** Rewards, 0 to 1: a failure may have a part. */
+  readonly score: readonly number[];
   /** How many steps each rollout took. */
   readonly steps: readonly number[];
 }
@@ -18,10 +20,11 @@ interface Ended {
   readonly at: number;
   readonly family: string;
   readonly success: boolean;
+  readonly score: number;
   readonly steps: number;
 }
 /** Those that ended after a record of the journal, as it was written. */
-const NEWER = `SELECT e.seq, r.id, r.ended_at, r.family, r.outcome = 'success', r.steps FROM events e JOIN rollouts r ON r.id = e.subject
+const NEWER = `SELECT e.seq, r.id, r.ended_at, r.family, r.outcome = 'success', r.steps, r.reward FROM events e JOIN rollouts r ON r.id = e.subject
   WHERE e.type = 'trajectory.recorded' AND e.seq > ? AND r.provenance = 'rollout' AND r.human = 0 AND r.outcome IN ('success', 'failure') ORDER BY e.seq`;
 
 /** What is known of one run: an open run is asked every second or two, and all but the newest rollouts were read before. */
@@ -30,7 +33,7 @@ class Reading {
   #seq = -1;
   #ended: Ended[] = [];
   #known = new Set<string>();
-  #view: Outcomes = { at: [], family: [], success: [], steps: [] };
+  #view: Outcomes = { at: [], family: [], success: [], score: [], steps: [] };
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(run: RunReader) {
@@ -59,14 +62,14 @@ class Reading {
     return this.#view;
   }
   async #rows(): Promise<Ended[]> {
-    const [seq = [], id = [], at = [], family = [], success = [], steps = []] = await this.#run.index.columns(NEWER, [
-        this.#seq,
-      ]),
+    const [seq = [], id = [], at = [], family = [], success = [], steps = [], reward = []] =
+        await this.#run.index.columns(NEWER, [this.#seq]),
       rows = id.map((of, i): Ended => ({
         id: String(of),
         at: Number(at[i]),
         family: String(family[i]),
         success: success[i] === 1,
+        score: Number(reward[i] ?? success[i] ?? 0),
         steps: Number(steps[i]),
       }));
     this.#seq = Math.max(this.#seq, Number(seq.at(-1) ?? -1));
@@ -83,6 +86,7 @@ const columnsOf = (ended: readonly Ended[]): Outcomes => ({
   at: ended.map((r) => r.at),
   family: ended.map((r) => r.family),
   success: ended.map((r) => r.success),
+  score: ended.map((r) => r.score),
   steps: ended.map((r) => r.steps),
 });
 

@@ -3,6 +3,7 @@ import type { DataStats } from '../data/dataStats.js';
 import type { RunReader } from '../data/store/runStore.js';
 import type { EvalPoint, TaskEvaluation, TaskRow } from '../protocol/types.js';
 import { parseRunFile } from '../config/index.js';
+import { probePrefix } from '../domain/probeNames.js';
 import { wilson } from '../domain/stats.js';
 import { outcomes, type Outcomes } from './outcomes.js';
 import type { FamilyFacts, RunFacts } from './facts.js';
@@ -41,13 +42,14 @@ export async function taskRows(
   const poolEntries = of(pool, 'n'),
     caps = of(opened, 'cap'),
     window = (facts.config ?? parseRunFile({})).curation.dynamicRollouts.window,
-    rollouts = facts.config?.curation.dynamicRollouts;
+    rollouts = facts.config?.curation.dynamicRollouts,
+    evaluations = evals.length > 0 ? await newestEvaluations(run, evals) : await measured(run);
   const byFamily = byFamilyOf(o),
     families = [
       ...new Set([...facts.trained, ...byFamily.keys(), ...(live?.families.map((f) => f.family as string) ?? [])]),
     ].sort();
   return families.map((family): TaskRow => {
-    const { won, steps } = byFamily.get(family) ?? { won: [], steps: 0 },
+    const { won, steps, score } = byFamily.get(family) ?? { won: [], steps: 0, score: 0 },
       recent = won.slice(-window),
       wins = recent.filter(Boolean).length,
       now = live?.families.find((f) => f.family === family),
@@ -63,9 +65,9 @@ export async function taskRows(
       family,
       ...(known ? describe(known) : {}),
       rollouts: won.length,
-      successes: won.filter(Boolean).length,
+      ...scored(won.length, won.filter(Boolean).length, score),
       ...(recent.length > 0 ? { rate: w.rate, low: w.low, high: w.high, recent: recent.length } : {}),
-      evaluation: evaluationOf(evals, family),
+      evaluation: evaluations.get(family),
       groupSize: size,
       cap,
       meanSteps: won.length > 0 ? steps / won.length : undefined,
@@ -75,17 +77,73 @@ export async function taskRows(
   });
 }
 
-/** The newest evaluation that judged an episode of the family. */
-function evaluationOf(evals: readonly EvalPoint[], family: string): TaskEvaluation | undefined {
-  const e = evals.findLast((x) => (x.perFamily[family]?.episodes ?? 0) > 0),
-    of = e?.perFamily[family];
-  return e && of && { version: e.version, ...of, ...wilson(of.successes, of.episodes) };
+/** Successes and, where one has a part, the mean of the rewards, whose sum is `score`. */
+const scored = (episodes: number, successes: number, score: number): Pick<TaskRow, 'successes' | 'score'> => ({
+  successes,
+  ...(score > successes ? { score: score / episodes } : {}),
+});
+
+/** Of each family the newest evaluation that judged an episode of it. */
+async function newestEvaluations(run: RunReader, evals: readonly EvalPoint[]): Promise<Map<string, TaskEvaluation>> {
+  const newest = new Map<string, EvalPoint>();
+  for (const e of evals)
+    for (const [family, { episodes }] of Object.entries(e.perFamily)) if (episodes > 0) newest.set(family, e);
+  const parts = new Map<EvalPoint, ReadonlyMap<string, number>>();
+  for (const e of new Set(newest.values())) parts.set(e, await partsOf(run, e));
+  return new Map(
+    [...newest].map(([family, e]) => {
+      const { episodes, successes } = e.perFamily[family]!,
+        score = successes + (parts.get(e)?.get(family) ?? 0);
+      return [
+        family,
+        {
+          version: e.version,
+          episodes,
+          ...scored(episodes, successes, score),
+          ...wilson(successes, episodes),
+        },
+      ];
+    }),
+  );
+}
+/** Rewards of its failures, by family: an evaluation's record counts successes alone. */
+async function partsOf(run: RunReader, { label, version }: EvalPoint): Promise<ReadonlyMap<string, number>> {
+  const prefix = `${probePrefix(label)}v${version}`,
+    rows = await run.index.query(
+      "SELECT family, SUM(reward) AS s FROM rollouts WHERE id > ? AND id < ? AND outcome = 'failure' AND reward > 0 AND human = 0 GROUP BY family",
+      // '0' follows '/'.
+      [`${prefix}/`, `${prefix}0`],
+    );
+  return new Map(rows.map((r) => [String(r['family']), Number(r['s'])]));
+}
+/** Of a collection that measures a policy (`evaluate --policy`): it has no record of an evaluation, all of it is one. */
+async function measured(run: RunReader): Promise<Map<string, TaskEvaluation>> {
+  if (run.meta.collected === undefined) return new Map();
+  const rows = await run.index.query(
+    `SELECT family, COUNT(*) AS n, SUM(outcome = 'success') AS won, SUM(COALESCE(reward, 0)) AS score, MAX(COALESCE(version_max, 0)) AS v FROM rollouts
+    WHERE provenance = 'probe' AND (outcome IN ('success', 'failure') OR error_kind = 'timeout') GROUP BY family`,
+    [],
+  );
+  return new Map(
+    rows.map((r) => {
+      const [episodes, won] = [Number(r['n']), Number(r['won'])];
+      return [
+        String(r['family']),
+        {
+          version: Number(r['v']),
+          episodes,
+          ...scored(episodes, won, Number(r['score'])),
+          ...wilson(won, episodes),
+        },
+      ];
+    }),
+  );
 }
 
 /** Of a run in which nothing was ever rolled out; else empty. */
 async function externalTasks(run: RunReader, facts: RunFacts): Promise<TaskRow[]> {
   const rows = await run.index.query(
-    `SELECT r.family AS family, COUNT(*) AS n, SUM(r.outcome = 'success') AS won, AVG(r.steps) AS m, MIN(r.instruction) AS says, COUNT(DISTINCT r.instruction) AS ways,
+    `SELECT r.family AS family, COUNT(*) AS n, SUM(r.outcome = 'success') AS won, SUM(COALESCE(r.reward, r.outcome = 'success')) AS score, AVG(r.steps) AS m, MIN(r.instruction) AS says, COUNT(DISTINCT r.instruction) AS ways,
     (SELECT COUNT(*) FROM pool p WHERE p.family = r.family) AS pooled FROM rollouts r
     WHERE r.provenance IN ('imported', 'human', 'oracle') AND r.outcome IN ('success', 'failure') AND NOT EXISTS(SELECT 1 FROM groups) GROUP BY r.family ORDER BY r.family`,
     [],
@@ -102,7 +160,7 @@ async function externalTasks(run: RunReader, facts: RunFacts): Promise<TaskRow[]
       ...(known ? describe(known) : { title: says || undefined }),
       external: true,
       rollouts: n,
-      successes: won,
+      ...scored(n, won, Number(r['score'])),
       rate: won / n,
       meanSteps: Number(r['m']),
       poolEntries: pooled > 0 ? pooled : undefined,
@@ -111,21 +169,28 @@ async function externalTasks(run: RunReader, facts: RunFacts): Promise<TaskRow[]
   });
 }
 
-const describe = (f: FamilyFacts): Pick<TaskRow, 'title' | 'apps' | 'heldOut' | 'infeasible'> => ({
+const describe = (f: FamilyFacts): Pick<TaskRow, 'title' | 'apps' | 'domain' | 'heldOut' | 'infeasible'> => ({
   title: f.title || undefined,
   apps: f.apps,
+  ...(f.domain === undefined ? {} : { domain: f.domain }),
   heldOut: f.heldOut,
   infeasible: f.infeasible,
 });
 
-/** What each family's rollouts came to, oldest first, and the steps of all of them. */
-function byFamilyOf(o: Outcomes): Map<string, { readonly won: boolean[]; steps: number }> {
-  const out = new Map<string, { readonly won: boolean[]; steps: number }>();
+interface FamilyEnds {
+  readonly won: boolean[];
+  steps: number;
+  score: number;
+}
+/** What each family's rollouts came to, oldest first, and the steps and rewards of all of them. */
+function byFamilyOf(o: Outcomes): Map<string, FamilyEnds> {
+  const out = new Map<string, FamilyEnds>();
   o.family.forEach((f, i) => {
-    const of = out.get(f) ?? { won: [], steps: 0 };
+    const of = out.get(f) ?? { won: [], steps: 0, score: 0 };
     out.set(f, of);
     of.won.push(o.success[i]!);
     of.steps += o.steps[i]!;
+    of.score += o.score[i]!;
   });
   return out;
 }

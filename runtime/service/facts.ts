@@ -35,9 +35,10 @@ export const suiteFamilies = (): ReadonlyMap<string, FamilyFacts> => (suite ??= 
 const familiesOf = (source: TaskSource): Map<string, FamilyFacts> =>
   new Map(
     source.families.map((f) => {
-      let ask = '';
+      let ask = '',
+        domain: string | undefined;
       try {
-        ask = source.task(f.id, trainSeed(0)).instruction;
+        ({ instruction: ask, domain } = source.task(f.id, trainSeed(0)));
       } catch {
         /* it is named by its applications alone */
       }
@@ -46,6 +47,7 @@ const familiesOf = (source: TaskSource): Map<string, FamilyFacts> =>
         {
           title: [f.apps.join(', '), ask].filter(Boolean).join(': '),
           apps: f.apps,
+          domain,
           heldOut: f.split === 'heldout',
           infeasible: f.infeasible,
         },

@@ -1,11 +1,15 @@
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { RunEvent } from '../../runtime/protocol/types.js';
 import { openBrowser, type RealBrowser } from '../helpers/pages/browser.js';
 import { inspectorPages, input, on, read, shown } from '../helpers/pages/inspectorPages.js';
+import { themes } from '../helpers/pages/page.js';
 import { longPlans, step, view } from '../helpers/pages/trajectories.js';
 
 const found = await openBrowser();
 if ('why' in found) console.warn(`inspector page tests skipped: ${found.why}`);
+/** Screenshots for people to look at, when a folder is named. */
+const shots = process.env['DART_STUDIO_SHOTS'];
 
 describe.skipIf('why' in found)('states of the inspector', () => {
   const { axe } = found as RealBrowser,
@@ -70,6 +74,36 @@ describe.skipIf('why' in found)('states of the inspector', () => {
     await expect.poll(() => p.locator('.ds-head').innerText()).toContain('Success');
     await expect.poll(() => p.getByRole('button', { name: 'Follow' }).isVisible()).toBe(false);
     await expect.poll(() => t.subscriptions.length).toBe(1);
+  });
+
+  it.each(themes)('%s: a partial score is said with the outcome, and who judged with the check', async (theme) => {
+    const failed = view(pages.plans, pages.dir, { outcome: 'failure' }),
+      partial = {
+        ...failed,
+        row: { ...failed.row, reward: 0.7, truncated: true },
+        report: {
+          checks: [
+            {
+              what: 'compare_table: vm_file /home/user/Sales.xlsx',
+              expected: 'Sales_gold.xlsx',
+              found: 'Sales.xlsx, 4,812 bytes',
+              score: 0.7,
+              judge: { name: 'desktop-env', version: '1.0.3', ms: 2140, files: ['/home/user/Sales.xlsx'] },
+            },
+          ],
+        },
+      };
+    const t = await show({ theme, answer: served(() => partial) }),
+      p = await shown(t);
+    expect(await p.locator('.ds-head .ds-outcome').first().innerText()).toBe('Failure at the step limit, score 0.7');
+    await p.locator('.ds-report > summary').click();
+    await p.locator('.ds-report .ds-script summary').click();
+    const report = await p.locator('.ds-report').innerText();
+    for (const w of ['0 of 1 check passed', 'desktop-env 1.0.3, 2.1 s', '/home/user/Sales.xlsx', '0.7'])
+      expect(report).toContain(w);
+    expect(await read(t, "document.querySelector('.ds-report tbody th').innerHTML")).toContain('passed in part');
+    if (shots) await p.screenshot({ path: join(shots, `inspector-partial-${theme}.png`) });
+    expect(await t.axe(axe)).toEqual([]);
   });
 
   it('ten thousand steps: a window of them exists, and both ends are one key away', async () => {

@@ -71,6 +71,24 @@ describe.skipIf('why' in found)('trajectory table', () => {
     expect(await t.axe(axe)).toEqual([]);
   });
 
+  it('a partial score is said with the outcome, also where there is no room for it', async () => {
+    const partly: Answer = (method, p) => {
+      const given = answer(method, p) as ReturnType<TableData['part']>;
+      if (method !== 'trajectory/columns') return given;
+      const { columns } = given;
+      return { ...given, columns: { ...columns, reward: columns.reward.map((x) => (x === 0 ? 0.25 : x)) } };
+    };
+    const t = await show({ answer: partly });
+    await counted(t, '1,200 trajectories');
+    const words = new Set(await column(t, 'outcome'));
+    expect(words).toContain('Failure, 0.25');
+    expect(words).toContain('Success');
+    if (shots) await t.page.screenshot({ path: join(shots, 'table-partial.png') });
+    const cut = t.page.getByRole('gridcell', { name: 'Failure, 0.25, step limit' }).first();
+    await cut.hover();
+    await expect.poll(() => cut.getAttribute('title')).toBe('Failure, 0.25, step limit');
+  });
+
   it('sorts by a column, and the other way; rows without the number come last', async () => {
     const t = await show();
     await counted(t, '1,200 trajectories');

@@ -14,7 +14,15 @@ export class ApplicationsTable {
 }
 
 function table(rows: readonly ApplicationRow[]): HTMLElement {
-  const head = [t('Application'), t('Tasks'), t('Evaluation'), t('Rollouts that succeeded')];
+  const columns: readonly (readonly [string, keyof ApplicationRow])[] = [
+    [t('Tasks'), 'tasks'],
+    [t('Evaluation'), 'evaluation'],
+    [t('Mean score of the evaluation'), 'score'],
+    [t('Rollouts that succeeded'), 'rollouts'],
+    [t('Mean score of the rollouts'), 'rolloutScore'],
+  ];
+  const shown = columns.filter(([, key]) => rows[0]?.[key] !== undefined),
+    head = [t('Application'), ...shown.map(([title]) => title)];
   return h(
     'div',
     { class: 'ds-table-scroll', tabindex: '0', role: 'region', 'aria-label': t('Success by application') },
@@ -39,7 +47,7 @@ function table(rows: readonly ApplicationRow[]): HTMLElement {
             'tr',
             null,
             h('th', { scope: 'row' }, r.name),
-            [r.tasks, r.evaluation, r.rollouts].map((x) => h('td', { class: 'number' }, x)),
+            shown.map(([, key]) => h('td', { class: 'number' }, r[key])),
           ),
         ),
       ),

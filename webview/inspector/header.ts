@@ -1,4 +1,5 @@
 /** Top of the inspector: task, outcome, facts, the verifier's report and the group's siblings. */
+import { isPartial, scoreText } from '../../runtime/protocol/shared.js';
 import type {
   AnnotationView,
   GroupView,
@@ -13,6 +14,9 @@ import { originIcons } from '../ui/notes.js';
 import { roving } from '../ui/roving.js';
 import { versionSpans, versionWords } from '../ui/versions.js';
 import { steps, t, whole } from '../ui/words.js';
+import { outcomeLower, outcomeWords, verdictLower, type Reward } from './verdict.js';
+
+export { outcomeLower, outcomeWords } from './verdict.js';
 
 /** `siblings`: whether the others of the group can be opened: a file has only one. */
 export interface HeaderActions {
@@ -21,19 +25,6 @@ export interface HeaderActions {
   compare(rollout: string): void;
 }
 
-export const outcomeWords: Readonly<Record<OutcomeKind, string>> = {
-  success: t('Success'),
-  failure: t('Failure'),
-  error: t('Error'),
-  running: t('Running'),
-};
-/** Within a sentence. */
-export const outcomeLower: Readonly<Record<OutcomeKind, string>> = {
-  success: t('success'),
-  failure: t('failure'),
-  error: t('error'),
-  running: t('running'),
-};
 export const outcomeIcons: Readonly<Record<OutcomeKind, string>> = {
   success: 'pass-filled',
   failure: 'error',
@@ -48,31 +39,31 @@ const provenanceWords: Readonly<Record<TrajectoryRow['provenance'], string>> = {
   imported: t('imported'),
 };
 
-export function outcomeBadge(kind: OutcomeKind, truncated = false): HTMLElement {
+export function outcomeBadge(kind: OutcomeKind, truncated = false, reward: Reward = undefined): HTMLElement {
+  const words = truncated ? t('{0} at the step limit', outcomeWords[kind]) : outcomeWords[kind],
+    part = isPartial(kind, reward) ? scoreText(reward) : undefined;
   return h(
     'span',
-    { class: `ds-outcome ${kind}` },
+    {
+      class: `ds-outcome ${kind}`,
+      title: part && t('The verifier gave {0} of 1: a part of the task is done. Only 1 is a success.', part),
+    },
     icon(outcomeIcons[kind]),
-    h('span', null, truncated ? t('{0} at the step limit', outcomeWords[kind]) : outcomeWords[kind]),
+    h('span', null, part === undefined ? words : t('{0}, score {1}', words, part)),
   );
 }
 
 /** What a person says of the outcome, with the verifier's verdict beside it: neither hides the other. */
 export function correctedBadge(v: TrajectoryView, outcome: NonNullable<AnnotationView['outcome']>): HTMLElement {
-  const verified = v.row.outcome;
+  const verified = verdictLower(v.row.outcome, v.row.reward);
   return h(
     'span',
     {
       class: 'ds-corrected',
-      title: t(
-        'A person says {0}: {1}. The verifier said {2}.',
-        outcomeLower[outcome.value],
-        outcome.reason,
-        outcomeLower[verified],
-      ),
+      title: t('A person says {0}: {1}. The verifier said {2}.', outcomeLower[outcome.value], outcome.reason, verified),
     },
     outcomeBadge(outcome.value),
-    h('span', { class: 'ds-quiet' }, t('by a person; verifier: {0}', outcomeLower[verified])),
+    h('span', { class: 'ds-quiet' }, t('by a person; verifier: {0}', verified)),
   );
 }
 /** Whose steps these are, where a person acted in a policy's rollout. */
@@ -167,6 +158,12 @@ export function facts(v: TrajectoryView, brief = false, open?: (rollout: string)
   );
 }
 
+const passedIcon = (score: number): HTMLElement =>
+  score >= 1
+    ? icon('check', t('passed'))
+    : score > 0
+      ? icon('dash', t('passed in part'))
+      : icon('close', t('not passed'));
 export function checksTable(report: NonNullable<TrajectoryView['report']>): HTMLElement {
   const judged = report.checks.some((c) => c.judge);
   return h(
@@ -193,13 +190,7 @@ export function checksTable(report: NonNullable<TrajectoryView['report']>): HTML
           h(
             'tr',
             null,
-            h(
-              'th',
-              { scope: 'row' },
-              icon(c.score >= 1 ? 'check' : 'close', c.score >= 1 ? t('passed') : t('not passed')),
-              ' ',
-              named(c),
-            ),
+            h('th', { scope: 'row' }, passedIcon(c.score), ' ', named(c)),
             h('td', null, c.expected),
             h('td', { class: c.expected === c.found ? '' : 'differs' }, c.found),
             h('td', { class: 'number' }, num(c.score, 3)),

@@ -200,7 +200,7 @@ export class Page {
     const mine = a && a.rollout === v.row.rollout ? a : undefined;
     replace(
       this.#badge,
-      mine?.outcome ? correctedBadge(v, mine.outcome) : outcomeBadge(v.row.outcome, v.row.truncated),
+      mine?.outcome ? correctedBadge(v, mine.outcome) : outcomeBadge(v.row.outcome, v.row.truncated, v.row.reward),
     );
     this.#notes = mine ? notesOf(mine) : noNotes;
     this.#notesAt = this.#notes.size

@@ -9,7 +9,7 @@ import type { Host, Init, Pushed } from '../ui/host.js';
 import { roving } from '../ui/roving.js';
 import { button, pageProgress } from '../ui/toolkit.js';
 import { steps, t, whole } from '../ui/words.js';
-import { outcomeLower } from '../inspector/header.js';
+import { verdictLower } from '../inspector/verdict.js';
 import type { OutcomeKind } from '../../runtime/protocol/types.js';
 import { shortFamily } from '../dashboard/format.js';
 import { Changes } from './changes.js';
@@ -363,7 +363,7 @@ export class App {
     this.#announcer.say(
       [
         shortFamily(rows.word('task', i)),
-        outcomeLower[rows.word('outcome', i) as OutcomeKind],
+        verdictLower(rows.word('outcome', i) as OutcomeKind, rows.numbers.reward[i]),
         steps(rows.numbers.steps[i]!),
       ].join(', '),
     );

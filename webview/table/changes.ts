@@ -1,7 +1,8 @@
 /** What changed: the episodes of a held-out task at successive policy versions, as film strips step by step. */
 import type { EpisodeStrip, OutcomeKind } from '../../runtime/protocol/types.js';
 import { shortFamily } from '../dashboard/format.js';
-import { outcomeIcons, outcomeLower, outcomeWords } from '../inspector/header.js';
+import { outcomeIcons } from '../inspector/header.js';
+import { verdictLower, verdictWords } from '../inspector/verdict.js';
 import { actionName, actionsWords } from '../ui/actions.js';
 import { emptyState } from '../ui/banner.js';
 import { h, icon, replace, set } from '../ui/dom.js';
@@ -96,7 +97,7 @@ export class Changes {
             {
               class: 'tb-dots',
               role: 'img',
-              'aria-label': x.attempts.map((a) => `v${a.version} ${outcomeLower[a.outcome]}`).join(', '),
+              'aria-label': x.attempts.map((a) => `v${a.version} ${verdictLower(a.outcome, a.reward)}`).join(', '),
             },
             x.attempts.slice(-24).map((a) => outcomeIcon(a.outcome)),
           ),
@@ -201,7 +202,7 @@ export class Changes {
       'div',
       { class: 'tb-strip-head' },
       h('h3', null, `v${a.version}`),
-      h('p', { class: 'ds-outcome' }, outcomeIcon(a.outcome), outcomeWords[a.outcome]),
+      h('p', { class: 'ds-outcome' }, outcomeIcon(a.outcome), verdictWords(a.outcome, a.reward)),
       h('p', { class: 'ds-quiet' }, steps(strip.steps.length)),
       before
         ? h(

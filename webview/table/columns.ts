@@ -2,7 +2,7 @@
 import type { ListColumn, OutcomeKind, RangeColumn, TrajectoryRow } from '../../runtime/protocol/types.js';
 import { count, dayTime, decimal, shortFamily } from '../dashboard/format.js';
 import { placeWords } from '../dashboard/flow.js';
-import { outcomeWords } from '../inspector/header.js';
+import { outcomeWords, verdictBrief } from '../inspector/verdict.js';
 import { t } from '../ui/words.js';
 import type { SortColumn } from './query.js';
 import type { Rows } from './rows.js';
@@ -61,7 +61,7 @@ export const columns: readonly Column[] = [
     title: t('Outcome'),
     width: 152,
     filter: 'outcome',
-    text: (r, i) => outcomeWords[r.word('outcome', i) as OutcomeKind],
+    text: (r, i) => verdictBrief(r.word('outcome', i) as OutcomeKind, r.numbers.reward[i]),
   },
   {
     key: 'task',

@@ -277,6 +277,7 @@ export class Grid {
       i = v?.listing[r.at];
     if (!v || i === undefined) return;
     const place = v.rows.word('ledger', i);
+    set(r.cells[1]!, { title: r.outcome.words.textContent });
     set(r.cells.at(-2)!, { title: place === '' ? undefined : placeWords(place, v.rows.over)[1] });
     set(r.cells[2]!, { title: `${v.rows.word('instruction', i)}\n${v.rows.rollout[i]!}` });
   }

@@ -7,6 +7,8 @@ export interface Attempt {
   readonly rollout: string;
   readonly version: number;
   readonly outcome: OutcomeKind;
+  /** NaN: none. */
+  readonly reward: number;
   readonly steps: number;
   readonly at: number;
 }
@@ -57,6 +59,7 @@ function attemptsOf(rows: Rows, of: readonly number[]): Attempt[] {
         rollout: rows.rollout[i]!,
         version: rows.numbers.versionMax[i]!,
         outcome: rows.word('outcome', i) as OutcomeKind,
+        reward: rows.numbers.reward[i]!,
         steps: rows.numbers.steps[i]!,
         at: rows.time(i),
       },

@@ -148,6 +148,20 @@ it('a trajectory shows its outcome as an icon and in words', () => {
     '3 steps · v3 · evaluation',
   );
 });
+it('a partial score is said with the outcome: it is no plain failure', () => {
+  const r = trajectoryRow('/r', trajectory({ outcome: 'failure', reward: 0.7 }));
+  expect([r.description, r.spoken]).toEqual(['score 0.7 · 3 steps', `${r.label}, failure, score 0.7, 3 steps`]);
+  expect(r.tooltip).toContain('failure, score 0.7');
+  expect(r.tooltip).not.toContain('reward');
+  expect(r.icon.id).toBe('circle-slash');
+});
+it('a task says mean scores, and its applications as people call them', () => {
+  const evaluation = { version: 9, episodes: 5, successes: 1, rate: 0.2, low: 0.04, high: 0.62, score: 0.456 },
+    { tooltip } = taskRow(task({ evaluation, score: 0.8, apps: ['vs_code', 'calc', 'os'] }));
+  expect(tooltip).toContain('VS Code, LibreOffice Calc, Operating system');
+  expect(tooltip).toContain('30 of 40 rollouts succeeded · mean score 0.80');
+  expect(tooltip).toContain('62 % · mean score 0.46');
+});
 it('nothing that a run folder says becomes markup of a tooltip', () => {
   const evil = '[x](command:evil) $(bug) <b>',
     { tooltip } = trajectoryRow(

@@ -46,7 +46,7 @@ describe('the tree Tasks', () => {
   it('groups many by application: by name, then those of several, then those of none', () => {
     const tasks = many(24, (i) => [['vlc'], ['chrome', 'vlc'], undefined, ['chrome']][i % 4]),
       groups = taskChildren(tasks, undefined);
-    expect(names(groups)).toEqual(['chrome', 'vlc', '', undefined]);
+    expect(names(groups)).toEqual(['Chrome', 'VLC', '', undefined]);
     expect(names(taskChildren(tasks, groups[3]))).toEqual([
       'task-2',
       'task-6',
@@ -83,10 +83,20 @@ describe('the tree Tasks', () => {
 describe('a group of tasks', () => {
   it('says how many they are and what their evaluation came to, all episodes together', () => {
     const rows = many(3, () => ['chrome']).map((r, i) => (i === 0 ? r : { ...r, evaluation: evaluated(4, i) })),
-      row = taskGroupRow('chrome', rows);
-    expect([row.label, row.description]).toEqual(['chrome', '3 tasks · evaluation 38 % (3 of 8 episodes)']);
+      row = taskGroupRow('Chrome', rows);
+    expect([row.label, row.description]).toEqual(['Chrome', '3 tasks · evaluation 38 % (3 of 8 episodes)']);
     expect(row.tooltip).toContain('3 of 6 rollouts succeeded');
-    expect(row.spoken).toBe('chrome, 3 tasks, evaluation 38 % (3 of 8 episodes)');
+    expect(row.spoken).toBe('Chrome, 3 tasks, evaluation 38 % (3 of 8 episodes)');
+  });
+  it('says mean scores where one of its tasks has a part', () => {
+    const rows = many(2, () => ['chrome']).map((r, i) => ({
+        ...r,
+        ...(i === 0 ? { score: 0.75, evaluation: { ...evaluated(4, 1)!, score: 0.5 } } : {}),
+      })),
+      row = taskGroupRow('Chrome', rows);
+    expect(row.description).toBe('2 tasks · evaluation 25 % (1 of 4 episodes) · mean score 0.50');
+    expect(row.tooltip).toContain('2 of 4 rollouts succeeded · mean score 0.63');
+    expect(row.spoken).toContain('mean score 0.50');
   });
   it('has a name where its tasks are of several applications or of none, and no rate before an evaluation', () => {
     expect(

@@ -7,8 +7,8 @@ import { RunReader } from '../../../runtime/data/store/runStore.js';
 import { outcomes } from '../../../runtime/queries/outcomes.js';
 import { writeSyntheticRun } from '../../helpers/data/syntheticRun.js';
 
-/** [sequence number, rollout, end, family, success, steps] as the index gives them. */
-type Row = readonly [number, string, number, string, number, number];
+/** [sequence number, rollout, end, family, success, steps, reward] as the index gives them. */
+type Row = readonly [number, string, number, string, number, number, number];
 
 /** A reader of these rows that counts how many it was given. */
 function reader(rows: Row[]): { readonly run: RunReader; given: number; fails: boolean } {
@@ -19,7 +19,7 @@ function reader(rows: Row[]): { readonly run: RunReader; given: number; fails: b
         if (r.fails) return Promise.reject(new Error('closed'));
         const newer = rows.filter(([seq]) => seq > after!);
         r.given += newer.length;
-        return Promise.resolve([0, 1, 2, 3, 4, 5].map((i) => newer.map((x) => x[i])));
+        return Promise.resolve([0, 1, 2, 3, 4, 5, 6].map((i) => newer.map((x) => x[i])));
       },
     },
   } as unknown as RunReader;
@@ -44,6 +44,7 @@ describe('outcomes of a run', () => {
       at: ended.map((t) => t.endedAt),
       family: ended.map((t) => t.family),
       success: ended.map((t) => t.outcome === 'success'),
+      score: ended.map((t) => t.reward),
       steps: ended.map((t) => t.steps),
     });
     await run.close();
@@ -58,7 +59,7 @@ describe('outcomes of a run', () => {
         let repeated = false;
         for (const [i, e] of ends.entries()) {
           repeated ||= e.again && i > 0;
-          rows.push([i, `r${e.again && i > 0 ? i - 1 : i}`, e.at, 'a', i % 2, i]);
+          rows.push([i, `r${e.again && i > 0 ? i - 1 : i}`, e.at, 'a', i % 2, i, i % 2]);
           if (e.ask) await Promise.all([outcomes(often.run), outcomes(often.run)]);
         }
         const read = await outcomes(often.run);
@@ -71,10 +72,10 @@ describe('outcomes of a run', () => {
   });
 
   it('are not lost to a reading that failed', async () => {
-    const rows: Row[] = [[1, 'r1', 100, 'a', 1, 4]],
+    const rows: Row[] = [[1, 'r1', 100, 'a', 1, 4, 1]],
       r = reader(rows);
     await outcomes(r.run);
-    rows.push([2, 'r2', 90, 'b', 0, 2]);
+    rows.push([2, 'r2', 90, 'b', 0, 2, 0.5]);
     r.fails = true;
     await expect(outcomes(r.run)).rejects.toThrow('closed');
     r.fails = false;
@@ -82,6 +83,7 @@ describe('outcomes of a run', () => {
       at: [90, 100],
       family: ['b', 'a'],
       success: [false, true],
+      score: [0.5, 1],
       steps: [2, 4],
     });
   });

@@ -1,0 +1,30 @@
+/** What came of a trajectory, in words. Pure. */
+import { isPartial, scoreText } from '../../runtime/protocol/shared.js';
+import type { OutcomeKind } from '../../runtime/protocol/types.js';
+import { t } from '../ui/words.js';
+
+export const outcomeWords: Readonly<Record<OutcomeKind, string>> = {
+  success: t('Success'),
+  failure: t('Failure'),
+  error: t('Error'),
+  running: t('Running'),
+};
+/** Within a sentence. */
+export const outcomeLower: Readonly<Record<OutcomeKind, string>> = {
+  success: t('success'),
+  failure: t('failure'),
+  error: t('error'),
+  running: t('running'),
+};
+
+/** NaN, null, undefined: none. */
+export type Reward = number | null | undefined;
+/** "Failure, score 0.7": a partial score is said with the outcome. */
+export const verdictWords = (kind: OutcomeKind, reward: Reward): string =>
+  isPartial(kind, reward) ? t('{0}, score {1}', outcomeWords[kind], scoreText(reward)) : outcomeWords[kind];
+/** Within a sentence. */
+export const verdictLower = (kind: OutcomeKind, reward: Reward): string =>
+  isPartial(kind, reward) ? t('{0}, score {1}', outcomeLower[kind], scoreText(reward)) : outcomeLower[kind];
+/** Where there is little room: "Failure, 0.7". */
+export const verdictBrief = (kind: OutcomeKind, reward: Reward): string =>
+  isPartial(kind, reward) ? t('{0}, {1}', outcomeWords[kind], scoreText(reward)) : outcomeWords[kind];

@@ -213,7 +213,7 @@ function desktopCommands(program: Command, act: Act): void {
     .option('--accessibility', 'with an accessibility tree, which makes resets slower (--osworld)', false)
     .option('--tasks <dir or suite>', 'with --openenv: OSWorld task files, a copy of MiniWoB++, or desk', 'desk')
     .option('--families <names>', 'with --openenv: only these, with commas')
-    .option('--assets <dir>', 'with --openenv: what `tasks fetch` mirrored')
+    .option('--assets <dir>', 'what `tasks fetch` mirrored; with --osworld for `/setup/download_file`')
     .option('--split <name>', 'with --openenv: tasks that resets draw from, as in `evaluate`', 'train')
     .option('--max-steps <n>', 'with --openenv: max steps of an episode')
     .option('--no-picture', 'with --openenv: observations without a picture, unless a reset asks for one')

@@ -1,5 +1,5 @@
 import { parseRunFile, type RunFile } from '../config/index.js';
-import { StudioError, type ProviderChoice, type Size } from '../domain/index.js';
+import { StudioError, type ProviderChoice } from '../domain/index.js';
 import { serveOpenEnv } from '../gateway/openenv/serve.js';
 import { onInterrupt } from '../interchange/terminal.js';
 import { thisBundle } from '../service/engines.js';
@@ -9,7 +9,7 @@ import { serveDesktops } from '../service/serveDesktops.js';
 import { giveAssets } from '../tasks/index.js';
 import { actingOverrides } from './acting.js';
 import { imageOf } from './desktop.js';
-import { numberOption, textOption, type Options } from './options.js';
+import { numberOption, sizeOption, textOption, type Options } from './options.js';
 import { splitOption } from './split.js';
 
 /** `desktop serve`: desktops for other programs until Ctrl-C. */
@@ -58,12 +58,10 @@ async function serveEnvironments(o: Options): Promise<number> {
 }
 async function servedConfig(o: Options): Promise<RunFile> {
   const over = await actingOverrides({ ...o, desktops: o['count'] ?? '1' }),
-    screen = screenOf(o['screen']),
     assets = textOption(o, 'assets');
   return {
     ...over,
     ...(assets === undefined ? {} : { tasks: { ...over.tasks, assets: giveAssets(assets) } }),
-    desktops: { ...over.desktops, ...(screen ? { screen } : {}) },
   };
 }
 
@@ -72,7 +70,8 @@ async function serveMachines(o: Options): Promise<number> {
   const served = await serveDesktops({
     provider: String(o['provider'] ?? 'auto') as ProviderChoice,
     image: imageOf(o),
-    screen: screenOf(o['screen']),
+    screen: sizeOption(o, 'screen'),
+    assets: textOption(o, 'assets'),
     accessibility: o['accessibility'] === true,
     count: numberOption(o, 'count') ?? 1,
     host: typeof o['host'] === 'string' ? o['host'] : undefined,
@@ -81,19 +80,13 @@ async function serveMachines(o: Options): Promise<number> {
     onLine: (line) => process.stderr.write(`${line}\n`),
   });
   const host = typeof o['host'] === 'string' ? o['host'] : 'localhost';
-  // OSWorld's own form: host, then the ports of server, Chromium, screen viewer and VLC. 0: this image has none.
-  for (const d of served.desktops) process.stdout.write(`${host}:${d.port}:0:0:0\n`);
+  // OSWorld's own form: host, then the ports of server, Chromium, screen viewer and VLC. 0: there is none.
+  for (const d of served.desktops) process.stdout.write(`${host}:${d.port}:${d.chromium}:0:${d.vlc}\n`);
+  if (host !== 'localhost' && host !== '127.0.0.1')
+    process.stderr.write('The ports of Chromium and VLC take no token: they are at 127.0.0.1 only. Forward them.\n');
   await new Promise<void>((done) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => done());
   });
   await served.close();
   return 0;
-}
-
-function screenOf(v: string | boolean | undefined): Size | undefined {
-  if (typeof v !== 'string') return undefined;
-  const m = /^(\d{2,5})x(\d{2,5})$/.exec(v);
-  if (!m)
-    throw new StudioError('config.invalid', `--screen ${v}: not a size`, 'Write it as 1920x1080, or leave it out.');
-  return { width: Number(m[1]), height: Number(m[2]) };
 }

@@ -31,6 +31,8 @@ interface Pending {
 
 /** Programs that the agent starts by itself with a reset, at most: X server, bus, window manager, and that one again. */
 const OWN_PROGRAMS = 32;
+/** A way to a port is one program that starts. */
+const FORWARD_MS = 20_000;
 
 /**
  * The connection to a desktop's PID 1: JSON lines over any duplex stream. It ends with the stream, or with the first
@@ -174,6 +176,11 @@ export class AgentClient {
   /** Ends all programs of the user. */
   async relieve(): Promise<void> {
     await this.#call('relieve', {});
+  }
+  /** The unix socket inside that leads to a TCP port of the desktop, until the next reset. */
+  async forward(port: number): Promise<string> {
+    await this.#call('forward', { port }, FORWARD_MS);
+    return `/run/dart/tcp-${port}.sock`;
   }
   state(timeoutMs: number): Promise<AgentState> {
     return this.#call('state', {}, timeoutMs);

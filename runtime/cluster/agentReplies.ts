@@ -70,6 +70,7 @@ export const ANSWERS = {
   freeze: { most: SHORT, check: nothing },
   thaw: { most: SHORT, check: nothing },
   relieve: { most: SHORT, check: nothing },
+  forward: { most: NAMING, check: nothing },
   state: { most: SHORT, check: (m): AgentState => ({ x: xState(m), xCpuMs: number(m, 'xCpuMs') }) },
   spawn: { most: NAMING, check: (m) => ({ pid: pid(m, 'pid') }) },
   reset: {

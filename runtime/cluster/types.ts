@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream';
 import type { Action, DesktopId, Frame, Point, RunError, Screenshot, Size, ProviderKind } from '../domain/index.js';
 
 /** Module 1, environment cluster: the contract of a desktop, its provider and the pool. */
@@ -136,6 +137,11 @@ export interface Desktop {
   /** Creates parent folders; `user` owns the file. */
   writeFile(path: string, data: Buffer): Promise<void>;
   onEvent(listener: (e: DesktopEvent) => void): () => void;
+  /**
+   * A stream to 127.0.0.1:`port` inside the desktop. It ends at once where no program listens there, and with the next
+   * reset. Absent where no way leads in.
+   */
+  connect?(port: number): Promise<Duplex>;
   /** Resolves when its X server has answered, which a screen that is read from memory does not tell. */
   answers?(): Promise<void>;
   /**

@@ -2,6 +2,7 @@ import { chooseProvider, desktopsOf, specOf } from '../cluster/provide.js';
 import { pngOf } from '../data/store/png.js';
 import type { ProviderChoice, Size } from '../domain/index.js';
 import { serveOsworld, type Served } from '../gateway/osworld/serve.js';
+import { openAssets } from '../tasks/index.js';
 
 export type { Served };
 
@@ -15,6 +16,8 @@ export async function serveDesktops(o: {
   readonly host: string | undefined;
   readonly port: number;
   readonly token: string | undefined;
+  /** Folder of what clients may have desktops download. */
+  readonly assets: string | undefined;
   readonly onLine: (line: string) => void;
 }): Promise<Served> {
   const config = desktopsOf(o.image, { provider: o.provider, count: o.count, ...(o.screen && { screen: o.screen }) });
@@ -26,6 +29,7 @@ export async function serveDesktops(o: {
     host: o.host,
     token: o.token,
     picture: pngOf,
+    assets: o.assets === undefined ? undefined : await openAssets(o.assets),
     onLine: o.onLine,
   });
 }

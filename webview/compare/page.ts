@@ -122,7 +122,9 @@ class SidePane {
       h(
         'div',
         { class: 'cp-head-row' },
-        v ? h('span', { class: 'ds-badge-slot' }, outcomeBadge(v.row.outcome, v.row.truncated, v.row.reward)) : undefined,
+        v
+          ? h('span', { class: 'ds-badge-slot' }, outcomeBadge(v.row.outcome, v.row.truncated, v.row.reward))
+          : undefined,
         known
           ? dropdown(
               this.#side === 'left' ? t('Rollout on the left') : t('Rollout on the right'),

@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream';
 import type { Action, DesktopId, Frame, Screenshot, Size, ProviderKind } from '../../domain/index.js';
 import { StudioError, toRunError, orUndefined } from '../../domain/index.js';
 import { lost, type AgentClient } from '../agentClient.js';
@@ -25,6 +26,8 @@ export interface Channels {
   /** How screens are read: the framebuffer file, or GetImage over `x`. */
   openScreen(x: X11Client): Promise<ScreenReader> | ScreenReader;
   openSettler(x: X11Client): Promise<Settler> | Settler;
+  /** A stream to a unix socket of the agent's; called as often as there are connections. Absent: see Desktop.connect. */
+  openSocket?(path: string): Promise<Duplex>;
 }
 export interface ScreenReader {
   read(): Frame | Promise<Frame>;
@@ -92,6 +95,9 @@ export class SandboxDesktop implements Desktop {
   #pressed = false;
   /** Set where the image keeps a browser open. */
   browse?: Desktop['browse'];
+  readonly connect?: NonNullable<Desktop['connect']>;
+  /** Whether its programs can replace neither the agent's sockets nor the X server's. */
+  #walled = false;
   /** Not hidden: tests settle on its X connection. */
   session: Session | undefined;
   #gone: StudioError | undefined;
@@ -110,6 +116,8 @@ export class SandboxDesktop implements Desktop {
     this.#channels = o.channels;
     this.#stalledMs = o.stalledMs;
     this.#usage = o.usage;
+    const { openSocket } = o.channels;
+    if (openSocket) this.connect = (port) => this.#connect(port, openSocket);
     o.agent.onClose((e) => this.lose(e));
     o.agent.onExit((e) => {
       if (!this.#resetting) this.#emit({ type: 'exit', pid: e.pid, name: e.name, code: e.code, signal: e.signal });
@@ -137,6 +145,7 @@ export class SandboxDesktop implements Desktop {
         timeoutMs: RESET_TIMEOUT_MS,
         xDataMb: Math.max(64, Math.round(this.spec.memoryMb / 4)),
       });
+      this.#walled = r.walled;
       this.#outOfMemory = await this.#usage?.outOfMemory();
       const x = await this.#channels.openX();
       let screen: ScreenReader | undefined, settler: Settler | undefined;
@@ -236,6 +245,14 @@ export class SandboxDesktop implements Desktop {
     this.#live();
     await this.agent.write(path, data);
   }
+  async #connect(port: number, open: NonNullable<Channels['openSocket']>): Promise<Duplex> {
+    const session = this.#live();
+    if (!this.#walled) throw unwalled(this.id);
+    const stream = await open(await this.agent.forward(port));
+    if (this.session === session) return stream;
+    stream.destroy();
+    throw this.#gone ?? lost('The desktop was reset meanwhile.');
+  }
   async answers(): Promise<void> {
     await this.#live().x.sync();
   }
@@ -331,3 +348,11 @@ export class SandboxDesktop implements Desktop {
     for (const l of [...this.#listeners]) l(e);
   }
 }
+
+/** The path to a socket of the agent's would be followed to wherever programs of the desktop make it lead. */
+const unwalled = (id: DesktopId): StudioError =>
+  new StudioError(
+    'desktop.unavailable',
+    `The ports of ${id} cannot be reached: nothing stands between its programs and its agent.`,
+    'Allow programs in bubblewrap namespaces of their own (`dart-studio doctor`), or use Docker.',
+  );

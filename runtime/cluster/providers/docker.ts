@@ -24,7 +24,7 @@ import type { OnProgress } from '../imageBuild/recipe.js';
 import { notBuilt, partsOf } from '../imageExtra.js';
 import { roomFor } from '../images.js';
 import type { Desktop, DesktopProvider, DesktopSpec, ProviderStatus } from '../types.js';
-import { containerOptions, openRelay } from './dockerContainer.js';
+import { containerOptions, openBridge, openRelay } from './dockerContainer.js';
 import { canReach, fastChannels, openAgent } from './dockerFast.js';
 import {
   defaultCapacity,
@@ -267,7 +267,11 @@ export class DockerProvider implements DesktopProvider {
       } else {
         relay = new Relay(await openRelay(container, limit), { deflate: host.remote, screen: spec.screen });
         agent = new AgentClient(await relay.connect('/run/dart/agent.sock'));
-        channels = relayChannels(relay, agent, spec.screen);
+        const made = container;
+        channels = {
+          ...relayChannels(relay, agent, spec.screen),
+          openSocket: (path) => openBridge(made, path, this.#ended.signal),
+        };
       }
       const desktop = new SandboxDesktop({
         id: id<DesktopId>(name),

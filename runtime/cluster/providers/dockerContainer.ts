@@ -1,4 +1,4 @@
-import { PassThrough, type Duplex } from 'node:stream';
+import { Duplex, PassThrough } from 'node:stream';
 import type Docker from 'dockerode';
 import type { RelayPipes } from '../drivers/portable.js';
 import type { DesktopSpec } from '../types.js';
@@ -158,4 +158,45 @@ export async function openRelay(container: Docker.Container, signal: AbortSignal
       output.destroy();
     },
   };
+}
+
+/**
+ * A stream to a unix socket inside a container, a process of its own: bytes that nobody takes keep no other stream
+ * waiting, as they would on the relay's one pair of pipes.
+ */
+export async function openBridge(container: Docker.Container, path: string, signal: AbortSignal): Promise<Duplex> {
+  const exec = await container.exec({
+    Cmd: ['/usr/bin/python3', '-S', '-E', '/opt/dart/agent.py', '--bridge', path],
+    User: '0',
+    AttachStdin: true,
+    AttachStdout: true,
+    AttachStderr: false,
+    Tty: false,
+    abortSignal: signal,
+  });
+  return unframed((await exec.start({ hijack: true, stdin: true, Tty: false })) as unknown as Duplex);
+}
+
+/** The standard input and output of an exec as one stream, each as fast as its reader. */
+export function unframed(stream: Duplex): Duplex {
+  const plain = new Duplex({
+    read: () => void stream.resume(),
+    write: (b: Buffer, _encoding, done) => void stream.write(b, done),
+    final: (done) => void stream.end(() => done()),
+    destroy: (e, done) => {
+      stream.destroy();
+      done(e);
+    },
+  });
+  const demux = new Demux(
+    (b) => {
+      if (!plain.push(b)) stream.pause();
+    },
+    () => undefined,
+  );
+  stream.on('data', (d: Buffer) => demux.take(d));
+  stream.on('error', (e) => plain.destroy(e));
+  stream.on('end', () => plain.push(null));
+  stream.on('close', () => plain.destroy());
+  return plain;
 }

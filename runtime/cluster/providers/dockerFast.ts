@@ -3,6 +3,7 @@ import { AgentClient } from '../agentClient.js';
 import { FramebufferReader } from '../drivers/framebuffer.js';
 import { procSettler } from '../drivers/settle.js';
 import { TaskWatch } from '../drivers/taskWatch.js';
+import { unixSocket } from '../drivers/unixSocket.js';
 import { X11Client } from '../drivers/x11Client.js';
 import type { Channels } from '../drivers/desktop.js';
 import { errorCode, type Size } from '../../domain/index.js';
@@ -63,5 +64,6 @@ export function fastChannels(pid: number, screen: Size): Channels {
     openX: () => X11Client.open(`${root}/tmp/.X11-unix/X0`, screen),
     openScreen: () => new FramebufferReader(`${root}/run/dart/fb/Xvfb_screen0`, screen),
     openSettler: (x) => procSettler(x, new TaskWatch(`${root}/proc`)),
+    openSocket: (path) => unixSocket(`${root}${path}`),
   };
 }

@@ -45,6 +45,7 @@ export const command = z.union([z.string(), z.array(z.string()).min(1)]);
 export const commandBody = z.object({ command, shell: z.unknown().optional() });
 export const windowBody = z.object({ window_name: z.string(), strict: z.unknown().optional(), by_class: z.unknown() });
 export const pathBody = z.object({ path: z.string().min(1) });
+export const downloadBody = z.object({ url: z.string().min(1), path: z.string().min(1) });
 export const verifiedBody = z.object({
   command,
   shell: z.unknown().optional(),

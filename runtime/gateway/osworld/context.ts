@@ -1,7 +1,7 @@
 import type { Desktop } from '../../cluster/types.js';
 import { StudioError } from '../../domain/index.js';
 import { pause } from '../../domain/pause.js';
-import { noAssets } from '../../tasks/assets.js';
+import { noAssets, type AssetStore } from '../../tasks/assets.js';
 import type { TaskContext } from '../../tasks/context.js';
 
 /** Longest command, ms: that of OSWorld's own server. */
@@ -9,12 +9,17 @@ export const COMMAND_MS = 120_000;
 /** Longest wait for the window of an opened file, ms. OSWorld waits half an hour; its client gives up a little later. */
 const WINDOW_MS = 60_000;
 
-/** What set-up steps and getters of task files need, for calls of clients: nothing is downloaded, nothing remembered. */
-export const contextOf = (desktop: Desktop, signal: AbortSignal, state: TaskContext['stateOf']): TaskContext => ({
+/** What set-up steps and getters of task files need, for calls of clients: nothing is remembered. */
+export const contextOf = (
+  desktop: Desktop,
+  signal: AbortSignal,
+  state: TaskContext['stateOf'],
+  assets: AssetStore = noAssets,
+): TaskContext => ({
   desktop,
   task: 'client',
   signal,
-  assets: noAssets,
+  assets,
   cache: new Map(),
   launched: new Map(),
   stateOf: state,

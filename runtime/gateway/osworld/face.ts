@@ -1,5 +1,6 @@
 import type { Desktop } from '../../cluster/types.js';
 import { messageOf, type Frame } from '../../domain/index.js';
+import type { AssetStore } from '../../tasks/assets.js';
 import type { TaskContext } from '../../tasks/context.js';
 import { terminalText } from '../../tasks/getters/accessibility.js';
 import { windowSize } from '../../tasks/getters/system.js';
@@ -9,8 +10,9 @@ import { accessibility } from './accessibility.js';
 import { BadRequest, field, formBody, jsonBody, settleBody, windowBody } from './body.js';
 import { Commands } from './commands.js';
 import { contextOf, isLost } from './context.js';
-import { directory, download, openFile, upload } from './files.js';
+import { directory, download, fetchFile, openFile, upload } from './files.js';
 import { Recording } from './recording.js';
+import { setWallpaper, wallpaper } from './wallpaper.js';
 
 /** What a client of OSWorld's port 5000 asks one desktop. */
 export interface OsworldFace {
@@ -23,9 +25,13 @@ type Route = (ctx: TaskContext, r: Request) => Promise<Reply>;
 
 /**
  * OSWorld's in-VM server for a desktop of ours: the same routes, field names and status codes
- * (runtime/gateway/README.md). `picture` encodes a frame as PNG.
+ * (runtime/gateway/README.md). `picture` encodes a frame as PNG; `assets` are what it can download.
  */
-export function osworldFace(desktop: Desktop, picture: (f: Frame) => Promise<Buffer>): OsworldFace {
+export function osworldFace(
+  desktop: Desktop,
+  picture: (f: Frame) => Promise<Buffer>,
+  assets?: AssetStore,
+): OsworldFace {
   const commands = new Commands(desktop),
     routes = new Map<string, Route>(Object.entries(routesOf(commands, new Recording(), picture))),
     state: TaskContext['stateOf'] = new Map();
@@ -35,7 +41,7 @@ export function osworldFace(desktop: Desktop, picture: (f: Frame) => Promise<Buf
       const route = routes.get(`${r.method} ${r.path}`);
       if (!route) return jsonReply({ status: 'error', message: `There is no ${r.method} ${r.path}.` }, 404);
       try {
-        return await route(contextOf(desktop, r.signal, state), r);
+        return await route(contextOf(desktop, r.signal, state, assets), r);
       } catch (e) {
         if (e instanceof BadRequest) return jsonReply({ status: 'error', message: e.message }, 400);
         if (isLost(e)) throw e;
@@ -76,6 +82,7 @@ function routesOf(
     'POST /run_python': (ctx, r) => commands.python(ctx, r),
     'POST /run_bash_script': (ctx, r) => commands.script(ctx, r),
     'POST /setup/upload': upload,
+    'POST /setup/download_file': fetchFile,
     'POST /file': download,
     'POST /list_directory': directory,
     'POST /setup/open_file': openFile,
@@ -87,10 +94,8 @@ function routesOf(
       await closeWindow(ctx, windowOf(r));
       return textReply('Window closed successfully.');
     },
-    'POST /setup/change_wallpaper': () =>
-      Promise.resolve(jsonReply({ status: 'error', message: 'This desktop has no wallpaper.' }, 500)),
-    'POST /wallpaper': () =>
-      Promise.resolve(jsonReply({ status: 'error', message: 'This desktop has no wallpaper.' }, 404)),
+    'POST /setup/change_wallpaper': setWallpaper,
+    'POST /wallpaper': wallpaper,
     'POST /window_size': async (ctx, r) => {
       const size = await windowSize(ctx, { app_class_name: field(await formBody(r), 'app_class_name') });
       return size === null ? jsonReply({ status: 'error', message: 'There is no such window.' }, 404) : jsonReply(size);

@@ -1,9 +1,9 @@
-import { messageOf } from '../../domain/index.js';
+import { StudioError, messageOf } from '../../domain/index.js';
 import { desktopPath, type TaskContext } from '../../tasks/context.js';
 import { listDirectory } from '../../tasks/getters/system.js';
-import { open } from '../../tasks/setup/files.js';
+import { download as fromAssets, open } from '../../tasks/setup/files.js';
 import { jsonReply, textReply, type Reply, type Request } from '../http.js';
-import { BadRequest, field, formBody, jsonBody, pathBody } from './body.js';
+import { BadRequest, downloadBody, field, formBody, jsonBody, pathBody } from './body.js';
 import { isLost } from './context.js';
 
 /** POST /setup/upload: a multipart form with file_path and file_data. */
@@ -30,6 +30,20 @@ export async function download(ctx: TaskContext, r: Request): Promise<Reply> {
     if (isLost(e)) throw e;
     return jsonReply({ error: 'File not found' }, 404);
   }
+}
+
+/** POST /setup/download_file: from the assets that were given. A desktop has no network, and nothing is fetched for it. */
+export async function fetchFile(ctx: TaskContext, r: Request): Promise<Reply> {
+  const file = jsonBody(r, downloadBody);
+  try {
+    await fromAssets(ctx, { files: [file] });
+  } catch (e) {
+    if (!(e instanceof StudioError && e.kind === 'task.unsupported')) throw e;
+    const why = ctx.assets.dir === undefined ? 'no assets were given to this server' : 'it is not among the assets',
+      message = `${file.url} cannot be downloaded: these desktops have no network, and ${why}. Send it with /setup/upload.`;
+    return jsonReply({ status: 'error', message }, 500);
+  }
+  return textReply('File downloaded successfully');
 }
 
 /** POST /list_directory. */

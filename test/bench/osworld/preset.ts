@@ -61,7 +61,17 @@ export async function presetCloses(
     const scripted = await scriptedModel(tasks),
       out = join(dir, 'results');
     const measured = await cliJson<Measured>(
-      ...['evaluate', '--policy', scripted.url, '--tasks', join(dir, 'tasks'), '--out', out],
+      ...[
+        'evaluate',
+        '--policy',
+        scripted.url,
+        '--coordinates',
+        'relative1000',
+        '--tasks',
+        join(dir, 'tasks'),
+        '--out',
+        out,
+      ],
       ...['--image', 'osworld', '--provider', 'local', '--desktops', '2', '--max-steps', '8', '--json'],
     ).finally(() => scripted.stop());
     say(`scripted model: ${measured.successes} of ${measured.episodes}, infeasible ${measured.infeasible.successes}`);

@@ -1,6 +1,6 @@
 """Drives a served desktop with OSWorld's own controllers and with cua's transport, unmodified.
 
-Usage: client.py PORT RESULTS.json
+Usage: client.py HOST:SERVER:CHROMIUM:VNC:VLC RESULTS.json, the first as `desktop serve` prints it
 """
 
 import asyncio
@@ -33,7 +33,7 @@ stand_in("cua_sandbox.transport")
 from desktop_env.controllers.python import PythonController  # noqa: E402
 from desktop_env.controllers.setup import SetupController  # noqa: E402
 
-port, results = int(sys.argv[1]), sys.argv[2]
+(port, chromium, _, vlc), results = map(int, sys.argv[1].split(":")[1:]), sys.argv[2]
 checks = []
 
 
@@ -55,7 +55,8 @@ def expect(got, wanted):
 
 home = tempfile.mkdtemp()
 python = PythonController("localhost", port)
-setup = SetupController("localhost", port, 9222, 8080, home)
+setup = SetupController("localhost", port, chromium, vlc, home)
+has_browser = bool(python.execute_python_command("import shutil; print(shutil.which('google-chrome') or '')")["output"].strip())
 document = "/home/user/Documents/fruit.txt"
 
 
@@ -117,6 +118,51 @@ def without_python():
     return f"{(time.monotonic() - began) * 10:.1f} ms an action"
 
 
+def targets():
+    import requests
+
+    return {t["url"] for t in requests.get(f"http://localhost:{chromium}/json/list", timeout=5).json() if t["type"] == "page"}
+
+
+def tabs():
+    """Playwright follows the address that Chromium gives of itself, from outside."""
+    setup._launch_setup(["google-chrome", "--remote-debugging-port=1337"])
+    setup._launch_setup(["socat", "tcp-listen:9222,fork", "tcp:localhost:1337"])
+    wanted = {"file:///home/user/Documents/", "chrome://version/"}
+    setup._chrome_open_tabs_setup(["file:///home/user/Documents/", "chrome://version/"])
+    if not wanted <= targets():
+        raise AssertionError(targets())
+
+
+def closed_tabs():
+    setup._chrome_close_tabs_setup(["chrome://version/"])
+    if "chrome://version/" in targets():
+        raise AssertionError(targets())
+
+
+def playing():
+    import requests
+
+    setup._launch_setup(["vlc"])
+    end = time.monotonic() + 20
+    while True:
+        try:
+            return expect(requests.get(f"http://localhost:{vlc}/requests/status.xml", auth=("", "password"), timeout=5).status_code, 200)
+        except requests.ConnectionError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.1)
+
+
+def wallpaper():
+    local = os.path.join(home, "wall.png")
+    with open(local, "wb") as f:
+        f.write(python.get_screenshot())
+    setup._upload_file_setup([{"local_path": local, "path": "/home/user/Pictures/wall.png"}])
+    setup._change_wallpaper_setup("/home/user/Pictures/wall.png")
+    expect(python.get_vm_wallpaper()[:4], b"\x89PNG")
+
+
 async def cua():
     transport = importlib.import_module("cua_sandbox.transport.osworld").OSWorldTransport(f"http://localhost:{port}")
     await transport.connect()
@@ -151,6 +197,14 @@ check("terminal", lambda: expect(python.get_terminal_output(), None))
 check("accessibility tree", lambda: expect("<desktop-frame" in python.get_accessibility_tree(), True))
 check("close window", lambda: setup._close_window_setup("fruit.txt"))
 check("cua's OSWorldTransport", lambda: asyncio.run(cua()))
+if has_browser:
+    # The one function of the evaluators that the set-up controller takes: enough of it to tell these addresses apart.
+    setup_module = sys.modules["desktop_env.controllers.setup"]
+    setup_module.compare_urls = lambda a, b: a == b
+    check("chrome_open_tabs, by playwright", tabs)
+    check("chrome_close_tabs, by playwright", closed_tabs)
+    check("VLC's web interface", playing)
+    check("wallpaper set and read", wallpaper)
 
 with open(results, "w") as f:
     versions = {n: importlib.metadata.version(n) for n in ("desktop-env", "cua-sandbox")}

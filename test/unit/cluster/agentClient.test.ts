@@ -172,7 +172,7 @@ describe('a line from inside a desktop', () => {
     expect(longestLine(['read'])).toBeGreaterThan(((4 << 20) * 4) / 3);
     expect(longestLine(['exec', 'read'])).toBeLessThan(32 << 20);
     expect(Object.keys(ANSWERS).sort()).toEqual(
-      'exec freeze kill ping read relieve reset settle spawn state thaw write'.split(' '),
+      'exec forward freeze kill ping read relieve reset settle spawn state thaw write'.split(' '),
     );
   });
 

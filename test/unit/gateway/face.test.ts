@@ -1,9 +1,10 @@
 import { Agent, request } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { DesktopInput } from '../../../runtime/cluster/types.js';
-import type { Frame } from '../../../runtime/domain/index.js';
+import { StudioError, type Frame } from '../../../runtime/domain/index.js';
 import { listen, type Face } from '../../../runtime/gateway/http.js';
 import { osworldFace } from '../../../runtime/gateway/osworld/face.js';
+import type { AssetStore } from '../../../runtime/tasks/assets.js';
 import { Strangers } from '../../helpers/machine/strangers.js';
 import { FakeDesktop, type FakeExec } from '../../helpers/tasks/fakeDesktop.js';
 
@@ -27,14 +28,16 @@ afterEach(async () => {
   open = [];
 });
 
-async function served(o: { answer?: FakeExec; token?: string; host?: string; connections?: number } = {}): Promise<{
+async function served(
+  o: { answer?: FakeExec; token?: string; host?: string; connections?: number; assets?: AssetStore } = {},
+): Promise<{
   desktop: Typed;
   url: string;
   port: number;
   json: (path: string, body: unknown) => Promise<{ status: number; body: Record<string, unknown> }>;
 }> {
   const desktop = new Typed(o.answer, { '/home/user/a.txt': 'hello' }),
-    face = osworldFace(desktop, () => Promise.resolve(Buffer.from('picture'))),
+    face = osworldFace(desktop, () => Promise.resolve(Buffer.from('picture')), o.assets),
     { token, host, connections } = o,
     f = await listen({ port: 0, token, host, connections, handle: (r) => face.handle(r) });
   open.push(f);
@@ -155,6 +158,65 @@ describe('OSWorld’s API on a desktop', () => {
     expect(await (await got('/home/user/a.txt')).text()).toBe('hello');
     const missing = await got('/home/user/none');
     expect([missing.status, await missing.json()]).toEqual([404, { error: 'File not found' }]);
+  });
+
+  it('downloads what is among the assets, and says why it cannot download anything else', async () => {
+    const url = 'https://files.example/a/b.txt',
+      body = JSON.stringify({ url, path: '~/Desktop/b.txt' }),
+      assets: AssetStore = {
+        dir: '/host/assets',
+        has: (u) => u === url,
+        read: (u) =>
+          u === url
+            ? Promise.resolve(Buffer.from('from the mirror'))
+            : Promise.reject(new StudioError('task.unsupported', 'It is not there.', 'Put it there.')),
+      };
+    const fetched = async (o: { assets?: AssetStore }, asked: string): Promise<[Typed, number, string]> => {
+      const s = await served(o),
+        r = await fetch(`${s.url}/setup/download_file`, { method: 'POST', body: asked });
+      return [s.desktop, r.status, await r.text()];
+    };
+    const [desktop, ...answer] = await fetched({ assets }, body);
+    expect(answer).toEqual([200, 'File downloaded successfully']);
+    expect(String(desktop.files.get('/home/user/Desktop/b.txt'))).toBe('from the mirror');
+    const [, missing, why] = await fetched({ assets }, body.replace('b.txt', 'c.txt'));
+    expect([missing, why]).toEqual([500, expect.stringContaining('no network, and it is not among the assets')]);
+    expect(why).not.toContain('/host');
+    const [, none, words] = await fetched({}, body);
+    expect([none, words]).toEqual([500, expect.stringContaining('no assets were given to this server')]);
+    expect((await fetched({}, '{"path": "/x"}'))[1]).toBe(400);
+  });
+
+  it('sets the wallpaper and gives it back, where the image has one', async () => {
+    let uri = '';
+    const s = await served({
+        answer: ([program, verb, , , value]) => {
+          if (program === 'test') return {};
+          if (program !== 'gsettings') return undefined;
+          if (verb === 'set') uri = value!;
+          return verb === 'get' ? { stdout: `'${uri}'\n` } : {};
+        },
+      }),
+      set = (path: string): Promise<Response> =>
+        fetch(`${s.url}/setup/change_wallpaper`, { method: 'POST', body: JSON.stringify({ path }) });
+    const before = await fetch(`${s.url}/wallpaper`, { method: 'POST' });
+    expect(before.status).toBe(404);
+    expect([(await set('~/a.txt')).status, uri]).toEqual([200, 'file:///home/user/a.txt']);
+    const picture = await fetch(`${s.url}/wallpaper`, { method: 'POST' });
+    expect([picture.status, picture.headers.get('content-type'), await picture.text()]).toEqual([
+      200,
+      'image/png',
+      'hello',
+    ]);
+  });
+  it('says that a desktop has no wallpaper, and that a picture for it is not there', async () => {
+    const none = await served({ answer: ([program]) => (program === 'gsettings' ? 'not found' : undefined) });
+    expect((await none.json('/setup/change_wallpaper', { path: '/home/user/a.txt' })).body['message']).toContain(
+      'no settings of a wallpaper',
+    );
+    expect((await none.json('/wallpaper', {})).status).toBe(404);
+    const missing = await served({ answer: ([program]) => (program === 'test' ? { code: 1 } : undefined) });
+    expect((await missing.json('/setup/change_wallpaper', { path: '/x.png' })).status).toBe(404);
   });
 
   it.each([

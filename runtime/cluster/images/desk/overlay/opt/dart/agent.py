@@ -14,18 +14,20 @@ Speaks JSON lines on a unix socket: requests {"id": n, "cmd": ...}, replies {"id
   settle  horizonMs, maxMs                           -> {"settled", "ms", "detector"}
   freeze, thaw                                       stop all programs of the user; let them go on
   relieve                                            end all programs of the user
+  forward port                                       RUN/tcp-PORT.sock leads to 127.0.0.1:PORT in here, until a reset
   state                                              -> {"x", "xCpuMs"}   the X server's state as in /proc, null when it is gone
 
 In bubblewrap its one argument is the desktop's name, by which a later process finds it (its environment cannot be read).
 
 `agent.py --bridge PATH` copies stdin and stdout to the unix socket PATH: for engines whose files the host cannot see.
+`agent.py --forward PORT` carries each connection to the listening socket that is its stdin to 127.0.0.1:PORT (see `forward`).
 
 In a container it starts as root: the X server runs as uid 1001, applications as uid 1000, so neither can touch the agent.
 Inside bubblewrap there is one uid for all. There the programs of the user live in a session: user, process and mount namespaces of
 their own, from which the agent, the X server and the verifier's commands can neither be seen nor traced nor signalled. A reset kills
 every process but this one either way. With DART_ONCE set it takes one client only, and ends when its standard input does.
 """
-import base64, contextlib, ctypes, errno, json, os, resource, selectors, signal, socket, stat, struct, subprocess, sys, time
+import base64, contextlib, ctypes, errno, json, os, resource, selectors, signal, socket, stat, struct, subprocess, sys, threading, time
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -72,6 +74,9 @@ OUTPUT_CAP = 8 << 20           # bytes kept of each of stdout and stderr
 READ_CAP = 128 << 20           # bytes of the largest file that is read
 READ_PART = 4 << 20            # bytes of it that one answer carries
 WM_RESTARTS = 5                # a window manager that ends is started again, so often between two resets
+FORWARDS = 8                   # ports that are led to at once
+CARRIED = 64                   # connections to one of them
+CONNECT, LINGER = 10, 600      # seconds: for a program to accept, and for one direction to end after the other
 ROOT = os.getuid() == 0
 sel = selectors.DefaultSelector()
 
@@ -859,7 +864,7 @@ class Settle:
 
 class DesktopAgent:
     def __init__(self):
-        self.clients, self.children, self.execs = [], {}, {}
+        self.clients, self.children, self.execs, self.forwards = [], {}, {}, {}
         self.env, self.resetting, self.x_line, self.bus_line = env_for(False), None, None, None
         self.session, self.judging, self.xpid, self.wm, self.wm_restarts, self.frozen = None, None, None, None, 0, False
         self.skeleton = load_skeleton()
@@ -871,11 +876,11 @@ class DesktopAgent:
         return (str(os.getpid()), *(str(s.pid) for s in (self.session, self.judging) if s))
 
     # --- processes
-    def start(self, argv, cwd=None, env=None, who='user', oom=600, pipes=False, stdout=None):
+    def start(self, argv, cwd=None, env=None, who='user', oom=600, pipes=False, stdin=None, stdout=None):
         if not isinstance(argv, list) or not argv or not all(isinstance(a, str) and '\0' not in a for a in argv):
             raise Fail('argv must be a list of strings', 'EINVAL')
         starter = self.starter_for(who)
-        ends, fds = (), [DEVNULL, DEVNULL if stdout is None else stdout, DEVNULL]
+        ends, fds = (), [DEVNULL if stdin is None else stdin, DEVNULL if stdout is None else stdout, DEVNULL]
         try:
             if pipes:
                 made = []
@@ -924,6 +929,7 @@ class DesktopAgent:
 
     def ended(self, starter, pid, status):
         name, ex = self.children.pop((starter, pid), None), self.execs.pop((starter, pid), None)
+        self.forwards = {port: key for port, key in self.forwards.items() if key != (starter, pid)}
         if ex:
             ex.finish(status)
         elif name is not None:
@@ -1085,6 +1091,26 @@ class DesktopAgent:
             os.close(fd)
         return {}
 
+    def do_forward(self, m, _):
+        """The socket is made here, where no program of the user can put another in its place: the host connects to it."""
+        port = int(m['port'])
+        path = '%s/tcp-%d.sock' % (RUN, port)
+        if port in self.forwards:
+            return {}
+        if not 0 < port < 1 << 16 or len(self.forwards) >= FORWARDS:
+            raise Fail('no way can be made to port %d' % port, 'EINVAL')
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(path)
+            os.chmod(path, 0o700 if not ROOT else 0o600)
+            listening.listen(CARRIED)
+            argv = [sys.executable, '-I', '-S', os.path.abspath(__file__), '--forward', str(port)]
+            key = self.start(argv, cwd='/', who='verifier', stdin=listening.fileno()).key
+        self.children.pop(key)  # its end is no event
+        self.forwards[port] = key
+        return {}
+
     def do_settle(self, m, done):
         Settle(m.get('horizonMs', 20), m.get('maxMs', 2000), done)
 
@@ -1097,6 +1123,7 @@ class DesktopAgent:
             ex.finish(signal.SIGKILL)
         self.children.clear()
         self.execs.clear()
+        self.forwards.clear()
         for _ in range(100):
             signal_all(signal.SIGKILL, (USER, XUSER))
             try:
@@ -1244,22 +1271,79 @@ def serve():
 def bridge(path):
     s = socket.socket(socket.AF_UNIX)
     s.connect(path)
-    pairs = {0: s.fileno(), s.fileno(): 1}
-    for fd in pairs:
-        sel.register(fd, selectors.EVENT_READ)
-    while True:
-        for key, _ in sel.select():
-            data = os.read(key.fd, 1 << 18)
+
+    def up():
+        with contextlib.suppress(OSError):
+            while True:
+                data = os.read(0, 1 << 18)
+                if not data:
+                    return s.shutdown(socket.SHUT_WR)
+                s.sendall(data)
+
+    # Each way by itself: who waits until one is taken up must not keep the other waiting.
+    threading.Thread(target=up, daemon=True).start()
+    with contextlib.suppress(OSError):
+        while True:
+            data = s.recv(1 << 18)
             if not data:
-                return
+                break
             view = memoryview(data)
             while view:
-                view = view[os.write(pairs[key.fd], view):]
+                view = view[os.write(1, view):]
+    os._exit(0)
+
+
+def forward(port):
+    import asyncio
+
+    async def copy(reader, writer):
+        while True:
+            data = await reader.read(1 << 16)
+            if not data:
+                return writer.write_eof()
+            writer.write(data)
+            await writer.drain()
+
+    async def carry(reader, writer):
+        if len(carried) < CARRIED:
+            carried.add(writer)
+            try:
+                await both_ways(reader, writer)
+            except (OSError, asyncio.TimeoutError):  # nobody listens, or one side was cut
+                pass
+            finally:
+                carried.discard(writer)
+        writer.close()
+
+    async def both_ways(reader, writer):
+        to, there = await asyncio.wait_for(asyncio.open_connection('127.0.0.1', port), CONNECT)
+        ways = [asyncio.ensure_future(copy(reader, there)), asyncio.ensure_future(copy(to, writer))]
+        try:
+            first, rest = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            if rest and not any(w.exception() for w in first):
+                await asyncio.wait(rest, timeout=LINGER)
+        finally:
+            whole = all(w.done() and not w.cancelled() and not w.exception() for w in ways)
+            for w in ways:
+                w.cancel()
+            for t in (there, writer):
+                t.close() if whole else t.transport.abort()
+
+    async def main():
+        listening = socket.socket(fileno=0)
+        listening.setblocking(False)
+        server = await asyncio.start_unix_server(carry, sock=listening, backlog=CARRIED)
+        await server.serve_forever()
+
+    carried = set()
+    asyncio.run(main())
 
 
 if __name__ == '__main__':
     if len(sys.argv) > 2 and sys.argv[1] == '--bridge':
         bridge(sys.argv[2])
+    elif len(sys.argv) > 2 and sys.argv[1] == '--forward':
+        forward(int(sys.argv[2]))
     else:
         if ROOT:
             os.setgroups([])

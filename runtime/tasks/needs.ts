@@ -32,10 +32,10 @@ export function needsOf(task: Task, assets: AssetStore, image: ImageContents, ev
     if (ONLINE_STEPS.has(s.type) || openedPages(s).some((url) => LIVE_PAGE.test(url))) needs.add('network');
   }
   for (const text of commandTexts(task, steps)) for (const need of commandNeeds(text, image)) needs.add(need);
-  if (task.proxy) needs.add('network');
+  const asked = getterConfigs(task).map((g) => String(g['type']));
+  if (task.proxy || asked.some((g) => WEB_GETTERS.has(g))) needs.add('network');
   if (image.network) needs.delete('network');
-  // These ask the web from where the task is judged, which is no desktop.
-  for (const g of getterConfigs(task)) if (ONLINE_GETTERS.has(String(g['type']))) needs.add('network:judge');
+  if (asked.some((g) => ONLINE_GETTERS.has(g))) needs.add('network:judge');
   return [...needs].sort();
 }
 
@@ -110,12 +110,10 @@ export function getterConfigs(task: Task): Record<string, unknown>[] {
 }
 
 const ONLINE_STEPS = new Set(['googledrive', 'login']);
-const ONLINE_GETTERS = new Set([
-  'googledrive_file',
-  'info_from_website',
-  'pdf_from_url',
-  'gotoRecreationPage_and_get_html_content',
-]);
+/** They open pages of the web in the desktop's own browser. */
+const WEB_GETTERS = new Set(['info_from_website', 'pdf_from_url']);
+/** They ask the web from where the task is judged, which is no desktop. */
+const ONLINE_GETTERS = new Set(['googledrive_file', 'gotoRecreationPage_and_get_html_content']);
 
 const APP_NAMES: readonly (readonly [RegExp, string])[] = [
   [/^(libre ?office|calc|writer|impress|excel)/, 'libreoffice'],

@@ -93,4 +93,19 @@ describe.skipIf(why)('tabs of a real browser', () => {
     });
     expect([await reward(page('b', 'b')), await reward(page('b', 'a'))]).toEqual([1, 0]);
   }, 120_000);
+
+  it('words of a page are looked up while a task is judged', async () => {
+    const words = (expected: string): object => ({
+      func: 'literal_match',
+      result: {
+        type: 'info_from_website',
+        url: `${PAGES}/a.html`,
+        infos: [{ action: 'inner_text', selector: '.head' }],
+        backups: ['none'],
+      },
+      expected: { type: 'rule', rules: [expected] },
+      options: { type: 'list' },
+    });
+    expect([await reward(words('a says hello')), await reward(words('b says hello'))]).toEqual([1, 0]);
+  }, 120_000);
 });

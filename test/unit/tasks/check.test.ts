@@ -18,6 +18,7 @@ import {
   uuid5,
 } from '../../../runtime/tasks/index.js';
 import { getters } from '../../../runtime/tasks/getters/index.js';
+import { needsOf } from '../../../runtime/tasks/needs.js';
 import { desk } from '../../helpers/tasks/images.js';
 import { taskOf } from '../../helpers/tasks/fakeDesktop.js';
 import { cacheName } from '../../helpers/tasks/files.js';
@@ -211,6 +212,18 @@ describe('needs', () => {
       t = taskOf({ func: 'infeasible' }, [step('execute', { command, shell: true })], { related_apps: ['os'] });
     expect(createTaskEngine({ image }).check(t)).toEqual(without ? [] : ['network']);
     expect(createTaskEngine({ image: { ...image, packages: [] } }).check(t)).toEqual(['network']);
+  });
+  it.each([
+    ['info_from_website', ['network'], []],
+    ['pdf_from_url', ['network'], []],
+    ['gotoRecreationPage_and_get_html_content', ['network:judge'], ['network:judge']],
+  ] as const)('what %s asks is the web, of the desktop or of where it is judged', (type, without, having) => {
+    const offers = { getters: new Set([type]), metrics: new Set(['exact_match']) },
+      t = taskOf({ func: 'exact_match', result: { type: 'vm_screen_size' }, expected: { type } }, [], {
+        related_apps: ['os'],
+      });
+    expect(needsOf(t, noAssets, desk, offers)).toEqual(without);
+    expect(needsOf(t, noAssets, { ...desk, network: true }, offers)).toEqual(having);
   });
   it('a user of the system cannot be made on a desktop', () => {
     const t = taskOf({

@@ -1,6 +1,6 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createPool } from '../../../runtime/cluster/pool.js';
 import { OsworldProvider } from '../../../runtime/cluster/providers/osworld/provider.js';
@@ -11,11 +11,13 @@ import { parseRunFile } from '../../../runtime/config/index.js';
 import { pngOf } from '../../../runtime/data/store/png.js';
 import { id, isEncoded, random, type DesktopId } from '../../../runtime/domain/index.js';
 import { serveOsworld, type Served } from '../../../runtime/gateway/osworld/serve.js';
+import { createTaskEngine, metricWorkers, openAssets, parseTask } from '../../../runtime/tasks/index.js';
 import { localProvider, SMALL, whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 import { faultyProxy, type FaultyProxy } from '../../helpers/osworld/faultyProxy.js';
 import { endAll, ensureBundle, folderOf, replay, start } from '../../helpers/run/cli.js';
 import { smallRun } from '../../helpers/run/smallRun.js';
 
+const BUNDLE = resolve('dist/runtime.js');
 const why = await whyNoLocalDesktops();
 if (why) console.warn(`skipped: desktops behind OSWorld’s port (${why})`);
 
@@ -87,6 +89,52 @@ describe.skipIf(why)('desktops behind OSWorld’s port', () => {
     expect(isEncoded(again) && isEncoded(first) && again.png.equals(first.png)).toBe(true);
     await expect(d.readFile('/home/user/said.txt')).rejects.toMatchObject({ kind: 'desktop.exec' });
     await provider.destroy(d);
+  });
+
+  it('set up and judge task files as any other desktop does', async () => {
+    const provider = osworld(),
+      d = await provider.create(SMALL),
+      { signal } = new AbortController(),
+      assets = join(dir, 'assets');
+    await mkdir(join(assets, 'files.example/a'), { recursive: true });
+    await writeFile(join(assets, 'files.example/a/list.txt'), 'pears\nplums\n');
+    await writeFile(join(assets, 'files.example/a/gold.txt'), 'pears\nplums\nfigs\n');
+    const engine = createTaskEngine({ metrics: metricWorkers({ file: BUNDLE }), assets: await openAssets(assets) }),
+      task = parseTask(
+        {
+          id: 'add-a-line',
+          instruction: 'Add figs to the list and make a folder for photos.',
+          related_apps: ['os'],
+          config: [
+            {
+              type: 'download',
+              parameters: { files: [{ url: 'https://files.example/a/list.txt', path: '/home/user/Desktop/list.txt' }] },
+            },
+            { type: 'execute', parameters: { command: 'echo password > ~/Desktop/notes', shell: true } },
+          ],
+          evaluator: {
+            func: ['compare_text_file', 'exact_match'],
+            result: [
+              { type: 'vm_file', path: '/home/user/Desktop/list.txt', dest: 'list.txt' },
+              { type: 'vm_command_line', command: '[ -d ~/Desktop/photos ] && echo yes || echo no', shell: true },
+            ],
+            expected: [
+              { type: 'cloud_file', path: 'https://files.example/a/gold.txt', dest: 'gold.txt' },
+              { type: 'rule', rules: { expected: 'yes\n' } },
+            ],
+          },
+        },
+        'add-a-line.json',
+      ),
+      verdict = async (): Promise<number> => (await engine.verify(task, d, { type: 'finished' }, signal)).reward;
+    await engine.setup(task, d, signal);
+    expect((await d.readFile('/home/user/Desktop/notes')).toString()).toBe('password\n');
+    expect(await verdict()).toBe(0);
+    await d.exec(['sh', '-c', 'echo figs >> /home/user/Desktop/list.txt && mkdir /home/user/Desktop/photos']);
+    expect(await verdict()).toBe(1);
+    // What fails on the way is an error, and no reward.
+    proxies[0]!.fault = proxies[1]!.fault = () => 'cut';
+    await expect(verdict()).rejects.toMatchObject({ kind: 'desktop.lost' });
   });
 
   it('screens that come as errors, halves, or too late are asked for again', async () => {

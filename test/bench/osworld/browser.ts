@@ -27,7 +27,7 @@ export async function browserSandbox(network: 'none' | 'internet'): Promise<Brow
 const RENDERERS = `
 import glob, json, time
 def status(pid):
-    return dict(l.rstrip().split(':\\t', 1) for l in open('/proc/%s/status' % pid) if ':\\t' in l)
+    return dict(l.rstrip('\\n').split(':\\t', 1) for l in open('/proc/%s/status' % pid) if ':\\t' in l)
 def processes():
     for p in glob.glob('/proc/[0-9]*/cmdline'):
         try:

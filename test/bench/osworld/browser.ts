@@ -36,13 +36,16 @@ def processes():
                 yield words, status(p.split('/')[2])
         except OSError:
             pass
+filters = lambda s: int(s['Seccomp_filters'])
+end = time.monotonic() + 20
 while True:
     all = list(processes())
     drawn = [s for w, s in all if '--type=renderer' in w]
     browser = [s for w, s in all if '--type=' not in w and '/chromium' in w.split(' ')[0]]
-    if drawn and browser:
+    within = [s for s in drawn if len(s['NSpid'].split()) > len(browser[0]['NSpid'].split()) and filters(s) > filters(browser[0])] if browser else []
+    # One that has just begun has not closed its sandbox yet.
+    if drawn and len(within) == len(drawn) or time.monotonic() > end:
         break
     time.sleep(0.2)
-filters = lambda s: int(s['Seccomp_filters'])
-print(json.dumps({'renderers': len(drawn), 'sandboxed': sum(len(s['NSpid'].split()) > len(browser[0]['NSpid'].split()) and filters(s) > filters(browser[0]) for s in drawn)}))
+print(json.dumps({'renderers': len(drawn), 'sandboxed': len(within)}))
 `;

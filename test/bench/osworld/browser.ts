@@ -32,7 +32,8 @@ def processes():
     for p in glob.glob('/proc/[0-9]*/cmdline'):
         try:
             words = open(p).read().replace('\\0', ' ')
-            if 'chromium' in words:
+            # Not this program, whose text names them too.
+            if words.split(' ')[0].endswith('/chromium'):
                 yield words, status(p.split('/')[2])
         except OSError:
             pass
@@ -41,7 +42,7 @@ end = time.monotonic() + 20
 while True:
     all = list(processes())
     drawn = [s for w, s in all if '--type=renderer' in w]
-    browser = [s for w, s in all if '--type=' not in w and '/chromium' in w.split(' ')[0]]
+    browser = [s for w, s in all if '--type=' not in w]
     within = [s for s in drawn if len(s['NSpid'].split()) > len(browser[0]['NSpid'].split()) and filters(s) > filters(browser[0])] if browser else []
     # One that has just begun has not closed its sandbox yet.
     if drawn and len(within) == len(drawn) or time.monotonic() > end:

@@ -82,8 +82,11 @@ async function serveMachines(o: Options): Promise<number> {
   const host = typeof o['host'] === 'string' ? o['host'] : 'localhost';
   // OSWorld's own form: host, then the ports of server, Chromium, screen viewer and VLC. 0: there is none.
   for (const d of served.desktops) process.stdout.write(`${host}:${d.port}:${d.chromium}:0:${d.vlc}\n`);
-  if (host !== 'localhost' && host !== '127.0.0.1')
-    process.stderr.write('The ports of Chromium and VLC take no token: they are at 127.0.0.1 only. Forward them.\n');
+  process.stderr.write(
+    served.desktops.some((d) => d.chromium !== 0)
+      ? 'Any user of this machine can reach the ports of Chromium and VLC, which are at 127.0.0.1; --token closes them.\n'
+      : 'There are no ports of Chromium and VLC: they cannot ask for the token.\n',
+  );
   await new Promise<void>((done) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => done());
   });

@@ -16,6 +16,8 @@ const WITHOUT_RUN = [
   'assets',
   'image',
   'imageExtra',
+  'screen',
+  'network',
   'maxSteps',
   'taskTimeout',
   'desktops',

@@ -9,7 +9,7 @@ import type { Options } from './options.js';
 
 /** Words of a task as a cell of a table. */
 const oneLine = (text: string): string => {
-  const words = text.replace(/\s+/g, ' ').trim();
+  const words = text.replace(/[\s\p{Cc}]+/gu, ' ').trim();
   return words.length > MOST_WORDS ? `${words.slice(0, MOST_WORDS - 1)}…` : words;
 };
 const MOST_WORDS = 60;

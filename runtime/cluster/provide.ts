@@ -81,6 +81,7 @@ export async function desktopContents(c: DesktopsConfig): Promise<ImageContents>
     apps: [...of.apps, ...OSWORLD_ONLY],
     // It has its own pyautogui, and needs no stand-in of ours.
     programs: [...of.programs, 'pyautogui'],
+    root: true,
     network: true,
   };
 }

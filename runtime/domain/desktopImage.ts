@@ -14,6 +14,8 @@ export interface ImageContents {
   readonly shortcuts?: readonly string[];
   /** Its Debian packages. */
   readonly packages?: readonly string[];
+  /** Its user may become root. */
+  readonly root?: boolean;
   /** Desktops reach the live web. */
   readonly network?: boolean;
 }

@@ -46,7 +46,13 @@ export async function taskRows(
     evaluations = evals.length > 0 ? await newestEvaluations(run, evals) : await measured(run);
   const byFamily = byFamilyOf(o),
     families = [
-      ...new Set([...facts.trained, ...byFamily.keys(), ...(live?.families.map((f) => f.family as string) ?? [])]),
+      ...new Set([
+        ...facts.trained,
+        ...byFamily.keys(),
+        ...(live?.families.map((f) => f.family as string) ?? []),
+        // What a collection measured may be held out, every family of it.
+        ...(run.meta.collected === undefined ? [] : evaluations.keys()),
+      ]),
     ].sort();
   return families.map((family): TaskRow => {
     const { won, steps, score } = byFamily.get(family) ?? { won: [], steps: 0, score: 0 },

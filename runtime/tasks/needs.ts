@@ -35,6 +35,7 @@ export function needsOf(task: Task, assets: AssetStore, image: ImageContents, ev
   const asked = getterConfigs(task).map((g) => String(g['type']));
   if (task.proxy || asked.some((g) => WEB_GETTERS.has(g))) needs.add('network');
   if (image.network) needs.delete('network');
+  if (image.root) needs.delete('root');
   if (asked.some((g) => ONLINE_GETTERS.has(g))) needs.add('network:judge');
   return [...needs].sort();
 }

@@ -33,6 +33,8 @@ export class SettleJudge {
   #began: number | undefined;
   /** When the tasks' work was last measured, and how much it had been by then. */
   #measured: { readonly at: number; readonly ranMs: number } | undefined;
+  /** Next to nothing came of what was due; until something is seen at work. */
+  #idle = false;
   readonly #horizonMs: number;
   readonly #terminalHoldMs: number;
   constructor(horizonMs: number, terminalHoldMs = TERMINAL_HOLD_MS) {
@@ -45,6 +47,7 @@ export class SettleJudge {
     // The longer it takes, the longer the pause before the next look: looking costs CPU that the desktops need.
     if (look.active) {
       this.#quietSince = undefined;
+      this.#idle = false;
       return { waitMs: Math.min(Math.max(1, Math.floor((nowMs - this.#began) / 8)), 5) };
     }
     // The time-out is that of the call's start: half of it on average is left.
@@ -53,8 +56,10 @@ export class SettleJudge {
       look.soonestMs !== undefined &&
       look.soonestMs <= this.#horizonMs &&
       !this.#onlyLooks(look.ranMs, nowMs)
-    )
+    ) {
+      if (look.ranSince) this.#quietSince = undefined;
       return { waitMs: Math.max(1, look.soonestMs / 2) };
+    }
     if (look.ranSince || this.#quietSince === undefined) this.#quietSince = nowMs;
     // A horizon of 0 asks only whether something is working now.
     const holdMs = this.#horizonMs <= 0 ? 0 : !look.exact ? HOLD_MS : look.terminal ? this.#terminalHoldMs : 0;
@@ -66,11 +71,13 @@ export class SettleJudge {
   #onlyLooks(ranMs: number, nowMs: number): boolean {
     const span = 2 * this.#horizonMs,
       last = this.#measured;
-    if (this.#horizonMs <= HORIZON_MS || (last !== undefined && nowMs - last.at < span)) return false;
+    if (this.#horizonMs <= HORIZON_MS) return false;
+    if (last !== undefined && nowMs - last.at < span) return this.#idle;
     this.#measured = { at: nowMs, ranMs };
     if (last === undefined) return false;
     const worked = ranMs - last.ranMs; // less than nothing where a task has ended
-    return worked >= 0 && worked <= IDLE_SHARE * (nowMs - last.at);
+    this.#idle = worked >= 0 && worked <= IDLE_SHARE * (nowMs - last.at);
+    return this.#idle;
   }
 }
 

@@ -196,7 +196,14 @@ export function unframed(stream: Duplex): Duplex {
   );
   stream.on('data', (d: Buffer) => demux.take(d));
   stream.on('error', (e) => plain.destroy(e));
-  stream.on('end', () => plain.push(null));
-  stream.on('close', () => plain.destroy());
+  let ended = false;
+  stream.on('end', () => {
+    ended = true;
+    plain.push(null);
+  });
+  // What came before its end is still to be read.
+  stream.on('close', () => {
+    if (!ended) plain.destroy();
+  });
   return plain;
 }

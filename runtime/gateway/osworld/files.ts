@@ -39,7 +39,12 @@ export async function fetchFile(ctx: TaskContext, r: Request): Promise<Reply> {
     await fromAssets(ctx, { files: [file] });
   } catch (e) {
     if (!(e instanceof StudioError && e.kind === 'task.unsupported')) throw e;
-    const why = ctx.assets.dir === undefined ? 'no assets were given to this server' : 'it is not among the assets',
+    const why =
+        ctx.assets.dir === undefined
+          ? 'no assets were given to this server'
+          : ctx.assets.has(file.url)
+            ? 'what this server has of it is too large, or not what its manifest says'
+            : 'it is not among the assets',
       message = `${file.url} cannot be downloaded: these desktops have no network, and ${why}. Send it with /setup/upload.`;
     return jsonReply({ status: 'error', message }, 500);
   }

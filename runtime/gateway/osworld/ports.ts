@@ -5,7 +5,7 @@ import { StudioError } from '../../domain/index.js';
 export interface PortOptions {
   /** A stream to the port inside the desktop that there is now; rejects where there is none. */
   readonly open: () => Promise<Duplex>;
-  /** Connections at once; one more is closed. Default 32. */
+  /** Connections at once; one more is closed. Default 8: some ways into a desktop cost it a process each. */
   readonly connections?: number;
   /** How long one direction may be silent after the other has ended, ms. Default 30 s. */
   readonly lingerMs?: number;
@@ -13,7 +13,7 @@ export interface PortOptions {
   readonly openMs?: number;
 }
 
-const MOST_CONNECTIONS = 32,
+const MOST_CONNECTIONS = 8,
   LINGER_MS = 30_000,
   OPEN_MS = 30_000,
   /** A client whose machine is gone is noticed by it. */

@@ -86,8 +86,16 @@ const reply = (status: number, value: unknown): HttpReply => ({
   body: Buffer.from(JSON.stringify(value)).toString('base64'),
 });
 
+/** As it is where it is no escaped text: a policy may set anything. */
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}
 async function wallpaper(ctx: TaskContext): Promise<unknown> {
   const r = await runCommand(ctx, { command: ['gsettings', 'get', 'org.gnome.desktop.background', 'picture-uri'] }),
     uri = /^'(?:file:\/\/)?(\/.*)'$/.exec(r?.stdout.trim() ?? '')?.[1];
-  return uri === undefined ? null : ANSWERS['file']!(ctx, { path: decodeURIComponent(uri) });
+  return uri === undefined ? null : ANSWERS['file']!(ctx, { path: decoded(uri) });
 }

@@ -79,6 +79,20 @@ describe('SettleJudge', () => {
     // Frames of an animation are all waited for.
     expect(until(20, 0, 16)).toBeUndefined();
   });
+  it('a program that only looks does so until something works, beside a terminal too', () => {
+    const polls = { ...quiet, soonestMs: 100, terminal: true },
+      j = new SettleJudge(250);
+    expect([0, 500].map((t) => 'settled' in j.judge({ ...polls, ranSince: true, ranMs: 7 }, t))).toEqual([
+      false,
+      false,
+    ]);
+    // What it has just done may have been for the terminal; then nothing is waited for.
+    expect(j.judge({ ...polls, ranMs: 7 }, 500 + TERMINAL_HOLD_MS)).toEqual({ settled: true });
+    const worked = new SettleJudge(250);
+    for (const t of [0, 500]) worked.judge({ ...polls, ranSince: true, ranMs: 7 }, t);
+    worked.judge({ ...polls, active: true, ranSince: true, ranMs: 0 }, 502);
+    expect('settled' in worked.judge({ ...polls, ranMs: 9 }, 600)).toBe(false);
+  });
   it('a horizon of 0 asks for present work only', () => {
     expect(new SettleJudge(0).judge({ ...quiet, terminal: true }, 0)).toEqual({ settled: true });
     expect(new SettleJudge(0).judge({ ...quiet, soonestMs: 5 }, 0)).toEqual({ settled: true });

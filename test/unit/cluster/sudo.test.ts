@@ -42,6 +42,7 @@ describe('sudo of a desktop', () => {
   });
   it('runs a command with its own input, exit code and no more rights than the user has', () => {
     expect(sudo(['-S', 'sh', '-c', 'cat; exit 3'], 'password\nrest\n')).toEqual({ code: 3, says: 'rest\n' });
+    expect(sudo(['-S', 'echo', 'a'], 'password')).toEqual({ code: 0, says: 'a\n' });
     expect(sudo(['-S', 'id', '-u']).says).toBe(`${process.getuid!()}\n`);
   });
   it('refuses another password, none, and what it cannot do', () => {

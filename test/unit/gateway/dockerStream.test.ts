@@ -48,6 +48,19 @@ describe('a process in a container as one stream', () => {
     expect(e.stream.destroyed).toBe(true);
   });
 
+  it('gives a slow reader what came before the end', async () => {
+    const e = exec(),
+      s = unframed(e.stream);
+    e.says.end(framed(Buffer.from('the last words')));
+    s.end();
+    // As an engine's socket goes when the process has ended.
+    await once(e.stream, 'end');
+    e.stream.destroy();
+    await still();
+    expect(s.destroyed).toBe(false);
+    expect((await buffer(s)).toString()).toBe('the last words');
+  });
+
   it('ends where the engine cuts it', async () => {
     const e = exec(),
       s = unframed(e.stream);

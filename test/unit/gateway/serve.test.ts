@@ -233,8 +233,11 @@ describe('ports of a desktop’s programs', () => {
     expect(e.code).toBe('ECONNREFUSED');
   });
 
-  it('are none where no way leads in', async () => {
+  it('are none where no way leads in, nor where a token is asked for', async () => {
     await serving(new Provider());
+    expect(served!.desktops[0]).toMatchObject({ chromium: 0, vlc: 0 });
+    await served!.close();
+    await serving(new Provider(true), { token: 'secret' });
     expect(served!.desktops[0]).toMatchObject({ chromium: 0, vlc: 0 });
   });
 });

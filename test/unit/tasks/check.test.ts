@@ -233,6 +233,8 @@ describe('needs', () => {
     });
     expect(engine.check(t)).toEqual(['root']);
     expect(createTaskEngine({ image: { ...desk, network: true } }).check(t)).toEqual(['root']);
+    // OSWorld's own machine has its sudo.
+    expect(createTaskEngine({ image: { ...desk, root: true } }).check(t)).toEqual([]);
   });
   it('another image, other needs', () => {
     const image = { apps: [...desk.apps, 'libreoffice'], programs: ['sudo'], shortcuts: ['ctrl+alt+t'] };

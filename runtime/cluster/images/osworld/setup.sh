@@ -103,6 +103,8 @@ cat > /tmp/first-run.sh <<'X'
 export HOME=/home/user USER=user DISPLAY=:97 LANG=C.UTF-8 XDG_RUNTIME_DIR=/tmp/first-run SAL_USE_VCLPLUGIN=gtk3 MOZ_LEGACY_PROFILES=1 NO_AT_BRIDGE=1
 mkdir -p -m 700 $XDG_RUNTIME_DIR
 cd $HOME
+# A failure leaves nothing running: there may be no namespace that ends with this.
+trap 'kill -9 $(jobs -p) 2> /dev/null' EXIT
 Xvfb :97 -screen 0 1920x1080x24 -nolisten tcp -extension GLX > /dev/null 2>&1 &
 x=$!
 for n in $(seq 100); do [ -S /tmp/.X11-unix/X97 ] && break; sleep 0.1; done

@@ -77,6 +77,7 @@ WM_RESTARTS = 5                # a window manager that ends is started again, so
 FORWARDS = 8                   # ports that are led to at once
 CARRIED = 64                   # connections to one of them
 CONNECT, LINGER = 10, 600      # seconds: for a program to accept, and for one direction to end after the other
+BRIDGE_LINGER = 60             # seconds: the same where nobody says whether there is a reader
 ROOT = os.getuid() == 0
 sel = selectors.DefaultSelector()
 
@@ -825,7 +826,8 @@ class Settle:
 
     def __init__(self, horizon, most, done):
         self.horizon, self.done, self.began = horizon, done, time.monotonic()
-        self.end, self.quiet_since, self.last, self.exact, self.measured = self.began + most / 1000, None, None, True, None
+        self.end, self.quiet_since, self.last, self.exact = self.began + most / 1000, None, None, True
+        self.measured, self.idle = None, False
         self.look()
 
     def look(self):
@@ -834,7 +836,9 @@ class Settle:
         wait = 0.002
         if running or marks != self.last or self.quiet_since is None:
             self.quiet_since = None if running else now
-            if not running:
+            if running:
+                self.idle = False
+            else:
                 wait = 0.0005
         elif self.exact and soonest is not None and soonest <= self.horizon and not self.only_looks(marks, now):
             wait = max(0.001, soonest / 2000)
@@ -847,10 +851,12 @@ class Settle:
 
     def only_looks(self, marks, now):
         last, span = self.measured, 2 * self.horizon / 1000
-        if self.horizon <= self.FRAME or last and now - last[0] < span:
+        if self.horizon <= self.FRAME:
             return False
-        self.measured = now, sum(int(m.split()[0]) for _, m in marks) / 1e9
-        return bool(last) and 0 <= self.measured[1] - last[1] <= self.IDLE_SHARE * (now - last[0])
+        if not last or now - last[0] >= span:
+            self.measured = now, sum(int(m.split()[0]) for _, m in marks) / 1e9
+            self.idle = bool(last) and 0 <= self.measured[1] - last[1] <= self.IDLE_SHARE * (now - last[0])
+        return self.idle
 
     def hold(self, terminal):
         """A horizon of 0 asks only whether something is at work now."""
@@ -1277,8 +1283,12 @@ def bridge(path):
             while True:
                 data = os.read(0, 1 << 18)
                 if not data:
-                    return s.shutdown(socket.SHUT_WR)
+                    s.shutdown(socket.SHUT_WR)
+                    break
                 s.sendall(data)
+        # Nobody may be there any more to read what still comes.
+        time.sleep(BRIDGE_LINGER)
+        os._exit(0)
 
     # Each way by itself: who waits until one is taken up must not keep the other waiting.
     threading.Thread(target=up, daemon=True).start()

@@ -37,7 +37,8 @@ export function withPython(argv: readonly string[]): string[] {
   return [...argv];
 }
 
-const MODULE = `# A stand-in for pyautogui over xdotool: what OSWorld's task files use of it.
+/** The image osworld has it as a file, with a little more (images/osworld/overlay/usr/lib/python3). */
+export const MODULE = `# A stand-in for pyautogui over xdotool: what OSWorld's task files use of it.
 import subprocess, time
 FAILSAFE = False
 PAUSE = 0.1

@@ -10,8 +10,12 @@ import { judge } from './judge.js';
 import type { MetricRunner } from './metrics/job.js';
 import { assetNeeds, engineNeeds, needsOf } from './needs.js';
 import { runSteps } from './setup/index.js';
+import { waitForAnyWindow } from './setup/windows.js';
 import type { Task, TaskEngine } from './types.js';
 import { VerdictDesktop } from './verdict.js';
+
+/** For what was launched to show something, after the usual wait: a large application on a crowded machine. */
+const FIRST_WINDOW_MS = 7000;
 
 export interface TaskEngineOptions {
   /** Where metrics run. Without it nothing can be verified: enough for check() and set-up. */
@@ -78,7 +82,10 @@ class OsworldTaskEngine implements TaskEngine {
     });
     try {
       await runSteps(ctx, task.config);
-      if (task.config.length > 0 && settleMs !== 0) await desktop.settle({ maxMs: settleMs });
+      if (task.config.length > 0 && settleMs !== 0) {
+        const { settled } = await desktop.settle({ maxMs: settleMs });
+        if (!settled && ctx.launched.size > 0) await waitForAnyWindow(ctx, FIRST_WINDOW_MS);
+      }
       // A shell that cannot find or run its program says so only by its exit code. The exit may have happened inside the
       // desktop without being known here yet. Exits are reported in order, so that of a command run now comes after
       // those before it.

@@ -1,3 +1,4 @@
+import { orUndefined } from '../../domain/index.js';
 import type { TaskContext } from '../context.js';
 import { checkCancelled } from '../context.js';
 import type { SetupParameters } from '../taskFile.js';
@@ -99,6 +100,17 @@ export async function waitForWindow(ctx: TaskContext, name: string): Promise<Win
     }
     const s = await ctx.desktop.settle({ maxMs: Math.min(left, 500) });
     if (s.settled && s.ms < LOOK_AGAIN_MS) await ctx.settings.sleep(LOOK_AGAIN_MS, ctx.signal);
+  }
+}
+
+/** Waits until any window is there, nothing is at work any more, or the time is up. */
+export async function waitForAnyWindow(ctx: TaskContext, maxMs: number): Promise<void> {
+  const end = ctx.settings.now() + maxMs;
+  const none = async (): Promise<boolean> =>
+    (await orUndefined(windows(ctx), 'a desktop that cannot be asked is not waited for'))?.length === 0;
+  while (ctx.settings.now() < end && (await none())) {
+    checkCancelled(ctx.signal);
+    if ((await ctx.desktop.settle({ maxMs: 500 })).settled) return;
   }
 }
 

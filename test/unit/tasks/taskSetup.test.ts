@@ -47,6 +47,31 @@ describe('set-up', () => {
     );
     expect(d.files.get('/home/user/Desktop/in.xlsx')?.toString()).toBe('data');
   });
+  it('what was launched and is still at work is waited for until it shows a window, or rests', async () => {
+    class Slow extends ActingDesktop {
+      looks = 0;
+      settles = 0;
+      readonly restsAt: number;
+      constructor(shownAt: number, restsAt: number) {
+        super((argv) => (argv[0] === 'wmctrl' ? { stdout: this.looks++ < shownAt ? '' : WINDOW } : undefined));
+        this.restsAt = restsAt;
+      }
+      override async settle(o: SettleOptions = {}): Promise<SettleReport> {
+        return { ...(await super.settle(o)), settled: this.settles++ >= this.restsAt };
+      }
+    }
+    const WINDOW = '0x02a00007  0 100 100 640 400 gimp.Gimp  desktop GIMP\n',
+      gimp = steps(step('launch', { command: 'gimp' })),
+      looksOf = async (d: Slow, task = gimp): Promise<number> => {
+        await engine.setup(task, d, never);
+        return d.looks;
+      };
+    expect(await looksOf(new Slow(3, 99))).toBe(4);
+    expect(await looksOf(new Slow(99, 3))).toBe(3);
+    // What rests at once is not looked at, nor a desktop on which nothing was launched.
+    expect(await looksOf(new Slow(0, 0))).toBe(0);
+    expect(await looksOf(new Slow(99, 99), steps(step('execute', { command: 'true' })))).toBe(0);
+  });
   it('launch starts programs: words, shell, a list, ~/', async () => {
     const d = new FakeDesktop();
     await engine.setup(

@@ -2,7 +2,9 @@ set -eu
 # What OSWorld's virtual machine is beside its packages: names, defaults, and a home in which every application has run once.
 echo user:password | chpasswd
 for name in google-chrome google-chrome-stable chromium-browser; do ln -sf /opt/osworld/google-chrome /usr/local/bin/$name; done
-ln -sf /opt/osworld/sudo /usr/local/bin/sudo
+# The overlay's files may have lost their executable bits on the way here.
+printf '#!/bin/sh\nexec /bin/sh /opt/osworld/sudo "$@"\n' > /usr/local/bin/sudo
+chmod 755 /usr/local/bin/sudo
 
 # GNOME's defaults where they move, ask or differ from OSWorld's.
 cat > /usr/share/glib-2.0/schemas/90_osworld.gschema.override <<'X'

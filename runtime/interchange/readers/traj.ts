@@ -77,7 +77,7 @@ async function read(c: ReadContext, u: Unit): Promise<Found> {
       size: size(s.frame),
       actions: actionsOf(s.actions, s.frame, i),
       origin: s.origin === 'human' || s.origin === 'oracle' ? s.origin : 'policy',
-      thought: s.thought?.slice(0, limits.text),
+      thought: typeof s.thought === 'string' ? s.thought.slice(0, limits.text) : undefined,
       at: moment(s.at),
       timings: timingsSchema.safeParse(s.timings).data,
       sampled: sampled.steps[i]?.record,

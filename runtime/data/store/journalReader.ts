@@ -242,11 +242,15 @@ async function* readSegment(
       continue;
     }
     search.costs(rest.length);
-    const chunk = Buffer.allocUnsafe(Math.max(piece, wantedBytes(rest)));
-    const { bytesRead } = await file.read(chunk, 0, chunk.length, base + rest.length);
+    // Read behind what is left, so that no megabytes are copied here.
+    const size = Math.max(piece, wantedBytes(rest)),
+      chunk = Buffer.allocUnsafe(rest.length + size);
+    rest.copy(chunk);
+    const { bytesRead } = await file.read(chunk, rest.length, size, base + rest.length);
     eof = bytesRead === 0;
-    if (bytesRead === chunk.length) piece = Math.min(chunkBytes, 8 * piece);
-    buffer = Buffer.concat([rest, chunk.subarray(0, bytesRead)]);
+    if (bytesRead === size) piece = Math.min(chunkBytes, 8 * piece);
+    buffer = chunk.subarray(0, rest.length + bytesRead);
+    if (rest.length > turnBytes) await nextTurn();
   }
 }
 const recordStart = Buffer.alloc(4);

@@ -85,7 +85,7 @@ async function serveMachines(o: Options): Promise<number> {
   process.stderr.write(
     served.desktops.some((d) => d.chromium !== 0)
       ? 'Any user of this machine can reach the ports of Chromium and VLC, which are at 127.0.0.1; --token closes them.\n'
-      : 'There are no ports of Chromium and VLC: they cannot ask for the token.\n',
+      : `There are no ports of Chromium and VLC: ${o['token'] === undefined ? 'no way leads into these desktops' : 'they cannot ask for the token'}.\n`,
   );
   await new Promise<void>((done) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => done());

@@ -89,6 +89,14 @@ const scored = (episodes: number, successes: number, score: number): Pick<TaskRo
   ...(score > successes ? { score: score / episodes } : {}),
 });
 
+/** `score`: the sum of the rewards. */
+const evaluationOf = (version: number, episodes: number, successes: number, score: number): TaskEvaluation => ({
+  version,
+  episodes,
+  ...scored(episodes, successes, score),
+  ...wilson(successes, episodes),
+});
+
 /** Of each family the newest evaluation that judged an episode of it. */
 async function newestEvaluations(run: RunReader, evals: readonly EvalPoint[]): Promise<Map<string, TaskEvaluation>> {
   const newest = new Map<string, EvalPoint>();
@@ -100,15 +108,7 @@ async function newestEvaluations(run: RunReader, evals: readonly EvalPoint[]): P
     [...newest].map(([family, e]) => {
       const { episodes, successes } = e.perFamily[family]!,
         score = successes + (parts.get(e)?.get(family) ?? 0);
-      return [
-        family,
-        {
-          version: e.version,
-          episodes,
-          ...scored(episodes, successes, score),
-          ...wilson(successes, episodes),
-        },
-      ];
+      return [family, evaluationOf(e.version, episodes, successes, score)];
     }),
   );
 }
@@ -131,18 +131,10 @@ async function measured(run: RunReader): Promise<Map<string, TaskEvaluation>> {
     [],
   );
   return new Map(
-    rows.map((r) => {
-      const [episodes, won] = [Number(r['n']), Number(r['won'])];
-      return [
-        String(r['family']),
-        {
-          version: Number(r['v']),
-          episodes,
-          ...scored(episodes, won, Number(r['score'])),
-          ...wilson(won, episodes),
-        },
-      ];
-    }),
+    rows.map((r) => [
+      String(r['family']),
+      evaluationOf(Number(r['v']), Number(r['n']), Number(r['won']), Number(r['score'])),
+    ]),
   );
 }
 

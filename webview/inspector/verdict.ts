@@ -19,12 +19,12 @@ export const outcomeLower: Readonly<Record<OutcomeKind, string>> = {
 
 /** NaN, null, undefined: none. */
 export type Reward = number | null | undefined;
+const withScore = (word: string, kind: OutcomeKind, reward: Reward): string =>
+  isPartial(kind, reward) ? t('{0}, score {1}', word, scoreText(reward)) : word;
 /** "Failure, score 0.7": a partial score is said with the outcome. */
-export const verdictWords = (kind: OutcomeKind, reward: Reward): string =>
-  isPartial(kind, reward) ? t('{0}, score {1}', outcomeWords[kind], scoreText(reward)) : outcomeWords[kind];
+export const verdictWords = (kind: OutcomeKind, reward: Reward): string => withScore(outcomeWords[kind], kind, reward);
 /** Within a sentence. */
-export const verdictLower = (kind: OutcomeKind, reward: Reward): string =>
-  isPartial(kind, reward) ? t('{0}, score {1}', outcomeLower[kind], scoreText(reward)) : outcomeLower[kind];
+export const verdictLower = (kind: OutcomeKind, reward: Reward): string => withScore(outcomeLower[kind], kind, reward);
 /** Where there is little room: "Failure, 0.7". */
 export const verdictBrief = (kind: OutcomeKind, reward: Reward): string =>
   isPartial(kind, reward) ? t('{0}, {1}', outcomeWords[kind], scoreText(reward)) : outcomeWords[kind];

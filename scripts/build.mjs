@@ -206,14 +206,14 @@ async function buildExtension() {
   return split;
 }
 /**
- * The pages: a script and a style sheet each, and what several of them share (the toolkit, the charts), which would
- * otherwise be in the VSIX once a page. Names stay the same from build to build, as the extension's do.
+ * The pages: a script and a style sheet each, and what several of them share (the toolkit, the charts, ui.css), which
+ * would otherwise be in the VSIX once a page. Names stay the same from build to build, as the extension's do.
  */
 async function buildPages() {
   await rm('dist/webview', { recursive: true, force: true });
   const split = await build({
     ...common,
-    entryPoints: pages,
+    entryPoints: { ...pages, ui: 'webview/ui/style.css' },
     outdir: 'dist/webview',
     chunkNames: 'shared-[hash]',
     splitting: true,

@@ -1,5 +1,5 @@
 /**
- * The page that a webview starts from: one script with the modules it imports, two style sheets, and a content policy that lets nothing else in.
+ * The page that a webview starts from: one script with the modules it imports, three style sheets, and a content policy that lets nothing else in.
  */
 import { randomBytes } from 'node:crypto';
 import type { PageKind } from '../../webview/protocol.js';

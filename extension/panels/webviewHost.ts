@@ -147,7 +147,7 @@ export class WebviewHost implements Ends {
       sources: {
         cspSource: webview.cspSource,
         script: file(`${this.kind}.js`),
-        styles: [file('codicon.css'), file(`${this.kind}.css`)],
+        styles: ['codicon', 'ui', this.kind].map((name) => file(`${name}.css`)),
       },
     });
   }

@@ -55,7 +55,7 @@ describe.skipIf('why' in found)('compare page', () => {
     );
 
   it('the bundle is small', () => {
-    expect(session.bundle.js.length + session.bundle.css.length).toBeLessThan(400_000);
+    expect(session.bundle.js.length + session.bundle.css.length + session.bundle.ui.length).toBeLessThan(400_000);
   });
 
   it.each(themes)('%s: opens at the first difference and names it; nothing that axe finds', async (theme) => {

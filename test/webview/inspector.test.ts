@@ -17,7 +17,7 @@ describe.skipIf('why' in found)('inspector page', () => {
 
   it('the bundle is small', () => {
     const b = session.bundle;
-    expect(b.js.length + b.css.length).toBeLessThan(400_000);
+    expect(b.js.length + b.css.length + b.ui.length).toBeLessThan(400_000);
     expect(gzipSync(b.js).length).toBeLessThan(130_000);
   });
 

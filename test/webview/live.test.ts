@@ -107,7 +107,7 @@ describe.skipIf('why' in found)('live desktop page', () => {
   });
 
   it('the bundle is small', () => {
-    expect(b.js.length + b.css.length).toBeLessThan(400_000);
+    expect(b.js.length + b.css.length + b.ui.length).toBeLessThan(400_000);
   });
 
   it.each(themes)('%s: the picture, what it works on, and nothing that axe finds', async (theme) => {

@@ -130,7 +130,7 @@ function html(input: PageInput, origin: string): string {
     sources: {
       cspSource: origin,
       script: file(`${input.kind}.js`),
-      styles: [file('codicon.css'), file(`${input.kind}.css`)],
+      styles: ['codicon', 'ui', input.kind].map((name) => file(`${name}.css`)),
     },
   });
   const api = `<script nonce="${nonce}">let state; window.acquireVsCodeApi = () => ({ postMessage: (m) => void __toHost(m), getState: () => state, setState: (s) => { state = s; } });

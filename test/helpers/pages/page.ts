@@ -28,11 +28,13 @@ const bodyClass: Readonly<Record<Theme, string>> = {
 export interface Bundle {
   readonly js: string;
   readonly css: string;
+  /** The sheet of all pages. */
+  readonly ui: string;
 }
 /** The page as shipped: minified, for the browser. */
 export async function bundle(kind: PageKind): Promise<Bundle> {
   const r = await build({
-    entryPoints: [`webview/${kind}/main.ts`],
+    entryPoints: { [kind]: `webview/${kind}/main.ts`, ui: 'webview/ui/style.css' },
     outdir: 'out',
     bundle: true,
     minify: true,
@@ -45,8 +47,8 @@ export async function bundle(kind: PageKind): Promise<Bundle> {
     loader: { '.ttf': 'file' },
     define: { __BUILD_TIME__: '0', __BUILD_VERSION__: '"test"' },
   });
-  const text = (ext: string): string => r.outputFiles.find((f) => f.path.endsWith(ext))?.text ?? '';
-  return { js: text('.js'), css: text('.css') };
+  const text = (name: string): string => r.outputFiles.find((f) => f.path.endsWith(`/${name}`))?.text ?? '';
+  return { js: text(`${kind}.js`), css: text(`${kind}.css`), ui: text('ui.css') };
 }
 
 /** A daemon's answer to a page's request; throw a HostError to fail it. */
@@ -131,6 +133,10 @@ export class TestPage {
       }
       if (path === `/${o.input.kind}.css`) {
         send('text/css', b.css);
+        return;
+      }
+      if (path === '/ui.css') {
+        send('text/css', b.ui);
         return;
       }
       if (path === '/theme.css') {
@@ -275,7 +281,7 @@ function html(
     sources: {
       cspSource: origin,
       script: `${origin}/${kind}.js`,
-      styles: [`${origin}/theme.css`, `${origin}/codicon.css`, `${origin}/${kind}.css`],
+      styles: ['theme', 'codicon', 'ui', kind].map((name) => `${origin}/${name}.css`),
     },
     lost: { patienceMs: 60_000 },
   });

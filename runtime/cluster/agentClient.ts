@@ -19,7 +19,7 @@ import {
   type ResetReply,
 } from './agentReplies.js';
 import { activeTimeout, type Stalled } from './drivers/activeTimeout.js';
-import type { ExecOptions, ExecResult } from './types.js';
+import type { ExecOptions, ExecResult, SettleOptions } from './types.js';
 
 interface Pending {
   readonly cmd: AgentCommand;
@@ -187,8 +187,8 @@ export class AgentClient {
   }
 
   /** The agent's own detector, for engines whose /proc the host cannot read. */
-  async settle(o: { horizonMs: number; maxMs: number }): Promise<AgentSettle> {
-    return this.#call('settle', o, o.maxMs + 10_000);
+  async settle(o: SettleOptions & { readonly maxMs: number }): Promise<AgentSettle> {
+    return this.#call('settle', { ...o }, o.maxMs + 10_000);
   }
 
   #call<C extends AgentCommand>(cmd: C, params: Record<string, unknown>, timeoutMs = 30_000): Promise<AnswerOf<C>> {

@@ -8,8 +8,8 @@ export interface SettleOptions {
   /** Give up after this long and report `settled: false`. Default 2000. */
   readonly maxMs?: number;
   /**
-   * With a terminal open, nothing may have run for this long: what is on its way through the kernel cannot be seen.
-   * Default 4. Only a desktop whose tasks this process may inspect knows of it.
+   * With a terminal open, nothing may have run for this long, ms: what is on its way through the kernel cannot be seen.
+   * Default 4. A server of OSWorld's own does not know of it.
    */
   readonly terminalHoldMs?: number;
 }

@@ -1,5 +1,5 @@
 import type { AgentClient } from '../agentClient.js';
-import { HORIZON_MS, MAX_MS, type Settler } from './settle.js';
+import { HORIZON_MS, MAX_MS, TERMINAL_HOLD_MS, type Settler } from './settle.js';
 import type { X11Client } from './x11Client.js';
 
 /** Settling judged by the agent inside the desktop, for desktops whose tasks this process may not inspect. */
@@ -8,7 +8,11 @@ export function agentSettler(x: X11Client, agent: AgentClient): Settler {
     async settle(o = {}) {
       const began = performance.now();
       await x.sync();
-      const r = await agent.settle({ horizonMs: o.horizonMs ?? HORIZON_MS, maxMs: o.maxMs ?? MAX_MS });
+      const r = await agent.settle({
+        horizonMs: o.horizonMs ?? HORIZON_MS,
+        maxMs: o.maxMs ?? MAX_MS,
+        terminalHoldMs: o.terminalHoldMs ?? TERMINAL_HOLD_MS,
+      });
       return { settled: r.settled, ms: performance.now() - began, detector: r.detector };
     },
     close: () => undefined,

@@ -56,6 +56,7 @@ export const verifiedBody = z.object({
 export const settleBody = z.object({
   horizonMs: z.number().min(0).max(10_000).optional(),
   maxMs: z.number().min(0).max(120_000).optional(),
+  terminalHoldMs: z.number().min(0).max(10_000).optional(),
 });
 export const pythonBody = z.object({ code: z.string() });
 export const scriptBody = z.object({

@@ -103,6 +103,10 @@ describe.skipIf(!engine)('Docker provider', () => {
         expect((await d.observe()).data.equals(first.data)).toBe(false);
         await d.exec(['xdotool', 'keydown', 'shift']);
         await d.spawn(['xterm']);
+        await sh(d, 'until pgrep -t pts/0; do sleep 0.02; done');
+        await d.settle({ horizonMs: 250, maxMs: 20_000 });
+        // Before a task is judged, what a terminal passes on is waited for on either path.
+        expect((await d.settle({ terminalHoldMs: 150, maxMs: 5000 })).ms).toBeGreaterThanOrEqual(149);
         expect(await p.reset(d)).toBe(d);
         expect((await d.observe()).data.equals(first.data)).toBe(true);
         await expect(d.readFile('/home/user/Documents/deep/a.txt')).rejects.toMatchObject({

@@ -306,8 +306,14 @@ describe('its desktop', () => {
       res.writeHead(200).end('{"settled":true,"ms":3,"detector":"exact"}');
     });
     const before = fake.seen.length;
-    expect(await d.settle({ horizonMs: 20, maxMs: 900 })).toMatchObject({ settled: true, detector: 'exact' });
-    expect([asked, fake.seen.slice(before)]).toEqual([[{ horizonMs: 20, maxMs: 900 }], ['POST /dart/settle']]);
+    expect(await d.settle({ horizonMs: 20, maxMs: 900, terminalHoldMs: 150 })).toMatchObject({
+      settled: true,
+      detector: 'exact',
+    });
+    expect([asked, fake.seen.slice(before)]).toEqual([
+      [{ horizonMs: 20, maxMs: 900, terminalHoldMs: 150 }],
+      ['POST /dart/settle'],
+    ]);
     fake.json('POST /dart/settle', { status: 'error', message: 'no X' }, 500);
     await expect(d.settle()).rejects.toThrow(/cannot say when it is at rest: no X/);
   });

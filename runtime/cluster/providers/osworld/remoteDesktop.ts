@@ -168,7 +168,11 @@ export class RemoteDesktop implements Desktop {
       a = await this.#asked(() =>
         this.server.post(
           '/dart/settle',
-          { horizonMs: Math.min(o.horizonMs ?? HORIZON_MS, MOST_HORIZON_MS), maxMs: Math.min(maxMs, MOST_SETTLE_MS) },
+          {
+            horizonMs: Math.min(o.horizonMs ?? HORIZON_MS, MOST_HORIZON_MS),
+            maxMs: Math.min(maxMs, MOST_SETTLE_MS),
+            terminalHoldMs: o.terminalHoldMs,
+          },
           { timeoutMs: maxMs + LATE_MS, over: this.#over.signal },
         ),
       ),

@@ -11,7 +11,7 @@ Speaks JSON lines on a unix socket: requests {"id": n, "cmd": ...}, replies {"id
   kill    tag                                        kill a process group started by exec (a caller gave up)
   read    path, offset                               -> {"data", "more"}
   write   path, data                                 parent folders are made; the file belongs to `user`
-  settle  horizonMs, maxMs                           -> {"settled", "ms", "detector"}
+  settle  horizonMs, maxMs, terminalHoldMs           -> {"settled", "ms", "detector"}
   freeze, thaw                                       stop all programs of the user; let them go on
   relieve                                            end all programs of the user
   forward port                                       RUN/tcp-PORT.sock leads to 127.0.0.1:PORT in here, until a reset
@@ -770,12 +770,13 @@ def double_click_ms():
     return 400
 
 
-POLL, EPOLL_WAIT, EPOLL_PWAIT = 7, 232, 281  # x86-64; on other machines every sleeper counts as "no timer" and hold is used
+# Where poll, epoll_wait and epoll_pwait keep their time-out in /proc/T/syscall, as drivers/taskWatch.ts has it; elsewhere hold judges.
+TIMED = {'x86_64': {b'7': 3, b'232': 4, b'281': 4}, 'aarch64': {b'22': 4}}.get(os.uname().machine)
 
 
 def activity(skip=('1',)):
     """One look at all tasks: (running?, smallest poll timeout in ms or None, fingerprint of all run times, /proc/T/syscall readable?, a terminal?)."""
-    running, soonest, exact, marks, terminal = False, None, os.uname().machine == 'x86_64', [], False
+    running, soonest, exact, marks, terminal = False, None, TIMED is not None, [], False
     for pid in os.listdir('/proc'):
         if not pid.isdigit() or pid in skip:
             continue
@@ -805,8 +806,7 @@ def activity(skip=('1',)):
                 if call[0] == b'running':
                     running = True
                     continue
-                nr = int(call[0])
-                raw = int(call[3 if nr == POLL else 4], 16) & 0xffffffff if nr in (POLL, EPOLL_WAIT, EPOLL_PWAIT) else 0xffffffff
+                raw = int(call[TIMED[call[0]]], 16) & 0xffffffff if call[0] in TIMED else 0xffffffff
                 if raw < 0x80000000:
                     soonest = raw if soonest is None else min(soonest, raw)
             except PermissionError:
@@ -824,8 +824,9 @@ class Settle:
     # A program that uses less of a core than this for two horizons only looks whether something is to be done (drivers/settle.ts).
     IDLE_SHARE, FRAME = 0.01, 20
 
-    def __init__(self, horizon, most, done):
+    def __init__(self, horizon, most, terminal_hold, done):
         self.horizon, self.done, self.began = horizon, done, time.monotonic()
+        self.terminal_hold = self.TERMINAL_HOLD if terminal_hold is None else terminal_hold / 1000
         self.end, self.quiet_since, self.last, self.exact = self.began + most / 1000, None, None, True
         self.measured, self.idle = None, False
         self.look()
@@ -862,7 +863,7 @@ class Settle:
         """A horizon of 0 asks only whether something is at work now."""
         if self.horizon <= 0:
             return 0
-        return self.HOLD if not self.exact else self.TERMINAL_HOLD if terminal else 0
+        return self.HOLD if not self.exact else self.terminal_hold if terminal else 0
 
     def finish(self, settled, now):
         self.done({'settled': settled, 'ms': (now - self.began) * 1000, 'detector': 'exact' if self.exact else 'hold'})
@@ -1118,7 +1119,7 @@ class DesktopAgent:
         return {}
 
     def do_settle(self, m, done):
-        Settle(m.get('horizonMs', 20), m.get('maxMs', 2000), done)
+        Settle(m.get('horizonMs', 20), m.get('maxMs', 2000), m.get('terminalHoldMs'), done)
 
     # --- reset: kill, wipe, X server, window manager
     def do_reset(self, m, done):

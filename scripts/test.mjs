@@ -1,5 +1,5 @@
 // `npm test [-- VITEST ARGS]`: sets the machine up as far as it may (system packages, Docker engine, packages, bundle,
-// desktop image), then runs every layer.
+// desktop image), then runs every layer. `npm test -- --prepare` only sets up.
 import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { relative } from 'node:path';
@@ -29,7 +29,9 @@ const run = (...args) =>
       .once('error', () => done(1))
       .once('close', (code) => done(code ?? 1));
   });
-const report = '.cache/test-report.json';
+const report = '.cache/test-report.json',
+  args = process.argv.slice(2),
+  prepares = args.includes('--prepare');
 mkdirSync('.cache', { recursive: true });
 rmSync(report, { force: true });
 let status = 0;
@@ -40,18 +42,11 @@ try {
   await run('--enable-source-maps', 'dist/runtime.js', 'desktop', 'build', '--provider', 'local');
   if (docker.ok) await run('--enable-source-maps', 'dist/runtime.js', 'desktop', 'build', '--provider', 'docker');
   await rig;
-  status = await run(
-    'node_modules/vitest/vitest.mjs',
-    'run',
-    '--reporter=default',
-    '--reporter=json',
-    '--reporter=./scripts/lib/e2eTimes.mjs',
-    `--outputFile.json=${report}`,
-    ...process.argv.slice(2),
-  );
+  if (!prepares) status = await runTests();
 } finally {
   await docker.stop();
 }
+if (prepares) process.exit();
 const result = readReport();
 for (const name of result.skipped) console.log(`skipped: ${name}`);
 if (!docker.ok) console.error(`No Docker engine: ${docker.why}`);
@@ -62,6 +57,18 @@ if (process.env.DART_STUDIO_NO_SKIP && result.skipped.length > 0) {
 }
 console.log(`${result.passed} passed, ${result.failed} failed, ${result.skipped.length} skipped`);
 process.exit(status);
+
+function runTests() {
+  return run(
+    'node_modules/vitest/vitest.mjs',
+    'run',
+    '--reporter=default',
+    '--reporter=json',
+    '--reporter=./scripts/lib/times.mjs',
+    `--outputFile.json=${report}`,
+    ...args,
+  );
+}
 
 /**
  * What vitest reports, with the full name of each skipped test. A file that fails outside its tests, and any other

@@ -316,7 +316,7 @@ export function ledgerMoves(e: JournalEvent): readonly LedgerMove[] {
         g.rollouts.map((rollout): LedgerMove => ({ rollout, to: { at: 'grouped', group: g.group } })),
       );
     case 'batch.trained':
-      return e.rollouts.map((rollout) => ({ rollout, to: { at: 'trained', version: e.version } }));
+      return e.rollouts.map((rollout) => ({ rollout, to: { at: 'trained' } }));
     default:
       return [];
   }

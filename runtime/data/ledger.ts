@@ -1,5 +1,6 @@
 import { StudioError, type RetireReason } from '../domain/index.js';
 import type { BatchId, GroupId, RolloutId } from '../domain/index.js';
+import { EndedRollouts } from './endedRollouts.js';
 import type { LedgerCounts, RolloutState } from './types.js';
 
 /** One move of one rollout; the ledger is a sequence of moves. */
@@ -37,7 +38,10 @@ const reasonsFrom: Readonly<Partial<Record<At, readonly RetireReason[]>>> = {
  * ledger. At any moment generated = trained + in flight + retired.
  */
 export class Ledger {
-  readonly #states = new Map<RolloutId, RolloutState>();
+  /** Where those are that have not ended. */
+  readonly #inFlight = new Map<RolloutId, RolloutState>();
+  readonly #ended = new EndedRollouts();
+  #generated = 0;
   readonly #byState: Record<At, number> = {
     queued: 0,
     running: 0,
@@ -53,12 +57,12 @@ export class Ledger {
   readonly #groups = new Map<GroupId, Set<RolloutId>>();
 
   state(rollout: RolloutId): RolloutState | undefined {
-    return this.#states.get(rollout);
+    return this.#inFlight.get(rollout) ?? this.#ended.get(rollout);
   }
 
   /** Why a move is not allowed; undefined when it is. */
   refusal(m: LedgerMove): string | undefined {
-    const from = this.#states.get(m.rollout);
+    const from = this.state(m.rollout);
     if (!legal[from?.at ?? 'none'].includes(m.to.at))
       return `${m.rollout} cannot go from ${from?.at ?? 'nowhere'} to ${m.to.at}`;
     if (m.to.at === 'retired' && !reasonsFrom[from!.at]?.includes(m.to.reason))
@@ -78,14 +82,15 @@ export class Ledger {
     this.#set(m);
   }
   #set(m: LedgerMove): void {
-    const from = this.#states.get(m.rollout);
+    const from = this.state(m.rollout);
     if (from?.at === 'running' && m.to.at === 'queued') this.#begun--;
     if (from?.at === 'retired') this.#retired[from.reason] = (this.#retired[from.reason] ?? 0) - 1;
     if (from) {
       this.#byState[from.at]--;
       this.#leave(m.rollout, from);
-    }
-    this.#states.set(m.rollout, m.to);
+    } else this.#generated++;
+    if (m.to.at === 'trained' || m.to.at === 'retired') this.#ended.set(m.rollout, m.to);
+    else this.#inFlight.set(m.rollout, m.to);
     this.#byState[m.to.at]++;
     // One that a fault ends while it waits for its desktop has a trajectory all the same.
     if (m.to.at === 'running' || (from?.at === 'queued' && m.to.at === 'retired' && m.to.reason === 'error'))
@@ -116,13 +121,13 @@ export class Ledger {
    * trained, so that nothing is trained twice.
    */
   force(moves: readonly LedgerMove[]): void {
-    for (const m of moves) if (this.#states.get(m.rollout)?.at !== 'trained') this.#set(m);
+    for (const m of moves) if (this.state(m.rollout)?.at !== 'trained') this.#set(m);
   }
 
   counts(): LedgerCounts {
     const b = this.#byState;
     return {
-      generated: this.#states.size,
+      generated: this.#generated,
       begun: this.#begun,
       trained: b.trained,
       inFlight: b.queued + b.running + b.recorded + b.grouped + b.claimed,
@@ -140,14 +145,14 @@ export class Ledger {
     return [...(this.#groups.get(group) ?? [])];
   }
   rollouts(at: At): RolloutId[] {
-    const out: RolloutId[] = [];
-    for (const [r, s] of this.#states) if (s.at === at) out.push(r);
-    return out;
+    if (at === 'trained' || at === 'retired') return [...this.#ended.all(at)];
+    return [...this.#inFlight].flatMap(([r, s]) => (s.at === at ? [r] : []));
   }
 
   #leave(rollout: RolloutId, from: RolloutState): void {
     if (from.at === 'grouped') drop(this.#groups, from.group, rollout);
     if (from.at === 'claimed') drop(this.#batches, from.batch, rollout);
+    if (!this.#inFlight.delete(rollout)) this.#ended.delete(rollout);
   }
 }
 

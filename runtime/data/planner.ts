@@ -1,6 +1,7 @@
 import { id, random, type RetireReason } from '../domain/index.js';
 import type { FamilyId, GroupId, Random, RolloutId, TaskId } from '../domain/index.js';
 import type { DataConfig } from './config.js';
+import { numberedRollout } from './endedRollouts.js';
 import { stepCap } from './curation/dynamicLength.js';
 import type { SuccessLengths } from './curation/dynamicLength.js';
 import { planGroup } from './curation/registry.js';
@@ -308,7 +309,7 @@ export class Planner {
     return this.#d.families.at(-1)!;
   }
   #order(plan: PlannedGroup): PlannerEvent {
-    const rollout = id<RolloutId>(`r${pad(this.#rollouts + 1)}`);
+    const rollout = numberedRollout(this.#rollouts + 1);
     const limit = this.#limitOf(plan.family);
     const length = this.#d.config.dynamicLength;
     const u = random(`${this.#d.config.planner.seed}/explore/${rollout}`).next();

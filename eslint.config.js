@@ -33,7 +33,7 @@ export default tseslint.config(
       // Bounded by themselves before they parse:
       'runtime/cluster/agentReplies.ts',
       'runtime/data/store/record.ts',
-      'runtime/data/store/runStore.ts',
+      'runtime/data/store/runMeta.ts',
       'runtime/protocol/transport.ts',
       'runtime/run/exportModel.ts',
       'runtime/run/runFolders.ts',

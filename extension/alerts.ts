@@ -35,9 +35,9 @@ export function alertEnvironment(): Readonly<Record<string, string>> {
     ...(desktop ? { DART_STUDIO_ALERT_DESKTOP: '1' } : {}),
   };
 }
-/** Tells the runtime that this window is attached to. */
+/** Tells this machine's runtime: programs and addresses of this machine are nothing for one elsewhere. */
 export function tellTargets({ client, log }: Pick<StudioContext, 'client' | 'log'>): void {
-  if (client.state !== 'ready') return;
+  if (client.state !== 'ready' || client.remote) return;
   client
     .request(methods.setAlerts, targets())
     .catch((e: unknown) =>

@@ -92,6 +92,13 @@ export const commandTable = {
     title: 'Stop Runtime',
     palette: `${trusted} && dartStudio.daemon != stopped`,
   },
+  attachRuntime: { id: 'dartStudio.attachRuntime', title: 'Attach to Runtime…', icon: 'remote', palette: trusted },
+  detachRuntime: {
+    id: 'dartStudio.detachRuntime',
+    title: 'Detach from Runtime',
+    icon: 'debug-disconnect',
+    palette: `${trusted} && dartStudio.attached`,
+  },
   restartRuntime: { id: 'dartStudio.restartRuntime', title: 'Restart Runtime', icon: 'refresh', palette: trusted },
   buildDesktop: { id: 'dartStudio.buildDesktopImage', title: 'Build Desktop Image', icon: 'tools', palette: onDisk },
   checkMachine: { id: 'dartStudio.checkMachine', title: 'Check This Machine', icon: 'checklist', palette: trusted },

@@ -28,7 +28,7 @@ import { ControlSessions } from './model/controlSessions.js';
 import { isEmpty, parseFilter, sorts, type ViewFilter } from './model/filter.js';
 import { PoolModel } from './model/poolModel.js';
 import { ReviewCount } from './model/reviewCount.js';
-import { sampleFolder } from './model/roots.js';
+import { rootsThere, sampleFolder } from './model/roots.js';
 import { runFiles } from './model/runFiles.js';
 import { savedRuns } from './model/savedRuns.js';
 import { StudioModel } from './model/studioModel.js';
@@ -42,6 +42,7 @@ import { RunFolders } from './runFolders.js';
 import { settings } from './settings.js';
 import { showStatus } from './statusBar.js';
 import type { StudioContext } from './studioContext.js';
+import { ofThisMachine, requireHere } from './attached.js';
 import { requireTrust, trustOf } from './trust.js';
 import { createTrees, type Trees } from './views/trees.js';
 import { followEvents } from './wiring.js';
@@ -86,6 +87,7 @@ export function createStudioContext(extension: ExtensionContext): StudioContext 
     trees,
     ...pages,
     ...trustOf(folders),
+    requireHere: () => requireHere(client.remote),
     ...foldersOf(folders),
     ...viewChoices(list, workspaceState),
     reports: own.add(new Reports()),
@@ -109,7 +111,15 @@ export function createStudioContext(extension: ExtensionContext): StudioContext 
     },
   };
 
-  own.add(registerActions(Object.values(commands), async () => (await onDemand()).actionsOf(context), report));
+  own.add(
+    registerActions(Object.values(commands), {
+      load: async () => (await onDemand()).actionsOf(context),
+      before: (id) => {
+        if (ofThisMachine.has(id)) context.requireHere();
+      },
+      report,
+    }),
+  );
   own.add(
     window.registerUriHandler({
       handleUri: (uri) =>
@@ -200,12 +210,12 @@ function createModels({ extension, own, log, client }: Surroundings, folders: Ru
   const model = own.add(
     new StudioModel({
       runtime: client,
-      roots: (active) => folders.roots(active),
+      roots: (active) => (client.remote ? rootsThere(client.hello, active) : folders.roots(active)),
       selected: workspaceState.get<string>(stored.selectedRun),
       keepSelected: (run) => {
         void workspaceState.update(stored.selectedRun, run);
       },
-      saved: (roots) => savedRuns(roots, runFiles),
+      saved: (roots) => (client.remote ? Promise.resolve([]) : savedRuns(roots, runFiles)),
       failed,
     }),
   );
@@ -259,6 +269,7 @@ const factsOf = (
   filtered: !isEmpty(list.filter),
   machine,
   sessions: sessions.open.length,
+  attached: client.remote !== undefined,
 });
 
 /** Panels and custom editors. */

@@ -127,6 +127,11 @@ export function buttonsFor(kind: string): ActionButton[] {
       return [showLog(), { title: t('Collect Diagnostics'), command: commands.collectDiagnostics }];
     case 'untrusted':
       return [{ title: t('Manage Workspace Trust'), command: 'workbench.trust.manage' }];
+    case 'attached':
+    case 'remote.gone':
+      return [{ title: t('Detach from Runtime'), command: commands.detachRuntime }];
+    case 'remote.program':
+      return [{ title: t('Settings'), command: commands.openSettings }, showLog()];
     case 'virtual':
     case 'not.found':
     case 'task.invalid':

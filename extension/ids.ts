@@ -40,6 +40,8 @@ export const contextKeys = {
   machine: 'dartStudio.machine',
   /** A person has a desktop: a demonstration is being recorded, or a rollout was taken over. */
   controlOpen: 'dartStudio.controlOpen',
+  /** To a runtime elsewhere, in place of this machine's own. */
+  attached: 'dartStudio.attached',
 } as const;
 
 /** Keys of stored state: `workspaceState` for choices in the UI, `globalState` for "don't show again". */

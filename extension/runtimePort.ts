@@ -3,5 +3,5 @@ import type { DaemonClient } from './daemon/client.js';
 
 export type Runtime = Pick<
   DaemonClient,
-  'state' | 'stateDetail' | 'onState' | 'on' | 'request' | 'call' | 'subscribe' | 'watch' | 'hello'
+  'state' | 'stateDetail' | 'onState' | 'on' | 'request' | 'call' | 'subscribe' | 'watch' | 'hello' | 'remote'
 >;

@@ -37,6 +37,10 @@ export const settings = {
   get kubeContext(): string {
     return text('kubernetes.context');
   },
+  /** Program that windows attach to a pod with; its scope is the machine, as that of all programs. */
+  get kubectl(): string {
+    return text('kubernetes.kubectl') || 'kubectl';
+  },
   /** Credential plug-ins that a kubeconfig may run here. */
   get kubePlugins(): string[] {
     const all = config().get<unknown>('kubernetes.credentialPlugins');

@@ -17,6 +17,7 @@ export function showStatus(runtime: Runtime, model: StudioModel, sessions: Contr
       detail: runtime.stateDetail,
       active: model.active,
       trusted: workspace.isTrusted,
+      attached: runtime.remote?.name,
       sessions: sessions.open,
     });
     const tooltip = new MarkdownString(s.tooltip, true);

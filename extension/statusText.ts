@@ -20,6 +20,8 @@ export interface StatusFacts {
   readonly detail: HostError | undefined;
   readonly active: RunSummary | undefined;
   readonly trusted: boolean;
+  /** The runtime elsewhere that the window is attached to. */
+  readonly attached?: string | undefined;
   /** Sessions of people at a desktop. */
   readonly sessions?: readonly ControlState[];
 }
@@ -34,6 +36,7 @@ export const tooltipCommands: readonly CommandId[] = [
   commands.startRuntime,
   commands.stopRuntime,
   commands.restartRuntime,
+  commands.detachRuntime,
   commands.showLog,
   commands.openSettings,
   commands.showSession,
@@ -45,6 +48,21 @@ const tools = (): string =>
   [link(t('Show Log'), commands.showLog), link(t('Settings'), commands.openSettings)].join(' · ');
 
 export function statusText(f: StatusFacts): StatusText {
+  return withPlace(sessionText(f), f.trusted ? f.attached : undefined);
+}
+/** Says to which runtime elsewhere the window is attached. */
+function withPlace(s: StatusText, attached: string | undefined): StatusText {
+  if (attached === undefined) return s;
+  const words = t('attached to {0}', attached);
+  return {
+    ...s,
+    text: `${s.text} $(remote) ${attached.length > mostOfName ? `…${attached.slice(-mostOfName)}` : attached}`,
+    spoken: `${s.spoken}, ${words}`,
+    tooltip: `${plain(words)} · ${link(t('Detach from Runtime'), commands.detachRuntime)}\n\n${s.tooltip}`,
+  };
+}
+const mostOfName = 24;
+function sessionText(f: StatusFacts): StatusText {
   const s = runText(f),
     held = f.trusted && f.daemon === 'ready' ? (f.sessions ?? []) : [],
     [first] = held;
@@ -96,11 +114,27 @@ function runText(f: StatusFacts): StatusText {
       head: t('Restricted Mode: trajectories can be opened, nothing is started'),
       command: commands.openWalkthrough,
     });
-  if (f.daemon !== 'ready') return item(daemonItem(f.daemon, f.detail));
+  if (f.daemon !== 'ready')
+    return item(f.attached === undefined ? daemonItem(f.daemon, f.detail) : lostItem(f.daemon, f.detail));
   // Of an older build that still serves this window.
   const older = f.detail ? [plain(f.detail.message)] : [];
-  return item(f.active ? activeItem(f.active, older) : idleItem(older));
+  if (f.active) return item(activeItem(f.active, older));
+  const idle = idleItem(older);
+  return item(f.attached === undefined ? idle : { ...idle, actions: [], command: commands.openDashboard });
 }
+/** While the runtime elsewhere does not answer: it is neither started nor restarted from here. */
+const lostItem = (state: Exclude<DaemonState, 'ready'>, detail: HostError | undefined): Item =>
+  state === 'stopped' || state === 'failed' || state === 'incompatible'
+    ? {
+        icon: 'error',
+        short: t('DART: not connected'),
+        head: detail?.message ?? t('the runtime is not running'),
+        body: remedy(detail),
+        actions: [link(t('Retry'), commands.startRuntime)],
+        command: commands.startRuntime,
+        severity: 'error',
+      }
+    : daemonItem(state, detail);
 /** While no runtime answers. */
 function daemonItem(state: Exclude<DaemonState, 'ready'>, detail: HostError | undefined): Item {
   switch (state) {

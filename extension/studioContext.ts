@@ -49,6 +49,8 @@ export interface StudioContext {
   requireEditing(): void;
   /** Refuses also where the workspace is not on this machine's disk. */
   requireTraining(): void;
+  /** Refuses while the window is attached to a runtime elsewhere: what is wanted is of this machine. */
+  requireHere(): void;
   /** Starts the runtime or attaches to it; resolves when it answers. */
   ensureRuntime(signal?: AbortSignal): Promise<void>;
   /** Attaches when one is running; never starts one, never fails. */

@@ -127,7 +127,8 @@ function checkNewMachine(own: Disposables, w: Wiring): void {
         w.machine() !== 'unknown' ||
         !model.loaded ||
         model.runs.length > 0 ||
-        client.state !== 'ready'
+        client.state !== 'ready' ||
+        client.remote
       )
         return;
       w.studio.setMachine('ok');
@@ -185,7 +186,8 @@ function followWorkspace(own: Disposables, studio: StudioContext): void {
       if (e.affectsConfiguration('dartStudio.runsFolder')) void model.reload();
       if (e.affectsConfiguration('dartStudio.trajectories.pageSize')) void list.reload();
       if (e.affectsConfiguration(alertSettings)) tellTargets(studio);
-      if (client.state === 'ready' && runtimeSettings.some((k) => e.affectsConfiguration(k))) offerRestart(studio);
+      if (client.state === 'ready' && !client.remote && runtimeSettings.some((k) => e.affectsConfiguration(k)))
+        offerRestart(studio);
     }),
   );
 }

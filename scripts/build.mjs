@@ -67,8 +67,9 @@ const partsApart = {
 };
 /**
  * What packages bring and nobody here calls: dockerode's BuildKit sessions (a gRPC server; images are built without),
- * ssh2's servers, SFTP and key making (an engine over SSH needs a client), zod's words in 50 languages and its reader
- * of JSON schemas. Of tweetnacl, which reads SSH keys with a passphrase, one function is called: Node has it, too.
+ * ssh2's servers, SFTP and key making (an engine over SSH needs a client), and ChaCha20 of its ciphers, which takes a
+ * WebAssembly module (every server has AES, too), zod's words in 50 languages and its reader of JSON schemas. Of
+ * tweetnacl, which reads SSH keys with a passphrase, one function is called: Node has it, too.
  */
 const unused = {
   name: 'unused',
@@ -82,6 +83,17 @@ const unused = {
     }));
     b.onLoad({ filter: /ssh2[\\/]lib[\\/](server|keygen|http-agents|protocol[\\/]SFTP)\.js$/ }, () => ({
       contents: 'module.exports = {};',
+      loader: 'js',
+    }));
+    b.onLoad({ filter: /ssh2[\\/]lib[\\/]protocol[\\/]crypto[\\/]poly1305\.js$/ }, () => ({
+      contents: 'module.exports = async () => ({ _malloc: () => 0, cwrap: () => undefined });',
+      loader: 'js',
+    }));
+    b.onLoad({ filter: /ssh2[\\/]lib[\\/]protocol[\\/]constants\.js$/ }, async ({ path }) => ({
+      contents: (await readFile(path, 'utf8')).replace(
+        'DEFAULT_CIPHER.filter(canUseCipher)',
+        "DEFAULT_CIPHER.filter((c) => canUseCipher(c) && !c.startsWith('chacha20'))",
+      ),
       loader: 'js',
     }));
     b.onLoad({ filter: /tweetnacl[\\/]nacl-fast\.js$/ }, () => ({

@@ -102,7 +102,7 @@ export async function packageVsix(target, { updateList = false } = {}) {
 }
 
 /** Characters of the changes that are shown in VS Code. */
-const MOST_CHANGES = 24_000;
+const MOST_CHANGES = 10_000;
 /** The newest entries of the changelog, whole. */
 function newest(text) {
   const end = text.length > MOST_CHANGES ? text.lastIndexOf('\n- ', MOST_CHANGES) : -1;

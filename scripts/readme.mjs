@@ -163,12 +163,7 @@ export async function generatedPages() {
       presets: presetReference(PRESETS, PRESET_SOURCES),
     },
     'runtime/cli/README.md': {
-      commands: commandReference(
-        createProgram(
-          async () => {},
-          () => {},
-        ),
-      ),
+      commands: commandReference(createProgram({ serve: async () => {}, train: async () => {} }, () => {})),
     },
     'test/bench/README.md': benchmarkTables({ schedule, live, curation, pool }),
   };

@@ -53,7 +53,7 @@ function pack(run) {
     ],
     frames = screensOf(run).map((hash) => ({
       hash,
-      ...pixels(readFileSync(join(run, 'frames', hash.slice(0, 2), `${hash}.png`))),
+      ...pixels(readFileSync(join(scratch, 'traj', 'frames', hash.slice(0, 2), `${hash}.png`))),
     })),
     head = Buffer.from(
       JSON.stringify({

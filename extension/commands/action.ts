@@ -13,7 +13,15 @@ export interface Action {
 export type Actions<K extends CommandId = CommandId> = Readonly<Record<K, Action>>;
 
 /** Registers every id at once; an action is loaded when it is first used. */
-export function registerActions(ids: readonly CommandId[], load: () => Promise<Actions>, report: Reporter): Ends {
+export function registerActions(
+  ids: readonly CommandId[],
+  o: {
+    readonly load: () => Promise<Actions>;
+    /** Throws where this command cannot be run now. */
+    readonly before: (id: CommandId) => void;
+    readonly report: Reporter;
+  },
+): Ends {
   const own = new Disposables();
   let loaded: Promise<Actions> | undefined;
   for (const id of ids) {
@@ -21,11 +29,12 @@ export function registerActions(ids: readonly CommandId[], load: () => Promise<A
       vscodeCommands.registerCommand(id, async (arg?: unknown, selected?: unknown) => {
         let doing: string | undefined;
         try {
-          const action = (await (loaded ??= load()))[id];
+          const action = (await (loaded ??= o.load()))[id];
           doing = action.doing;
+          o.before(id);
           await action.run(arg, selected);
         } catch (e) {
-          report.report(e, doing);
+          o.report.report(e, doing);
         }
       }),
     );

@@ -5,6 +5,7 @@
 import type { StudioContext } from '../studioContext.js';
 import type { Actions } from './action.js';
 import { annotateCommands } from './annotate.js';
+import { attachCommands } from './attach.js';
 import { desktopCommands } from './desktops.js';
 import { helpCommands } from './help.js';
 import { interchangeCommands } from './interchange.js';
@@ -42,5 +43,6 @@ export const actionsOf = (s: StudioContext): Actions => ({
   ...interchangeCommands(s),
   ...shareCommands(s),
   ...runtimeCommands(s),
+  ...attachCommands(s),
   ...helpCommands(s),
 });

@@ -4,10 +4,13 @@ import type { HelloResult, Method, Params, Result } from '../../runtime/protocol
 import { ignoreFailure, orUndefined, settled } from '../../runtime/protocol/failures.js';
 import { discoveryFile } from '../../runtime/protocol/version.js';
 import type { DaemonState, HostError } from '../../webview/protocol.js';
-import { backoffMs, replaces, RestartGuard } from './decide.js';
+import { backoffMs, RestartGuard } from './decide.js';
 import { FolderWatch } from './discovery.js';
-import { knock, sendAway, stopped, untilGone, whyLost } from './handshake.js';
-import { launch } from './launcher.js';
+import { establish, type Found } from './establish.js';
+import { knock, olderWords, stopped, whyLost } from './handshake.js';
+import { alive } from './launcher.js';
+import { untilConnected } from './reconnect.js';
+import { goneWords, isLasting, openRemote, otherVersion, type RemoteRuntime } from './remote.js';
 import type { Session } from './session.js';
 import { StateBroadcast } from './stateBroadcast.js';
 import { Subscriptions, Watches } from './standing.js';
@@ -35,19 +38,6 @@ export type {
 
 /** How long a window that may not start a daemon looks for another one before its state becomes `stopped`. */
 const lookMs = 20_000;
-/** Whether a process is there; one that is not known may be. */
-function isAlive(pid: number | undefined): boolean {
-  if (pid === undefined) return true;
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (e) {
-    return (e as NodeJS.ErrnoException).code === 'EPERM';
-  }
-}
-/** How many daemons may come and go while one attaches. */
-const mostTurns = 6;
-
 /**
  * The extension's one way to the daemon. Attaches to the daemon of `storage`, starts one when allowed to, comes back
  * after a loss, and keeps event subscriptions and watched desktops alive meanwhile. While it is not connected it
@@ -74,6 +64,8 @@ export class DaemonClient {
   /** Ends the reconnection after a loss. */
   #giveUp: AbortController | undefined;
   readonly #end = new AbortController();
+  /** In place of this machine's own. */
+  #remote: RemoteRuntime | undefined;
 
   constructor(o: DaemonClientOptions) {
     this.#o = o;
@@ -92,8 +84,38 @@ export class DaemonClient {
   get hello(): HelloResult | undefined {
     return this.#hello;
   }
+  /** The runtime elsewhere that this client talks to, in place of this machine's own. */
+  get remote(): RemoteRuntime | undefined {
+    return this.#remote;
+  }
   onState(l: StateListener): () => void {
     return this.#state.on(l);
+  }
+
+  /**
+   * Talks to that runtime from now on, and comes back to it after a loss, until `detach`. Rejects with why not; then
+   * nothing has changed. It is never replaced or started from here.
+   */
+  async attachTo(remote: RemoteRuntime, signal?: AbortSignal): Promise<void> {
+    try {
+      const found = await this.#reach(remote, signal);
+      this.#giveUp?.abort();
+      while (this.#attempt) await settled(this.#attempt);
+      this.#goOn(found.session);
+      this.#leave();
+      this.#remote = remote;
+      this.#adopt(found);
+    } catch (e) {
+      remote.dispose();
+      throw e;
+    }
+  }
+  /** Back to this machine's own runtime, to which nobody is connected yet. */
+  detach(): void {
+    if (!this.#remote) return;
+    this.#giveUp?.abort();
+    this.#leave();
+    void this.#lookOut();
   }
 
   /**
@@ -194,6 +216,7 @@ export class DaemonClient {
     this.#giveUp?.abort();
     this.#watch?.close();
     this.#session?.close();
+    this.#remote?.dispose();
     this.#drop();
     this.#state.clear();
     this.#listeners.clear();
@@ -223,55 +246,35 @@ export class DaemonClient {
 
   /** Makes one connection, or rejects with why not. `again`: it was not requested, so a start counts as a restart. */
   async #establish(start: boolean, again: boolean): Promise<void> {
-    const may = (): boolean => start && this.#mayStart;
-    let session = await knock(this.#o.storage, this.#o.log),
-      started = false;
-    for (let turn = 0; turn < mostTurns; turn++) {
-      this.#goOn(session);
-      if (!session) {
-        if (!may()) throw stopped();
-        if (again && !this.#guard.allow(this.#now()))
-          throw new DaemonError(
-            'daemon.failed',
-            'The runtime stopped 3 times within 5 minutes.',
-            'Check the log, then start it again.',
-          );
-        if (this.#state.value !== 'reconnecting') this.#state.become('starting');
-        ({ session, started } = await launch({ ...this.#o, random: this.#random, now: this.#now }));
-        this.#goOn(session);
-        if (this.#state.value !== 'reconnecting') this.#state.become('attaching');
-      }
-      const hello = await session.greet(this.#o.build, this.#o.client).catch((e: unknown) => asError(e)),
-        newer = !started && may() && replaces(this.#o.build, session.record.build);
-      this.#goOn(session);
-      if (!(hello instanceof DaemonError)) {
-        if (!newer || !(await sendAway(session, this.#o.log))) {
-          this.#adopt(session, hello, newer);
-          return;
-        }
-      } else if (hello.kind === 'draining' && may()) {
-        if (this.#state.value !== 'reconnecting')
-          this.#state.become('attaching', {
-            ...hello.hostError,
-            message: 'The previous runtime is still shutting down.',
-            remedy: 'Wait until its run has closed.',
+    const remote = this.#remote,
+      found = remote
+        ? await this.#reach(remote)
+        : await establish({
+            ...this.#o,
+            random: this.#random,
+            now: this.#now,
+            mayStart: () => start && this.#mayStart,
+            mayLaunch: () => !again || this.#guard.allow(this.#now()),
+            become: (state, detail) => {
+              if (this.#state.value !== 'reconnecting') this.#state.become(state, detail);
+            },
+            goOn: (session) => this.#goOn(session),
           });
-        await untilGone(session);
-      } else if (!(
-        hello.kind === 'connection.lost' ||
-        (hello.kind === 'protocol.mismatch' && newer && (await sendAway(session, this.#o.log)))
-      )) {
-        session.close();
-        throw hello.kind === 'draining' ? stopped() : hello;
-      }
-      session = await knock(this.#o.storage, this.#o.log);
-      started = false;
+    if (remote !== this.#remote) {
+      found.session.close();
+      throw lost();
     }
-    throw new DaemonError(
-      'daemon.failed',
-      'The runtime was replaced repeatedly while this window connected.',
-      'Reload all windows so that they use the same version of the extension.',
-    );
+    this.#adopt(found);
+  }
+  async #reach(remote: RemoteRuntime, signal?: AbortSignal): Promise<Found> {
+    const session = await openRemote(remote, this.#o.log, signal);
+    try {
+      this.#goOn(session);
+      return { session, hello: await session.greet(this.#o.build, this.#o.client), older: false };
+    } catch (e) {
+      session.close();
+      throw otherVersion(remote, asError(e));
+    }
   }
   #goOn(session?: Session): void {
     if (this.#end.signal.aborted) {
@@ -280,7 +283,7 @@ export class DaemonClient {
     }
   }
 
-  #adopt(session: Session, hello: HelloResult, older: boolean): void {
+  #adopt({ session, hello, older }: Found): void {
     this.#watch?.close();
     this.#watch = undefined;
     this.#sentAway = older ? 'replace' : undefined;
@@ -289,18 +292,22 @@ export class DaemonClient {
     session.onNotification = (n) => this.#hear(n);
     session.onScreen = (h, png) => this.#watches.patch(h, png);
     void session.closed.then((g) => this.#lose(session, g));
-    this.#state.become(
-      'ready',
-      older
-        ? {
-            kind: 'daemon.older',
-            message: `The runtime is of an older build (${hello.build.version}) because a run is active.`,
-            remedy: 'It restarts automatically when the run ends.',
-          }
-        : undefined,
-    );
+    this.#state.become('ready', older ? olderWords(hello) : undefined);
     this.#events.attach(session);
     this.#watches.attach(session);
+  }
+  /** Of one runtime to another: views forget what the one before said. */
+  #leave(): void {
+    const session = this.#session,
+      remote = this.#remote;
+    this.#watch?.close();
+    this.#watch = this.#remote = this.#sentAway = undefined;
+    this.#mayStart = false;
+    this.#drop();
+    session?.close();
+    remote?.dispose();
+    this.#state.become('attaching');
+    this.#state.become('stopped', stopped().hostError);
   }
   #drop(): void {
     this.#session = undefined;
@@ -326,6 +333,10 @@ export class DaemonClient {
       last ? 'info' : 'warn',
       `daemon: the connection ended${last ? ` (${last.reason}${last.message ? `: ${last.message}` : ''})` : ''}`,
     );
+    if (this.#remote && last && last.reason !== 'fault') {
+      this.#state.become('failed', goneWords(this.#remote, last.message).hostError);
+      return;
+    }
     if (sentAway === 'stop' || last?.reason === 'shutdown' || last?.reason === 'idle') {
       this.#state.become('stopped', stopped().hostError);
       void this.#lookOut();
@@ -345,35 +356,30 @@ export class DaemonClient {
   }
   /** `pid`: of the daemon that was lost. While it lives it may answer again, and while it is replaced another one. */
   async #reconnect(start: boolean, again: boolean, pid: number | undefined): Promise<void> {
-    const giveUp = new AbortController(),
-      givenUp = new Promise<void>((go) => giveUp.signal.addEventListener('abort', () => go()));
-    this.#giveUp = giveUp;
-    const since = this.#now(),
-      watch = await FolderWatch.open(this.#o.storage);
-    try {
-      for (let n = 1; ; n++) {
-        try {
-          await this.#establish(start, again);
-          return;
-        } catch (e) {
-          const kind = asError(e).kind,
-            over = start
-              ? !this.#mayStart || (kind === 'daemon.failed' && this.#guard.spent(this.#now()))
-              : this.#now() - since > lookMs || !isAlive(pid);
-          if (giveUp.signal.aborted || this.#end.signal.aborted || kind === 'protocol.mismatch' || over) throw e;
-          this.#o.log('info', `daemon: not there yet (${asError(e).message})`);
-        }
-        let looked = false;
-        await watch.until(async () => (looked ? true : void (looked = true)), backoffMs(n, this.#random), givenUp);
-      }
-    } finally {
-      watch.close();
-    }
+    const giveUp = (this.#giveUp = new AbortController()),
+      since = this.#now(),
+      remote = this.#remote;
+    const isOver = (kind: DaemonError['kind']): boolean => {
+      // Another machine may come back after hours; what leads there is not waited for when it cannot.
+      if (remote) return isLasting(kind);
+      return start
+        ? !this.#mayStart || (kind === 'daemon.failed' && this.#guard.spent(this.#now()))
+        : this.#now() - since > lookMs || !(pid === undefined || alive(pid));
+    };
+    await untilConnected({
+      attempt: () => this.#establish(start, again),
+      isOver: ({ kind }) =>
+        giveUp.signal.aborted || this.#end.signal.aborted || kind === 'protocol.mismatch' || isOver(kind),
+      waitMs: (n) => backoffMs(n, this.#random),
+      signal: giveUp.signal,
+      watched: remote ? undefined : this.#o.storage,
+      log: this.#o.log,
+    });
   }
   /** Not connected and not trying: attaches when another window has started a daemon. */
   async #lookOut(): Promise<void> {
     const watch = await orUndefined(FolderWatch.open(this.#o.storage), 'a start makes the folder and looks again');
-    if (!watch || this.#session || this.#end.signal.aborted) {
+    if (!watch || this.#session || this.#remote || this.#end.signal.aborted) {
       watch?.close();
       return;
     }

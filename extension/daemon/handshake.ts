@@ -1,4 +1,5 @@
 /** The exchange with a daemon before and after a connection. */
+import type { HelloResult } from '../../runtime/protocol/requests.js';
 import type { HostError } from '../../webview/protocol.js';
 import { readDiscovery } from './discovery.js';
 import { openSession } from './openSession.js';
@@ -77,3 +78,9 @@ export function whyLost(last: GoingDown | undefined, restarts: boolean): HostErr
       : 'Start the runtime. A run it was training can be resumed.',
   };
 }
+/** Of a daemon that works and is replaced later. */
+export const olderWords = (hello: HelloResult): HostError => ({
+  kind: 'daemon.older',
+  message: `The runtime is of an older build (${hello.build.version}) because a run is active.`,
+  remedy: 'It restarts automatically when the run ends.',
+});

@@ -116,7 +116,7 @@ async function takeTurn(o: LaunchOptions): Promise<boolean> {
   await rm(old, { recursive: true, force: true });
   return takeTurn(o);
 }
-function alive(pid: number): boolean {
+export function alive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;

@@ -33,11 +33,15 @@ export class Session {
   readonly #rpc: MessageConnection;
   #over = false;
 
-  /** Rejects with `daemon.stopped` when there is no answer, or another program answers. */
-  static open(record: DiscoveryRecord, log: Log): Promise<Session> {
+  /**
+   * `port`: here, where the daemon's own is forwarded to this machine. Rejects with `daemon.stopped` when there is no
+   * answer, or another program answers.
+   */
+  static open(record: DiscoveryRecord, log: Log, port = record.port): Promise<Session> {
     return new Promise((done, fail) => {
-      const socket = new WebSocket(`ws://127.0.0.1:${record.port}${socketPath}`, {
-        headers: { Authorization: `Bearer ${record.token}` },
+      const socket = new WebSocket(`ws://127.0.0.1:${port}${socketPath}`, {
+        // The daemon checks by Host that it is meant, and knows its own port alone.
+        headers: { Authorization: `Bearer ${record.token}`, Host: `127.0.0.1:${record.port}` },
         perMessageDeflate: false,
         maxPayload,
         handshakeTimeout: openMs,
@@ -45,11 +49,7 @@ export class Session {
       });
       socket.once('error', (e) =>
         fail(
-          new DaemonError(
-            'daemon.stopped',
-            `No runtime answers on port ${record.port}: ${e.message}`,
-            'Start the runtime.',
-          ),
+          new DaemonError('daemon.stopped', `No runtime answers on port ${port}: ${e.message}`, 'Start the runtime.'),
         ),
       );
       // At once, not after the promise: the first message may be in the same packet.

@@ -28,7 +28,21 @@ export interface DaemonClientOptions {
   readonly now?: () => number;
 }
 
-export type RequestErrorKind = ErrorData['kind'] | 'daemon.failed' | 'daemon.stopped';
+/** Why a runtime elsewhere cannot be attached to; each is said in words. */
+type RemoteFault =
+  /** `kubectl` is not there. */
+  | 'remote.program'
+  /** An address, a name or an answer that cannot be used. */
+  | 'remote.invalid'
+  /** The cluster refuses this user. */
+  | 'remote.rights'
+  /** The pod, or the runtime in it, has ended. */
+  | 'remote.gone'
+  /** Another runtime answers, or the token was mistyped. */
+  | 'remote.token'
+  /** Nothing answers now; it may later. */
+  | 'remote.unreachable';
+export type RequestErrorKind = ErrorData['kind'] | 'daemon.failed' | 'daemon.stopped' | RemoteFault;
 /** What a failed request rejects with, and why the client is in a state that is not `ready`. */
 export class DaemonError extends Error {
   readonly kind: RequestErrorKind;

@@ -17,6 +17,8 @@ export interface Facts {
   readonly machine: Machine;
   /** Control sessions that are open. */
   readonly sessions: number;
+  /** The window talks to a runtime elsewhere. */
+  readonly attached: boolean;
 }
 /** All but the one that the editor's text decides (runFileChecks.ts). */
 export type KeyValues = Readonly<
@@ -37,5 +39,6 @@ export function keysOf(f: Facts): KeyValues {
     [contextKeys.filtered]: f.filtered,
     [contextKeys.machine]: f.machine,
     [contextKeys.controlOpen]: f.sessions > 0,
+    [contextKeys.attached]: f.attached,
   };
 }

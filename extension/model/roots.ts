@@ -2,7 +2,8 @@
  * Which folders hold runs: those of the workspace, the extension's own when no folder is open, and those the user
  * opened.
  */
-import { isAbsolute, join, sep } from 'node:path';
+import { isAbsolute, join, posix, sep } from 'node:path';
+import type { HelloResult } from '../../runtime/protocol/requests.js';
 
 export interface RunLocations {
   /** File-system paths of the workspace folders. */
@@ -30,6 +31,14 @@ export function rootsOf(p: RunLocations): string[] {
   const covered = (run: string): boolean => own.some((r) => run === r || run.startsWith(r + sep));
   return [...new Set([...own, ...p.active.filter((r) => !covered(r))])];
 }
+
+/** The same where a runtime elsewhere runs: folders of this machine mean nothing there. Its paths are those of Linux. */
+export const rootsThere = (hello: HelloResult | undefined, active: readonly string[]): string[] => [
+  ...new Set([
+    ...(hello ? [posix.join(hello.storage, 'runs')] : []),
+    ...[...(hello?.activeRuns ?? []), ...active].map((run) => posix.dirname(run)),
+  ]),
+];
 
 /**
  * Run file text with its `store.dir` made absolute: runs of a workspace are kept in the folder that the setting names,

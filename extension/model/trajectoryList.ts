@@ -19,6 +19,7 @@ export class TrajectoryList {
   #sort: TrajectorySort;
   #rows: readonly TrajectoryRow[] = [];
   #total = 0;
+  #older = 0;
   #cursor: string | undefined;
   #problem: HostError | undefined;
   #loading: Promise<void> | undefined;
@@ -47,6 +48,10 @@ export class TrajectoryList {
   get total(): number {
     return this.#total;
   }
+  /** Older ones that the run only counts. */
+  get older(): number {
+    return this.#older;
+  }
   get more(): boolean {
     return this.#cursor !== undefined;
   }
@@ -70,6 +75,7 @@ export class TrajectoryList {
     this.#abort = new AbortController();
     this.#rows = [];
     this.#total = 0;
+    this.#older = 0;
     this.#cursor = undefined;
     this.#loading = undefined;
     this.#stale = false;
@@ -117,6 +123,7 @@ export class TrajectoryList {
             ? [...page.rows, ...tail.filter((r) => !seen.has(r.rollout))]
             : [...before, ...page.rows.filter((r) => !seen.has(r.rollout))];
         this.#total = page.total;
+        this.#older = page.older ?? 0;
         if (tail.length === 0) this.#cursor = page.cursor;
         this.#problem = undefined;
       } catch (e) {

@@ -31,6 +31,7 @@ const commandOf: Readonly<Record<PageCommand, CommandId>> = {
 };
 
 export async function carryOut(s: StudioContext, a: HostAction, from: WebviewHost): Promise<void> {
+  if (a.action === 'exportPage' || a.action === 'saveImage') s.requireHere();
   switch (a.action) {
     case 'openTrajectory':
       s.panels.show({ kind: 'inspector', run: a.run, rollout: a.rollout, step: a.step }, { beside: a.beside ?? false });

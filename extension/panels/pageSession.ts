@@ -22,6 +22,7 @@ import type { Runtime } from '../runtimePort.js';
 import { Refused } from '../refused.js';
 import { t } from '../words.js';
 import { parseToHost } from './messages.js';
+import { fetchPictures, picturesOf } from './remotePictures.js';
 
 export interface PageSessionOptions {
   readonly kind: PageKind;
@@ -36,6 +37,8 @@ export interface PageSessionOptions {
   /** Builds the page anew, whose script did not come: for the first, second … time since there was a page. */
   readonly rebuild: (time: number) => void;
   readonly watchFps: () => number;
+  /** Folder of this machine that a page may show files of. */
+  readonly cache: string;
   /** Who has a desktop. */
   readonly held: (desktop: string) => ControlState | undefined;
   /** This page took over, or shows, a session. */
@@ -243,6 +246,12 @@ export class PageSession implements Ends {
         const done = await call(method);
         this.#attached = undefined;
         return done;
+      }
+      case 'frame/thumbnails': {
+        const { runtime, cache } = this.#o;
+        return runtime.remote
+          ? fetchPictures(runtime, params as Params<typeof method>, picturesOf(cache, runtime.remote.name), signal)
+          : call(method);
       }
       default:
         return call(method);

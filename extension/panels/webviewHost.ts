@@ -62,6 +62,7 @@ export class WebviewHost implements Ends {
         runtime: deps.runtimeOf?.(o.input) ?? deps.runtime,
         log: deps.log,
         watchFps: deps.watchFps,
+        cache: deps.caches[0]?.fsPath ?? '',
         held: deps.held,
         adopt: deps.adopt,
         trusted: () => workspace.isTrusted,

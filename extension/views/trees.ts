@@ -58,7 +58,12 @@ export function createTrees(o: TreeParts): Trees {
   };
   const drawList = (): void => {
     const words = filterWords(list.filter),
-      count = list.rows.length > 0 ? t('{0} of {1}', list.rows.length, list.total) : '';
+      count =
+        list.rows.length === 0
+          ? ''
+          : list.older > 0
+            ? t('{0} of {1}, {2} older ones are only counted', list.rows.length, list.total, list.older)
+            : t('{0} of {1}', list.rows.length, list.total);
     trajectories.view.description = [words, list.sort === 'newest' ? '' : sortWord(list.sort), count]
       .filter((x) => x !== '')
       .join(' · ');

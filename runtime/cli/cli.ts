@@ -3,14 +3,19 @@ import { DEFAULT_IMAGE, PRESET_NAMES, providerWords, toRunError } from '../domai
 import { actingCommands } from './actingCommands.js';
 import { withAlerts, withCluster, type Act } from './command.js';
 import { alertTargets, textOption, type Options } from './options.js';
+import type { TrainServed } from './train.js';
 
-type Serve = (
-  storage: string,
-  o: { readonly idleMinutes?: string; readonly alerts?: ReturnType<typeof alertTargets> },
-) => Promise<void>;
+/** What the daemon's own room does; each resolves when clients can attach, and its process ends by itself. */
+export interface DaemonCommands {
+  serve(
+    storage: string,
+    o: { readonly idleMinutes?: string; readonly alerts?: ReturnType<typeof alertTargets> },
+  ): Promise<void>;
+  readonly train: TrainServed;
+}
 
 /** Commands and options; runtime/cli/README.md is made from them. `ended` hears a command's exit code. */
-export function createProgram(serve: Serve, ended: (code: number) => void): Command {
+export function createProgram(daemon: DaemonCommands, ended: (code: number) => void): Command {
   const program = new Command('dart-studio')
     .description('Train computer-use agents by reinforcement learning on real desktops.')
     .version('0.1.0')
@@ -21,7 +26,7 @@ export function createProgram(serve: Serve, ended: (code: number) => void): Comm
     async (...a) => {
       ended((await f(...a)) ?? 0);
     };
-  trainingCommands(program, act);
+  trainingCommands(program, act, daemon);
   interchangeCommands(program, act);
   modelCommand(program, act);
   taskCommands(program, act);
@@ -30,11 +35,11 @@ export function createProgram(serve: Serve, ended: (code: number) => void): Comm
   kubernetesCommands(program, act);
   runCommands(program, act);
   engineCommands(program, act);
-  machineCommands(program, act, serve);
+  machineCommands(program, act, daemon);
   return program;
 }
 
-function trainingCommands(program: Command, act: Act): void {
+function trainingCommands(program: Command, act: Act, daemon: DaemonCommands): void {
   withAlerts(withCluster(program.command('train')))
     .argument('[run.json]', 'run file')
     .description('Train a policy; without a run file, with the preset.')
@@ -51,7 +56,13 @@ function trainingCommands(program: Command, act: Act): void {
       '--figures [file.json]',
       'afterwards, evaluate the policy on everything held out and with a blank screen: report.html and figures.json in the run folder',
     )
-    .action(act(async (file: string | undefined, o: Options) => (await import('./train.js')).train(file, o)));
+    .option(
+      '--serve <storage>',
+      'let windows of VS Code attach while it trains: folder for the record with port and token, as of `serve`',
+    )
+    .action(
+      act(async (file: string | undefined, o: Options) => (await import('./train.js')).train(file, o, daemon.train)),
+    );
   actingCommands(program, act);
 }
 
@@ -221,15 +232,24 @@ function desktopCommands(program: Command, act: Act): void {
 }
 
 function kubernetesCommands(program: Command, act: Act): void {
-  program
-    .command('kubernetes')
-    .description('Desktops on Kubernetes.')
+  const kubernetes = program.command('kubernetes').description('Desktops on Kubernetes.');
+  kubernetes
+    .command('image')
+    .description('Build the image of the runtime, for the Job that trains in the cluster, from this installation.')
+    .option('--push <ref>', 'push it to a registry under this reference')
+    .option('--export <file.tar>', 'write it to a file, for nodes that no registry reaches')
+    .option('--base <image>', 'image with Node.js 20 or newer that it is made from; default: node:20-bookworm-slim')
+    .action(act(async (o: Options) => (await import('./kubernetes.js')).buildImage(o)));
+  kubernetes
     .command('manifests')
     .description('Print what a cluster needs, for `kubectl apply -f -`: namespace, rights, network policy, quota.')
     .option('--run <run.json>', 'run file: namespace and number of desktops are its')
     .option('--namespace <name>', 'namespace of the desktops')
     .option('--desktops <n>', 'desktops that the quota allows')
-    .option('--job <image>', 'also a Job that trains in the cluster: image of the runtime, with the run file')
+    .option(
+      '--job <image>',
+      'also a Job that trains in the cluster: image of the runtime (`kubernetes image`), with the run file',
+    )
     .action(act(async (o: Options) => (await import('./kubernetes.js')).printManifests(o)));
 }
 
@@ -303,14 +323,14 @@ function engineCommands(program: Command, act: Act): void {
     .action(act(async (url: string, o: Options) => (await import('./engine.js')).probe(url, o)));
 }
 
-function machineCommands(program: Command, act: Act, serve: Serve): void {
+function machineCommands(program: Command, act: Act, daemon: DaemonCommands): void {
   withAlerts(program.command('serve'))
     .argument('<storage>', "folder for the daemon's record, lock and log")
     .description('Run the daemon that VS Code windows share.')
     .option('--idle-minutes <n>', 'end after this many minutes with no window and no run')
     .action(
       act(async (storage: string, o: Options) =>
-        serve(storage, { idleMinutes: textOption(o, 'idleMinutes'), alerts: alertTargets(o) }),
+        daemon.serve(storage, { idleMinutes: textOption(o, 'idleMinutes'), alerts: alertTargets(o) }),
       ),
     );
   withCluster(program.command('doctor'))
@@ -332,17 +352,17 @@ function machineCommands(program: Command, act: Act, serve: Serve): void {
 }
 
 /**
- * Exit codes: 0 done, 1 failed, 2 the command was wrong, 3 the daemon runs already, 130 interrupted. `serve` is handed
+ * Exit codes: 0 done, 1 failed, 2 the command was wrong, 3 the daemon runs already, 130 interrupted. `daemon` is handed
  * in: this room does not know the server.
  */
-export async function main(argv: string[], serve: Serve): Promise<number> {
+export async function main(argv: string[], daemon: DaemonCommands): Promise<number> {
   let code = 0;
   // `| head` closes our output early: that is no error.
   process.stdout.on('error', (e: NodeJS.ErrnoException) => {
     if (e.code === 'EPIPE') process.exit(0);
     throw e;
   });
-  const program = createProgram(serve, (c) => {
+  const program = createProgram(daemon, (c) => {
     code = c;
   });
   try {

@@ -1,14 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { DEFAULT_IMAGE, IMAGE_NAME, StudioError } from '../domain/index.js';
-import {
-  buildDesktop,
-  desktopStatus,
-  exportDesktop,
-  photographDesktop,
-  referenceOf,
-  type BuildProgress,
-} from '../service/desktopImage.js';
+import { buildDesktop, desktopStatus, exportDesktop, photographDesktop, referenceOf } from '../service/desktopImage.js';
+import { buildProgress } from './buildProgress.js';
 import { allowMachine, type Options } from './options.js';
 
 /** What --image and --image-extra name. */
@@ -27,26 +21,10 @@ function nameOf(image: string): string {
   );
 }
 
-/** One line rewritten in place on a terminal; a line a phase elsewhere. */
-function progress(): { on: (p: BuildProgress) => void; end: () => void } {
-  let phase = '';
-  return {
-    on: (p) => {
-      const text = `${p.fraction === undefined ? '' : `${String(Math.round(p.fraction * 100)).padStart(3)} %  `}${p.message}`;
-      if (process.stderr.isTTY) process.stderr.write(`\r\x1b[2K${text.slice(0, (process.stderr.columns ?? 100) - 1)}`);
-      else if (p.phase !== phase || p.phase === 'done') process.stderr.write(`${text}\n`);
-      phase = p.phase;
-    },
-    end: () => {
-      if (process.stderr.isTTY) process.stderr.write('\r\x1b[2K');
-    },
-  };
-}
-
 /** `desktop build`: the image in the Docker engine, or the root file system of the local provider. */
 export async function build(o: Options): Promise<number> {
   const abort = new AbortController(),
-    p = progress();
+    p = buildProgress();
   process.once('SIGINT', () => {
     abort.abort();
   });
@@ -70,7 +48,7 @@ export async function build(o: Options): Promise<number> {
 /** `desktop export FILE.tar`: the image as a file that a node's container runtime can load. */
 export async function exportFile(file: string, o: Options): Promise<number> {
   const abort = new AbortController(),
-    p = progress();
+    p = buildProgress();
   process.once('SIGINT', () => {
     abort.abort();
   });

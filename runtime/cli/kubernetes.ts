@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { parseRunFile, parseRunText } from '../config/index.js';
 import { messageOf, StudioError } from '../domain/index.js';
-import { clusterManifests } from '../service/kubernetes.js';
-import { numberOption, type Options } from './options.js';
+import { buildRuntimeImage, clusterManifests } from '../service/kubernetes.js';
+import { buildProgress } from './buildProgress.js';
+import { numberOption, textOption, type Options } from './options.js';
 
 /** `kubernetes manifests`: what a cluster needs, as YAML on standard output. */
 export async function printManifests(o: Options): Promise<number> {
@@ -25,6 +26,32 @@ export async function printManifests(o: Options): Promise<number> {
     );
   const jobImage = typeof o['job'] === 'string' ? o['job'] : undefined;
   process.stdout.write(clusterManifests({ config, runFile: config, jobImage }));
+  return 0;
+}
+
+/** `kubernetes image`: what `manifests --job` starts. */
+export async function buildImage(o: Options): Promise<number> {
+  const abort = new AbortController(),
+    p = buildProgress(),
+    file = textOption(o, 'export');
+  process.once('SIGINT', () => {
+    abort.abort();
+  });
+  try {
+    const image = await buildRuntimeImage({
+      base: textOption(o, 'base'),
+      push: textOption(o, 'push'),
+      file,
+      onProgress: p.on,
+      signal: abort.signal,
+    });
+    p.end();
+    if (file !== undefined)
+      process.stdout.write(`It is in ${file}. On every node: ctr -n k8s.io images import ${file}\n`);
+    process.stdout.write(`${image} is ready: dart-studio kubernetes manifests --run RUN.json --job ${image}\n`);
+  } finally {
+    p.end();
+  }
   return 0;
 }
 

@@ -5,22 +5,82 @@ import { StudioError, id, type RunId } from '../domain/index.js';
 import { parseRunText, type RunConfig, type RunFile } from '../config/index.js';
 import { thisBundle } from '../service/engines.js';
 import { usedMinutes } from '../service/usedTime.js';
-import { alertTargets, allowMachine, numberOption, type Options } from './options.js';
+import { alertTargets, allowMachine, numberOption, textOption, type Options } from './options.js';
 import { withAlertsSent } from './alerts.js';
-import { jsonReporter, terminalReporter } from '../run/reporter.js';
+import { jsonReporter, terminalReporter, type Reporter } from '../run/reporter.js';
 import { locate } from '../run/locate.js';
 import { newRunId, runFolder, startedWith } from '../run/runFolders.js';
 import { percent, rateText } from '../domain/stats.js';
 import { annotatedRollouts } from '../queries/annotated.js';
 import { trainRun, type TrainResult } from '../run/trainRun.js';
+import type { SessionPlan } from '../service/runSession.js';
 
-/** `train [run.json]`: a new run, or `--resume` of one; Ctrl-C ends it cleanly, a second Ctrl-C at once. */
-export async function train(file: string | undefined, o: Options): Promise<number> {
+/** Trains in a daemon; `conclude` makes the exit code of the result. Resolves when windows can attach. */
+export type TrainServed = (
+  storage: string,
+  plan: SessionPlan,
+  o: { readonly alerts: ReturnType<typeof alertTargets>; conclude(r: TrainResult): Promise<number> },
+) => Promise<void>;
+
+/**
+ * `train [run.json]`: a new run, or `--resume` of one; Ctrl-C ends it cleanly, a second Ctrl-C at once. `--serve`: in a
+ * daemon, which is `served`'s.
+ */
+export async function train(file: string | undefined, o: Options, served: TrainServed): Promise<number> {
   allowMachine(o);
-  const targets = alertTargets(o);
+  const targets = alertTargets(o),
+    deprecated: string[] = [],
+    plan = await planOf(file, o, (note) => {
+      deprecated.push(note);
+    }),
+    { config, dir, run } = plan,
+    storage = textOption(o, 'serve');
+  const reporter = o['json'] ? jsonReporter(process.stdout) : terminalReporter(process.stderr);
+  const begin = (): void => {
+    for (const note of deprecated) reporter.note(note);
+    reporter.note(`Run ${run} in ${dir}`);
+  };
+  if (storage !== undefined) {
+    begin();
+    const never = new AbortController().signal;
+    await served(
+      storage,
+      { ...plan, reporter },
+      { alerts: targets, conclude: (r) => concluded(plan, r, o, { reporter, signal: never }) },
+    );
+    return 0;
+  }
+  const abort = new AbortController();
+  const onSignal = (): void => {
+    if (abort.signal.aborted) process.exit(130);
+    reporter.note('Stopping: running rollouts finish and a checkpoint is saved. Press Ctrl-C again to exit at once.');
+    abort.abort();
+  };
+  process.on('SIGINT', onSignal);
+  process.on('SIGTERM', onSignal);
+  begin();
+  try {
+    const result = await withAlertsSent({ id: run, name: config.name }, { targets, reporter }, (told) =>
+      trainRun({
+        ...plan,
+        entry: thisBundle(),
+        reporter: told,
+        signal: abort.signal,
+        annotated: () => annotatedRollouts(dir),
+      }),
+    );
+    return await concluded(plan, result, o, { reporter, signal: abort.signal });
+  } finally {
+    process.off('SIGINT', onSignal);
+    process.off('SIGTERM', onSignal);
+  }
+}
+
+type Plan = Pick<SessionPlan, 'config' | 'dir' | 'run' | 'resume'>;
+/** What is trained, and where. Throws `config.invalid`. */
+async function planOf(file: string | undefined, o: Options, deprecated: (note: string) => void): Promise<Plan> {
   const over = overrides(o);
   let config: RunConfig, dir: string, run: RunId;
-  const deprecated: string[] = [];
   const more = numberOption(o, 'moreMinutes', 0.01);
   if (more !== undefined && (o['resume'] === undefined || o['minutes'] !== undefined))
     throw new StudioError(
@@ -51,46 +111,26 @@ export async function train(file: string | undefined, o: Options): Promise<numbe
               'Give an existing run file, or --preset quickstart.',
             );
           });
-    config = parseRunText(text, file ?? 'the preset', { preset, ...over }, (note) => {
-      deprecated.push(note);
-    });
+    config = parseRunText(text, file ?? 'the preset', { preset, ...over }, deprecated);
     run = id<RunId>(newRunId(config.store.dir, config.name, config.seed, new Date()));
     dir = resolve(config.store.dir, run);
     const beside = [...(file === undefined ? [] : [dirname(resolve(file))]), process.cwd()];
     config = locate(config, beside, resolve(config.store.dir));
   }
-  const reporter = o['json'] ? jsonReporter(process.stdout) : terminalReporter(process.stderr);
-  const abort = new AbortController();
-  const onSignal = (): void => {
-    if (abort.signal.aborted) process.exit(130);
-    reporter.note('Stopping: running rollouts finish and a checkpoint is saved. Press Ctrl-C again to exit at once.');
-    abort.abort();
-  };
-  process.on('SIGINT', onSignal);
-  process.on('SIGTERM', onSignal);
-  for (const note of deprecated) reporter.note(note);
-  reporter.note(`Run ${run} in ${dir}`);
-  try {
-    const result = await withAlertsSent({ id: run, name: config.name }, { targets, reporter }, (told) =>
-      trainRun({
-        config,
-        dir,
-        run,
-        resume,
-        entry: thisBundle(),
-        reporter: told,
-        signal: abort.signal,
-        annotated: () => annotatedRollouts(dir),
-      }),
-    );
-    report(dir, run, result, o['json'] === true);
-    if (o['figures'] !== undefined && result.stopped === 'budget' && result.version > 0)
-      await figures({ dir, run, config, result, o, note: (text) => reporter.note(text), signal: abort.signal });
-    return result.stopped === 'signal' ? 130 : 0;
-  } finally {
-    process.off('SIGINT', onSignal);
-    process.off('SIGTERM', onSignal);
-  }
+  return { config, dir, run, resume };
+}
+
+/** Says what came of a run, measures it where that was asked for, and gives the exit code. */
+async function concluded(
+  { config, dir, run }: Plan,
+  result: TrainResult,
+  o: Options,
+  by: { readonly reporter: Reporter; readonly signal: AbortSignal },
+): Promise<number> {
+  report(dir, run, result, o['json'] === true);
+  if (o['figures'] !== undefined && result.stopped === 'budget' && result.version > 0)
+    await figures({ dir, run, config, result, o, note: (text) => by.reporter.note(text), signal: by.signal });
+  return result.stopped === 'signal' ? 130 : 0;
 }
 
 /** `--figures [FILE]`: measures the policy on everything held out; the run folder gets figures.json and report.html. */

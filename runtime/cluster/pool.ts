@@ -1,7 +1,8 @@
 import { setMaxListeners } from 'node:events';
 import type { DesktopId, RunError, Screenshot } from '../domain/index.js';
 import { id as brand, StudioError, monotonicNow, orUndefined, toRunError } from '../domain/index.js';
-import { PoolMachine, type Place, type PoolEffect, type PoolRules } from './poolMachine.js';
+import { PoolMachine, type PoolEffect, type PoolRules } from './poolMachine.js';
+import type { Place } from './poolPlace.js';
 import { ReferenceFrames } from './referenceFrames.js';
 import type { Desktop, DesktopPool, DesktopProvider, DesktopSpec, Lease, PoolEvent, PoolStatus } from './types.js';
 
@@ -16,6 +17,7 @@ export interface PoolOptions {
   readonly startParallel?: number;
   readonly maxFailures?: number;
   readonly quarantineMs?: number;
+  readonly awayMs?: number;
   readonly backoffMs?: (n: number) => number;
   /** Compare every first frame with the usual one, and replace desktops that differ. Default true. */
   readonly verifyFirstFrame?: boolean;
@@ -30,6 +32,7 @@ const RULES: PoolRules = {
   startParallel: 2,
   maxFailures: 5,
   quarantineMs: 5 * 60_000,
+  awayMs: 15_000,
   backoffMs: (n) => Math.min(250 * 2 ** (n - 1), 10_000),
 };
 
@@ -74,6 +77,7 @@ class Pool implements DesktopPool {
         startParallel: o.startParallel,
         maxFailures: o.maxFailures,
         quarantineMs: o.quarantineMs,
+        awayMs: o.awayMs,
         backoffMs: o.backoffMs,
       }).filter(([, v]) => v !== undefined),
     );
@@ -126,7 +130,7 @@ class Pool implements DesktopPool {
   }
   statusOf(desktop: DesktopId): PoolStatus['desktops'][number] | undefined {
     const place = this.#placeOf.get(desktop),
-      p = place === undefined ? undefined : this.#machine.places.find((q) => q.id === place);
+      p = place === undefined ? undefined : this.#machine.place(place);
     return p && this.#rowOf(p);
   }
   #rowOf(p: Place): PoolStatus['desktops'][number] {

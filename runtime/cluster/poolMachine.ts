@@ -1,4 +1,6 @@
 import type { RunError } from '../domain/index.js';
+import { Fifo } from './fifo.js';
+import { isAway, newPlace, type Place, type PlaceFailure, type PlaceInPool } from './poolPlace.js';
 import type { DesktopState } from './types.js';
 
 /**
@@ -21,6 +23,8 @@ export interface PoolRules {
    */
   readonly maxFailures: number;
   readonly quarantineMs: number;
+  /** In its place where the newest failure says that the engine or the cluster is away: the place is none the worse for it. */
+  readonly awayMs: number;
   /** ms to wait before the next try after the n-th failure in a row (n from 1). */
   readonly backoffMs: (n: number) => number;
 }
@@ -37,48 +41,8 @@ export type PoolEffect =
   | { readonly do: 'quarantined'; readonly place: number; readonly log: readonly PlaceFailure[] }
   | { readonly do: 'state'; readonly place: number; readonly state: DesktopState };
 
-/** A failure of a place: of what kind and why, with what the desktop said. */
-export interface PlaceFailure {
-  readonly at: number;
-  readonly error: RunError;
-}
 /** Failures of a place that are kept. */
 const KEPT = 20;
-
-export interface Place {
-  readonly id: number;
-  readonly state: DesktopState;
-  readonly since: number;
-  readonly resets: number;
-  readonly replaced: number;
-  readonly quarantined: boolean;
-  /** The newest failures, oldest first; they stay until a lease has ended well. */
-  readonly log: readonly PlaceFailure[];
-}
-interface Mutable extends Place {
-  state: DesktopState;
-  since: number;
-  resets: number;
-  replaced: number;
-  quarantined: boolean;
-  log: PlaceFailure[];
-  /** Failures in a row since a lease ended well. */
-  streak: number;
-  /** Resets in place of the current desktop. */
-  age: number;
-  /** Failures in a row since its last lease. */
-  failures: number;
-  /** A desktop exists (or is being destroyed). */
-  has: boolean;
-  /** Its create effect was returned. */
-  creating: boolean;
-  destroying: boolean;
-  /** The leased desktop is already dead. */
-  lost: boolean;
-  /** To be removed: the pool shrank. */
-  leaving: boolean;
-  lastError?: RunError;
-}
 
 /**
  * States of a place: starting -> ready -> leased -> resetting -> ready ...; broken while its desktop is being replaced
@@ -87,8 +51,16 @@ interface Mutable extends Place {
  */
 export class PoolMachine {
   readonly #rules: PoolRules;
-  readonly #places_: Mutable[] = [];
-  #queue: number[] = [];
+  readonly #places_ = new Map<number, PlaceInPool>();
+  readonly #queue = new Fifo<number>();
+  // Events are many with many places: what they look at is kept up to date, and no event goes over all places.
+  /** Places whose desktop is to be started. */
+  readonly #toStart = new Fifo<PlaceInPool>();
+  /** The one that has been ready longest goes first, so that all are used. */
+  readonly #ready = new Fifo<PlaceInPool>();
+  #creating = 0;
+  #leased = 0;
+  #quarantined = 0;
   #size_ = 0;
   #nextPlace = 1;
   #closed = false;
@@ -102,46 +74,33 @@ export class PoolMachine {
     return this.#size_;
   }
   get waiting(): number {
-    return this.#queue.length;
+    return this.#queue.size;
   }
   get places(): readonly Place[] {
-    return this.#places_;
+    return [...this.#places_.values()];
+  }
+  place(id: number): Place | undefined {
+    return this.#places_.get(id);
   }
   get isEmpty(): boolean {
-    return this.#places_.length === 0;
+    return this.#places_.size === 0;
   }
 
   resize(n: number, now: number): PoolEffect[] {
     if (this.#closed) return [];
     this.#size_ = n;
     const want = n === 0 ? 0 : n + this.#rules.spares;
-    let staying = this.#places_.filter((p) => !p.leaving).length;
+    const all = [...this.#places_.values()];
+    let staying = all.filter((p) => !p.leaving).length;
     // A place that was to be removed may stay after all.
-    for (const p of this.#places_)
+    for (const p of all)
       if (staying < want && p.leaving && !p.destroying) {
         p.leaving = false;
         staying++;
       }
-    for (; staying < want; staying++)
-      this.#places_.push({
-        id: this.#nextPlace++,
-        state: 'starting',
-        since: now,
-        resets: 0,
-        replaced: 0,
-        quarantined: false,
-        log: [],
-        streak: 0,
-        age: 0,
-        failures: 0,
-        has: false,
-        creating: false,
-        destroying: false,
-        lost: false,
-        leaving: false,
-      });
+    for (; staying < want; staying++) this.#add(now);
     const cheapest: readonly DesktopState[] = ['broken', 'starting', 'ready', 'resetting', 'leased'];
-    const victims = this.#places_
+    const victims = [...this.#places_.values()]
       .filter((p) => !p.leaving)
       .sort((a, b) => cheapest.indexOf(a.state) - cheapest.indexOf(b.state))
       .slice(0, staying - want);
@@ -150,20 +109,20 @@ export class PoolMachine {
   }
 
   request(waiter: number, now: number): PoolEffect[] {
-    this.#queue.push(waiter);
+    this.#queue.add(waiter);
     // Nobody else can serve it: places in quarantine get another chance.
-    if (this.#places_.every((p) => p.quarantined)) for (const p of this.#places_) this.#tryAgain(p, now);
+    if (this.#allQuarantined) for (const p of this.#places_.values()) this.#tryAgain(p, now);
     return this.#flush(now);
   }
 
   cancel(waiter: number, now: number): PoolEffect[] {
-    this.#queue = this.#queue.filter((w) => w !== waiter);
+    this.#queue.delete(waiter);
     return this.#flush(now);
   }
 
   created(place: number, now: number): PoolEffect[] {
     const p = this.#at(place);
-    p.creating = false;
+    this.#createEnded(p);
     p.has = true;
     p.age = 0;
     p.lost = false;
@@ -174,7 +133,7 @@ export class PoolMachine {
 
   createFailed(place: number, error: RunError, now: number): PoolEffect[] {
     const p = this.#at(place);
-    p.creating = false;
+    this.#createEnded(p);
     this.#failed(p, error, now);
     return this.#flush(now);
   }
@@ -232,7 +191,7 @@ export class PoolMachine {
 
   /** A desktop died. If leased, it is replaced when the lease ends; during a reset, when the reset ends. */
   lost(place: number, error: RunError, now: number): PoolEffect[] {
-    const p = this.#places_.find((q) => q.id === place);
+    const p = this.#places_.get(place);
     if (!p || !p.has || p.destroying) return [];
     p.lost = true;
     p.lastError = error;
@@ -251,17 +210,17 @@ export class PoolMachine {
   }
 
   retryDue(place: number, now: number): PoolEffect[] {
-    const p = this.#places_.find((q) => q.id === place);
+    const p = this.#places_.get(place);
     if (p && p.state === 'broken' && !p.has && !p.leaving) this.#tryAgain(p, now);
     return this.#flush(now);
   }
 
   /** Refuses all waiting requests and destroys every desktop, leased or not. */
   close(error: RunError, now: number): PoolEffect[] {
-    for (const waiter of this.#queue.splice(0)) this.#out.push({ do: 'refuse', waiter, error });
+    this.#refuseAll(error);
     this.#closed = true;
     this.#size_ = 0;
-    for (const p of [...this.#places_]) {
+    for (const p of [...this.#places_.values()]) {
       if (p.state === 'leased') {
         p.leaving = true;
         this.#takeDown(p, now);
@@ -270,39 +229,71 @@ export class PoolMachine {
     return this.#flush(now);
   }
 
-  #at(place: number): Mutable {
-    const p = this.#places_.find((q) => q.id === place);
+  #at(place: number): PlaceInPool {
+    const p = this.#places_.get(place);
     if (!p) throw new RangeError(`the pool has no place ${place}`);
     return p;
   }
 
-  #set(p: Mutable, state: DesktopState, now: number): void {
+  #add(now: number): void {
+    const p = newPlace(this.#nextPlace++, now);
+    this.#places_.set(p.id, p);
+    this.#toStart.add(p);
+  }
+
+  #createEnded(p: PlaceInPool): void {
+    if (p.creating) this.#creating--;
+    p.creating = false;
+  }
+
+  get #allQuarantined(): boolean {
+    return this.#quarantined === this.#places_.size;
+  }
+  #setQuarantined(p: PlaceInPool, quarantined: boolean): void {
+    if (p.quarantined === quarantined) return;
+    p.quarantined = quarantined;
+    this.#quarantined += quarantined ? 1 : -1;
+  }
+
+  #refuseAll(error: RunError): void {
+    for (let waiter = this.#queue.shift(); waiter !== undefined; waiter = this.#queue.shift())
+      this.#out.push({ do: 'refuse', waiter, error });
+  }
+
+  #set(p: PlaceInPool, state: DesktopState, now: number): void {
     if (p.state === state) return;
+    if (p.state === 'ready') this.#ready.delete(p);
+    else if (p.state === 'starting') this.#toStart.delete(p);
+    else if (p.state === 'leased') this.#leased--;
     p.state = state;
     p.since = now;
+    if (state === 'ready') this.#ready.add(p);
+    else if (state === 'starting' && !p.has) this.#toStart.add(p);
+    else if (state === 'leased') this.#leased++;
     this.#out.push({ do: 'state', place: p.id, state });
   }
 
-  #leave(p: Mutable, now: number): void {
+  #leave(p: PlaceInPool, now: number): void {
     p.leaving = true;
     if (p.state === 'ready' || (p.state === 'broken' && p.has)) this.#takeDown(p, now);
     else if (!p.has && !p.creating) this.#remove(p, now);
     // Places that are starting, resetting or leased are removed when that ends.
   }
 
-  #remove(p: Mutable, now: number): void {
+  #remove(p: PlaceInPool, now: number): void {
     this.#set(p, 'stopped', now);
-    this.#places_.splice(this.#places_.indexOf(p), 1);
+    this.#setQuarantined(p, false);
+    this.#places_.delete(p.id);
   }
 
-  #takeDown(p: Mutable, now: number): void {
+  #takeDown(p: PlaceInPool, now: number): void {
     if (p.destroying) return;
     p.destroying = true;
     this.#set(p, p.leaving ? 'stopped' : 'starting', now);
     this.#out.push({ do: 'destroy', place: p.id });
   }
 
-  #replace(p: Mutable, error: RunError, now: number): void {
+  #replace(p: PlaceInPool, error: RunError, now: number): void {
     p.replaced++;
     p.lastError = error;
     this.#set(p, 'broken', now);
@@ -316,7 +307,7 @@ export class PoolMachine {
     this.#out.push({ do: 'destroy', place: p.id });
   }
 
-  #failed(p: Mutable, error: RunError, now: number): void {
+  #failed(p: PlaceInPool, error: RunError, now: number): void {
     p.failures++;
     this.#note(p, error, now);
     if (p.leaving && !p.has) {
@@ -326,60 +317,56 @@ export class PoolMachine {
     this.#replace(p, error, now);
   }
 
-  #note(p: Mutable, error: RunError, at: number): void {
+  #note(p: PlaceInPool, error: RunError, at: number): void {
     p.streak++;
     p.log = [...p.log, { at, error }].slice(-KEPT);
   }
 
   /** Out of quarantine, or after a pause. The next failure in a row brings it back into quarantine. */
-  #tryAgain(p: Mutable, now: number): void {
+  #tryAgain(p: PlaceInPool, now: number): void {
     if (p.has || p.creating) return;
     if (p.quarantined) p.streak = this.#rules.maxFailures - 1;
-    p.quarantined = false;
+    this.#setQuarantined(p, false);
     this.#set(p, 'starting', now);
   }
 
   /** A place without a desktop: start another, now or later, or put it into quarantine. */
-  #again(p: Mutable, now: number): void {
+  #again(p: PlaceInPool, now: number): void {
     if (p.streak >= this.#rules.maxFailures) {
       this.#quarantine(p, now);
       return;
     }
     if (p.failures === 0) {
       this.#set(p, 'starting', now);
+      this.#toStart.add(p); // it may have been starting while its last desktop was destroyed
       return;
     }
     this.#set(p, 'broken', now);
     this.#out.push({ do: 'retryLater', place: p.id, delayMs: this.#rules.backoffMs(p.failures) });
   }
 
-  #quarantine(p: Mutable, now: number): void {
-    p.quarantined = true;
+  #quarantine(p: PlaceInPool, now: number): void {
+    this.#setQuarantined(p, true);
     p.failures = 0;
     this.#set(p, 'broken', now);
     this.#out.push({ do: 'quarantined', place: p.id, log: p.log });
-    this.#out.push({ do: 'retryLater', place: p.id, delayMs: this.#rules.quarantineMs });
-    if (this.#places_.every((q) => q.quarantined))
-      for (const waiter of this.#queue.splice(0)) this.#out.push({ do: 'refuse', waiter, error: p.lastError! });
+    const delayMs = isAway(p.log) ? this.#rules.awayMs : this.#rules.quarantineMs;
+    this.#out.push({ do: 'retryLater', place: p.id, delayMs });
+    if (this.#allQuarantined) this.#refuseAll(p.lastError!);
   }
 
   /** Starts what should start, leases what is ready, and returns the effects. */
   #flush(now: number): PoolEffect[] {
-    let creating = this.#places_.filter((p) => p.creating).length;
-    for (const p of this.#places_) {
-      if (creating >= this.#rules.startParallel) break;
-      if (p.state !== 'starting' || p.creating || p.has || p.leaving) continue;
+    while (this.#creating < this.#rules.startParallel) {
+      const p = this.#toStart.shift();
+      if (!p) break;
       p.creating = true;
-      creating++;
+      this.#creating++;
       this.#out.push({ do: 'create', place: p.id });
     }
-    let leased = this.#places_.filter((p) => p.state === 'leased').length;
-    // The desktop that has been ready longest goes first, so that all are used.
-    const ready = this.#places_.filter((p) => p.state === 'ready').sort((a, b) => a.since - b.since || a.id - b.id);
-    while (this.#queue.length > 0 && ready.length > 0 && leased < this.#size_) {
-      const p = ready.shift()!;
+    while (this.#queue.size > 0 && this.#ready.size > 0 && this.#leased < this.#size_) {
+      const p = this.#ready.shift()!;
       p.failures = 0;
-      leased++;
       this.#set(p, 'leased', now);
       this.#out.push({ do: 'grant', place: p.id, waiter: this.#queue.shift()! });
     }

@@ -1,3 +1,4 @@
+import { isAway } from './poolPlace.js';
 import type { PoolEvent } from './types.js';
 
 /** What the log keeps of a place that was quarantined: every failure with its time, and what the desktop wrote last. */
@@ -8,7 +9,7 @@ export function quarantineNote(e: Extract<PoolEvent, { type: 'quarantined' }>): 
     return `${new Date(at).toISOString()} ${error.kind}: ${error.message}${tail}`;
   });
   return [
-    `Desktop ${e.desktop} failed ${e.log.length} times in a row and is paused for some minutes; the others continue.`,
+    `Desktop ${e.desktop} failed ${e.log.length} times in a row and is paused for some ${isAway(e.log) ? 'seconds' : 'minutes'}; the others continue.`,
     ...lines,
   ].join('\n');
 }

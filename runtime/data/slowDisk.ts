@@ -1,10 +1,10 @@
 import type { RunStore } from './store/runStore.js';
 
-/** A write of the journal takes milliseconds; one that takes longer than this is more than a full queue of the disk. */
+/** A write of the journal or of screens takes milliseconds; one that takes longer than this is more than a full queue of the disk. */
 const SLOW_MS = 3000;
 
 /**
- * Whether the disk is behind with the journal. No rollout starts then: those that run wait for their screens anyway, and
+ * Whether the disk is behind with the journal or with screens. No rollout starts then: those that run wait for their screens anyway, and
  * whatever waits to be written is memory. Nothing else waits for it.
  */
 export class SlowDisk {

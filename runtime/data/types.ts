@@ -5,7 +5,6 @@ import type {
   FrameRef,
   Group,
   GroupId,
-  PolicyVersion,
   RolloutId,
   Screenshot,
   TaskId,
@@ -35,7 +34,7 @@ export type RolloutState =
   | { readonly at: 'recorded' }
   | { readonly at: 'grouped'; readonly group: GroupId }
   | { readonly at: 'claimed'; readonly batch: BatchId }
-  | { readonly at: 'trained'; readonly version: PolicyVersion }
+  | { readonly at: 'trained' }
   | { readonly at: 'retired'; readonly reason: RetireReason };
 
 export interface LedgerCounts {
@@ -63,7 +62,8 @@ export interface FrameStore {
   put(screen: Screenshot): Promise<FrameRef>;
   /** Reads the pixels as BGRX. Rejects with `store.damaged` when the file is missing or broken. */
   get(ref: FrameRef): Promise<Frame>;
-  path(ref: FrameRef): string;
+  /** Its bytes as they are stored, a PNG file. Rejects with Node's errors (ENOENT: it is missing), or a `ForeignFileError`. */
+  read(ref: FrameRef): Promise<Buffer>;
 }
 
 export type { Group, Trajectory };

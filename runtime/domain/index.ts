@@ -32,6 +32,7 @@ export * from './random.js';
 export * from './recordOf.js';
 export * from './retire.js';
 export * from './run.js';
+export * from './runtimePod.js';
 export * from './sequences.js';
 export * from './time.js';
 export * from './trajectory.js';

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
-import { copyFile, lstat, open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
+import { copyFile, lstat, open, stat, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { errorCode, orUndefined } from '../domain/index.js';
+import { errorCode } from '../domain/index.js';
 import { linkBetween } from './folderParts.js';
 
 /**
@@ -12,7 +12,7 @@ import { linkBetween } from './folderParts.js';
  *
  * What is refused is a `ForeignFileError`; anything else (ENOENT, EACCES) is Node's own error. Both have a `code`.
  */
-export type ForeignFault = 'EIRREGULAR' | 'ETOOLARGE';
+export type ForeignFault = 'EIRREGULAR' | 'ETOOLARGE' | 'EDAMAGED';
 export class ForeignFileError extends Error {
   readonly code: ForeignFault;
   /** `what` follows the name of the file in a sentence. */
@@ -120,22 +120,5 @@ export async function copyForeign(from: string, to: string, most: number, o: Whe
     await copyFile(opened, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
   } finally {
     await file.close();
-  }
-}
-
-/** The same under a name that appears when the copy is whole; one that is there is replaced. */
-export async function copyForeignAtomic(
-  from: string,
-  to: string,
-  tmp: string,
-  most: number,
-  o: Where = {},
-): Promise<void> {
-  try {
-    await copyForeign(from, tmp, most, o);
-    await rename(tmp, to);
-  } catch (e) {
-    await orUndefined(rm(tmp, { force: true }), 'the error that matters follows');
-    throw e;
   }
 }

@@ -18,7 +18,7 @@ import type { StepExtra } from '../data/events.js';
 import { RunAppender } from '../data/runAppender.js';
 import { PngFrameStore } from '../data/store/frames.js';
 import { readMeta, runPaths, type RunMeta, type RunReader, type RunStore } from '../data/store/runStore.js';
-import type { FrameStore, PoolAnswer, PoolWish } from '../data/types.js';
+import type { PoolAnswer, PoolWish } from '../data/types.js';
 import { newRun, poolConfigOf } from '../data/collections.js';
 import type { RunAccess } from '../run/runAccess.js';
 
@@ -30,7 +30,7 @@ import type { RunAccess } from '../run/runAccess.js';
 export interface RunWriter {
   readonly run: RunPath;
   readonly config: RunConfig;
-  readonly frames: FrameStore;
+  readonly frames: PngFrameStore;
   /** On disk when resolved. `extras`: for people, beside each step; the active run's data manager has its own. */
   record(t: Trajectory, pool: PoolWish, extras?: readonly (StepExtra | undefined)[]): Promise<PoolAnswer>;
   /** A finished trajectory of the run joins the pool, or says why not. */
@@ -177,7 +177,7 @@ function configOf(meta: RunMeta): RunConfig {
 class SharedWriter implements RunWriter {
   readonly run: RunPath;
   readonly config: RunConfig;
-  readonly frames: FrameStore;
+  readonly frames: PngFrameStore;
   readonly #host: RunWriterHost;
   readonly #writers: RunWriters;
   #folder: Appending | undefined;
@@ -225,6 +225,7 @@ class SharedWriter implements RunWriter {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    await this.frames.close();
     const folder = this.#folder;
     this.#folder = undefined;
     if (folder) await this.#writers.release(this.run, folder);

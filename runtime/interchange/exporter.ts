@@ -3,6 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import { StudioError, type AnnotationFilter } from '../domain/index.js';
 import type { ProcessEntry } from '../domain/index.js';
 import { RunReader } from '../data/store/runStore.js';
+import { older } from '../data/store/totals.js';
 import { readAnnotations } from '../annotations/read.js';
 import { Counts } from './importReport.js';
 import { chooseUnits, unitTrajectory, type Candidate, type Unit } from './revise.js';
@@ -103,7 +104,10 @@ export async function exportRun(r: ExportRequest, view: ReadView): Promise<Expor
 async function write(run: RunReader, view: ReadView, r: ExportRequest, dir: string): Promise<ExportReport> {
   const { units, withoutOutcome } = await unitsOf(run, r),
     partOf = partsOf(units, r.split),
-    writing = new Writing(run, view, r, dir);
+    writing = new Writing(run, view, r, dir),
+    counted = (await older(run)).older ?? 0;
+  if (counted > 0)
+    writing.notes.by['left out: the run is too long, and its oldest trajectories are only counted'] = counted;
   try {
     for (const [i, u] of units.entries()) {
       if (r.signal?.aborted)

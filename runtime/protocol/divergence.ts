@@ -69,6 +69,8 @@ export interface FailuresView {
   /** The newest failures were looked at, so many of so many. */
   readonly looked: number;
   readonly failures: number;
+  /** Trajectories of the run that are too old to be looked at. */
+  readonly older?: number;
   /** Of one family. */
   readonly clicks?: ClickPlaces;
 }

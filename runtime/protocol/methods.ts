@@ -65,6 +65,7 @@ export const exportTrajectory = request('trajectory/export');
 export const sharePage = request('share/page');
 export const exportTable = request('run/exportTable');
 export const thumbnails = request('frame/thumbnails');
+export const pictures = request('frame/pictures');
 export const listTasks = request('task/list');
 export const listDesktops = request('desktop/list');
 export const desktopChanged = notification('desktop/changed');

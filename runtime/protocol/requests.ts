@@ -169,7 +169,12 @@ export const requests = {
       readonly cursor?: string;
       readonly limit?: number;
     },
-    { readonly rows: readonly T.TrajectoryRow[]; readonly total: number; readonly cursor?: string }
+    {
+      readonly rows: readonly T.TrajectoryRow[];
+      readonly total: number;
+      readonly older?: number;
+      readonly cursor?: string;
+    }
   >(),
   /**
    * All trajectories of a run as columns, newest first, a part at a time: `next` is what the following part is asked
@@ -181,6 +186,8 @@ export const requests = {
       readonly columns: T.TrajectoryColumns;
       /** Only of the first part. */
       readonly total?: number;
+      /** Older ones that the run only counts. */
+      readonly older?: number;
       readonly next?: number;
       readonly seq: number;
       /** Somebody is writing the run. */
@@ -221,12 +228,17 @@ export const requests = {
     { readonly rows: number }
   >(),
   /**
-   * Thumbnails, made when they are missing: path of a PNG at most `width` pixels wide for each hash; absent where the
-   * frame cannot be read.
+   * Thumbnails, made when they are missing: path of a PNG at most `width` pixels wide for each hash, or of the frame
+   * itself for width 0; absent where the frame cannot be read.
    */
   'frame/thumbnails': reads<
     { readonly run: T.RunPath; readonly hashes: readonly string[]; readonly width: number },
     { readonly paths: Readonly<Record<string, string>> }
+  >(),
+  /** The same as PNGs in base64, for a window on another machine; as many as fit into 64 MB. */
+  'frame/pictures': reads<
+    { readonly run: T.RunPath; readonly hashes: readonly string[]; readonly width: number },
+    { readonly pictures: Readonly<Record<string, string>> }
   >(),
 
   // tasks, desktops, machine

@@ -39,7 +39,7 @@ export async function comparedParts(run: RunReader, facts: RunFacts, q: CompareQ
     ),
     tokensOf(run),
     run.index.query(`SELECT name, COUNT(*) AS n FROM metrics GROUP BY name LIMIT ${MOST_METRICS}`),
-    run.index.query('SELECT at FROM events ORDER BY seq DESC LIMIT 1'),
+    run.index.query("SELECT value AS at FROM meta WHERE key = 'at'"),
   ]);
   const infeasible = (f: string): boolean => facts.families.get(f)?.infeasible ?? false,
     [metrics, tasks] = await Promise.all([

@@ -1,8 +1,10 @@
 /** The failures of a run in clusters, and where its episodes clicked. */
 import type { Row } from '../data/store/runIndex.js';
 import type { RunReader } from '../data/store/runStore.js';
+import { stepPlaces } from '../data/store/stepPlaces.js';
 import type { ClickPlaces, EpisodeStrip, FailuresView } from '../protocol/types.js';
 import { clusterFailures, type Episode, type EpisodeStep } from './divergence.js';
+import { older } from '../data/store/totals.js';
 import { frameLink } from './steps.js';
 
 /**
@@ -52,6 +54,7 @@ export async function failuresView(run: RunReader, q: FailuresQuery): Promise<Fa
     clusters: clusterFailures(episodes),
     looked: failed.length,
     failures: all.reduce((a, f) => a + Number(f['failures']), 0),
+    ...(await older(run)),
     ...(q.family === undefined ? {} : { clicks: clicksOf(episodes) }),
   };
 }
@@ -73,18 +76,17 @@ async function successesFor(run: RunReader, failed: readonly Row[]): Promise<Row
 
 /** Steps of each; of one with a damaged record none. */
 async function stepsOf(run: RunReader, ids: readonly string[]): Promise<ReadonlyMap<string, readonly EpisodeStep[]>> {
-  const found = await run.index.query(
-      `SELECT s.rollout, s.position FROM steps s WHERE s.rollout IN (SELECT value FROM json_each(?)) AND s.idx < ${mostSteps} ORDER BY s.rollout, s.idx`,
-      [JSON.stringify(ids)],
+  const places = await stepPlaces(run.index, ids),
+    found = [...places].flatMap(([id, at]) =>
+      at.flatMap(({ index, position }) => (index < mostSteps ? [{ id, position }] : [])),
     ),
     steps = new Map<string, EpisodeStep[]>(),
     damaged = new Set<string>();
   for (let i = 0; i < found.length; i += readAtOnce) {
     const part = found.slice(i, i + readAtOnce),
-      read = await Promise.all(part.map((r) => run.at(Number(r['position']))));
-    part.forEach((r, k) => {
+      read = await Promise.all(part.map((r) => run.at(r.position)));
+    part.forEach(({ id }, k) => {
       const e = read[k],
-        id = String(r['rollout']),
         mine = steps.get(id) ?? [];
       if (e?.type === 'rollout.step') mine.push({ frame: frameLink(e.step.frame), actions: e.step.actions });
       else damaged.add(id);

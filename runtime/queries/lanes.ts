@@ -8,6 +8,7 @@ import type { Activity, Lane, LaneKind, Lanes } from '../protocol/types.js';
 const DEFAULT_WINDOW_MS = 30 * 60_000;
 /** From this much time per pixel on, minutes are drawn instead of spans. */
 const COARSE_MS = 15_000;
+const HOUR_MS = 3_600_000;
 const order: Readonly<Record<LaneKind, number>> = { desktop: 0, replica: 1, trainer: 2 };
 
 interface Span {
@@ -31,17 +32,28 @@ export async function lanes(
   run: RunReader,
   q: { readonly from?: number | undefined; readonly to?: number | undefined; readonly width: number },
 ): Promise<Lanes> {
-  const [range] = await run.index.query('SELECT MIN(t0) AS a, MAX(t1) AS b FROM spans', []),
+  const [range] = await run.index.query(
+      "SELECT MIN(t0) AS a, MAX(t1) AS b, (SELECT value FROM meta WHERE key = 'spansFrom') AS fine FROM lanes",
+      [],
+    ),
     last = Number(range?.['b'] ?? 0);
   const to = q.to ?? last,
     from = q.from ?? Math.max(Number(range?.['a'] ?? 0), to - DEFAULT_WINDOW_MS),
     pixel = (to - from) / q.width;
   if (!(to > from)) return { from, to, lanes: [], syncs: [], merged: false };
-  const fine = pixel < COARSE_MS,
-    found = fine ? await spansOf(run, from, to) : await minutesOf(run, from, to, pixel),
+  // Of what lies behind, only the minutes are left in the index.
+  const kept = Math.max(from, Number(range?.['fine'] ?? 0)),
+    fine = pixel < COARSE_MS && kept < to,
+    found = fine ? await spansOf(run, kept, to) : await minutesOf(run, from, to, pixel),
     syncs = fine ? syncsOf(found) : await allSyncs(run, from, to);
+  if (fine && kept > from)
+    for (const [id, l] of await minutesOf(run, from, kept, pixel)) {
+      const mine = found.get(id) ?? { ...l, spans: [] },
+        begin = mine.spans[0]?.start ?? kept;
+      found.set(id, { ...mine, spans: [...l.spans.filter((s) => s.start < begin), ...mine.spans] });
+    }
   const places = await slotsOf(run);
-  let merged = !fine;
+  let merged = !fine || kept > from;
   const out: Lane[] = [];
   for (const l of [...found.values()].sort((a, b) => order[a.kind] - order[b.kind] || natural(a.id, b.id))) {
     const m = fine ? mergeSpans(l.spans, pixel) : l.spans;
@@ -72,10 +84,7 @@ async function slotsOf(run: RunReader): Promise<ReadonlyMap<string, number>> {
     seq = Number(newest?.['seq'] ?? 0),
     known = slotsKnown.get(run);
   if (known?.seq === seq) return known.slots;
-  const rows = await run.index.query(
-      "SELECT lane, MIN(t0) AS a, MAX(t1) AS b FROM spans WHERE kind = 'desktop' GROUP BY lane",
-      [],
-    ),
+  const rows = await run.index.query("SELECT lane, t0 AS a, t1 AS b FROM lanes WHERE kind = 'desktop'", []),
     slots = placesOf(rows.map((r) => ({ id: String(r['lane']), from: Number(r['a']), to: Number(r['b']) })));
   slotsKnown.set(run, { seq, slots });
   return slots;
@@ -231,20 +240,29 @@ async function minutesOf(run: RunReader, from: number, to: number, pixel: number
       : `SELECT lane, kind, bucket, what, MAX(ms), SUM(ms) FROM (SELECT lane, kind, minute / ?1 AS bucket, what, SUM(ms) AS ms ${minutes} GROUP BY lane, bucket, what) GROUP BY lane, bucket ORDER BY lane, bucket`,
     [per, Math.floor(from / 60_000), Math.floor(to / 60_000)],
   );
-  const [lane, kind, bucket, what, , busy] = rows;
-  (lane ?? []).forEach((id, i) => {
-    const l = out.get(String(id)) ?? { id: String(id), kind: String(kind![i]) as LaneKind, spans: [] };
+  // What is too old for that is drawn by the hour: no hour is in both tables.
+  const hours = await run.index.columns(
+    'SELECT lane, kind, hour, what, MAX(ms), SUM(ms) FROM span_hours WHERE hour >= ?1 AND hour <= ?2 GROUP BY lane, hour ORDER BY lane, hour',
+    [Math.floor(from / HOUR_MS), Math.floor(to / HOUR_MS)],
+  );
+  addSums(out, hours, HOUR_MS);
+  addSums(out, rows, per * 60_000);
+  return out;
+}
+/** Columns of lane, kind, which part of time, activity, its ms, ms of all; parts of a lane ascend. */
+function addSums(out: Map<string, Columns>, sums: readonly (readonly unknown[])[], partMs: number): void {
+  const [lane = [], kind = [], part = [], what = [], , busy = []] = sums;
+  lane.forEach((id, i) => {
+    const l = out.get(String(id)) ?? { id: String(id), kind: String(kind[i]) as LaneKind, spans: [] };
     out.set(l.id, l);
-    const start = Number(bucket![i]) * per * 60_000;
     l.spans.push({
-      what: activities[Number(what![i])] ?? 'idle',
-      start,
-      ms: Math.min(per * 60_000, Number(busy![i])),
+      what: activities[Number(what[i])] ?? 'idle',
+      start: Number(part[i]) * partMs,
+      ms: Math.min(partMs, Number(busy[i])),
       rollout: '',
       version: -1,
     });
   });
-  return out;
 }
 
 const sync = activities.indexOf('sync');

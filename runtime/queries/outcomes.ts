@@ -16,6 +16,7 @@ export interface Outcomes {
 }
 
 interface Ended {
+  readonly seq: number;
   readonly id: string;
   readonly at: number;
   readonly family: string;
@@ -24,8 +25,10 @@ interface Ended {
   readonly steps: number;
 }
 /** Those that ended after a record of the journal, as it was written. */
-const NEWER = `SELECT e.seq, r.id, r.ended_at, r.family, r.outcome = 'success', r.steps, r.reward FROM events e JOIN rollouts r ON r.id = e.subject
-  WHERE e.type = 'trajectory.recorded' AND e.seq > ? AND r.provenance = 'rollout' AND r.human = 0 AND r.outcome IN ('success', 'failure') ORDER BY e.seq`;
+const NEWER = `SELECT recorded, id, ended_at, family, outcome = 'success', steps, reward FROM rollouts
+  WHERE recorded > ?1 AND provenance = 'rollout' AND human = 0 AND outcome IN ('success', 'failure')
+  UNION ALL SELECT o.recorded, '#' || o.recorded, o.ended_at, f.family, o.success, o.steps, o.reward FROM past_outcomes o JOIN past_families f ON f.id = o.family
+  WHERE o.recorded > ?1 ORDER BY 1`;
 
 /** What is known of one run: an open run is asked every second or two, and all but the newest rollouts were read before. */
 class Reading {
@@ -65,6 +68,7 @@ class Reading {
     const [seq = [], id = [], at = [], family = [], success = [], steps = [], reward = []] =
         await this.#run.index.columns(NEWER, [this.#seq]),
       rows = id.map((of, i): Ended => ({
+        seq: Number(seq[i]),
         id: String(of),
         at: Number(at[i]),
         family: String(family[i]),
@@ -81,7 +85,7 @@ class Reading {
     this.#known = new Set();
   }
 }
-const before = (a: Ended, b: Ended): number => a.at - b.at || (a.id < b.id ? -1 : Number(a.id > b.id));
+const before = (a: Ended, b: Ended): number => a.at - b.at || a.seq - b.seq;
 const columnsOf = (ended: readonly Ended[]): Outcomes => ({
   at: ended.map((r) => r.at),
   family: ended.map((r) => r.family),

@@ -6,19 +6,16 @@ import type { StepCounts } from '../data/stepLedger.js';
 import type { LedgerCounts } from '../data/types.js';
 import type { RunReader } from '../data/store/runStore.js';
 import type { EvalPoint, Ledger, RunState, RunSummary } from '../protocol/types.js';
+import { BEGUN, REASONS, STATES } from '../data/store/totals.js';
 
 const sum = (o: Readonly<Record<string, number | undefined>>): number =>
   Object.values(o).reduce<number>((a, b) => a + (b ?? 0), 0);
-
-/** Rollouts that began; what was planned and never begun is none of them. */
-export const BEGUN =
-  "SELECT COUNT(*) AS c, MAX(version_max) AS v FROM rollouts WHERE provenance = 'rollout' AND (started_at IS NOT NULL OR outcome IS NOT NULL)";
 
 /**
  * Whether all there is was imported, made by a person or kept from trying a policy: nothing was planned, learned or
  * evaluated.
  */
-const COLLECTION = `SELECT CASE WHEN EXISTS(SELECT 1 FROM events WHERE type IN ('group.opened', 'checkpoint', 'batch.trained', 'eval')) THEN 0
+const COLLECTION = `SELECT CASE WHEN EXISTS(SELECT 1 FROM groups) OR EXISTS(SELECT 1 FROM past_groups) OR EXISTS(SELECT 1 FROM events WHERE type IN ('checkpoint', 'batch.trained', 'eval')) THEN 0
   ELSE EXISTS(SELECT 1 FROM rollouts WHERE provenance IN ('imported', 'human') OR id LIKE 'probe/try/%')
     AND NOT EXISTS(SELECT 1 FROM rollouts WHERE provenance NOT IN ('imported', 'human') AND id NOT LIKE 'probe/try/%') END AS c`;
 
@@ -40,13 +37,10 @@ export function ledgerOf(c: LedgerCounts, steps: Pick<StepCounts, 'human' | 'ass
 /** The same of a run that is over, from its index: rollouts queued against the states they are in. */
 export async function ledgerFromIndex(run: RunReader): Promise<Ledger> {
   const [queued, [begun], states, reasons, [human]] = await Promise.all([
-    run.index.query("SELECT COUNT(*) AS c FROM events WHERE type = 'rollout.queued'", []),
+    run.index.query('SELECT SUM(orders) AS c FROM runs', []),
     run.index.query(BEGUN, []),
-    run.index.query("SELECT state, COUNT(*) AS c FROM rollouts WHERE provenance = 'rollout' GROUP BY state", []),
-    run.index.query(
-      "SELECT reason, COUNT(*) AS c FROM rollouts WHERE provenance = 'rollout' AND state = 'retired' GROUP BY reason",
-      [],
-    ),
+    run.index.query(STATES, []),
+    run.index.query(REASONS, []),
     run.index.query(
       "SELECT COUNT(*) AS c, SUM(human) AS steps FROM rollouts WHERE provenance = 'rollout' AND human > 0",
       [],

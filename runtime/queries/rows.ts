@@ -10,6 +10,7 @@ import type {
   TrajectorySort,
 } from '../protocol/types.js';
 import { ServiceError } from '../domain/index.js';
+import { older } from '../data/store/totals.js';
 
 const num = (v: unknown): number | undefined => (typeof v === 'number' ? v : undefined);
 const str = (v: unknown): string | undefined => (typeof v === 'string' && v !== '' ? v : undefined);
@@ -94,7 +95,7 @@ export async function listTrajectories(
   q: ListQuery,
   alive: boolean,
   marks = noMarks,
-): Promise<{ rows: TrajectoryRow[]; total: number; cursor?: string }> {
+): Promise<{ rows: TrajectoryRow[]; total: number; older?: number; cursor?: string }> {
   const limit = q.limit ?? 100,
     sort = q.sort ?? 'newest',
     where = filterSql(q.filter ?? {}, alive, marks),
@@ -120,6 +121,7 @@ export async function listTrajectories(
   return {
     rows: page.map((r) => withMarks(rowOf(r, alive), marks)),
     total: Number(count?.['c'] ?? 0),
+    ...(await older(run)),
     ...(rows.length > limit && last
       ? { cursor: Buffer.from(JSON.stringify([sort, last['sort_key'], last['born']])).toString('base64url') }
       : {}),

@@ -2,7 +2,7 @@ import type { EventOf } from '../data/events.js';
 import { runHolder } from '../data/store/runLock.js';
 import { RunReader } from '../data/store/runStore.js';
 import { nameOfTask } from '../protocol/taskGroups.js';
-import { BEGUN } from './overview.js';
+import { BEGUN, JUDGED, REASONS, STATES } from '../data/store/totals.js';
 
 type Row = Readonly<Record<string, unknown>>;
 const n = (v: unknown): number => (typeof v === 'number' ? v : Number(v ?? 0));
@@ -43,19 +43,10 @@ export async function runReport(dir: string): Promise<RunReport> {
   const run = await RunReader.open(dir, { index: 'local' });
   try {
     const q = (sql: string): Promise<readonly Row[]> => run.index.query(sql, []);
-    const states = Object.fromEntries(
-      (await q("SELECT state, count(*) AS c FROM rollouts WHERE provenance = 'rollout' GROUP BY state")).map((r) => [
-        String(r['state']),
-        n(r['c']),
-      ]),
-    );
-    const retired = Object.fromEntries(
-      (
-        await q(
-          "SELECT reason, count(*) AS c FROM rollouts WHERE provenance = 'rollout' AND state = 'retired' GROUP BY reason",
-        )
-      ).map((r) => [String(r['reason']), n(r['c'])]),
-    );
+    const counted = async (sql: string, by: string): Promise<Record<string, number>> =>
+      Object.fromEntries((await q(sql)).map((r) => [String(r[by]), n(r['c'])]));
+    const states = await counted(STATES, 'state'),
+      retired = await counted(REASONS, 'reason');
     const evals = (await q('SELECT label, version, episodes, successes, errors, at FROM evals ORDER BY seq')).map(
       (r) => ({
         label: String(r['label'] ?? ''),
@@ -66,17 +57,7 @@ export async function runReport(dir: string): Promise<RunReport> {
         at: n(r['at']),
       }),
     );
-    const families = (
-      await q(
-        "SELECT family, count(*) AS c, sum(outcome = 'success') AS s, avg(steps) AS m, min(instruction) AS ask FROM rollouts WHERE provenance = 'rollout' AND outcome IN ('success', 'failure') GROUP BY family ORDER BY family",
-      )
-    ).map((r) => ({
-      family: String(r['family']),
-      title: nameOfTask({ family: String(r['family']), title: String(r['ask'] ?? '') }),
-      rollouts: n(r['c']),
-      successes: n(r['s']),
-      meanSteps: n(r['m']),
-    }));
+    const families = familiesOf(await q(JUDGED));
     return {
       id: run.meta.id,
       dir,
@@ -93,6 +74,26 @@ export async function runReport(dir: string): Promise<RunReport> {
   } finally {
     await run.close();
   }
+}
+
+/** From rows by family and outcome, those of a family side by side. */
+function familiesOf(rows: readonly Row[]): RunReport['families'] {
+  return [...new Set(rows.map((r) => String(r['family'])))].map((family) => {
+    const mine = rows.filter((r) => r['family'] === family),
+      sum = (of: readonly Row[], key: string): number => of.reduce((a, r) => a + n(r[key]), 0),
+      rollouts = sum(mine, 'c'),
+      [title = ''] = mine.flatMap((r) => (typeof r['ask'] === 'string' ? [r['ask']] : [])).sort();
+    return {
+      family,
+      title: nameOfTask({ family, title }),
+      rollouts,
+      successes: sum(
+        mine.filter((r) => r['outcome'] === 'success'),
+        'c',
+      ),
+      meanSteps: sum(mine, 'steps') / rollouts,
+    };
+  });
 }
 
 /** A metric as it was written, oldest first. */

@@ -1,6 +1,8 @@
 import type { RunReader } from '../data/store/runStore.js';
 import { tableFlags } from '../protocol/table.js';
 import type { AnnotationMarks, CodedColumn, OutcomeKind, TrajectoryColumns, TrajectoryRow } from '../protocol/types.js';
+import { stepPlaces } from '../data/store/stepPlaces.js';
+import { older } from '../data/store/totals.js';
 import { begun, entropy, steps } from './rows.js';
 import { nextSeq } from './trajectory.js';
 
@@ -22,7 +24,7 @@ export async function trajectoryColumns(
   q: { readonly before?: number | undefined; readonly limit: number },
   alive: boolean,
   marks: ReadonlyMap<string, AnnotationMarks> = new Map(),
-): Promise<{ columns: TrajectoryColumns; total?: number; next?: number; seq: number; alive: boolean }> {
+): Promise<{ columns: TrajectoryColumns; total?: number; older?: number; next?: number; seq: number; alive: boolean }> {
   // First, so that events behind it repeat what is here at worst.
   const seq = await nextSeq(run),
     behind = q.before === undefined ? '' : ' AND r.born < ?';
@@ -39,7 +41,7 @@ export async function trajectoryColumns(
     last = born.at(-1);
   return {
     columns: columnsOf(found, alive, marks),
-    ...(counted ? { total: Number(counted[0]?.['c'] ?? 0) } : {}),
+    ...(counted ? { total: Number(counted[0]?.['c'] ?? 0), ...(await older(run)) } : {}),
     ...(born.length === q.limit && typeof last === 'number' ? { next: last } : {}),
     seq,
     alive,
@@ -109,17 +111,20 @@ function coded<V extends string>(of: readonly V[]): CodedColumn<V> {
 /** Hash of the last screen of each: what the verifier saw, or of one that runs, what its newest step saw. */
 export async function lastFrames(run: RunReader, ids: readonly string[]): Promise<Record<string, string>> {
   if (ids.length === 0) return {};
-  const rows = await run.index.query(
-    `SELECT r.id, r.head_position AS head, (SELECT s.position FROM steps s WHERE s.rollout = r.id ORDER BY s.idx DESC LIMIT 1) AS step FROM rollouts r WHERE r.id IN (${ids.map(() => '?').join(', ')})`,
-    ids,
-  );
+  const [places, rows] = await Promise.all([
+    stepPlaces(run.index, ids),
+    run.index.query(
+      `SELECT r.id, r.head_position AS head FROM rollouts r WHERE r.id IN (${ids.map(() => '?').join(', ')})`,
+      ids,
+    ),
+  ]);
   const found = await Promise.all(
     rows.map(async (r): Promise<readonly [string, string | undefined]> => {
       const at = async (p: unknown): ReturnType<RunReader['at']> => (typeof p === 'number' ? run.at(p) : undefined);
       const head = await at(r['head']),
         last = head?.type === 'trajectory.recorded' ? head.head.last : undefined;
       if (last) return [String(r['id']), last.hash];
-      const step = await at(r['step']);
+      const step = await at(places.get(String(r['id']))?.at(-1)?.position);
       return [String(r['id']), step?.type === 'rollout.step' ? step.step.frame.hash : undefined];
     }),
   );

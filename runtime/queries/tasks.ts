@@ -35,7 +35,10 @@ export async function taskRows(
     known.outcomes ?? outcomes(run),
     known.evals ?? evalPoints(run),
     run.index.query('SELECT family, COUNT(*) AS n FROM pool GROUP BY family', []),
-    run.index.query('SELECT family, cap, MAX(opened_at) AS at FROM groups GROUP BY family', []),
+    run.index.query(
+      'SELECT family, cap, MAX(opened_at) AS at FROM (SELECT family, cap, opened_at FROM groups UNION ALL SELECT family, cap, opened_at FROM past_groups) GROUP BY family',
+      [],
+    ),
   ]);
   const of = (rows: readonly Readonly<Record<string, unknown>>[], key: string): Map<string, number> =>
     new Map(rows.map((r) => [String(r['family']), Number(r[key])]));
@@ -143,7 +146,7 @@ async function externalTasks(run: RunReader, facts: RunFacts): Promise<TaskRow[]
   const rows = await run.index.query(
     `SELECT r.family AS family, COUNT(*) AS n, SUM(r.outcome = 'success') AS won, SUM(COALESCE(r.reward, r.outcome = 'success')) AS score, AVG(r.steps) AS m, MIN(r.instruction) AS says, COUNT(DISTINCT r.instruction) AS ways,
     (SELECT COUNT(*) FROM pool p WHERE p.family = r.family) AS pooled FROM rollouts r
-    WHERE r.provenance IN ('imported', 'human', 'oracle') AND r.outcome IN ('success', 'failure') AND NOT EXISTS(SELECT 1 FROM groups) GROUP BY r.family ORDER BY r.family`,
+    WHERE r.provenance IN ('imported', 'human', 'oracle') AND r.outcome IN ('success', 'failure') AND NOT EXISTS(SELECT 1 FROM groups) AND NOT EXISTS(SELECT 1 FROM past_groups) GROUP BY r.family ORDER BY r.family`,
     [],
   );
   return rows.map((r): TaskRow => {

@@ -12,13 +12,9 @@ export async function timelineOf(run: RunReader): Promise<RunTimeline> {
 
 /** A process that resumes a run counts from its first order on. */
 async function measuredOf(run: RunReader): Promise<RunTimeline['measured']> {
-  const queued = "SELECT at FROM events WHERE type = 'rollout.queued'",
-    [newest] = await run.index.query(
-      `${queued} AND seq > (SELECT COALESCE(MAX(seq), -1) FROM events WHERE type = 'run.opened' AND seq < (SELECT MAX(seq) FROM events WHERE type = 'rollout.queued')) ORDER BY seq LIMIT 1`,
-      [],
-    ),
-    [first] = await run.index.query(`${queued} ORDER BY seq LIMIT 1`, []);
-  return newest && { from: Number(newest['at']), resumed: newest['at'] !== first?.['at'] };
+  const began = await run.index.query('SELECT queued FROM runs WHERE queued IS NOT NULL ORDER BY rowid', []),
+    newest = began.at(-1)?.['queued'];
+  return began.length === 0 ? undefined : { from: Number(newest), resumed: newest !== began[0]!['queued'] };
 }
 
 /** Phases by the records that they leave; one that left none did not happen or has not ended yet. */
@@ -37,7 +33,7 @@ async function phasesOf(run: RunReader): Promise<PhaseSpan[]> {
     lesson('reading'),
     one("SELECT MIN(COALESCE(started_at, ended_at)) AS at FROM rollouts WHERE provenance = 'oracle'"),
     lesson('warm-start'),
-    one("SELECT at FROM events WHERE type = 'rollout.queued' ORDER BY seq LIMIT 1"),
+    one('SELECT queued AS at FROM runs WHERE queued IS NOT NULL ORDER BY rowid LIMIT 1'),
   ]);
   const found: readonly (readonly [PhaseSpan['phase'], number | undefined])[] = [
     ['reading', reading],
@@ -52,16 +48,10 @@ async function phasesOf(run: RunReader): Promise<PhaseSpan[]> {
 
 /** From the last record of one process to the first of the next, however the first one ended. */
 async function outagesOf(run: RunReader): Promise<{ from: number; to: number }[]> {
-  const opened = await run.index.query("SELECT seq, at FROM events WHERE type = 'run.opened' ORDER BY seq", []),
-    out: { from: number; to: number }[] = [];
-  for (const o of opened.slice(1)) {
-    const [before] = await run.index.query(
-        'SELECT MAX((SELECT COALESCE(MAX(at), 0) FROM events WHERE seq < ?1), (SELECT COALESCE(MAX(t1), 0) FROM spans WHERE seq < ?1)) AS at',
-        [Number(o['seq'])],
-      ),
-      from = Number(before?.['at'] ?? 0),
+  const opened = await run.index.query('SELECT before, at FROM runs ORDER BY rowid', []);
+  return opened.slice(1).flatMap((o) => {
+    const from = Number(o['before'] ?? 0),
       to = Number(o['at']);
-    if (from > 0 && to - from >= LEAST_OUTAGE_MS) out.push({ from, to });
-  }
-  return out;
+    return from > 0 && to - from >= LEAST_OUTAGE_MS ? [{ from, to }] : [];
+  });
 }

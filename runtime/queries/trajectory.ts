@@ -3,6 +3,7 @@ import type { EventOf, GroupMember, TrainedSteps } from '../data/events.js';
 import type { Row } from '../data/store/runIndex.js';
 import { runPaths, type RunReader } from '../data/store/runStore.js';
 import type { GroupView, StepView, TrajectoryView } from '../protocol/types.js';
+import { older } from '../data/store/totals.js';
 import { rowColumns, rowOf, rowsOf } from './rows.js';
 import { stepView, type Interpreter } from './steps.js';
 
@@ -26,7 +27,7 @@ export async function trajectoryView(
   if (!r)
     throw new ServiceError(
       'not.found',
-      `There is no trajectory ${rollout} in this run.`,
+      `There is no trajectory ${rollout} in this run${(await older(run)).older ? ', or it is one of the older ones that the run only counts' : ''}.`,
       'List the trajectories again.',
     );
   const row = rowOf(r, o.alive),
@@ -206,10 +207,8 @@ export function advantagesOf(
 }
 
 async function formedRecord(run: RunReader, group: string): Promise<Formed | undefined> {
-  const [row] = await run.index.query(
-    "SELECT position FROM events WHERE type = 'group.formed' AND subject = ? ORDER BY seq DESC LIMIT 1",
-    [group],
-  );
+  const [row] = await run.index.query('SELECT position FROM groups WHERE id = ?', [group]);
+  // Of one that is open, or was dropped, it is another record.
   const e = row && (await run.at(Number(row['position'])));
   return e?.type === 'group.formed' ? e : undefined;
 }

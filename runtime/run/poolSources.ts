@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { access } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import {
   StudioError,
@@ -18,6 +17,7 @@ import type { DataManager } from '../data/dataManager.js';
 import { PngFrameStore } from '../data/store/frames.js';
 import { RunReader, readMeta, runPaths, type RunMeta } from '../data/store/runStore.js';
 import { ContentHash } from '../data/content.js';
+import { JUDGED } from '../data/store/totals.js';
 
 /** Frames copied at once: as many as Node has threads for files. */
 const COPIES = 4;
@@ -92,9 +92,8 @@ export async function readPools(c: RunConfig, families: ReadonlySet<string>, ind
         }
         seen.add(trajectory.id);
         for (const f of framesOf(t))
-          await access(reader.frames.path(f)).catch(() => {
+          if ((await reader.frames.bytesOf(f.hash)) === undefined)
             throw unusable(`frame ${f.hash.slice(0, 12)} of ${t.id} is missing`);
-          });
         entries.push({
           trajectory,
           from: dir,
@@ -115,16 +114,13 @@ async function addRates(
   families: ReadonlySet<string>,
   rates: Map<string, { successes: number; failures: number }>,
 ): Promise<void> {
-  const rows = await reader.index.query(
-    "SELECT family, outcome, count(*) AS n FROM rollouts WHERE provenance = 'rollout' AND outcome IN ('success', 'failure') GROUP BY family, outcome",
-    [],
-  );
+  const rows = await reader.index.query(JUDGED, []);
   for (const row of rows) {
     const family = String(row['family']);
     if (!families.has(family)) continue;
     const r = rates.get(family) ?? { successes: 0, failures: 0 };
     rates.set(family, r);
-    r[row['outcome'] === 'success' ? 'successes' : 'failures'] += Number(row['n']);
+    r[row['outcome'] === 'success' ? 'successes' : 'failures'] += Number(row['c']);
   }
 }
 
@@ -138,14 +134,17 @@ export async function joinPools(data: DataManager, intake: PoolIntake): Promise<
         String(r['id']),
       ),
     ),
-    refused = new Map<string, number>();
+    refused = new Map<string, number>(),
+    sources = new Map<string, PngFrameStore>();
   let joined = 0;
   for (const { trajectory: t, override, from } of intake.entries) {
     if (there.has(t.id)) {
       joined++;
       continue;
     }
-    await copyFrames(framesOf(t), from, data);
+    const source = sources.get(from) ?? new PngFrameStore(runPaths(from).frames);
+    sources.set(from, source);
+    await copyFrames(framesOf(t), { from, source }, data);
     const { pool } = await data.record(t, override === undefined ? 'auto' : { override });
     if (pool.pooled) joined++;
     else refused.set(pool.why ?? '', (refused.get(pool.why ?? '') ?? 0) + 1);
@@ -198,9 +197,12 @@ function externalTrajectory({ group: _, ...t }: Trajectory, meta: RunMeta): Traj
   return { ...t, steps, provenance, id: id<RolloutId>(`import/${hash.end(t).slice(0, 20)}`) };
 }
 
-async function copyFrames(refs: readonly FrameRef[], from: string, data: DataManager): Promise<void> {
-  const todo = [...refs],
-    source = new PngFrameStore(runPaths(from).frames);
+async function copyFrames(
+  refs: readonly FrameRef[],
+  { from, source }: { readonly from: string; readonly source: PngFrameStore },
+  data: DataManager,
+): Promise<void> {
+  const todo = [...refs];
   const worker = async (): Promise<void> => {
     for (let f = todo.pop(); f; f = todo.pop()) {
       try {

@@ -7,7 +7,10 @@ import type { RunLog } from './runLog.js';
 /** Between two looks at what may go. */
 const EVERY_MS = 10 * 60_000;
 
-/** Applies `store.keep` while a run goes on, and when its disk is full. */
+/**
+ * Applies `store.keep` while a run goes on, and when its disk is full. What people annotated stays in the run's index,
+ * whatever is kept.
+ */
 export class Retention {
   readonly #config: RunConfig;
   readonly #data: DataManager;
@@ -30,13 +33,12 @@ export class Retention {
   }
 
   start(): void {
-    if (keepsAll(this.#config.store.keep)) return;
     this.#timer = setInterval(() => void this.look(), EVERY_MS).unref();
     void this.look();
   }
   /** Removes what the rules no longer keep; one look at a time. */
   look(): Promise<void> {
-    if (keepsAll(this.#config.store.keep) || this.#stop.signal.aborted) return Promise.resolve();
+    if (this.#stop.signal.aborted) return Promise.resolve();
     return (this.#busy ??= this.#look().finally(() => {
       this.#busy = undefined;
     }));
@@ -49,10 +51,13 @@ export class Retention {
 
   async #look(): Promise<void> {
     try {
+      const annotated = await this.#annotated();
+      if (annotated.size > 0) await this.#data.store.index.hold([...annotated]);
+      if (keepsAll(this.#config.store.keep)) return;
       const o = {
         rules: this.#config.store.keep,
         successes: this.#config.curation.pool.maxPerFamily,
-        annotated: await this.#annotated(),
+        annotated,
         dry: false,
         now: Date.now(),
         signal: this.#stop.signal,

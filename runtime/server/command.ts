@@ -1,6 +1,8 @@
 import { StudioError } from '../domain/index.js';
 import { thisBundle } from '../service/engines.js';
 import { createStudioService, type AlertTargets } from '../service/index.js';
+import type { SessionPlan } from '../service/runSession.js';
+import type { StudioService } from '../service/types.js';
 import { serve } from './serve.js';
 
 interface ServeOptions {
@@ -27,6 +29,24 @@ export async function serveCommand(storage: string, o: ServeOptions): Promise<vo
     metricsPort,
     alerts: o.alerts,
     createService: (s) => createStudioService({ entry: { ...thisBundle(), background: true }, ...s }),
+    exit: (code) => process.exit(code),
+  });
+}
+
+/**
+ * `train --serve <storage>`: one run in a daemon that windows attach to. Resolves when they can; the process ends after
+ * the run, with the code that `conclude` makes of its result.
+ */
+export async function trainServed(
+  storage: string,
+  plan: SessionPlan,
+  o: { readonly alerts: AlertTargets; conclude(r: Awaited<ReturnType<StudioService['train']>>): Promise<number> },
+): Promise<void> {
+  await serve({
+    storage,
+    alerts: o.alerts,
+    createService: (s) => createStudioService({ entry: thisBundle(), ...s }),
+    work: async (service) => o.conclude(await service.train(plan)),
     exit: (code) => process.exit(code),
   });
 }

@@ -6,7 +6,7 @@ import * as methods from '../protocol/methods.js';
 import { capabilities, exitAlreadyRunning, protocolVersion, type Build } from '../protocol/version.js';
 import { lockStorage, type Lock } from '../service/storageLock.js';
 import type { AlertTargets } from '../service/alerts/alertSender.js';
-import type { StudioService } from '../service/types.js';
+import type { Handler, StudioService } from '../service/types.js';
 import { thisBuild } from './build.js';
 import type { ConnectionHost } from './connection.js';
 import { privateFolder, removeDiscovery, writeDiscovery } from './discovery.js';
@@ -45,6 +45,8 @@ export interface ServeOptions {
     readonly minClient: number;
     readonly build: Build;
   };
+  /** What it is there for: begun when clients can attach. Its end, with an exit code, is the daemon's own. */
+  work?(service: StudioService): Promise<number>;
   exit(code: number): void;
 }
 
@@ -87,6 +89,8 @@ class Daemon {
   /** A newer build waits: nothing new is started, and the daemon ends when the running work does. */
   #draining = false;
   #idleTimer: NodeJS.Timeout | undefined;
+  /** The newest `run/stop`: who asked for the end of the run is answered before the end of the daemon. */
+  #stopping: Promise<unknown> | undefined;
 
   constructor(o: ServeOptions, held: Held) {
     this.#o = o;
@@ -152,7 +156,23 @@ class Daemon {
     );
     await this.#openMetrics(service);
     checkIdle();
-    ignoreFailure(service.recover?.() ?? Promise.resolve(), 'each run is reported by itself');
+    if (this.#o.work) void this.#endAfter(this.#o.work(service));
+    else ignoreFailure(service.recover?.() ?? Promise.resolve(), 'each run is reported by itself');
+  }
+  async #endAfter(work: Promise<number>): Promise<void> {
+    const code = await work.catch((e: unknown) => {
+      const { message, remedy } = toRunError(e);
+      process.stderr.write(`\n${message}\n${remedy}\n`);
+      return 1;
+    });
+    await settled(this.#stopping);
+    await this.#shutdown.request({
+      reason: 'shutdown',
+      message: 'its run is over',
+      now: false,
+      code,
+      deadlineMs: 60_000,
+    });
   }
 
   /** A port that is taken costs the figures, and nothing else. */
@@ -169,10 +189,13 @@ class Daemon {
   }
 
   #host(service: StudioService): ConnectionHost {
-    const { log } = this.#held;
+    const { log } = this.#held,
+      handlers = withLog(service.handlers, log),
+      stop = handlers.get(methods.stopRun.method);
+    if (stop) handlers.set(methods.stopRun.method, (p, c) => (this.#stopping = stop(p, c)));
     return {
       service,
-      handlers: withLog(service.handlers, log),
+      handlers,
       log: log.write,
       helloMs: this.#o.helloMs ?? 10_000,
       greet: (p) => this.#greet(p, service),
@@ -265,7 +288,7 @@ const goingAway = (): ServiceError =>
   new ServiceError('draining', 'The runtime is shutting down.', 'Start it again in a moment.');
 
 /** Diagnostics with the end of our own log, which is clean of secrets when it is written. */
-function withLog(of: StudioService['handlers'], log: DaemonLog): StudioService['handlers'] {
+function withLog(of: StudioService['handlers'], log: DaemonLog): Map<string, Handler> {
   const handlers = new Map(of),
     diagnostics = of.get(methods.diagnostics.method);
   if (diagnostics)

@@ -192,8 +192,8 @@ class Episode implements Policy, FrameStore {
   get(): Promise<never> {
     return Promise.reject(new Error('screens of served episodes are not kept'));
   }
-  path(): string {
-    return '';
+  read(): Promise<never> {
+    return this.get();
   }
 
   /** Never rejects: what goes wrong is told to whoever waits for an answer. */

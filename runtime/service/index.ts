@@ -1,4 +1,4 @@
-import { toRunError } from '../domain/index.js';
+import { StudioError, toRunError } from '../domain/index.js';
 import { parseRunFile } from '../config/index.js';
 import { reapLeftovers } from '../cluster/provide.js';
 import { annotationHandlers } from './annotations.js';
@@ -10,6 +10,7 @@ import { interchangeHandlers } from './interchange.js';
 import { machineHandlers } from './machine.js';
 import { metricHandlers } from './metrics.js';
 import { Handlers } from './params.js';
+import { pictureHandlers } from './pictures.js';
 import { poolHandlers } from './pool.js';
 import type { Recovered } from '../protocol/activeRuns.js';
 import { recoverRuns } from './recovery.js';
@@ -37,6 +38,7 @@ export function createStudioService(o: StudioServiceOptions): StudioService {
   metricHandlers(handlers, studio);
   compareHandlers(handlers, studio);
   trajectoryHandlers(handlers, studio, thumbs);
+  pictureHandlers(handlers);
   shareHandlers(handlers, studio, findView(studio));
   desktopHandlers(handlers, studio);
   machineHandlers(handlers, studio);
@@ -83,6 +85,11 @@ export function createStudioService(o: StudioServiceOptions): StudioService {
         studio.log(r.outcome === 'resumed' ? 'info' : 'warn', `Run ${r.id}: ${r.message}`);
         studio.broadcast({ method: 'run/recovered', params: r });
       }).then(() => queue.recover()),
+    train: async (plan) => {
+      const { error, result } = await (await studio.begin(plan)).ended;
+      if (error) throw new StudioError(error.kind, error.message, error.remedy, { details: { ...error.details } });
+      return result;
+    },
     close: async ({ now, keep }) => {
       // At once, and not when people have let go of their desktops: a run that ends meanwhile is kept, too.
       if (keep) studio.keepActive();

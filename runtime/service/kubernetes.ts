@@ -1,5 +1,7 @@
 import { manifests, NAMESPACE, yamlOf } from '../cluster/providers/kubernetes/manifests.js';
+import { buildRuntimeImage as build, type RuntimeImageOptions } from '../cluster/providers/kubernetes/runtimeImage.js';
 import type { RunConfig, RunFile } from '../config/index.js';
+import { thisBundle } from './engines.js';
 
 /**
  * What a cluster needs for the desktops of a run, as YAML for `kubectl apply -f -`; with `jobImage` also what trains in
@@ -16,3 +18,7 @@ export function clusterManifests(o: {
     hint = namespace === undefined ? `# Run files name it: desktops.kubernetes.namespace: ${NAMESPACE}\n` : '';
   return hint + yamlOf(manifests({ desktops: o.config.desktops, ...job }));
 }
+
+/** Builds the image of the runtime, for the Job of `clusterManifests`, from what is installed here. */
+export const buildRuntimeImage = (o: Omit<RuntimeImageOptions, 'bundle'>): Promise<string> =>
+  build({ ...o, bundle: thisBundle().file });

@@ -93,7 +93,7 @@ export const schemas = {
   thumbnails: z.strictObject({
     run,
     hashes: z.array(z.string().regex(/^[0-9a-f]{64}$/, 'must be the hash of a frame')).max(1000),
-    width: z.int().min(16).max(1024),
+    width: z.int().min(16).max(1024).or(z.literal(0)),
   }),
   listTasks: z.strictObject({ run: run.optional(), runnable: z.boolean().optional() }),
   empty: z.strictObject({}),

@@ -14,7 +14,8 @@ import { newRunId, startedWith } from '../run/runFolders.js';
 import type { HeldRollout } from '../run/runAccess.js';
 import type { Alert } from '../run/watchdog.js';
 import { annotatedRollouts } from '../queries/annotated.js';
-import { openRun, type TrainingRun } from '../run/trainRun.js';
+import type { Reporter } from '../run/reporter.js';
+import { openRun, type TrainingRun, type TrainResult } from '../run/trainRun.js';
 
 export interface SessionPlan {
   readonly config: RunConfig;
@@ -25,6 +26,8 @@ export interface SessionPlan {
   readonly alone?: boolean;
   /** What to tell about its run file, e.g. an option by its old name. */
   readonly notes?: readonly string[];
+  /** Hears of it too, as the log of `train`. */
+  readonly reporter?: Reporter;
 }
 export interface SessionEvents {
   /** Once a second. */
@@ -81,7 +84,10 @@ export class RunSession {
   readonly #now: AbortController;
   readonly #events: SessionEvents;
   /** Resolves, never rejects, when desktops and processes are gone and the folder is let go of. */
-  readonly ended: Promise<{ readonly error?: RunError }>;
+  readonly ended: Promise<
+    | { readonly error?: undefined; readonly result: TrainResult }
+    | { readonly error: RunError; readonly result?: undefined }
+  >;
 
   /**
    * Resolves when the folder exists and the run is under way; desktops may still be starting. Rejects with `run.busy`,
@@ -90,17 +96,20 @@ export class RunSession {
   static async start(plan: SessionPlan, o: { readonly entry: ProcessEntry } & SessionEvents): Promise<RunSession> {
     const stop = new AbortController(),
       now = new AbortController();
-    const reporter = {
-      status: () => {
+    const too = plan.reporter;
+    const reporter: Reporter = {
+      status: (s) => {
+        too?.status(s);
         o.status(session.status());
       },
-      note: (t: string) => {
+      note: (t, data) => {
+        too?.note(t, data);
         o.note(t);
       },
-      alert: (a: Alert) => {
+      alert: (a) => {
         o.alert(a);
       },
-      end: () => undefined,
+      end: () => too?.end(),
     };
     const training = await openRun({
       ...plan,
@@ -128,7 +137,7 @@ export class RunSession {
     this.#now = now;
     this.#events = events;
     this.ended = training.run().then(
-      () => ({}),
+      (result) => ({ result }),
       (e: unknown) => ({ error: toRunError(e) }),
     );
   }

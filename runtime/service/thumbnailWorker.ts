@@ -1,14 +1,15 @@
 import { parentPort } from 'node:worker_threads';
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { readFrame } from '../data/store/frames.js';
+import { readFrame, type FramePlace } from '../data/store/frames.js';
 import { decodePng, encodePng } from '../data/store/png.js';
 import { messageOf } from '../domain/index.js';
 
 export interface ThumbnailJob {
   readonly id: number;
-  readonly from: string;
+  readonly from: FramePlace;
   readonly to: string;
+  /** 0: as it is. */
   readonly width: number;
 }
 export interface ThumbnailDone {
@@ -34,12 +35,17 @@ export function runThumbnailWorker(): void {
 }
 
 async function thumbnail(j: ThumbnailJob): Promise<void> {
-  const { width, height, rgb } = await decodePng(await readFrame(j.from)),
-    small = shrink(rgb, width, height, Math.min(j.width, width));
+  const frame = await readFrame(j.from),
+    tmp = `${j.to}.${process.pid}-${j.id}.tmp`;
   await mkdir(dirname(j.to), { recursive: true });
-  const tmp = `${j.to}.${process.pid}-${j.id}.tmp`;
-  await writeFile(tmp, await encodePng(small.scanlines, small.width, small.height));
+  await writeFile(tmp, j.width === 0 ? frame : await smaller(frame, j.width));
   await rename(tmp, j.to);
+}
+
+async function smaller(frame: Buffer, to: number): Promise<Buffer> {
+  const { width, height, rgb } = await decodePng(frame),
+    small = shrink(rgb, width, height, Math.min(to, width));
+  return encodePng(small.scanlines, small.width, small.height);
 }
 
 /**

@@ -1,6 +1,7 @@
 import { access, readdir, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, sep } from 'node:path';
 import { Worker } from 'node:worker_threads';
+import type { FramePlace } from '../data/store/frames.js';
 import { orUndefined, settled } from '../domain/index.js';
 import type { ProcessEntry, ProcessRole } from '../domain/index.js';
 import type { ThumbnailDone, ThumbnailJob } from './thumbnailWorker.js';
@@ -8,12 +9,14 @@ import type { ThumbnailDone, ThumbnailJob } from './thumbnailWorker.js';
 const ROLE: ProcessRole = '__thumbnails';
 /** Thumbnails kept on disk: a few kB each. The least recently used go first, a quarter at once. */
 const KEEP = 20_000;
+/** Frames as they are take so much more room than thumbnails, and are counted so. */
+const WEIGHT = 20;
 /** An idle worker ends after this long. */
 const IDLE_MS = 30_000;
 
 /**
  * Small pictures of frames, made once in a worker thread and kept by content: `<cache>/thumbs/<width>/<2
- * hex>/<hash>.png`.
+ * hex>/<hash>.png`; width 0 holds frames as they are, which a page cannot read out of a pack.
  */
 export class Thumbnails {
   readonly #entry: ProcessEntry;
@@ -32,20 +35,21 @@ export class Thumbnails {
 
   /** Paths by hash; a frame that cannot be read has none. */
   async make(
-    frames: readonly { readonly hash: string; readonly path: string }[],
+    hashes: readonly string[],
+    placeOf: (hash: string) => Promise<FramePlace | undefined>,
     width: number,
   ): Promise<Record<string, string>> {
     const out: Record<string, string> = {};
     await Promise.all(
-      frames.map(async ({ hash, path }) => {
+      hashes.map(async (hash) => {
         const to = join(this.#dir, String(width), hash.slice(0, 2), `${hash}.png`);
-        if (await this.#one(path, to, width)) out[hash] = to;
+        if (await this.#one(() => placeOf(hash), to, width)) out[hash] = to;
       }),
     );
     return out;
   }
 
-  async #one(from: string, to: string, width: number): Promise<boolean> {
+  async #one(place: () => Promise<FramePlace | undefined>, to: string, width: number): Promise<boolean> {
     if (
       await access(to).then(
         () => true,
@@ -54,7 +58,12 @@ export class Thumbnails {
     )
       return true;
     let job = this.#making.get(to);
-    if (!job) this.#making.set(to, (job = this.#ask({ from, to, width }).finally(() => this.#making.delete(to))));
+    if (!job) {
+      job = place()
+        .then((from) => from !== undefined && this.#ask({ from, to, width }))
+        .finally(() => this.#making.delete(to));
+      this.#making.set(to, job);
+    }
     return job;
   }
   #ask(job: Omit<ThumbnailJob, 'id'>): Promise<boolean> {
@@ -83,9 +92,9 @@ export class Thumbnails {
   #done(id: number, ok: boolean): void {
     this.#waiting.get(id)?.(ok);
     this.#waiting.delete(id);
-    if (ok && ++this.#made % 1000 === 0)
+    if (ok && ++this.#made % 200 === 0)
       this.#sweeping ??= settled(this.#sweep()).finally(() => {
-        // A sweep that failed is tried again after the next thousand pictures.
+        // A sweep that failed is tried again after the next pictures.
         this.#sweeping = undefined;
       });
     if (this.#waiting.size > 0) return;
@@ -97,17 +106,25 @@ export class Thumbnails {
 
   /** Brings the cache back under its bound. */
   async #sweep(): Promise<void> {
-    const files = (await readdir(this.#dir, { recursive: true, withFileTypes: true }))
-      .filter((e) => e.isFile())
-      .map((e) => join(e.parentPath, e.name));
-    if (files.length <= KEEP) return;
+    const whole = join(this.#dir, '0', sep),
+      weight = (file: string): number => (file.startsWith(whole) ? WEIGHT : 1),
+      files = (await readdir(this.#dir, { recursive: true, withFileTypes: true }))
+        .filter((e) => e.isFile())
+        .map((e) => join(e.parentPath, e.name));
+    let over = files.reduce((n, f) => n + weight(f), 0) - KEEP;
+    if (over <= 0) return;
+    over += KEEP / 4;
     const aged: { file: string; at: number }[] = [];
     for (const file of files) {
       const s = await orUndefined(stat(file), 'another window may have removed it');
       if (s) aged.push({ file, at: Math.max(s.atimeMs, s.mtimeMs) });
     }
     aged.sort((a, b) => a.at - b.at);
-    for (const { file } of aged.slice(0, aged.length - KEEP + KEEP / 4)) await rm(file, { force: true });
+    for (const { file } of aged) {
+      if (over <= 0) return;
+      over -= weight(file);
+      await rm(file, { force: true });
+    }
   }
 
   async close(): Promise<void> {

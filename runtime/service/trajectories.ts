@@ -1,7 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { StudioError, errorCode, id, messageOf, withToldPrompts, type RolloutId } from '../domain/index.js';
-import { copyFrameOut } from '../data/store/frames.js';
 import { recordsOf } from '../interchange/stepRecord.js';
 import * as m from '../protocol/methods.js';
 import { serializeTrajectory } from '../protocol/trajectoryFile.js';
@@ -64,15 +63,12 @@ export function trajectoryHandlers(h: Handlers, s: Studio, thumbs: Thumbnails): 
       const { view: t, root } = await found(r, p),
         records = await recordsIn(r, root, t);
       if (p.file === undefined) return { text: serializeTrajectory(t, { records }) };
-      return { file: await writeTrajectory(t, resolve(p.file), (f) => r.reader.frames.path(f), records) };
+      return { file: await writeTrajectory(t, resolve(p.file), (f) => r.reader.frames.read(f), records) };
     }),
   );
   h.on(m.thumbnails, schemas.thumbnails, (p) =>
     s.read(p.run, async (r) => ({
-      paths: await thumbs.make(
-        p.hashes.map((hash) => ({ hash, path: r.reader.frames.path({ hash, width: 0, height: 0 }) })),
-        p.width,
-      ),
+      paths: await thumbs.make(p.hashes, (hash) => r.reader.frames.place(hash), p.width),
     })),
   );
 }
@@ -101,7 +97,7 @@ export const framesOf = (t: TrajectoryView): FrameLink[] => [
 export async function writeTrajectory(
   t: TrajectoryView,
   file: string,
-  pathOf: (f: FrameLink) => string,
+  read: (f: FrameLink) => Promise<Buffer>,
   records?: ReadonlyMap<number, object>,
 ): Promise<string> {
   const folder = `${file
@@ -114,7 +110,7 @@ export async function writeTrajectory(
     for (const f of framesOf(t)) {
       const to = join(dir, f.hash.slice(0, 2), `${f.hash}.png`);
       await mkdir(dirname(to), { recursive: true });
-      await copyFrameOut(pathOf(f), to).catch((e: unknown) => {
+      await writeFile(to, await read(f), { flag: 'wx' }).catch((e: unknown) => {
         if (errorCode(e) !== 'EEXIST') throw e;
       });
     }

@@ -166,7 +166,7 @@ function keepingIn(
   return {
     keep: (t, pool) =>
       writing(async (w) => {
-        await copyFrames(o.frames, runPaths(w.run).frames, t);
+        await copyFrames(new PngFrameStore(o.frames), w.frames, t);
         return w.record(t, pool, o.rollout.said().map(tryExtra));
       }),
     pool: (rollout, wish) => writing((w) => w.pool(rollout, wish)),
@@ -174,12 +174,9 @@ function keepingIn(
     annotate: (rollout, a) => o.annotate(resolve(o.base, TRIES), rollout, a),
   };
 }
-/** The files are named by what they hold: one that is there already is the same. */
-async function copyFrames(from: string, to: string, t: Trajectory): Promise<void> {
-  const source = new PngFrameStore(from),
-    target = new PngFrameStore(to),
-    refs = new Map([...t.steps.map((x) => x.frame), ...(t.last ? [t.last] : [])].map((f) => [f.hash, f]));
-  for (const ref of refs.values()) await target.copyIn(ref, source);
+async function copyFrames(from: PngFrameStore, to: PngFrameStore, t: Trajectory): Promise<void> {
+  const refs = new Map([...t.steps.map((x) => x.frame), ...(t.last ? [t.last] : [])].map((f) => [f.hash, f]));
+  for (const ref of refs.values()) await to.copyIn(ref, from);
 }
 
 /** Policies of the runs under these folders that have one to try, newest first, and models that run files name. */

@@ -89,7 +89,7 @@ export async function prepareTry(host: TryHost, p: TryRequest): Promise<Trying> 
   p.signal.throwIfAborted();
   const chosen = await chooseTask(host, p, actor),
     notes = await notesOf(actor, chosen),
-    frames = new PngFrameStore(p.frames, { sync: false }),
+    frames = new PngFrameStore(p.frames, { files: true }),
     { acting, own } = await startBoth(host, p, actor, frames),
     { policy } = acting;
   let closing: Promise<void> | undefined;

@@ -1,5 +1,7 @@
 import type { Notifications } from '../protocol/notifications.js';
 import type { Recovered } from '../protocol/activeRuns.js';
+import type { TrainResult } from '../run/trainRun.js';
+import type { SessionPlan } from './runSession.js';
 import type { Ledger, RunEvent, RunPath, RunStatus } from '../protocol/types.js';
 
 /** Why a request's signal fired: its client did not cancel it but is not there any more. */
@@ -90,6 +92,8 @@ export interface StudioService {
   recover?(): Promise<void>;
   /** What it did so far. */
   readonly recovered?: readonly Recovered[];
+  /** Trains, as `run/start` does; resolves when the run is over. Rejects with what ended it. */
+  train(plan: SessionPlan): Promise<TrainResult>;
   /**
    * Stops what is active cleanly; `now` without grace. `keep`: nobody wanted it to end, so the next daemon goes on with
    * it. Idempotent.

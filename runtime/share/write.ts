@@ -1,5 +1,5 @@
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import {
   StudioError,
   ignoreFailure,
@@ -8,7 +8,7 @@ import {
   type FrameLink,
   type TrajectoryView,
 } from '../domain/index.js';
-import { readFrame } from '../data/store/frames.js';
+import { PngFrameStore } from '../data/store/frames.js';
 import type { ReadFrame } from './pictures.js';
 import { runPage, type RunPageData } from './runPage.js';
 import { trajectoryPage } from './trajectoryPage.js';
@@ -27,15 +27,10 @@ export interface Shared {
 }
 
 /** Screens of a run folder; a hash that is none names no file. */
-export const framesIn =
-  (dir: string): ReadFrame =>
-  async (f: FrameLink) =>
-    /^[0-9a-f]{64}$/.test(f.hash)
-      ? orUndefined(
-          readFrame(join(dir, f.hash.slice(0, 2), `${f.hash}.png`)),
-          'a screen that is gone is shown as missing',
-        )
-      : undefined;
+export const framesIn = (dir: string): ReadFrame => {
+  const frames = new PngFrameStore(dir);
+  return (f: FrameLink) => orUndefined(frames.read(f), 'a screen that is gone is shown as missing');
+};
 
 /** Makes the page and writes it: whole, or not at all. */
 export async function writeShared(job: ShareJob): Promise<Shared> {

@@ -11,6 +11,7 @@ export class Tail {
   /** Checksums of records by number. */
   readonly seen = new Map<number, number>();
   readonly #run: string;
+  readonly #told: (e: Found['event']) => void;
   readonly #counts = new Map<string, number>();
   readonly #errors = new Map<string, number>();
   /** Rollouts that ended with a verdict. */
@@ -21,8 +22,10 @@ export class Tail {
   #at = 0;
   versions = 0;
 
-  constructor(run: string) {
+  /** `told` hears every record that is new, in order. */
+  constructor(run: string, told: (e: Found['event']) => void = () => {}) {
     this.#run = run;
+    this.#told = told;
   }
   count(type: string): number {
     return this.#counts.get(type) ?? 0;
@@ -105,5 +108,6 @@ export class Tail {
       else if (provenance.kind === 'rollout') this.recorded.add(id);
     }
     this.flight.take(e);
+    this.#told(e);
   }
 }

@@ -1,4 +1,5 @@
-import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { strFromU8, unzipSync } from 'fflate';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
@@ -7,7 +8,9 @@ import { engineHere } from '../helpers/cluster/engine.js';
 import { whyNoLocalDesktops } from '../helpers/cluster/desktops.js';
 import { isAlive } from '../helpers/machine/processes.js';
 import { Cockpit, tinyRun } from '../helpers/workbench/cockpit.js';
+import { fakeKubectl } from '../helpers/kubernetes/fakeKubectl.js';
 import { flowIn, Given } from '../helpers/workbench/given.js';
+import { runtimeIn } from '../helpers/workbench/runtimeIn.js';
 import { whyNoWorkbench } from '../helpers/workbench/rig.js';
 import { saveAs } from '../helpers/workbench/saveAs.js';
 import { until } from '../helpers/workbench/workbench.js';
@@ -24,16 +27,23 @@ if (missing) console.warn(`skipped: commands of the palette (${missing})`);
 
 describe.skipIf(missing !== undefined)(`VS Code, current, commands on ${provider} desktops`, () => {
   let c: Cockpit, given: Given;
+  const bin = mkdtempSync(join(tmpdir(), 'dart-bin-'));
   beforeAll(async () => {
     if (provider === 'docker') await ensureImage(connectEngine());
     c = await Cockpit.start({
       which: 'latest',
-      settings: { 'dartStudio.desktops.provider': provider },
+      settings: {
+        'dartStudio.desktops.provider': provider,
+        'dartStudio.kubernetes.kubectl': join(bin, 'kubectl'),
+      },
       files: { 'tiny.dart-run.json': tinyRun(provider) },
     });
     given = new Given(c);
   });
-  afterAll(() => c?.stop());
+  afterAll(async () => {
+    rmSync(bin, { recursive: true, force: true });
+    await c?.stop();
+  });
   const flow = flowIn(
     () => given,
     (name) => c.picture(name),
@@ -175,6 +185,47 @@ describe.skipIf(missing !== undefined)(`VS Code, current, commands on ${provider
       join(c.w.folder, 'runs', basename(given.runFolder!), 'journal'),
     );
     await c.ui.told('holds no run');
+  });
+
+  flow('the window attaches to a runtime in a cluster, comes back to it after a cut, and goes home', async () => {
+    await given.trained();
+    // What stands for the pod: a runtime with a folder of its own, which this window knows nothing of.
+    const far = join(c.w.dir, 'far'),
+      pod = 'dart-studio-train-x7k2p';
+    cpSync(given.runFolder!, join(far, 'runs', 'far-away'), { recursive: true });
+    writeFileSync(join(far, 'runs', 'far-away', 'label.json'), JSON.stringify({ name: 'far away' }));
+    const runtime = await runtimeIn(far, c.bundle);
+    try {
+      const kubectl = fakeKubectl(bin, { contexts: ['there', 'elsewhere'], pods: [pod], storage: far });
+      await c.ui.palette('DART Studio: Attach to Runtime');
+      await c.ui.pick('Pod of a cluster');
+      await c.ui.pick('there');
+      await quickInput().filter({ hasText: 'Namespace of the Job' }).waitFor();
+      await c.w.page.keyboard.press('Enter');
+      await c.ui.pick(pod);
+      await c.ui.told(`Attached to ${pod}`);
+      expect(kubectl.asked().every((x) => x.asked[0] === 'config' || x.asked.includes('--context=there'))).toBe(true);
+      await until(async () => (await c.ui.status.innerText()).includes('x7k2p'), 'the status bar says to what');
+      await until(
+        async () => (await c.ui.rows('Runs')).map((r) => r.slice(0, 8)).join() === 'far away',
+        'the runs of that runtime are listed, and none of here',
+      );
+      await c.picture('attached');
+      process.kill(kubectl.forwards().at(-1)!, 'SIGKILL');
+      await until(() => kubectl.forwards().length === 2, 'the port is forwarded anew');
+      await c.ui.palette('DART Studio: Open Dashboard');
+      await state('Stopped');
+      // What is of this machine says so, and touches nothing there.
+      await c.ui.palette('DART Studio: Restart Runtime');
+      await c.ui.told(`attached to ${pod}`);
+      expect(isAlive(runtime.pid!)).toBe(true);
+      await c.ui.palette('DART Studio: Detach from Runtime');
+      await until(() => kubectl.forwards().every((p) => !isAlive(p)), 'nothing is forwarded any more');
+      await until(async () => (await c.ui.rows('Runs')).some((r) => r.startsWith('tiny')), 'the runs of here are back');
+      expect(await c.ui.status.innerText()).not.toContain('x7k2p');
+    } finally {
+      runtime.kill('SIGKILL');
+    }
   });
 
   flow('the runtime is stopped; all data is deleted, and the runs of the workspace stay', async () => {

@@ -63,6 +63,7 @@ describe.skipIf(missing !== undefined)('VS Code, current, an untrusted folder', 
       annotateTrajectory: 'annotate the trajectory',
       reviewTrajectories: 'review the trajectories',
       addToPool: 'add to the experience pool',
+      attachRuntime: 'attach to the runtime',
     };
     for (const [command, words] of Object.entries(refused)) {
       // One refusal is one toast, whoever met it: until the last one is gone the next says nothing.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import zstandard
 from dart_engine import wire
-from helpers import ADAM, Client, HttpError, datum, image, logprobs, png, signed_weights, tensor, text, to_proto
+from helpers import ADAM, Client, HttpError, datum, image, image_tokens, logprobs, png, signed_weights, tensor, text, to_proto
 
 
 def test_service_routes(client):
@@ -162,6 +162,22 @@ def test_bad_images_and_tokens_are_user_errors(client):
         data = [{"model_input": {"chunks": chunks}, "loss_fn_inputs": {"target_tokens": tensor([1, 2, 3], "int64")}}]
         answer = client.train(model, 1, data)
         assert answer["category"] == "user" and words in answer["error"], answer
+
+
+def test_a_token_that_stands_for_a_video_is_text(client):
+    """Servers sample it by chance where nobody forbids it: such an answer is scored like any other, and images are seen as before."""
+    model, count = client.model(), image_tokens()
+
+    def scored(seq: int, sampled: int) -> np.ndarray:
+        chunks = [text([258, 259]), image(png(1), count), text([260, 40, sampled, 41])]
+        targets = [0] * (count + 2) + [40, sampled, 41, 42]
+        data = [{"model_input": {"chunks": chunks}, "loss_fn_inputs": {"target_tokens": tensor(targets, "int64")}}]
+        return logprobs(client.train(model, seq, data, forward=True))[0]
+
+    usual, video = scored(1, 43), scored(2, 262)
+    assert np.isfinite(video).all()
+    assert np.abs(video[: count + 3] - usual[: count + 3]).max() < 1e-5
+    assert np.abs(video[count + 4 :] - usual[count + 4 :]).max() > 1e-4
 
 
 def test_sampling_by_session_matches_forward(client, figures):

@@ -16,8 +16,7 @@ describe.skipIf('why' in found)('compare page', () => {
   let dir: string, plans: Plan[], left: TrajectoryView, right: TrajectoryView;
   const input: PageInput = { kind: 'compare', run: '/runs/demo', left: 'r-000102', right: 'r-000101' };
   const answer: Answer = (method, p) => {
-    if (method === 'frame/thumbnails')
-      return { paths: Object.fromEntries((p['hashes'] as string[]).map((x) => [x, session.frames.thumb(x)])) };
+    if (method === 'frame/thumbnails') return session.frames.answer(p);
     const v = [left, right].find((x) => x.row.rollout === p['rollout']);
     if (!v)
       throw {
@@ -66,7 +65,7 @@ describe.skipIf('why' in found)('compare page', () => {
       .toContain(
         'The same until step 2. At step 3, on the same screen, left: scroll down 3 at 280,160; right: click at 398,147.',
       );
-    await t.until("[...document.querySelectorAll('.ds-thumb img, .ds-surface img')].every((i) => i.complete)");
+    await t.until("[...document.querySelectorAll('.ds-thumb img, .ds-surface img')].every((i) => i.src && i.complete)");
     if (shots) await t.page.screenshot({ path: join(shots, `compare-${theme}.png`) });
     expect(await t.axe(axe)).toEqual([]);
   });

@@ -20,8 +20,7 @@ describe.skipIf('why' in found)('inspector page: a vision-language model’s rol
     (v: () => TrajectoryView): Answer =>
     (method, p) => {
       if (method === 'trajectory/get') return v();
-      if (method === 'frame/thumbnails')
-        return { paths: Object.fromEntries((p['hashes'] as string[]).map((x) => [x, session.frames.thumb(x)])) };
+      if (method === 'frame/thumbnails') return session.frames.answer(p);
       throw { kind: 'not.found', message: `No ${method}.`, remedy: '' };
     };
   const session = new PageSession(
@@ -39,7 +38,7 @@ describe.skipIf('why' in found)('inspector page: a vision-language model’s rol
   const show = session.show.bind(session);
   const shown = async (t: TestPage): Promise<Page> => {
     await t.page.locator('.ds-shot.selected').waitFor();
-    await t.until("document.querySelector('.ds-surface img')?.complete");
+    await t.until("((i) => i?.src && i.complete)(document.querySelector('.ds-surface img'))");
     return t.page;
   };
   const on = (t: TestPage, n: number): Promise<void> =>

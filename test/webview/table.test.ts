@@ -28,7 +28,7 @@ describe.skipIf('why' in found)('trajectory table', () => {
           ),
         };
       case 'frame/thumbnails':
-        return { paths: Object.fromEntries((p['hashes'] as string[]).map((x) => [x, session.frames.thumb(x)])) };
+        return session.frames.answer(p);
       case 'run/failures':
         return failuresOn(plans, p['family'] as string | undefined);
       case 'trajectory/strips':

@@ -105,8 +105,7 @@ describe.skipIf('why' in found)('translated pages', () => {
       rollout = 'r-000102';
     let plans: Plan[], rich: ReturnType<typeof view>, fake: FakeAnnotations;
     const pictures: Answer = (method, p) => {
-      if (method === 'frame/thumbnails')
-        return { paths: Object.fromEntries((p['hashes'] as string[]).map((x) => [x, session.frames.thumb(x)])) };
+      if (method === 'frame/thumbnails') return session.frames.answer(p);
       throw { kind: 'not.found', message: `No ${method}.`, remedy: '' };
     };
     const session = new PageSession(
@@ -167,7 +166,7 @@ describe.skipIf('why' in found)('translated pages', () => {
     let left: ReturnType<typeof view>, right: ReturnType<typeof view>;
     const answer: Answer = (method, p) =>
       method === 'frame/thumbnails'
-        ? { paths: Object.fromEntries((p['hashes'] as string[]).map((x) => [x, session.frames.thumb(x)])) }
+        ? session.frames.answer(p)
         : [left, right].find((v) => v.row.rollout === p['rollout']);
     const session = new PageSession(
       browsers.compare,
@@ -251,7 +250,7 @@ describe.skipIf('why' in found)('translated pages', () => {
         case 'trajectory/frames':
           return { frames: Object.fromEntries((p['rollouts'] as string[]).map((r) => [r, plans[0]!.frame.hash])) };
         case 'frame/thumbnails':
-          return { paths: Object.fromEntries((p['hashes'] as string[]).map((x) => [x, session.frames.thumb(x)])) };
+          return session.frames.answer(p);
         case 'run/failures':
           return failuresOn(plans, p['family'] as string | undefined);
         default:

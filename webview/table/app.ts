@@ -16,7 +16,7 @@ import { Changes } from './changes.js';
 import { Failures } from './failures.js';
 import { FilterBar } from './filterBar.js';
 import { openFilterMenu } from './filterMenu.js';
-import { countWords, Grid, noRows } from './grid.js';
+import { countWords, Grid, noRows, withOlder } from './grid.js';
 import { Loader } from './loader.js';
 import { Pictures } from './pictures.js';
 import { closePopover } from './popover.js';
@@ -306,10 +306,12 @@ export class App {
     );
   }
   #countWords(): string {
-    const { rows, total } = this.#loader.state;
-    return isEmptyFilter(this.#filter) && rows.length < total
-      ? t('{0} trajectories, {1} read', whole(total), whole(rows.length))
-      : countWords(this.#listed.length, rows.length, total);
+    const { rows, total, older } = this.#loader.state;
+    const words =
+      isEmptyFilter(this.#filter) && rows.length < total
+        ? t('{0} trajectories, {1} read', whole(total), whole(rows.length))
+        : countWords(this.#listed.length, rows.length, total);
+    return withOlder(words, older);
   }
   #renderLack(): void {
     const { error } = this.#loader.state,

@@ -9,6 +9,7 @@ import { hostErrorOf, type Host } from '../ui/host.js';
 import { button, dropdown, progress } from '../ui/toolkit.js';
 import { t, whole } from '../ui/words.js';
 import { clusterFacts, clusterWords } from './clusterWords.js';
+import { withOlder } from './grid.js';
 import { legendMark, scatter } from './scatter.js';
 import { pointOf, Thumbs } from './thumbs.js';
 
@@ -173,9 +174,12 @@ export class Failures {
         { class: 'ds-quiet', role: 'status' },
         busy
           ? t('Comparing…')
-          : v.looked < v.failures
-            ? t('The newest {0} of {1} failures', whole(v.looked), whole(v.failures))
-            : failureWords(v.failures),
+          : withOlder(
+              v.looked < v.failures
+                ? t('The newest {0} of {1} failures', whole(v.looked), whole(v.failures))
+                : failureWords(v.failures),
+              v.older,
+            ),
       ),
       h(
         'span',

@@ -360,6 +360,9 @@ export const noRows = (slot: HTMLElement, words: string | undefined): void => {
   slot.hidden = words === undefined;
   replace(slot, words === undefined ? undefined : [icon('search'), h('p', null, words)]);
 };
+/** What a count says beside trajectories that are too old to be listed. */
+export const withOlder = (words: string, older = 0): string =>
+  older > 0 ? t('{0}; {1} older ones are only counted', words, whole(older)) : words;
 export const countWords = (listed: number, loaded: number, total: number): string =>
   loaded < total
     ? t('{0} of {1} trajectories, {2} read', whole(listed), whole(total), whole(loaded))

@@ -15,6 +15,8 @@ export interface Loaded {
   readonly rows: Rows;
   /** Of the run, as far as known. */
   readonly total: number;
+  /** Older ones that the run only counts. */
+  readonly older: number;
   readonly done: boolean;
   readonly error?: HostError;
 }
@@ -23,7 +25,7 @@ export class Loader {
   readonly #host: LoaderHost;
   readonly #changed: (urgent: boolean) => void;
   #abort: AbortController | undefined;
-  #state: Loaded = { run: '', rows: new Rows(), total: 0, done: false };
+  #state: Loaded = { run: '', rows: new Rows(), total: 0, older: 0, done: false };
 
   /** `urgent`: somebody waits for it; else the run goes on by itself. */
   constructor(host: LoaderHost, changed: (urgent: boolean) => void) {
@@ -37,7 +39,7 @@ export class Loader {
     this.#abort?.abort();
     const abort = (this.#abort = new AbortController()),
       rows = new Rows();
-    this.#state = { run, rows, total: 0, done: false };
+    this.#state = { run, rows, total: 0, older: 0, done: false };
     this.#changed(true);
     try {
       let before: number | undefined;
@@ -51,7 +53,12 @@ export class Loader {
         rows.append(p.columns);
         rows.setOver(!p.alive);
         const done = p.next === undefined;
-        this.#state = { ...this.#state, total: Math.max(p.total ?? this.#state.total, rows.length), done };
+        this.#state = {
+          ...this.#state,
+          total: Math.max(p.total ?? this.#state.total, rows.length),
+          older: p.older ?? this.#state.older,
+          done,
+        };
         if (before === undefined) this.#host.subscribe({ run, sinceSeq: p.seq, types: followed });
         this.#changed(before === undefined || done);
         if (done) return;

@@ -1,4 +1,7 @@
-/** Pictures of a trajectory: thumbnails asked for in batches, full screenshots kept decoded for quick scrubbing. */
+/**
+ * Pictures of a trajectory: thumbnails asked for in batches, full screenshots kept decoded for quick scrubbing. Of a run
+ * both come from the daemon, which knows where its frames are; those of a file lie beside it.
+ */
 import type { Requester } from '../protocol.js';
 import type { Host } from './host.js';
 import { t } from './words.js';
@@ -15,6 +18,8 @@ export class Frames {
   readonly #thumbs = new Map<string, Thumb>();
   readonly #asked = new Set<string>();
   readonly #full = new Map<string, HTMLImageElement>();
+  /** Files of full pictures that the daemon named. */
+  readonly #files = new Map<string, string>();
   #wanted: string[] = [];
   #source: { readonly run?: string; readonly dir: string } = { dir: '' };
   /** New thumbnails are there. */
@@ -24,18 +29,19 @@ export class Frames {
     this.#host = host;
   }
 
-  /** Where frames are: the run whose daemon makes thumbnails (none for a file) and the folder of the full pictures. */
+  /** Where frames are: the run whose daemon has them (none for a file), and the folder of pictures that are files. */
   open(run: string | undefined, dir: string): void {
     if (run === this.#source.run && dir === this.#source.dir) return;
     this.#source = { dir, run };
     this.#thumbs.clear();
     this.#asked.clear();
     this.#full.clear();
+    this.#files.clear();
     this.#wanted = [];
   }
   /** File of the full picture. */
   path(hash: string): string {
-    return `${this.#source.dir}/${hash.slice(0, 2)}/${hash}.png`;
+    return this.#files.get(hash) ?? `${this.#source.dir}/${hash.slice(0, 2)}/${hash}.png`;
   }
   uri(hash: string): string | undefined {
     return this.#host.frame(this.#source.dir, hash);
@@ -102,15 +108,17 @@ export class Frames {
    * stay decoded.
    */
   picture(hash: string): HTMLImageElement | undefined {
-    const uri = this.uri(hash);
-    if (!uri) return undefined;
+    const { run } = this.#source,
+      uri = this.uri(hash);
+    if (run === undefined && !uri) return undefined;
     let img = this.#full.get(hash);
     if (img) this.#full.delete(hash);
     else {
       img = new Image();
       img.decoding = 'async';
       img.draggable = false;
-      img.src = uri;
+      if (run === undefined) img.src = uri!;
+      else this.#load(img, run, hash, uri);
     }
     this.#full.set(hash, img);
     for (const old of this.#full.keys()) {
@@ -118,5 +126,20 @@ export class Frames {
       this.#full.delete(old);
     }
     return img;
+  }
+  /** `own`: the file that it is in a run of an older version. */
+  #load(img: HTMLImageElement, run: string, hash: string, own: string | undefined): void {
+    const source = this.#source,
+      // An address that leads nowhere ends in an error, as a picture that is not there should.
+      show = (uri: string | undefined): void => {
+        img.src = uri ?? 'data:,';
+      };
+    this.#host.request('frame/thumbnails', { run, hashes: [hash], width: 0 }).then(
+      ({ paths: { [hash]: path } }) => {
+        if (path !== undefined && source === this.#source) this.#files.set(hash, path);
+        show(path === undefined ? undefined : this.#host.uri(path));
+      },
+      () => show(own),
+    );
   }
 }

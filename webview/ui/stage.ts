@@ -262,7 +262,8 @@ export class Stage {
         }
         this.#setPicture({ width: img.naturalWidth, height: img.naturalHeight });
       };
-      if (img.complete) settle();
+      // One without an address is still being asked for.
+      if (img.complete && img.src) settle();
       else {
         this.#box.setAttribute('aria-busy', 'true');
         img.addEventListener('load', settle, { once: true });

@@ -48,7 +48,8 @@ export async function imageStatus(docker?: Docker, name: string = DEFAULT_IMAGE)
   };
 }
 
-async function inspect(docker: Docker, tag: string): Promise<Docker.ImageInspectInfo | undefined> {
+/** What the engine has under this name; undefined when it has nothing. */
+export async function inspect(docker: Docker, tag: string): Promise<Docker.ImageInspectInfo | undefined> {
   try {
     return await docker.getImage(tag).inspect();
   } catch (e) {
@@ -119,7 +120,7 @@ async function ownContext(
   onProgress: OnProgress,
   signal?: AbortSignal,
 ): Promise<Readable> {
-  if (!(await inspect(docker, BASE_IMAGE))) await ensureBase(docker, recipe, onProgress, signal);
+  await ensureBase(docker, recipe, onProgress, signal);
   return Readable.from([tar(await buildContext(recipe))]);
 }
 
@@ -157,15 +158,31 @@ export function proxyArgs(env: NodeJS.ProcessEnv): Record<string, string> {
 }
 
 const PULL_MS = 120_000;
-/** Pulls the base; where no registry answers, makes it from Debian's packages and imports it under the same name. */
-async function ensureBase(docker: Docker, recipe: Recipe, onProgress: OnProgress, signal?: AbortSignal): Promise<void> {
-  onProgress({ phase: 'base', message: `Pulling ${BASE_IMAGE}` });
+/** Pulls an image. Rejects when no registry gives it. */
+export async function pullImage(
+  docker: Docker,
+  image: string,
+  onProgress: OnProgress,
+  signal?: AbortSignal,
+): Promise<void> {
+  onProgress({ phase: 'base', message: `Pulling ${image}` });
+  await withDeadline(PULL_MS, [signal], async (both) =>
+    follow(await docker.pull(image, { abortSignal: both }), both, (l) =>
+      onProgress({ phase: 'base', message: l.slice(0, 120) }),
+    ),
+  );
+}
+
+/** The base of our images; where no registry answers, made from Debian's packages and imported under the same name. */
+export async function ensureBase(
+  docker: Docker,
+  recipe: Recipe,
+  onProgress: OnProgress,
+  signal?: AbortSignal,
+): Promise<void> {
+  if (await inspect(docker, BASE_IMAGE)) return;
   try {
-    await withDeadline(PULL_MS, [signal], async (both) =>
-      follow(await docker.pull(BASE_IMAGE, { abortSignal: both }), both, (l) =>
-        onProgress({ phase: 'base', message: l.slice(0, 120) }),
-      ),
-    );
+    await pullImage(docker, BASE_IMAGE, onProgress, signal);
     return;
   } catch (e) {
     if (signal?.aborted) throw cancelled('Pulling the base image');
@@ -197,7 +214,7 @@ async function ensureBase(docker: Docker, recipe: Recipe, onProgress: OnProgress
 /** Characters that are kept of a line without an end, such as a bar that grows. */
 const MOST_PARTIAL = 4096;
 /** Reads an engine's JSON progress stream to its end, line by line of text; rejects with the engine's error entry. */
-async function follow(
+export async function follow(
   stream: NodeJS.ReadableStream,
   signal: AbortSignal | undefined,
   onLine: (l: string) => void,
@@ -311,7 +328,7 @@ const MOST_WORDS = 2000;
 
 export const statusOf = (e: unknown): number | undefined => (e as { statusCode?: number } | null)?.statusCode;
 
-function buildError(e: unknown, signal?: AbortSignal): StudioError {
+export function buildError(e: unknown, signal?: AbortSignal): StudioError {
   if (signal?.aborted) return cancelled('Building the image');
   if (e instanceof StudioError) return e;
   return engineError(e);

@@ -9,6 +9,7 @@ import {
   type TokenTrace,
 } from '../../domain/index.js';
 import type { HighEntropyConfig } from '../config.js';
+import { unpackSteps } from '../store/stepPack.js';
 import { numbers, type CuratedMember, type Mechanism } from './mechanism.js';
 
 type Sampled = Pick<Step, 'tokens' | 'prompt' | 'rejected'> & Partial<Pick<Step, 'origin'>>;
@@ -121,9 +122,9 @@ export const highEntropy: Mechanism<'highEntropy'> = {
         summary: message('Entropy of {0} steps of the newest rollouts, from {1} to {2}.'),
       },
       read: async (run) => {
-        const [[values], [last]] = await Promise.all([
+        const [[tracks = []], [last]] = await Promise.all([
           run.index.columns(
-            `SELECT s.entropy FROM steps s WHERE s.entropy IS NOT NULL AND s.rollout IN (SELECT id FROM rollouts WHERE provenance = 'rollout' AND outcome IS NOT NULL ORDER BY ended_at DESC LIMIT ${SHOWN_ROLLOUTS})`,
+            `SELECT steps FROM tracks WHERE rollout IN (SELECT id FROM rollouts WHERE provenance = 'rollout' AND outcome IS NOT NULL ORDER BY ended_at DESC LIMIT ${SHOWN_ROLLOUTS})`,
           ),
           run.index.query(
             'SELECT threshold FROM groups WHERE threshold IS NOT NULL ORDER BY closed_at DESC LIMIT 1',
@@ -133,7 +134,7 @@ export const highEntropy: Mechanism<'highEntropy'> = {
         const threshold = last?.['threshold'];
         return {
           form: 'values',
-          values: numbers(values),
+          values: tracks.flatMap((t) => unpackSteps(t).flatMap((s) => s.entropy ?? [])),
           mark:
             typeof threshold === 'number'
               ? {

@@ -153,14 +153,19 @@ export const poolInjection: Mechanism<'pool'> = {
         ),
       },
       read: async (run) => {
-        const [at, injected] = await run.index.columns(
-          'SELECT closed_at, injected FROM groups WHERE injected > 0 ORDER BY closed_at',
-        );
-        let sum = 0;
+        const [[at, injected], [before]] = await Promise.all([
+          run.index.columns('SELECT closed_at, injected FROM groups WHERE injected > 0 ORDER BY closed_at'),
+          run.index.query('SELECT SUM(injected) AS n, MAX(opened_at) AS at FROM past_groups', []),
+        ]);
+        const times = numbers(at),
+          first = Number(before?.['n'] ?? 0),
+          // Those of groups that are only counted are one point.
+          past = first > 0 ? [Math.min(Number(before?.['at'] ?? 0), times[0] ?? Infinity)] : [];
+        let sum = first;
         return {
           form: 'series',
-          at: numbers(at),
-          value: numbers(injected).map((n) => (sum += n)),
+          at: [...past, ...times],
+          value: [...past.map(() => first), ...numbers(injected).map((n) => (sum += n))],
           sum: true,
         };
       },

@@ -1,26 +1,34 @@
 import { createHash } from 'node:crypto';
 import type { Hash } from 'node:crypto';
-import { lstat, readdir, rename, rm } from 'node:fs/promises';
+import { lstat, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { StudioError, isEncoded, orUndefined, messageOf, errorCode } from '../../domain/index.js';
 import type { EncodedFrame, Frame, FrameRef, Screenshot } from '../../domain/index.js';
 import { digestOf } from '../../files/digest.js';
 import { createFresh, folderInside, linkBetween, namesInside } from '../../files/folderParts.js';
-import { copyForeign, copyForeignAtomic, ForeignFileError, readForeign } from '../../files/foreignFile.js';
+import { ForeignFileError, readForeign } from '../../files/foreignFile.js';
 import type { FrameStore } from '../types.js';
+import { FrameAppender } from './frameAppender.js';
+import { compact } from './frameCompaction.js';
+import { FramePacks, readPlace, type FramePlace } from './framePacks.js';
+import { headBytes, maxFrameBytes } from './packRecord.js';
 import { decodePng, encodePng, sizeOf, toBgrx, toScanlines } from './png.js';
 import { DiskRoom } from './room.js';
-import { unfinishedDir, unfinishedName } from './unfinished.js';
 
+export type { FramePlace };
 export interface FrameStoreOptions {
-  /** Frames being encoded or written at once; further ones wait. Default 4, the size of Node's thread pool. */
+  /** Frames being encoded, or looked at before they are stored again, at once; further ones wait. Default 4, the size of Node's thread pool. */
   readonly concurrency?: number;
   /** Known hashes kept in memory. Default 65,536 (about 10 MB). */
   readonly known?: number;
   /** Check the pixels against the hash on `get`. Default true. */
   readonly verify?: boolean;
-  /** Force each file to disk before it gets its name. Default true (measured: 1.8 ms a frame). */
+  /** Force frames to disk before they count. Default true. */
   readonly sync?: boolean;
+  /** A file of its own for each frame, `<2 hex>/<hash>.png`, not forced to disk: for what a page shows and nobody keeps. */
+  readonly files?: boolean;
+  /** Bytes of a pack, about. Default 64 MB. */
+  readonly packBytes?: number;
   /** Where writes wait while the disk is full. */
   readonly room?: DiskRoom;
 }
@@ -31,17 +39,18 @@ export interface FrameStats {
   readonly waiting: number;
 }
 
-/** Bytes of one frame's file: what a screen of 16 million pixels takes where nothing can be compressed. */
-export const maxFrameBytes = 80 << 20;
+/** The bytes of a frame, from any thread. Rejects with Node's errors, or a `ForeignFileError`. */
+export async function readFrame(place: FramePlace): Promise<Buffer> {
+  // Of `RUN/frames/AB/HASH.png`: the run folder, out of which no link leads.
+  if (place.at === undefined) return readForeign(place.file, maxFrameBytes, { inside: join(place.file, '../../..') });
+  const frame = await readPlace(place);
+  if (!frame) throw new ForeignFileError('EDAMAGED', 'is damaged');
+  return frame;
+}
 
-/** Of `RUN/frames/AB/HASH.png`: the run folder, out of which no link leads. */
-const runOf = (path: string): { readonly inside: string } => ({ inside: join(path, '../../..') });
-/** The file of a frame, by its `path`. Rejects with Node's errors, or a `ForeignFileError`. */
-export const readFrame = (path: string): Promise<Buffer> => readForeign(path, maxFrameBytes, runOf(path));
-/** A copy of its own elsewhere, which shares blocks where the file system can. Rejects with EEXIST when `to` is there. */
-export const copyFrameOut = (path: string, to: string): Promise<void> =>
-  copyForeign(path, to, maxFrameBytes, runOf(path));
-
+/** A pack of which less than this share counts is written anew; the second where a size is to be kept to. */
+const LOOSE = 0.5,
+  TIGHT = 0.8;
 /** Longer than any step takes from its screen to its record. */
 const LATELY_MS = 15 * 60_000;
 
@@ -54,8 +63,8 @@ function pixelHash(width: number, height: number): Hash {
 }
 
 /**
- * Content-addressed screens under `frames/<2 hex>/<hash>.png`. The same screen is written once, however many ask at the
- * same time.
+ * Content-addressed screens, in packs (packRecord.ts). The same screen is written once, however many ask at the same
+ * time. Frames that are files of their own, as older versions wrote them, are read as well.
  */
 export class PngFrameStore implements FrameStore {
   readonly #dir: string;
@@ -68,8 +77,8 @@ export class PngFrameStore implements FrameStore {
   readonly #leaving = new Set<string>();
   readonly #writing = new Map<string, Promise<void>>();
   readonly #queue: (() => void)[] = [];
-  /** Folders that are there, as far as this process knows. */
-  readonly #folders = new Set<string>();
+  readonly #packs: FramePacks;
+  readonly #appender: FrameAppender;
   #active = 0;
   #puts = 0;
   #written = 0;
@@ -77,18 +86,38 @@ export class PngFrameStore implements FrameStore {
 
   constructor(dir: string, o: FrameStoreOptions = {}) {
     this.#dir = dir;
-    this.#o = { concurrency: 4, known: 65_536, verify: true, sync: true, room: new DiskRoom(), ...o };
+    this.#o = {
+      concurrency: 4,
+      known: 65_536,
+      verify: true,
+      sync: true,
+      files: false,
+      packBytes: 64 << 20,
+      room: new DiskRoom(),
+      ...o,
+    };
+    this.#packs = new FramePacks(dir);
+    this.#appender = new FrameAppender(this.#packs, this.#o);
   }
 
-  path(ref: FrameRef): string {
+  /** Of a frame that is a file of its own. */
+  #file(hash: string): string {
     // A reference may come from an imported file: only a hash may become part of a path.
-    if (!/^[0-9a-f]{64}$/.test(ref.hash))
+    if (!/^[0-9a-f]{64}$/.test(hash))
       throw new StudioError(
         'store.damaged',
         'A frame reference is not a hash.',
         'Import the trajectory again from its source.',
       );
-    return join(this.#dir, ref.hash.slice(0, 2), `${ref.hash}.png`);
+    return join(this.#dir, hash.slice(0, 2), `${hash}.png`);
+  }
+  /** ms since the oldest frame that waits to be on disk was handed in; 0 when none waits. */
+  get behindMs(): number {
+    return this.#appender.behindMs;
+  }
+  /** Called after each write. */
+  onDurable(listener: () => void): () => void {
+    return this.#appender.onDurable(listener);
   }
   stats(): FrameStats {
     return { puts: this.#puts, written: this.#written, bytes: this.#bytes, waiting: this.#queue.length };
@@ -145,23 +174,44 @@ export class PngFrameStore implements FrameStore {
     }
     let job = this.#writing.get(ref.hash);
     if (!job) {
-      job = this.#slot(() => this.#write(ref, png)).finally(() => this.#writing.delete(ref.hash));
+      job = this.#write(ref, png).finally(() => this.#writing.delete(ref.hash));
       this.#writing.set(ref.hash, job);
     }
     await job;
     return ref;
   }
 
+  /** Its file, as a PNG. Rejects with Node's errors (ENOENT: it is missing), or a `ForeignFileError`. */
+  async read({ hash }: Pick<FrameRef, 'hash'>): Promise<Buffer> {
+    const file = this.#file(hash);
+    await this.#packs.known();
+    const old = this.#inFile(hash) && (await orUndefined(readFrame({ file, hash }), 'a pack may have it'));
+    return old || ((await this.#packs.read(hash)) ?? readFrame({ file, hash }));
+  }
+  /** Where its bytes are at the moment, for `readFrame`; undefined where they are not. */
+  async place(hash: string): Promise<FramePlace | undefined> {
+    const file = this.#file(hash);
+    await this.#packs.known();
+    if (this.#inFile(hash) && (await this.#fileBytes(hash)) !== undefined) return { file, hash };
+    const place = await this.#packs.locate(hash);
+    if (place) return this.#packs.placeOf(hash, place);
+    return (await this.#fileBytes(hash)) === undefined ? undefined : { file, hash };
+  }
+  /** It may be a file of its own, as in runs of older versions. */
+  #inFile(hash: string): boolean {
+    return this.#packs.folders.has(hash.slice(0, 2)) && !this.#packs.find(hash);
+  }
+
   async get(ref: FrameRef): Promise<Frame> {
-    const path = this.path(ref);
-    const file = await readFrame(path).catch((e: unknown) => {
+    const file = await this.read(ref).catch((e: unknown) => {
+      if (e instanceof StudioError) throw e;
       throw new StudioError(
         'store.damaged',
         e instanceof ForeignFileError
           ? `The file of frame ${ref.hash.slice(0, 12)} ${e.message}.`
           : `Frame ${ref.hash.slice(0, 12)} is missing (${errorCode(e) ?? 'unreadable'}).`,
         'Restore the run folder from a copy; other frames are not affected.',
-        { cause: e, details: { path } },
+        { cause: e, details: { hash: ref.hash } },
       );
     });
     const { width, height, rgb, right } = await this.#decoded(ref, file, this.#o.verify);
@@ -170,7 +220,7 @@ export class PngFrameStore implements FrameStore {
         'store.damaged',
         `Frame ${ref.hash.slice(0, 12)} does not hold the pixels it was stored with.`,
         'Restore the run folder from a copy; other frames are not affected.',
-        { details: { path } },
+        { details: { hash: ref.hash } },
       );
     return { width, height, data: await toBgrx(rgb, width, height), capturedAt: 0 };
   }
@@ -187,35 +237,38 @@ export class PngFrameStore implements FrameStore {
     return { ...picture, right: hash.digest('hex') === ref.hash };
   }
 
-  async #holds(ref: FrameRef, path: string): Promise<boolean> {
-    const file = await orUndefined(readFrame(path), 'it is then written');
-    if (!file) return false;
-    if (digestOf(file) === ref.hash) return true;
-    try {
-      const { width, height, right } = await this.#decoded(ref, file, true);
-      return right && width === ref.width && height === ref.height;
-    } catch {
-      return false;
-    }
+  /** A frame from before this process may have been damaged since: it counts when it holds these pixels. */
+  async #holds(ref: FrameRef): Promise<boolean> {
+    await this.#packs.known();
+    if (!this.#packs.find(ref.hash) && !this.#inFile(ref.hash)) return false;
+    return this.#slot(async () => {
+      const file = await orUndefined(this.read(ref), 'it is then written');
+      if (!file) return false;
+      if (digestOf(file) === ref.hash) return true;
+      try {
+        const { width, height, right } = await this.#decoded(ref, file, true);
+        return right && width === ref.width && height === ref.height;
+      } catch {
+        return false;
+      }
+    });
   }
 
   async #write(ref: FrameRef, encode: () => Promise<Buffer>): Promise<void> {
-    const path = this.path(ref);
-    // A file of that name from before this process may have been damaged since: it counts when it holds these pixels.
-    if (!(await this.#holds(ref, path))) {
-      const png = await encode();
-      await this.#o.room
-        .write(() => this.#make(ref, path, png))
-        .catch((e: unknown) => {
+    if (!(await this.#holds(ref))) {
+      const png = await this.#slot(encode);
+      await (this.#o.files ? this.#makeFile(ref.hash, png) : this.#appender.append(ref.hash, png)).catch(
+        (e: unknown) => {
           // Also what says it better is of the disk, and not of a screen that was kept.
           if (e instanceof StudioError) throw new StudioError('store.io', e.message, e.error.remedy, { cause: e });
           throw new StudioError(
             'store.io',
             `A frame could not be written: ${messageOf(e)}.`,
             'Free some space on the disk of the run folder, or check its permissions, then resume the run.',
-            { cause: e, details: { path } },
+            { cause: e, details: { dir: this.#dir } },
           );
-        });
+        },
+      );
       this.#written++;
       this.#bytes += png.length;
     }
@@ -240,80 +293,98 @@ export class PngFrameStore implements FrameStore {
   unmarkAll(): void {
     this.#leaving.clear();
   }
-  /** Removes what is marked and forgets the marks; `dry`: only counts. */
+  /** Removes what is marked and forgets the marks; `dry`: only counts. Packs keep the room until `compact`. */
   async removeMarked({ dry }: { readonly dry: boolean }): Promise<{ readonly frames: number; readonly bytes: number }> {
-    let frames = 0,
-      bytes = 0;
+    const packed = new Map<number, string[]>(),
+      sizes: number[] = [];
+    await this.#packs.known();
+    let looked = 0;
     for (const hash of this.#leaving) {
-      this.#leaving.delete(hash);
-      const size = await this.bytesOf(hash);
-      if (size === undefined) continue;
-      if (!dry) await this.#remove(hash);
-      frames++;
-      bytes += size;
+      if (++looked % 4096 === 0) await new Promise<void>((r) => setImmediate(r));
+      const pack = this.#packs.find(hash)?.pack;
+      if (pack !== undefined) {
+        const there = packed.get(pack);
+        if (there) there.push(hash);
+        else packed.set(pack, [hash]);
+        continue;
+      }
+      const size = await this.#fileBytes(hash);
+      // What was put again meanwhile stays.
+      if (!this.#leaving.delete(hash) || size === undefined) continue;
+      sizes.push(size);
+      if (!dry) await this.#remove([hash]);
     }
-    return { frames, bytes };
+    for (const [pack, hashes] of packed) {
+      const gone = hashes.filter((h) => this.#leaving.delete(h));
+      for (const h of gone) sizes.push(headBytes + this.#packs.find(h)!.bytes);
+      if (!dry && gone.length > 0) await this.#remove(gone, pack);
+      await new Promise<void>((r) => setImmediate(r));
+    }
+    return { frames: sizes.length, bytes: sizes.reduce((a, b) => a + b, 0) };
   }
   /** Bytes on disk; undefined for a screen that is not there. */
   async bytesOf(hash: string): Promise<number | undefined> {
-    const path = this.path({ hash, width: 0, height: 0 }),
+    await this.#packs.known();
+    const place = this.#packs.find(hash);
+    return place ? headBytes + place.bytes : this.#fileBytes(hash);
+  }
+  async #fileBytes(hash: string): Promise<number | undefined> {
+    const path = this.#file(hash),
       out = orUndefined(linkBetween(dirname(this.#dir), dirname(path)), 'then it is not there either');
     // What lies behind a link is another folder's, and not to be removed.
     if ((await out) !== undefined) return undefined;
     return (await orUndefined(lstat(path), 'it is not there'))?.size;
   }
-  /** Of all screens. */
+  /** Of all screens that are kept: packs take more until they are compacted. */
   async totalBytes(): Promise<number> {
-    let bytes = 0;
-    for (const folder of await readdir(this.#dir).catch((): string[] => []))
+    await this.#packs.refresh();
+    let bytes = this.#packs.all.reduce((n, p) => n + p.live, 0);
+    for (const folder of this.#packs.folders)
       for (const name of await namesInside(dirname(this.#dir), join(this.#dir, folder)))
         bytes += (await orUndefined(lstat(join(this.#dir, folder, name)), 'it has just gone'))?.size ?? 0;
     return bytes;
   }
-  async #remove(hash: string): Promise<void> {
-    this.#known.delete(hash);
-    const gone = rm(this.path({ hash, width: 0, height: 0 }), { force: true }).finally(() =>
-      this.#removing.delete(hash),
-    );
-    this.#removing.set(hash, gone);
+  async #remove(hashes: readonly string[], pack?: number): Promise<void> {
+    const gone = (
+      pack === undefined ? rm(this.#file(hashes[0]!), { force: true }) : this.#packs.remove(pack, hashes)
+    ).finally(() => {
+      for (const h of hashes) this.#removing.delete(h);
+    });
+    for (const h of hashes) {
+      this.#known.delete(h);
+      this.#removing.set(h, gone);
+    }
     await gone;
   }
-
-  /** The file of a frame of another run, named by the same `ref`; one that is there already is the same. */
-  async copyIn(ref: FrameRef, from: PngFrameStore): Promise<void> {
-    const to = this.path(ref),
-      source = from.path(ref);
-    if (await orUndefined(lstat(to), 'then it is copied')) return;
-    await folderInside(dirname(this.#dir), dirname(to));
-    await copyForeignAtomic(source, to, `${to}.${process.pid}.copy`, maxFrameBytes, runOf(source));
+  /** Gives the disk back what removed screens take, as far as it is worth copying the others. For the writer of the run. */
+  compact(o: { readonly tight?: boolean; readonly signal?: AbortSignal | undefined } = {}): Promise<void> {
+    return compact(this.#packs, this.#appender, {
+      share: o.tight ? TIGHT : LOOSE,
+      restMs: LATELY_MS,
+      signal: o.signal,
+    });
   }
 
-  /** Leaves nothing behind when it fails. */
-  async #make(ref: FrameRef, path: string, png: Buffer): Promise<void> {
-    const making = unfinishedDir(this.#dir),
-      tmp = join(making, unfinishedName(ref.hash));
+  /** A frame of another run, named by the same `ref`; one that is there already is the same. */
+  async copyIn(ref: FrameRef, from: FrameStore): Promise<void> {
+    await this.#keep(ref, () => from.read(ref));
+  }
+
+  /** Waits for what is being written; the store can still be used. */
+  close(): Promise<void> {
+    return this.#appender.close();
+  }
+
+  async #makeFile(hash: string, png: Buffer): Promise<void> {
+    const path = this.#file(hash);
+    await folderInside(dirname(this.#dir), dirname(path));
+    const f = await createFresh(path);
     try {
-      for (const folder of [dirname(path), making]) await this.#folder(folder);
-      const f = await createFresh(tmp);
-      try {
-        await f.writeFile(png);
-        if (this.#o.sync) await f.datasync();
-      } finally {
-        await f.close();
-      }
-      await rename(tmp, path);
-    } catch (e) {
-      this.#folders.clear(); // one of them may have been removed
-      await orUndefined(rm(tmp, { force: true }), 'the error that matters follows; removeUnfinished() takes the rest');
-      throw e;
+      await f.writeFile(png);
+    } finally {
+      await f.close();
     }
-  }
-
-  /** Makes a folder, once. */
-  async #folder(path: string): Promise<void> {
-    if (this.#folders.has(path)) return;
-    await folderInside(dirname(this.#dir), path);
-    this.#folders.add(path);
+    this.#packs.folders.add(hash.slice(0, 2));
   }
 
   /** Runs `job` when fewer than `concurrency` are running, first come, first served. */

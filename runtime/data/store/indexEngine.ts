@@ -16,6 +16,8 @@ import { syncDir } from './journal.js';
 import { readJournal } from './journalReader.js';
 import type { JournalPosition } from './journalReader.js';
 import { schema, schemaVersion } from './indexSchema.js';
+import { Rows } from './indexRows.js';
+import { Trimmer, type IndexOptions } from './indexTrim.js';
 import { IndexWriter } from './indexWriter.js';
 
 export type Row = Readonly<Record<string, SqlValue>>;
@@ -52,17 +54,28 @@ export const sqlJs = (): Promise<SqlJsStatic> => (loading ??= loadSqlJs());
 export class IndexEngine {
   readonly #journal: string;
   readonly #file: string;
-  #db: Database;
-  #writer: IndexWriter;
+  readonly #db: Database;
+  readonly #rows: Rows;
+  readonly #writer: IndexWriter;
+  readonly #trimmer: Trimmer;
   #position: JournalPosition;
   #events: number;
   #dirty = false;
   #start: IndexStatus['start'] = 'new';
   #because: string | undefined;
 
-  private constructor(db: Database, journal: string, file: string, position: number, events: number) {
+  private constructor(
+    db: Database,
+    journal: string,
+    file: string,
+    position: number,
+    events: number,
+    o: IndexOptions | undefined,
+  ) {
     this.#db = db;
-    this.#writer = new IndexWriter(db);
+    this.#rows = new Rows(db);
+    this.#writer = new IndexWriter(this.#rows);
+    this.#trimmer = new Trimmer(this.#rows, o);
     this.#journal = journal;
     this.#file = file;
     this.#position = position;
@@ -72,7 +85,7 @@ export class IndexEngine {
   /**
    * `journal` is the folder, `file` the snapshot, `until` the durable end of the journal (its present end when absent).
    */
-  static async open(journal: string, file: string, until?: JournalPosition): Promise<IndexEngine> {
+  static async open(journal: string, file: string, until?: JournalPosition, o?: IndexOptions): Promise<IndexEngine> {
     const [SQL, bytes] = await Promise.all([
       sqlJs(),
       orUndefined(readForeign(file, MOST_BYTES, { inside: dirname(file) }), 'without a snapshot the index is rebuilt'),
@@ -82,14 +95,14 @@ export class IndexEngine {
       const loaded = load(SQL, bytes, until);
       if ('problem' in loaded) because = loaded.problem;
       else {
-        engine = new IndexEngine(loaded.db, journal, file, loaded.position, loaded.events);
+        engine = new IndexEngine(loaded.db, journal, file, loaded.position, loaded.events, o);
         engine.#start = 'snapshot';
       }
     }
     if (!engine) {
       const db = new SQL.Database();
       db.exec(schema);
-      engine = new IndexEngine(db, journal, file, 0, 0);
+      engine = new IndexEngine(db, journal, file, 0, 0, o);
       engine.#because = because;
       engine.#writer.setMeta('schema', schemaVersion);
     }
@@ -123,9 +136,8 @@ export class IndexEngine {
       this.#db.exec('BEGIN');
       try {
         for (const entry of batch) this.#writer.apply(storedEvent(entry), entry.position);
-        this.#writer.setMeta('position', position);
-        this.#writer.setMeta('seq', batch.at(-1)!.seq);
-        this.#writer.setMeta('events', events);
+        this.#trimmer.trim();
+        this.#writer.reached({ position, seq: batch.at(-1)!.seq, events });
         this.#db.exec('COMMIT');
       } catch (e) {
         this.#db.exec('ROLLBACK');
@@ -135,6 +147,12 @@ export class IndexEngine {
       this.#events = events;
       this.#dirty = true;
     }
+  }
+
+  /** These are not trimmed: people worked on them. */
+  hold(rollouts: readonly string[]): void {
+    this.#rows.run('INSERT OR IGNORE INTO held SELECT value FROM json_each(?)', [JSON.stringify(rollouts)]);
+    this.#dirty ||= this.#rows.modified > 0;
   }
 
   /** Rows of a SELECT; any other statement is refused. */
@@ -202,7 +220,7 @@ export class IndexEngine {
   }
 
   close(): void {
-    this.#writer.free();
+    this.#rows.free();
     this.#db.close();
   }
 }

@@ -1,11 +1,13 @@
 import { ignoreFailure, messageOf } from '../../domain/index.js';
 import { parentPort, workerData } from 'node:worker_threads';
 import { IndexEngine, sqlJs } from './indexEngine.js';
+import type { IndexOptions } from './indexTrim.js';
 
 export interface IndexPlace {
   readonly journal: string;
   readonly file: string;
   readonly until?: number;
+  readonly options?: IndexOptions | undefined;
 }
 /** Without `place` the worker is started ahead of time; the first message names the run. */
 export interface IndexWorkerData {
@@ -20,6 +22,7 @@ export type IndexRequest =
       readonly sql: string;
       readonly params: readonly (string | number | null)[];
     }
+  | { readonly id: number; readonly do: 'hold'; readonly rollouts: readonly string[] }
   | { readonly id: number; readonly do: 'snapshot' }
   | { readonly id: number; readonly do: 'close'; readonly snapshot: boolean };
 export type IndexReply =
@@ -36,7 +39,7 @@ export async function runIndexWorker(): Promise<void> {
   if (!port) throw new Error('the index worker runs only in a worker thread');
   const given = (workerData as IndexWorkerData).place;
   if (!given) ignoreFailure(sqlJs(), 'opening the index asks again and reports it');
-  const { journal, file, until } = given ?? (await new Promise<IndexPlace>((r) => port.once('message', r)));
+  const { journal, file, until, options } = given ?? (await new Promise<IndexPlace>((r) => port.once('message', r)));
   const beating = async <T>(work: Promise<T>): Promise<T> => {
     const beat = setInterval(() => port.postMessage({ alive: true } satisfies IndexReply), INDEX_BEAT_MS);
     try {
@@ -47,7 +50,7 @@ export async function runIndexWorker(): Promise<void> {
   };
   let engine: IndexEngine;
   try {
-    engine = await beating(IndexEngine.open(journal, file, until));
+    engine = await beating(IndexEngine.open(journal, file, until, options));
   } catch (e) {
     port.postMessage({ id: 0, error: messageOf(e) } satisfies IndexReply);
     return;
@@ -63,6 +66,8 @@ export async function runIndexWorker(): Promise<void> {
         return engine.query(r.sql, r.params);
       case 'columns':
         return engine.columns(r.sql, r.params);
+      case 'hold':
+        return engine.hold(r.rollouts);
       case 'snapshot':
         return engine.snapshot();
       case 'close': {

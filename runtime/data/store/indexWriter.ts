@@ -1,68 +1,66 @@
 /** Updates the tables of indexSchema.ts from the journal, one record after another. */
-import type { Database, SqlValue, Statement } from 'sql.js';
+import type { SqlValue } from 'sql.js';
 import type { Provenance } from '../../domain/index.js';
 import { stepEntropy } from '../curation/highEntropy.js';
 import { isError } from '../events.js';
 import type { EventOf, JournalEvent, StoredEvent } from '../events.js';
+import type { Rows } from './indexRows.js';
 import type { JournalPosition } from './journalReader.js';
+import { packSteps } from './stepPack.js';
+
+/**
+ * Records that are listed in `events`: those that are looked for by their type. What happens to every rollout or group
+ * is in the columns of `rollouts` and `groups` instead, which take a tenth of the room.
+ */
+const LISTED = [
+  'run.opened',
+  'run.closed',
+  'batch.claimed',
+  'batch.trained',
+  'checkpoint',
+  'eval',
+  'metrics',
+  'rates.seeded',
+  'frames.removed',
+  'log',
+] as const satisfies readonly JournalEvent['type'][];
+export type ListedEvent = (typeof LISTED)[number];
+const listed: ReadonlySet<string> = new Set(LISTED);
 
 /** Writes events into the tables. Idempotent: applying an event again leaves the same rows. */
 export class IndexWriter {
   readonly #rows: Rows;
+  /** The last that is known of the run: when a record was written, or when work of a lane ended. */
+  #at: number;
 
-  constructor(db: Database) {
-    this.#rows = new Rows(db);
+  constructor(rows: Rows) {
+    this.#rows = rows;
+    this.#at = Number(rows.all("SELECT value FROM meta WHERE key = 'at'")[0]?.[0] ?? 0);
   }
 
-  /** Statements belong to one database and go with it. */
-  free(): void {
-    this.#rows.free();
+  /** With the last record of a transaction: how far the tables reach. */
+  reached(o: { readonly position: JournalPosition; readonly seq: number; readonly events: number }): void {
+    for (const [key, value] of Object.entries({ ...o, at: this.#at })) this.setMeta(key, value);
   }
-
   setMeta(key: string, value: SqlValue): void {
     this.#rows.run('INSERT OR REPLACE INTO meta VALUES(?, ?)', [key, value]);
   }
 
   apply(e: StoredEvent, position: JournalPosition): void {
-    if (e.type !== 'rollout.step' && e.type !== 'spans' && e.type !== 'run.time')
-      this.#rows.run('INSERT OR REPLACE INTO events VALUES(?, ?, ?, ?, ?)', [
-        e.seq,
+    if (listed.has(e.type))
+      this.#rows.run('INSERT OR REPLACE INTO events VALUES(?, ?, ?, ?)', [e.seq, e.at, e.type, position]);
+    // From the last record of one process to the first of the next, nobody worked on the run.
+    if (e.type === 'run.opened')
+      this.#rows.run('INSERT INTO runs(run, at, resumed, before) VALUES(?, ?, ?, ?)', [
+        e.run,
         e.at,
-        e.type,
-        subject(e),
-        position,
+        e.resumed ? 1 : 0,
+        this.#at,
       ]);
+    this.#at = Math.max(this.#at, e.at, e.type === 'spans' ? endOf(e) : 0);
     // The table gives each handler the events of its own type; the compiler cannot follow that through one lookup.
     const handle = handlers[e.type] as ((rows: Rows, e: StoredEvent, position: JournalPosition) => void) | undefined;
     handle?.(this.#rows, e, position);
-  }
-}
-
-type Values = readonly (SqlValue | undefined)[];
-
-/** Prepared statements of one database. */
-class Rows {
-  readonly #db: Database;
-  readonly #statements = new Map<string, Statement>();
-
-  constructor(db: Database) {
-    this.#db = db;
-  }
-
-  free(): void {
-    for (const s of this.#statements.values()) s.free();
-    this.#statements.clear();
-  }
-
-  run(sql: string, values: Values): void {
-    let s = this.#statements.get(sql);
-    if (!s) this.#statements.set(sql, (s = this.#db.prepare(sql)));
-    s.run(values.map((v) => v ?? null));
-  }
-
-  /** How many rows the last statement changed. */
-  get modified(): number {
-    return this.#db.getRowsModified();
   }
 }
 
@@ -73,8 +71,7 @@ type Handlers = {
 };
 
 const handlers: Handlers = {
-  'run.opened'(rows, e) {
-    rows.run('INSERT INTO runs VALUES(?, ?, ?)', [e.run, e.at, e.resumed ? 1 : 0]);
+  'run.opened'(rows) {
     // Probes of an earlier process are not handed out again under their id.
     rows.run(
       "UPDATE rollouts SET state = 'retired', reason = 'lost' WHERE state = 'running' AND provenance <> 'rollout'",
@@ -93,6 +90,13 @@ const handlers: Handlers = {
       "INSERT OR IGNORE INTO rollouts(id, family, task, grp, seed, cap, provenance, state, queued_at, born) VALUES(?, ?, ?, ?, ?, ?, 'rollout', 'queued', ?, ?)",
       [o.rollout, o.family, o.task, o.group, o.seed, o.cap, e.at, e.seq],
     );
+    if (rows.modified === 0) return;
+    // A damaged journal may lack the record of the process.
+    rows.run('INSERT INTO runs(at) SELECT ? WHERE NOT EXISTS(SELECT 1 FROM runs)', [e.at]);
+    rows.run(
+      'UPDATE runs SET orders = orders + 1, queued = COALESCE(queued, ?) WHERE rowid = (SELECT MAX(rowid) FROM runs)',
+      [e.at],
+    );
   },
   'rollout.started'(rows, e) {
     rows.run("UPDATE rollouts SET state = 'running', started_at = ?, desktop = ?, instruction = ? WHERE id = ?", [
@@ -104,8 +108,7 @@ const handlers: Handlers = {
   },
   'rollout.restarted'(rows, e) {
     rows.run("UPDATE rollouts SET state = 'queued', started_at = NULL WHERE id = ?", [e.rollout]);
-    rows.run('DELETE FROM steps WHERE rollout = ?', [e.rollout]);
-    rows.run('DELETE FROM gave_up WHERE rollout = ?', [e.rollout]);
+    startOver(rows, e.rollout);
   },
   'trajectory.started'(rows, e) {
     rows.run(
@@ -117,8 +120,7 @@ const handlers: Handlers = {
       "UPDATE rollouts SET state = 'running', reason = NULL, outcome = NULL, reward = NULL, error_kind = NULL, head_position = NULL, ended_at = NULL, steps = 0, started_at = ?, desktop = ? WHERE id = ?",
       [e.at, e.desktop, e.rollout],
     );
-    rows.run('DELETE FROM steps WHERE rollout = ?', [e.rollout]);
-    rows.run('DELETE FROM gave_up WHERE rollout = ?', [e.rollout]);
+    startOver(rows, e.rollout);
   },
   'rollout.step'(rows, e, position) {
     addStep(rows, e, position);
@@ -199,9 +201,10 @@ const handlers: Handlers = {
       "UPDATE batches SET state = 'trained', trained_version = ?, trained_at = ?, trained_position = ? WHERE id = ?",
       [e.version, e.at, position, e.batch],
     );
-    rows.run("UPDATE groups SET state = 'trained' WHERE id IN (SELECT grp FROM rollouts WHERE batch = ?)", [e.batch]);
-    for (const r of e.rollouts)
+    for (const r of e.rollouts) {
       rows.run("UPDATE rollouts SET state = 'trained', trained_version = ? WHERE id = ?", [e.version, r]);
+      rows.run("UPDATE groups SET state = 'trained' WHERE id = (SELECT grp FROM rollouts WHERE id = ?)", [r]);
+    }
     for (const t of e.trajectories ?? [])
       rows.run('UPDATE rollouts SET advantage = ?, weight = ? WHERE id = ?', [
         finite(t.advantage),
@@ -251,6 +254,9 @@ const handlers: Handlers = {
   spans(rows, e) {
     addSpans(rows, e);
   },
+  'frames.removed'(rows, e) {
+    for (const r of e.rollouts) rows.run('UPDATE rollouts SET bare = 1 WHERE id = ?', [r]);
+  },
 };
 
 function addMetrics(
@@ -270,8 +276,9 @@ function addMetrics(
       ]);
 }
 
+const endOf = (e: EventOf<'spans'>): number => e.t0 + e.start.reduce((m, s, i) => Math.max(m, s + e.ms[i]!), 0);
 function addSpans(rows: Rows, e: Stored<'spans'>): void {
-  const t1 = e.t0 + e.start.reduce((m, s, i) => Math.max(m, s + e.ms[i]!), 0);
+  const t1 = endOf(e);
   rows.run('INSERT OR IGNORE INTO spans VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)', [
     e.seq,
     e.lane,
@@ -286,6 +293,10 @@ function addSpans(rows: Rows, e: Stored<'spans'>): void {
     e.version,
   ]);
   if (rows.modified === 0) return;
+  rows.run(
+    'INSERT INTO lanes VALUES(?, ?, ?, ?) ON CONFLICT DO UPDATE SET t0 = MIN(t0, excluded.t0), t1 = MAX(t1, excluded.t1)',
+    [e.lane, e.kind, e.t0, t1],
+  );
   const sums = new Map<number, number>();
   for (const [i, what] of e.what.entries()) {
     // A span over several minutes counts in each of them.
@@ -327,7 +338,7 @@ function endRollout(rows: Rows, e: Stored<'trajectory.recorded'>, position: numb
     [h.id, h.family, h.task, h.cap, h.provenance.kind, e.seq],
   );
   rows.run(
-    `UPDATE rollouts SET outcome = ?, reward = ?, truncated = ?, error_kind = ?, steps = ?, started_at = ?, ended_at = ?, instruction = ?, head_position = ?, human = ?, origin = ?,
+    `UPDATE rollouts SET outcome = ?, reward = ?, truncated = ?, error_kind = ?, steps = ?, started_at = ?, ended_at = ?, instruction = ?, head_position = ?, human = ?, origin = ?, recorded = ?,
     state = CASE WHEN provenance <> 'rollout' THEN 'kept' WHEN ? THEN 'retired' ELSE 'recorded' END, reason = CASE WHEN ? THEN 'error' ELSE NULL END WHERE id = ?`,
     [
       o.kind,
@@ -341,16 +352,30 @@ function endRollout(rows: Rows, e: Stored<'trajectory.recorded'>, position: numb
       position,
       h.human ?? 0,
       originOf(h.provenance),
+      e.seq,
       error ? 1 : 0,
       error ? 1 : 0,
       h.id,
     ],
   );
+  packEnded(rows, h.id);
+}
+
+/** Its steps become one row, a third of their size. */
+function packEnded(rows: Rows, rollout: string): void {
+  const steps = rows.all('SELECT idx, position, entropy, version FROM steps WHERE rollout = ? ORDER BY idx', [rollout]);
+  if (steps.length === 0) return;
   rows.run(
     `UPDATE rollouts SET (entropy_sum, entropy_steps, version_min, version_max) =
     (SELECT COALESCE(SUM(entropy), 0), COUNT(entropy), MIN(version), MAX(version) FROM steps WHERE rollout = ?1) WHERE id = ?1`,
-    [h.id],
+    [rollout],
   );
+  rows.run('INSERT OR REPLACE INTO tracks VALUES(?, ?)', [rollout, packSteps(steps)]);
+  rows.run('DELETE FROM steps WHERE rollout = ?', [rollout]);
+}
+/** What was recorded of it so far is void. */
+function startOver(rows: Rows, rollout: string): void {
+  for (const table of ['steps', 'tracks', 'gave_up']) rows.run(`DELETE FROM ${table} WHERE rollout = ?`, [rollout]);
 }
 
 function retire(rows: Rows, rollout: string, reason: string, at: number): void {
@@ -367,14 +392,3 @@ const originOf = (p: Provenance): string | undefined =>
   p.kind === 'imported' ? p.from : p.kind === 'human' ? p.of : undefined;
 const mean = (xs: readonly number[]): number | null =>
   xs.length === 0 ? null : xs.reduce((a, b) => a + b, 0) / xs.length;
-
-function subject(e: StoredEvent): string | null {
-  if ('rollout' in e && e.rollout) return e.rollout;
-  if ('group' in e) return e.group;
-  if ('batch' in e) return e.batch;
-  if (e.type === 'rollout.queued') return e.order.rollout;
-  if (e.type === 'trajectory.recorded') return e.head.id;
-  if (e.type === 'pool.added') return e.entry.id;
-  if (e.type === 'pool.removed') return e.entry;
-  return null;
-}

@@ -6,6 +6,7 @@ import type { RolloutId } from '../../domain/index.js';
 import type { EventOf } from '../events.js';
 import { storedEvent } from './follow.js';
 import type { RunReader } from './runStore.js';
+import { stepPlaces } from './stepPlaces.js';
 
 export interface KeepRules {
   readonly retiredHours?: number | undefined;
@@ -44,7 +45,8 @@ const HOUR_MS = 3_600_000,
 
 /**
  * Removes the screens that the rules no longer keep, those of retired rollouts first. `removed` is told of each part when
- * it is gone, and journals it. Reads the journal once for every `AT_ONCE` trajectories.
+ * it is gone, and journals it. Reads the journal once for every `AT_ONCE` trajectories. The disk has the room back at the
+ * end, when packs are compacted.
  */
 export async function retain(
   run: RunReader,
@@ -63,12 +65,15 @@ export async function retain(
     return r;
   };
   for (let i = 0; i < old.length && !o.signal?.aborted; i += AT_ONCE) await remove(old.slice(i, i + AT_ONCE), 'age');
-  if (o.rules.gigabytes === undefined) return out;
-  let excess = (await run.frames.totalBytes()) - o.rules.gigabytes * GB;
-  if (o.dry) excess -= out.reduce((n, r) => n + r.bytes, 0);
-  const rest = all.filter((c) => !tooOld(c, o));
-  while (excess > 0 && rest.length > 0 && !o.signal?.aborted)
-    excess -= (await remove(await enough(run, rest, excess), 'size')).bytes;
+  const { gigabytes } = o.rules;
+  if (gigabytes !== undefined) {
+    let excess = (await run.frames.totalBytes()) - gigabytes * GB;
+    if (o.dry) excess -= out.reduce((n, r) => n + r.bytes, 0);
+    const rest = all.filter((c) => !tooOld(c, o));
+    while (excess > 0 && rest.length > 0 && !o.signal?.aborted)
+      excess -= (await remove(await enough(run, rest, excess), 'size')).bytes;
+  }
+  if (!o.dry) await run.frames.compact({ tight: gigabytes !== undefined, signal: o.signal });
   return out;
 }
 
@@ -125,13 +130,11 @@ async function enough(run: RunReader, rest: Candidate[], bytes: number): Promise
 }
 
 async function screensOf(run: RunReader, id: RolloutId): Promise<readonly string[]> {
-  const rows = await run.index.query(
-      'SELECT position FROM steps WHERE rollout = ? UNION ALL SELECT head_position FROM rollouts WHERE id = ? AND head_position IS NOT NULL',
-      [id, id],
-    ),
+  const steps = (await stepPlaces(run.index, [id])).get(id) ?? [],
+    [head] = await run.index.query('SELECT head_position AS p FROM rollouts WHERE id = ?', [id]),
     out: string[] = [];
-  for (const r of rows) {
-    const e = await run.at(Number(r['position'])).catch(() => undefined); // a record that is damaged names none
+  for (const p of [...steps.map((s) => s.position), head?.['p']]) {
+    const e = typeof p === 'number' ? await run.at(p).catch(() => undefined) : undefined; // a record that is damaged names none
     if (e?.type === 'rollout.step') out.push(e.step.frame.hash);
     else if (e?.type === 'trajectory.recorded' && e.head.last) out.push(e.head.last.hash);
   }

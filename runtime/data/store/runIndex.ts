@@ -4,6 +4,7 @@ import type { ProcessEntry } from '../../domain/index.js';
 import { IndexEngine } from './indexEngine.js';
 import type { SqlValue } from 'sql.js';
 import type { IndexStatus, Row } from './indexEngine.js';
+import type { IndexOptions } from './indexTrim.js';
 import type { IndexPlace, IndexReply, IndexRequest, IndexWorkerData } from './indexWorker.js';
 import type { JournalPosition } from './journalReader.js';
 
@@ -19,6 +20,8 @@ export interface RunIndex {
   query(sql: string, params?: QueryParams): Promise<Row[]>;
   /** The same as one list per column; for long answers. */
   columns(sql: string, params?: QueryParams): Promise<SqlValue[][]>;
+  /** These stay in it, however full it is: people worked on them. */
+  hold(rollouts: readonly string[]): Promise<void>;
   /** Bytes written; 0 when nothing had changed. */
   snapshot(): Promise<number>;
   close(o: { snapshot: boolean }): Promise<void>;
@@ -28,6 +31,9 @@ export interface IndexPaths {
   readonly journal: string;
   readonly file: string;
   readonly until?: JournalPosition;
+  readonly options?: IndexOptions;
+  /** Told, once until it works again, that the index cannot follow the journal. */
+  readonly onFailure?: (why: unknown) => void;
 }
 
 const broken = (why: string): StudioError =>
@@ -97,6 +103,7 @@ export class WorkerIndex implements RunIndex {
   #id = 0;
   #target: JournalPosition;
   #following = false;
+  #failed = false;
   #restarts = 0;
   #closing = false;
   #silence: NodeJS.Timeout | undefined;
@@ -118,6 +125,7 @@ export class WorkerIndex implements RunIndex {
       journal: this.#paths.journal,
       file: this.#paths.file,
       until: this.#paths.until === undefined ? undefined : this.#target,
+      options: this.#paths.options,
     });
     this.#worker = worker;
     const waiting = (this.#waiting = new Map<number, { resolve: (v: unknown) => void; reject: (e: Error) => void }>());
@@ -194,9 +202,11 @@ export class WorkerIndex implements RunIndex {
         for (let done = 0; done < this.#target;) {
           done = this.#target;
           await this.#ask({ do: 'advance', until: done });
+          this.#failed = false;
         }
-      } catch {
-        /* the next query tells */
+      } catch (e) {
+        if (!this.#failed && !this.#closing) this.#paths.onFailure?.(e);
+        this.#failed = true;
       } finally {
         this.#following = false;
       }
@@ -214,6 +224,9 @@ export class WorkerIndex implements RunIndex {
     // Both fail when the worker dies; one of them is reported.
     const [, answer] = await Promise.all([caughtUp, this.#ask({ do: how, sql, params })]);
     return answer;
+  }
+  async hold(rollouts: readonly string[]): Promise<void> {
+    await this.#ask({ do: 'hold', rollouts });
   }
   async snapshot(): Promise<number> {
     return (await this.#ask({ do: 'snapshot' })) as number;
@@ -239,7 +252,7 @@ export class LocalIndex implements RunIndex {
   #chain: Promise<unknown> = Promise.resolve();
   constructor(paths: IndexPaths) {
     this.#target = paths.until ?? 0;
-    this.#engine = IndexEngine.open(paths.journal, paths.file, paths.until);
+    this.#engine = IndexEngine.open(paths.journal, paths.file, paths.until, paths.options);
     this.ready = this.#engine.then((e) => e.status());
     ignoreFailure(this.ready, 'whoever asks the index is told');
   }
@@ -261,6 +274,9 @@ export class LocalIndex implements RunIndex {
         throw badQuery(messageOf(err));
       }
     });
+  }
+  hold(rollouts: readonly string[]): Promise<void> {
+    return this.#do((e) => Promise.resolve(e.hold(rollouts)));
   }
   snapshot(): Promise<number> {
     return this.#do(async (e) => {

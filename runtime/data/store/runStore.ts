@@ -1,39 +1,30 @@
-import { mkdir, rename } from 'node:fs/promises';
-import { join } from 'node:path';
-import { StudioError, messageOf, errorCode } from '../../domain/index.js';
-import { beyondBounds } from '../../domain/jsonBounds.js';
-import { createFresh, folderInside } from '../../files/folderParts.js';
-import { ForeignFileError, readForeignText } from '../../files/foreignFile.js';
-import type { ProcessEntry, RolloutId, RunId, Step, Trajectory } from '../../domain/index.js';
+import { mkdir } from 'node:fs/promises';
+import { StudioError, ignoreFailure } from '../../domain/index.js';
+import { folderInside } from '../../files/folderParts.js';
+import type { ProcessEntry, RolloutId, Step, Trajectory } from '../../domain/index.js';
 import type { EventOf, JournalEvent, StoredEvent } from '../events.js';
 import { follow, storedEvent } from './follow.js';
 import type { Followed } from './follow.js';
 import { PngFrameStore } from './frames.js';
 import type { FrameStoreOptions } from './frames.js';
-import { Journal, syncDir } from './journal.js';
+import { Journal } from './journal.js';
 import type { JournalOptions, Recovery } from './journal.js';
+import { losingScreens } from './indexTrim.js';
+import type { ListedEvent } from './indexWriter.js';
 import { byteOf, readJournal, readRecord, segmentOf } from './journalReader.js';
 import { SegmentFiles } from './segmentFiles.js';
 import type { Damage, JournalEntry, JournalPosition } from './journalReader.js';
 import { LocalIndex, WorkerIndex } from './runIndex.js';
 import type { RunIndex } from './runIndex.js';
+import { io, readMeta, runPaths, writeMeta, type RunMeta } from './runMeta.js';
 import { lockRun } from './runLock.js';
 import type { RunLock } from './runLock.js';
 import { DiskRoom } from './room.js';
-import { Snapshots } from './snapshots.js';
+import { Snapshots, indexTrouble } from './snapshots.js';
+import { stepPlaces, type StepPlace } from './stepPlaces.js';
 import { removeUnfinished, restoreReplaced, unfinishedDir } from './unfinished.js';
 
-/** run.json: what the run is. Never changed after creation; everything else is in the journal. */
-export interface RunMeta {
-  readonly id: RunId;
-  readonly createdAt: number;
-  readonly format: 1;
-  /** The run file it was started with. */
-  readonly config?: unknown;
-  readonly name?: string;
-  /** A collection of attempts (`dart-studio collect`), and what made them. */
-  readonly collected?: { readonly policy: string };
-}
+export { readMeta, readMetaText, runPaths, type RunMeta } from './runMeta.js';
 
 export interface RunStoreOptions {
   /** Where the index lives: a worker thread of the bundle, or this process (short-lived commands, tests). */
@@ -42,23 +33,14 @@ export interface RunStoreOptions {
   readonly frames?: FrameStoreOptions;
   /** The index is snapshotted this long after a change. Default 10 s. */
   readonly snapshotMs?: number;
+  /** Bytes that the index may have; what is older is only counted. */
+  readonly indexBound?: number;
   /** ms since the epoch. */
   readonly now?: () => number;
 }
 
 /** A step read back, with what the policy knew beside it. */
 export type StepRecord = Pick<EventOf<'rollout.step'>, 'step' | 'extra'> & { readonly at: number };
-
-export const runPaths = (
-  dir: string,
-): { meta: string; journal: string; index: string; frames: string; checkpoints: string; reserve: string } => ({
-  meta: join(dir, 'run.json'),
-  journal: join(dir, 'journal'),
-  index: join(dir, 'index.sqlite'),
-  frames: join(dir, 'frames'),
-  checkpoints: join(dir, 'checkpoints'),
-  reserve: join(dir, 'reserve'),
-});
 
 /**
  * Reads a run as it is when opened: works on a copy, an archive, or beside the writer; needs no lock and changes
@@ -131,10 +113,8 @@ export class RunReader {
     );
   }
 
-  /** The newest event of a type (steps and spans are not listed by type); undefined when there is none. */
-  async latest<T extends Exclude<JournalEvent['type'], 'rollout.step' | 'spans'>>(
-    type: T,
-  ): Promise<(EventOf<T> & { readonly at: number }) | undefined> {
+  /** The newest event of a type that is listed; undefined when there is none. */
+  async latest<T extends ListedEvent>(type: T): Promise<(EventOf<T> & { readonly at: number }) | undefined> {
     const [row] = await this.index.query('SELECT position FROM events WHERE type = ? ORDER BY seq DESC LIMIT 1', [
       type,
     ]);
@@ -145,15 +125,15 @@ export class RunReader {
    * Steps of a trajectory, finished or still running, in order. Rejects with `store.damaged` when one cannot be read.
    */
   async readSteps(rollout: RolloutId): Promise<StepRecord[]> {
-    const rows = await this.index.query('SELECT position FROM steps WHERE rollout = ? ORDER BY idx', [rollout]);
-    const one = async (row: Readonly<Record<string, unknown>>): Promise<StepRecord> => {
-        const e = await this.at(Number(row['position']));
+    const places = (await stepPlaces(this.index, [rollout])).get(rollout) ?? [];
+    const one = async ({ position }: StepPlace): Promise<StepRecord> => {
+        const e = await this.at(position);
         if (e?.type !== 'rollout.step') throw damagedRecord(rollout);
         return { step: e.step, at: e.at, extra: e.extra };
       },
       out: StepRecord[] = [];
-    for (let i = 0; i < rows.length; i += stepsAtOnce)
-      out.push(...(await Promise.all(rows.slice(i, i + stepsAtOnce).map(one))));
+    for (let i = 0; i < places.length; i += stepsAtOnce)
+      out.push(...(await Promise.all(places.slice(i, i + stepsAtOnce).map(one))));
     return out;
   }
 
@@ -205,6 +185,7 @@ export class RunStore extends RunReader {
     lock: RunLock,
     room: DiskRoom,
     o: RunStoreOptions,
+    say: (message: string) => void,
   ) {
     super(dir, meta, frames, index);
     this.room = room;
@@ -212,7 +193,11 @@ export class RunStore extends RunReader {
     this.recovery = recovery;
     this.#lock = lock;
     this.#now = o.now ?? Date.now;
-    this.#snapshots = new Snapshots(o.snapshotMs ?? 10_000, async () => journal.lost || index.snapshot());
+    this.#snapshots = new Snapshots(
+      o.snapshotMs ?? 10_000,
+      async () => journal.lost || index.snapshot(),
+      (why) => say(indexTrouble.unwritten(why)),
+    );
     journal.onDurable((position) => {
       index.durable(position);
       for (const w of this.#wake) w();
@@ -259,10 +244,22 @@ export class RunStore extends RunReader {
           }),
       );
       journal = opened.journal;
-      const paths = { journal: p.journal, file: p.index, until: journal.durable };
+      // The run goes on: all that stands still is lists and figures.
+      const say = (message: string): void =>
+        ignoreFailure(
+          opened.journal.append({ type: 'log', level: 'warn', message, at: (o.now ?? Date.now)() }),
+          'a journal that cannot be written ends the run',
+        );
+      const paths = {
+        journal: p.journal,
+        file: p.index,
+        until: journal.durable,
+        options: { bound: o.indexBound, loseScreens: losingScreens(meta.config) },
+        onFailure: (why: unknown) => say(indexTrouble.behind(why)),
+      };
       const index = o.index === 'local' ? new LocalIndex(paths) : new WorkerIndex(o.index, paths);
       const frames = new PngFrameStore(p.frames, { ...o.frames, room });
-      return new RunStore(dir, meta, frames, index, journal, opened.recovery, lock, room, o);
+      return new RunStore(dir, meta, frames, index, journal, opened.recovery, lock, room, o, say);
     } catch (e) {
       await journal?.close();
       await lock.release();
@@ -276,13 +273,14 @@ export class RunStore extends RunReader {
   get nextSeq(): number {
     return this.#journal.nextSeq;
   }
-  /** ms since the oldest record that waits to be on disk was handed in; 0 when none waits. */
+  /** ms since the oldest record or screen that waits to be on disk was handed in; 0 when none waits. */
   get behindMs(): number {
-    return this.#journal.behindMs;
+    return Math.max(this.#journal.behindMs, this.frames.behindMs);
   }
-  /** Called after each write of the journal. */
+  /** Called after each write of the journal, and of screens. */
   onDurable(listener: () => void): () => void {
-    return this.#journal.onDurable(() => listener());
+    const off = [this.#journal.onDurable(() => listener()), this.frames.onDurable(listener)];
+    return () => off.forEach((f) => f());
   }
   /** Whether it was closed or is being closed: then it answers no more. */
   get closed(): boolean {
@@ -332,7 +330,7 @@ export class RunStore extends RunReader {
     this.#closed = true;
     this.#snapshots.stop();
     await this.room.end();
-    await this.#journal.close();
+    await Promise.all([this.frames.close(), this.#journal.close()]);
     this.#ended = true;
     for (const w of this.#wake) w();
     // The index of a run that another process has taken over belongs to that process.
@@ -342,80 +340,8 @@ export class RunStore extends RunReader {
   }
 }
 
-/** Format of run folders that this version reads and writes. */
-const RUN_FORMAT = 1;
-const newer = (dir: string, format: number): StudioError =>
-  new StudioError(
-    'store.newer',
-    `The run in ${dir} was made by a newer DART Studio (format ${format}; this one reads up to ${RUN_FORMAT}).`,
-    'Open it with the version that made it, or update DART Studio. Nothing in it was changed.',
-    { details: { dir, format } },
-  );
 /** Records of a trajectory that are read at once. */
 const stepsAtOnce = 64;
-/** Far larger than any run file. */
-const maxMetaBytes = 1 << 20,
-  metaBounds = { depth: 32, values: 20_000 };
-/** The text of run.json, which may be parsed. Rejects with Node's errors, or a `ForeignFileError`. */
-export async function readMetaText(dir: string): Promise<string> {
-  const text = await readForeignText(runPaths(dir).meta, maxMetaBytes, { inside: dir }),
-    beyond = beyondBounds(text, metaBounds);
-  if (beyond !== undefined) throw new ForeignFileError('ETOOLARGE', beyond);
-  return text;
-}
-
-export async function readMeta(dir: string): Promise<RunMeta> {
-  const file = runPaths(dir).meta;
-  const text = await readMetaText(dir).catch((e: unknown) => {
-    throw new StudioError(
-      'store.io',
-      `${dir} is not a run folder: run.json ${e instanceof ForeignFileError ? e.message : 'cannot be read'}.`,
-      'Give a folder under runs/; `dart-studio runs list` shows them.',
-      { cause: e, details: { file, code: errorCode(e) } },
-    );
-  });
-  try {
-    const meta = JSON.parse(text) as (Partial<Omit<RunMeta, 'format'>> & { readonly format?: unknown }) | null;
-    if (typeof meta?.format === 'number' && meta.format > RUN_FORMAT) throw newer(dir, meta.format);
-    if (typeof meta?.id !== 'string' || meta.format !== RUN_FORMAT)
-      throw new Error('fields are missing or of another format');
-    return meta as RunMeta;
-  } catch (e) {
-    if (e instanceof StudioError) throw e;
-    throw new StudioError(
-      'store.damaged',
-      `run.json of ${dir} cannot be understood: ${messageOf(e)}.`,
-      'Restore it from a copy, or open the run with the version that made it.',
-      { cause: e, details: { file } },
-    );
-  }
-}
-async function writeMeta(dir: string, meta: RunMeta): Promise<RunMeta> {
-  const { meta: file } = runPaths(dir);
-  try {
-    const f = await createFresh(`${file}.tmp`);
-    try {
-      await f.writeFile(`${JSON.stringify(meta, null, 2)}\n`);
-      await f.sync();
-    } finally {
-      await f.close();
-    }
-    await rename(`${file}.tmp`, file);
-    await syncDir(dir);
-    return meta;
-  } catch (e) {
-    throw io(e, file);
-  }
-}
-const io = (e: unknown, path: string): StudioError =>
-  e instanceof StudioError
-    ? e
-    : new StudioError(
-        'store.io',
-        `The run folder cannot be written: ${messageOf(e)}.`,
-        'Check free space and permissions, or choose another folder.',
-        { cause: e, details: { path } },
-      );
 const damagedRecord = (rollout: RolloutId): StudioError =>
   new StudioError(
     'store.damaged',

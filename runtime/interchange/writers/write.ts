@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
-import { mkdir, open } from 'node:fs/promises';
+import { mkdir, open, writeFile } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { FrameRef, RolloutId, Trajectory, TrajectoryView } from '../../domain/index.js';
 import type { CoordinateMode } from '../../policy/actions/coordinates.js';
 import type { RunReader } from '../../data/store/runStore.js';
 import { ForeignFileError } from '../../files/foreignFile.js';
-import { copyFrameOut } from '../../data/store/frames.js';
 import { Unusable } from '../types.js';
 import { errorCode } from '../../domain/index.js';
 
@@ -37,13 +36,10 @@ export interface Writer {
   close(): Promise<void>;
 }
 
-/**
- * A frame's PNG under another name; a copy that shares its blocks where the file system can. Returns whether it was
- * new.
- */
+/** A frame's PNG under a name of its own. Returns whether it was new. */
 export async function copyFrame(run: RunReader, ref: FrameRef, to: string): Promise<boolean> {
   try {
-    await copyFrameOut(run.frames.path(ref), to);
+    await writeFile(to, await run.frames.read(ref), { flag: 'wx' });
     return true;
   } catch (e) {
     const code = errorCode(e);

@@ -48,8 +48,8 @@ export class Observations implements FrameStore {
   get(ref: FrameRef): ReturnType<FrameStore['get']> {
     return this.#frames.get(ref);
   }
-  path(ref: FrameRef): string {
-    return this.#frames.path(ref);
+  read(ref: FrameRef): ReturnType<FrameStore['read']> {
+    return this.#frames.read(ref);
   }
 
   async of(ref: FrameRef): Promise<Uint8Array> {

@@ -9,7 +9,6 @@ import {
   type SequenceImage,
   type Trajectory,
 } from '../../domain/index.js';
-import { readFrame } from '../../data/store/frames.js';
 import type { FrameStore } from '../../data/types.js';
 import {
   demonstrated,
@@ -107,9 +106,7 @@ export class TokenSamples implements SampleSource<TokenSample> {
 
   /** A screen as it was sent: the file that is stored is the one that was made for both. */
   async #picture(frame: FrameRef, sha256: string | undefined): Promise<Buffer> {
-    const bytes = await remembered(this.#pictures, frame.hash, MOST_PICTURES, () =>
-      readFrame(this.#o.frames.path(frame)),
-    );
+    const bytes = await remembered(this.#pictures, frame.hash, MOST_PICTURES, () => this.#o.frames.read(frame));
     if (sha256 !== undefined && sha256Of(bytes) !== sha256)
       throw new StudioError(
         'store.damaged',

@@ -155,7 +155,7 @@ export class SimDesktops implements Pick<DesktopPool, 'lease'> {
   }
 }
 
-export const simFrames: FrameStore = { put: () => Promise.resolve(REF), get: unused, path: (r) => r.hash };
+export const simFrames: FrameStore = { put: () => Promise.resolve(REF), get: unused, read: unused };
 
 /** Setting up is part of the reset; verifying takes its time and knows the trace. */
 export function simTasks(clock: EventClock, w: Workload): TaskEngine {

@@ -93,12 +93,11 @@ export const damageFaults: Faults = {
   }),
   'flip-frame': damage((c) => {
     const dir = join(c.folder, 'frames'),
-      frames = readdirSync(dir, { recursive: true, withFileTypes: true }).filter(
-        (e) => e.isFile() && e.name.endsWith('.png'),
-      ),
-      hit = some(c, frames)!,
-      file = join(hit.parentPath, hit.name);
-    flip(file, Math.floor(statSync(file).size / 2));
+      packs = readdirSync(dir).filter((n) => n.endsWith('.pack') && statSync(join(dir, n)).size > 0),
+      pack = some(c, packs);
+    if (pack === undefined) return false;
+    flip(join(dir, pack), Math.floor(c.random() * statSync(join(dir, pack)).size));
+    return true;
   }),
   'flip-checkpoint': damage((c) => {
     const dir = newestCheckpoint(c);

@@ -82,7 +82,7 @@ export class Screen implements Desktop {
 export const frames = {
   put: (f: Frame) => Promise.resolve({ width: f.width, height: f.height, hash: `colour ${f.data[0]}` }),
   get: () => Promise.reject(new Error('unused')),
-  path: () => '',
+  read: () => Promise.reject(new Error('unused')),
 };
 
 /** What a session tells its surroundings. */

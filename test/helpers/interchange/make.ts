@@ -19,6 +19,7 @@ import type {
   Trajectory,
 } from '../../../runtime/domain/index.js';
 import { headOf } from '../../../runtime/data/events.js';
+import type { FrameStoreOptions } from '../../../runtime/data/store/frames.js';
 import { pngOf } from '../../../runtime/data/store/png.js';
 import { remoteEpisode, type RemoteTurn } from '../policy/remoteEpisode.js';
 import { RunReader, RunStore } from '../../../runtime/data/store/runStore.js';
@@ -92,10 +93,11 @@ export async function makeRun(
   dir: string,
   plans: readonly Plan[],
   size: { width: number; height: number } = { width: 160, height: 100 },
+  frames: FrameStoreOptions = { sync: false },
 ): Promise<Trajectory[]> {
   const store = await RunStore.open(dir, {
     index: 'local',
-    frames: { sync: false },
+    frames,
     create: { id: id<RunId>('fixture run'), createdAt: 1 },
   });
   const out: Trajectory[] = [],

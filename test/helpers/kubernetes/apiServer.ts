@@ -8,6 +8,8 @@ import type { Pod, PodStatus } from '../../../runtime/cluster/providers/kubernet
 /** The two pipes of a program in a pod. */
 export interface Program {
   stdin(b: Buffer): void;
+  /** Nothing more comes on its standard input. */
+  end(): void;
   /** The channel ended: the program's standard input does, too. */
   cut(): void;
 }
@@ -23,7 +25,12 @@ export interface Backend {
 }
 export type PodObject = Pod & {
   readonly spec?: {
-    readonly containers?: readonly { readonly image?: string; readonly command?: readonly string[] }[];
+    readonly containers?: readonly {
+      readonly image?: string;
+      readonly command?: readonly string[];
+      readonly resources?: { readonly limits?: Readonly<Record<string, string>> };
+    }[];
+    readonly volumes?: readonly { readonly name?: string; readonly emptyDir?: { readonly sizeLimit?: string } }[];
   };
 };
 
@@ -92,8 +99,12 @@ export interface Faults {
   forbidden?: readonly string[];
   /** Calls that are answered 429 first. */
   throttle?: number;
+  /** How the next channels are refused, one after another. */
+  refuseExec?: { readonly code: number; readonly message: string }[];
   /** ms until a pod runs. */
   startMs?: number;
+  /** Just started: every version that it lists is too new to be watched from. */
+  lags?: boolean;
   events?: readonly { type: string; reason: string; message: string }[];
 }
 
@@ -103,8 +114,14 @@ export interface Faults {
  */
 export class ApiServer {
   faults: Faults = {};
+  /** The only one there is. */
+  namespace = 'desktops';
+  /** Tokens that are accepted; without, any request is. */
+  tokens: readonly string[] | undefined;
   readonly calls: string[] = [];
   readonly pods = new Map<string, PodObject>();
+  /** Every pod that was asked for, as it was. */
+  readonly made: PodObject[] = [];
   readonly #server: Server;
   readonly #exec = new WebSocketServer({
     noServer: true,
@@ -241,6 +258,8 @@ export class ApiServer {
     const verb = { GET: name ? 'get' : 'list', POST: 'create', DELETE: 'delete' }[req.method!] ?? '';
     const what = `${url.searchParams.get('watch') === 'true' ? 'watch' : verb} ${resource ?? url.pathname}`;
     this.calls.push(what);
+    if (this.tokens?.every((t) => req.headers.authorization !== `Bearer ${t}`))
+      return status(res, 401, 'Unauthorized', 'Unauthorized');
     if ((this.faults.throttle ?? 0) > 0) {
       this.faults.throttle!--;
       res.writeHead(429, { 'retry-after': '0' });
@@ -260,7 +279,7 @@ export class ApiServer {
         'Forbidden',
         `${resource} is forbidden: User "u" cannot ${what} in API group "" in the namespace "${ns}"`,
       );
-    if (ns !== 'desktops') return status(res, 404, 'NotFound', `namespaces "${ns}" not found`);
+    if (ns !== this.namespace) return status(res, 404, 'NotFound', `namespaces "${ns}" not found`);
     if (resource === 'events') return send(res, 200, { items: this.faults.events ?? [] });
     if (what === 'create pods') return this.#create(res, body as PodObject);
     if (what === 'list pods') return this.#list(res, url);
@@ -276,6 +295,7 @@ export class ApiServer {
 
   #create(res: ServerResponse, pod: PodObject): void {
     const name = pod.metadata!.name!;
+    this.made.push(pod);
     if (this.faults.quota !== undefined && this.pods.size >= this.faults.quota)
       return status(
         res,
@@ -305,6 +325,10 @@ export class ApiServer {
     if (from < this.#oldest) return status(res, 410, 'Expired', 'too old resource version');
     res.writeHead(200, { 'content-type': 'application/json' });
     res.flushHeaders();
+    if (this.faults.lags) {
+      res.end('{"type":"ERROR","object":{"kind":"Status","code":504,"message":"Too large resource version"}}\n');
+      return;
+    }
     const w = { res, selector };
     for (const e of this.#history) if (e.version > from) tell(w, e.type, e.pod);
     this.#watches.add(w);
@@ -338,6 +362,8 @@ export class ApiServer {
         `HTTP/1.1 ${code} No\r\ncontent-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`,
       );
     };
+    const next = this.faults.refuseExec?.shift();
+    if (next) return refuse(next.code, next.message);
     if (this.faults.forbidden?.includes('create pods/exec')) return refuse(403, 'pods/exec is forbidden');
     if (!this.pods.has(name)) return refuse(404, `pods "${name}" not found`);
     if (!this.#backend) return refuse(500, 'no programs here');
@@ -350,10 +376,13 @@ export class ApiServer {
     this.#channels.set(name, all.add(ws));
     const early: Buffer[] = [];
     const running: { program?: Program } = {};
+    const hear = (p: Program, m: Buffer): void => {
+      if (m[0] === 0) p.stdin(m.subarray(1));
+      else if (m[0] === 255 && m[1] === 0) p.end();
+    };
     ws.on('message', (m: Buffer) => {
-      if (m[0] !== 0) return;
-      if (running.program) running.program.stdin(m.subarray(1));
-      else early.push(m.subarray(1));
+      if (running.program) hear(running.program, m);
+      else early.push(m);
     });
     ws.on('close', () => {
       all.delete(ws);
@@ -366,14 +395,16 @@ export class ApiServer {
       stdout: out(1),
       stderr: out(2),
       exit: (code) => {
-        out(3)(
-          Buffer.from(JSON.stringify({ status: 'Failure', message: `command terminated with exit code ${code}` })),
-        );
+        const said =
+          code === 0
+            ? { status: 'Success' }
+            : { status: 'Failure', message: `command terminated with exit code ${code}` };
+        out(3)(Buffer.from(JSON.stringify(said)));
         ws.close();
       },
     });
     running.program = program;
-    for (const b of early) program.stdin(b);
+    for (const m of early) hear(program, m);
   }
 }
 

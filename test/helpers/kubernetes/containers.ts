@@ -57,6 +57,7 @@ export class Containers implements Backend {
     });
     return Promise.resolve({
       stdin: (b) => void p.stdin.write(b),
+      end: () => void p.stdin.end(),
       cut: () => void p.kill('SIGKILL'),
     });
   }

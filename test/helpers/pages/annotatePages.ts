@@ -16,7 +16,7 @@ export const ready = async (t: TestPage): Promise<Page> => {
   await t.page.locator('.ds-shot.selected').waitFor();
   await t.page.locator('.an-tools').waitFor();
   await t.until(
-    "document.querySelector('.ds-surface img')?.complete && document.querySelector('.an-state')?.textContent.length > 0",
+    "((i) => i?.src && i.complete)(document.querySelector('.ds-surface img')) && document.querySelector('.an-state')?.textContent.length > 0",
   );
   return t.page;
 };
@@ -60,8 +60,7 @@ export interface AnnotatePages {
 export function annotatePages(browser: RealBrowser): AnnotatePages {
   let plans: Plan[], rich: TrajectoryView, fake: FakeAnnotations;
   const pictures: Answer = (method, p) => {
-    if (method === 'frame/thumbnails')
-      return { paths: Object.fromEntries((p['hashes'] as string[]).map((x) => [x, session.frames.thumb(x)])) };
+    if (method === 'frame/thumbnails') return session.frames.answer(p);
     throw { kind: 'not.found', message: `No ${method}.`, remedy: '' };
   };
   const session = new PageSession(

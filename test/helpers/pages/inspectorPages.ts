@@ -26,8 +26,7 @@ export function inspectorPages(browser: RealBrowser): InspectorPages {
     (v: () => TrajectoryView): Answer =>
     (method, p) => {
       if (method === 'trajectory/get') return v();
-      if (method === 'frame/thumbnails')
-        return { paths: Object.fromEntries((p['hashes'] as string[]).map((x) => [x, session.frames.thumb(x)])) };
+      if (method === 'frame/thumbnails') return session.frames.answer(p);
       throw { kind: 'not.found', message: `No ${method}.`, remedy: '' };
     };
   const session = new PageSession(
@@ -57,7 +56,7 @@ export function inspectorPages(browser: RealBrowser): InspectorPages {
 
 export const shown = async (t: TestPage): Promise<Page> => {
   await t.page.locator('.ds-shot.selected').waitFor();
-  await t.until("document.querySelector('.ds-surface img')?.complete");
+  await t.until("((i) => i?.src && i.complete)(document.querySelector('.ds-surface img'))");
   return t.page;
 };
 /** Number of the step on show, wherever the page says it. */

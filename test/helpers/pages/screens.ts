@@ -69,6 +69,11 @@ export class FrameFolder {
   thumb(hash: string): string {
     return join(this.dir, 'thumbs', `${hash}.png`);
   }
+  /** As the daemon answers `frame/thumbnails`. */
+  answer(p: Readonly<Record<string, unknown>>): { readonly paths: Readonly<Record<string, string>> } {
+    const file = (h: string): string => (p['width'] === 0 ? join(this.dir, h.slice(0, 2), `${h}.png`) : this.thumb(h));
+    return { paths: Object.fromEntries((p['hashes'] as string[]).map((h) => [h, file(h)])) };
+  }
   async add(scene: Scene, paints: readonly Paint[] = []): Promise<FrameLink> {
     const rgb = await screen(scene, paints),
       hash = createHash('sha256').update(rgb).digest('hex'),

@@ -276,7 +276,7 @@ export const fakeFrames = (clock: VirtualClock, ms = 2): FrameStore & { stored: 
     return { width: f.width, height: f.height, hash: `frame${f.data[0]}` };
   },
   get: () => Promise.reject(new Error('unused')),
-  path: (r) => r.hash,
+  read: () => Promise.reject(new Error('unused')),
 });
 
 export const fakeTasks = (

@@ -47,6 +47,12 @@ export class Cockpit {
   get storage(): string {
     return join(this.w.dir, 'user/User/globalStorage', extensionId);
   }
+  /** The runtime that was installed with the extension. */
+  get bundle(): string {
+    const extensions = join(this.w.dir, 'ext'),
+      name = readdirSync(extensions).find((f) => f.startsWith(extensionId));
+    return join(extensions, name!, 'dist', 'runtime.js');
+  }
   /** The daemon's record; undefined where none was started. */
   get daemon(): DiscoveryRecord | undefined {
     try {

@@ -1,5 +1,4 @@
 import { mkdtemp, rm } from 'node:fs/promises';
-import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -23,6 +22,7 @@ import { demonstrate } from '../../../runtime/run/demonstrate.js';
 import { specOf } from '../../../runtime/cluster/provide.js';
 import { openTasks } from '../../../runtime/tasks/open.js';
 import { createStudioService, type Broadcast, type StudioService } from '../../../runtime/service/index.js';
+import { hasFrame } from '../../helpers/data/hasFrame.js';
 import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 import { bundle } from '../../helpers/data/manager.js';
 import { processTree } from '../../helpers/machine/processes.js';
@@ -236,7 +236,7 @@ describe.skipIf(noLocal)('replay and verify', () => {
     ]);
     for (const x of t.steps) {
       expect([x.tokens, x.version, x.settled]).toEqual([undefined, undefined, true]);
-      expect(existsSync(join(t.framesDir, x.frame.hash.slice(0, 2), `${x.frame.hash}.png`))).toBe(true);
+      expect(await hasFrame(run, x.frame.hash)).toBe(true);
     }
     const pool = await s.call<PoolView>(m.listPool, { run });
     expect(pool.families.flatMap((f) => f.entries.map((e) => [e.rollout, e.source]))).toEqual([[name, 'human']]);

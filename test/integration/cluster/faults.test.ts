@@ -51,7 +51,7 @@ describe.skipIf(why)('faults of real desktops', () => {
           frames: {
             put: () => Promise.resolve({ width: 2, height: 2, hash: '0' }),
             get: () => Promise.reject(new Error('not asked')),
-            path: (r) => r.hash,
+            read: () => Promise.reject(new Error('not asked')),
           },
           policy: {
             open: ({ rollout }) => {

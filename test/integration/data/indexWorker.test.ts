@@ -151,7 +151,11 @@ describe('index in its worker thread', () => {
         await m.record(makeTrajectory(o, i % 3 === 0 ? success : failure, { steps: 10 }));
       };
       await Promise.all(Array.from({ length: 300 }, (_, i) => one(i)));
-      expect(await m.store.index.query('SELECT COUNT(*) AS n FROM steps')).toEqual([{ n: 3000 }]);
+      expect(
+        await m.store.index.query(
+          'SELECT COUNT(*) AS n, SUM(r.steps) AS steps FROM rollouts r JOIN tracks t ON t.rollout = r.id',
+        ),
+      ).toEqual([{ n: 300, steps: 3000 }]);
       const c = m.stats().ledger,
         rows = await m.store.index.query('SELECT state, reason, COUNT(*) AS n FROM rollouts GROUP BY state, reason');
       expect(rows.filter((r) => r['state'] === 'grouped')).toEqual(

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,6 +17,7 @@ import type {
   TrajectoryView,
 } from '../../../runtime/protocol/types.js';
 import { createStudioService, type Broadcast, type StudioService } from '../../../runtime/service/index.js';
+import { hasFrame } from '../../helpers/data/hasFrame.js';
 import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 import { engineHere } from '../../helpers/cluster/engine.js';
 import { processes } from '../../helpers/machine/processes.js';
@@ -154,8 +155,7 @@ describe.each([
         ['human', undefined, undefined, 'type'],
         ['human', undefined, undefined, 'finished'],
       ]);
-      for (const x of view.steps)
-        expect(existsSync(join(view.framesDir, x.frame.hash.slice(0, 2), `${x.frame.hash}.png`))).toBe(true);
+      for (const x of view.steps) expect(await hasFrame(run, x.frame.hash)).toBe(true);
       expect(view.steps[1]!.frame.hash).not.toBe(view.steps[2]!.frame.hash);
       expect(
         (await s.call<PoolView>(human.listPool, { run })).families.flatMap((f) => f.entries.map((e) => e.rollout)),

@@ -1,7 +1,9 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { RequestOptions } from 'node:https';
 import { resolve } from 'node:path';
+import { buffer, text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { connectEngine, ensureImage } from '../../../runtime/cluster/imageBuild.js';
@@ -17,6 +19,24 @@ import { Containers } from '../../helpers/kubernetes/containers.js';
 const engine = await engineHere();
 if (!engine) console.log('skipped: Kubernetes provider tests (no Docker engine answers here)');
 const spec: DesktopSpec = { screen: { width: 640, height: 400 }, memoryMb: 300, pids: 120 };
+/** Answers with what it is told (7000), or without end (7001); says at /tmp/up that it listens. */
+const SERVER = `
+import asyncio
+async def echo(reader, writer):
+    writer.write(await reader.read())
+    await writer.drain()
+    writer.close()
+async def endless(reader, writer):
+    while True:
+        writer.write(bytes(1 << 16))
+        await writer.drain()
+async def main():
+    await asyncio.start_server(echo, '127.0.0.1', 7000)
+    await asyncio.start_server(endless, '127.0.0.1', 7001)
+    open('/tmp/up', 'w').close()
+    await asyncio.Event().wait()
+asyncio.run(main())
+`;
 
 /** A real desktop behind the API's small server: pods are containers. */
 describe.skipIf(!engine)('Kubernetes provider', () => {
@@ -35,11 +55,16 @@ describe.skipIf(!engine)('Kubernetes provider', () => {
   afterAll(() => api.close());
 
   type Options = NonNullable<NonNullable<RunFile['desktops']>['kubernetes']>;
-  const provider = (o: Options = {}, link?: { pingMs: number; answerMs: number }): KubernetesProvider => {
+  const provider = (
+    o: Options = {},
+    link?: { pingMs: number; answerMs: number },
+    named?: string,
+  ): KubernetesProvider => {
     const { kubernetes } = parseRunFile({}, { desktops: { kubernetes: { spares: 0, image, ...o } } }).desktops;
     const p = new KubernetesProvider({
       config: kubernetes,
       access: () => api.access(),
+      ...(named === undefined ? {} : { image: named }),
       ...(link ? { link } : {}),
     });
     open.push(p);
@@ -50,7 +75,7 @@ describe.skipIf(!engine)('Kubernetes provider', () => {
     return createHash('sha256').update(f.data).digest('hex');
   };
   const podOf = (): string => [...api.pods.keys()].at(-1)!;
-  const text = async (d: Desktop, file: string): Promise<string> => (await d.readFile(file)).toString();
+  const fileOf = async (d: Desktop, file: string): Promise<string> => (await d.readFile(file)).toString();
 
   it('create, observe, act, settle, reset to the same first frame, destroy', async () => {
     const p = provider();
@@ -65,7 +90,7 @@ describe.skipIf(!engine)('Kubernetes provider', () => {
     expect(await d.settle()).toMatchObject({ settled: true, detector: 'exact' });
     await d.perform({ type: 'hotkey', keys: ['ctrl', 's'] });
     await d.settle();
-    expect(await text(d, '/home/user/a.txt')).toMatch(/^before Grüße 日本/);
+    expect(await fileOf(d, '/home/user/a.txt')).toMatch(/^before Grüße 日本/);
     expect(await screen(d)).not.toBe(first);
     expect((await d.exec(['sh', '-c', 'id -u; stat -c %a /tmp /run /home/user'])).stdout.toString()).toBe(
       '1000\n1777\n755\n755\n',
@@ -97,7 +122,12 @@ describe.skipIf(!engine)('Kubernetes provider', () => {
     expect(said.stdout.toString()).toBe('done\n');
     await d.perform({ type: 'type', text: 'two' });
     await d.settle();
+    // a server that starts again refuses all kinds of things
+    const refusals = [401, 403, 408, 429].map((code) => ({ code, message: `no (${code})` }));
+    api.faults.refuseExec = refusals;
+    api.cut();
     await d.perform({ type: 'hotkey', keys: ['ctrl', 's'] });
+    expect(refusals).toEqual([]);
     await d.settle({ horizonMs: 250 });
     expect((await d.readFile('/home/user/big')).equals(Buffer.alloc(3_000_000, 7))).toBe(true);
     expect(d.stalledMs!()).toBeGreaterThan(0);
@@ -143,6 +173,47 @@ describe.skipIf(!engine)('Kubernetes provider', () => {
     expect(api.pods.size).toBe(0);
   });
 
+  it('connects to ports of a desktop, each connection by itself', async () => {
+    const p = provider(),
+      d = await p.create(spec);
+    await d.writeFile('/home/user/server.py', Buffer.from(SERVER));
+    await d.exec(['mkfifo', '/tmp/up']);
+    await d.spawn(['python3', '/home/user/server.py']);
+    await d.exec(['cat', '/tmp/up']);
+    const said = randomBytes(3_000_000),
+      echo = await d.connect!(7000);
+    echo.end(said);
+    expect((await buffer(echo)).equals(said)).toBe(true);
+    // nobody reads what comes without end: nothing else waits for it
+    const endless = await d.connect!(7001);
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, async (_, i) => {
+        const s = await d.connect!(7000);
+        s.end(`hello ${i}`);
+        return text(s);
+      }),
+    );
+    expect(answers).toEqual(answers.map((_, i) => `hello ${i}`));
+    await d.observe();
+    await once(endless, 'readable');
+    expect(endless.readableLength).toBeLessThan(1 << 20);
+    expect((await buffer(await d.connect!(9))).length).toBe(0);
+    // a channel that is cut ends its connection, as any network would; the desktop goes on
+    const cut = await d.connect!(7000),
+      closed = once(cut, 'close');
+    endless.destroy();
+    api.cut();
+    await closed;
+    expect(cut.readableEnded).toBe(false);
+    await d.observe();
+    const last = await d.connect!(7000),
+      over = once(last, 'close');
+    last.resume();
+    await p.reset(d);
+    await over;
+    await vi.waitFor(() => expect(api.channels).toBe(1));
+  });
+
   it('notices a channel that is dead without a word', async () => {
     const d = await provider({}, { pingMs: 100, answerMs: 3000 }).create(spec),
       first = await screen(d);
@@ -170,10 +241,12 @@ describe.skipIf(!engine)('Kubernetes provider', () => {
   it('doctor tries rights, image, network and room, and says what is missing', async () => {
     const desktops = parseRunFile({}, { desktops: { count: 3, kubernetes: { image } } }).desktops;
     const findings = async (o: { roomMs?: number } = {}): Promise<Record<string, string>> => {
-      const found = await tryCluster(desktops, spec, { provider: provider({ startSeconds: 20 }), ...o });
+      const trial = provider({ startSeconds: 20 }, undefined, 'osworld');
+      const found = await tryCluster(desktops, spec, { provider: trial, ...o });
       expect(api.pods.size).toBe(0);
       return Object.fromEntries(found.map((f) => [f.name, `${f.level}: ${f.detail}`]));
     };
+    const before = api.made.length;
     expect(await findings()).toEqual({
       Kubernetes: expect.stringMatching(/^ok: Kubernetes v1\.34\.4 \(test\), namespace desktops/) as string,
       'rights in desktops': expect.stringContaining('ok: get pods') as string,
@@ -181,6 +254,9 @@ describe.skipIf(!engine)('Kubernetes provider', () => {
       'network of desktops': 'ok: the API server cannot be reached from a desktop',
       'room for desktops': 'ok: all 3 found a node',
     });
+    // the trial of room asks for as much as desktops of the image will
+    const limits = new Set(api.made.slice(before).map((m) => m.spec!.containers![0]!.resources!.limits!['memory']));
+    expect([api.made.length - before, [...limits]]).toEqual([4, ['3072Mi']]);
     containers.serviceHost = '127.0.0.1';
     api.faults.quota = 2;
     expect(await findings()).toMatchObject({

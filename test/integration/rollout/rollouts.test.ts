@@ -35,7 +35,7 @@ function memoryFrames(): FrameStore & { readonly hashes: Set<string> } {
       return { width: f.width, height: f.height, hash };
     },
     get: () => Promise.reject(new Error('unused')),
-    path: (r) => r.hash,
+    read: () => Promise.reject(new Error('unused')),
   };
 }
 

@@ -16,6 +16,7 @@ import {
 import { RunAppender } from '../../../runtime/data/runAppender.js';
 import { newRun, poolConfigOf } from '../../../runtime/data/collections.js';
 import { deskSuite, trainSeed } from '../../../runtime/tasks/suites/desk/index.js';
+import { hasFrame } from '../../helpers/data/hasFrame.js';
 import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 import * as h from '../../../runtime/protocol/methods.js';
 import * as m from '../../../runtime/protocol/methods.js';
@@ -188,12 +189,8 @@ describe.skipIf(noLocal)('curation.pool.from', () => {
     expect(injected.length).toBeGreaterThan(0);
     for (const m of injected) expect([m.reward, m.keep]).toEqual([1, [true, true]]);
     expect(one.of('batch.trained').length).toBeGreaterThan(0);
-    const frames = (await readdir(join(run, 'frames'), { recursive: true }))
-      .filter((f) => f.endsWith('.png'))
-      .map((f) => f.slice(3));
     for (const { step } of one.of('rollout.step').filter((e) => e.rollout.startsWith('import/')))
-      expect(frames).toContain(`${step.frame.hash}.png`);
-    expect((await readdir(join(run, 'frames'), { recursive: true })).filter((f) => f.endsWith('.copy'))).toEqual([]);
+      expect(await hasFrame(run, step.frame.hash)).toBe(true);
 
     // Resumed, with the folder gone: what was brought is there, nothing is asked for again.
     await rm(from, { recursive: true, force: true });
@@ -211,8 +208,8 @@ describe.skipIf(noLocal)('curation.pool.from', () => {
       stderr: expect.stringMatching(/curation\.pool\.from: .*no-such-collection: there is no such folder/) as string,
     });
     const broken = await collection('broken'),
-      frames = (await readdir(join(broken, 'frames'), { recursive: true })).filter((f) => f.endsWith('.png'));
-    for (const f of frames) await rm(join(broken, 'frames', f));
+      frames = join(broken, 'frames');
+    for (const f of await readdir(frames)) await rm(join(frames, f), { recursive: true });
     const damaged = await cli('train', await runFile('damaged', [broken], 4), '--runs', runs);
     expect(damaged).toMatchObject({
       code: 2,

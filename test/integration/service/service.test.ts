@@ -25,6 +25,7 @@ import {
   type ScreenPatch,
   type StudioService,
 } from '../../../runtime/service/index.js';
+import { hasFrame } from '../../helpers/data/hasFrame.js';
 import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 import { bundle } from '../../helpers/data/manager.js';
 import { processTree, stillRunning } from '../../helpers/machine/processes.js';
@@ -172,8 +173,7 @@ describe.skipIf(noLocal)('the service with a run on local desktops', () => {
       view = await s.call<TrajectoryView>(m.getTrajectory, { run, rollout: done.rollout });
     expect(view.steps.some((x) => x.kept && x.weight !== undefined && x.weight > 0 && x.weight <= 1.000001)).toBe(true);
     expect(view.group?.members.some((x) => x.rollout === done.rollout)).toBe(true);
-    for (const x of view.steps)
-      expect(existsSync(join(view.framesDir, x.frame.hash.slice(0, 2), `${x.frame.hash}.png`))).toBe(true);
+    for (const x of view.steps) expect(await hasFrame(run, x.frame.hash)).toBe(true);
     await expect
       .poll(
         async () => {

@@ -16,6 +16,7 @@ import type {
   TrySteps,
 } from '../../../runtime/protocol/types.js';
 import { createStudioService, type Broadcast, type StudioService } from '../../../runtime/service/index.js';
+import { hasFrame } from '../../helpers/data/hasFrame.js';
 import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 import { ReferenceServer } from '../../helpers/engine/server.js';
 import { processes } from '../../helpers/machine/processes.js';
@@ -155,7 +156,7 @@ describe.skipIf(noLocal)('trying a policy', () => {
     expect(view.steps[0]!.origin).toBe('policy');
     expect(new Set(view.steps.slice(1).map((x) => x.origin))).toEqual(new Set(['human']));
     expect(view.steps[0]!.tokens![0]!.alternatives!.length).toBeGreaterThan(1);
-    expect(existsSync(join(tries, 'frames', hash.slice(0, 2), `${hash}.png`))).toBe(true);
+    expect(await hasFrame(tries, hash)).toBe(true);
     const pool = await s.call<PoolView>(m.listPool, { run: tries });
     expect(JSON.stringify(pool)).toContain(kept.kept!.rollout);
     expect((await s.call<RunDetail>(m.getRun, { run: tries })).summary).toMatchObject({ collection: true });

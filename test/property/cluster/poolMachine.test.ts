@@ -3,7 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { PoolMachine, type PoolEffect } from '../../../runtime/cluster/poolMachine.js';
 import type { RunError } from '../../../runtime/domain/index.js';
 
-const oops: RunError = { kind: 'desktop.start', message: 'oops', remedy: '-' };
+const oops: RunError = { kind: 'desktop.start', message: 'oops', remedy: '-' },
+  away: RunError = { kind: 'desktop.unavailable', message: 'nobody answers', remedy: '-' };
+const QUARANTINE_MS = 9,
+  AWAY_MS = 4;
 
 /** Plays provider and users at random, and checks the promises of the pool after every step. */
 class World {
@@ -33,7 +36,8 @@ class World {
       hardResetEvery: 3,
       startParallel,
       maxFailures: 3,
-      quarantineMs: 9,
+      quarantineMs: QUARANTINE_MS,
+      awayMs: AWAY_MS,
       backoffMs: () => 1,
     });
     this.size = size;
@@ -41,6 +45,8 @@ class World {
   }
 
   take(effects: readonly PoolEffect[]): void {
+    /** Pauses of the places that these effects put into quarantine. */
+    const pauses = new Map<number, number>();
     for (const e of effects) {
       switch (e.do) {
         case 'create':
@@ -58,6 +64,7 @@ class World {
           break;
         case 'retryLater':
           expect(this.alive.has(e.place)).toBe(false);
+          expect(e.delayMs).toBe(pauses.get(e.place) ?? 1);
           this.retrying.add(e.place);
           break;
         case 'refuse':
@@ -78,6 +85,7 @@ class World {
         case 'quarantined':
           expect(this.alive.has(e.place)).toBe(false);
           expect(e.log.length).toBeGreaterThanOrEqual(3);
+          pauses.set(e.place, e.log.at(-1)!.error === away ? AWAY_MS : QUARANTINE_MS);
           break;
         case 'state':
         case 'replaced':
@@ -86,6 +94,7 @@ class World {
     }
     expect(this.creating.size).toBeLessThanOrEqual(this.#startParallel);
     expect(this.machine.waiting).toBe(this.waiting.length);
+    for (const p of this.machine.places) expect(this.machine.place(p.id)).toBe(p);
     expect(this.asked).toBe(this.granted + this.refused + this.cancelled + this.waiting.length);
   }
 
@@ -96,7 +105,8 @@ class World {
       const a = [...s];
       return a.length === 0 ? undefined : a[which % a.length];
     };
-    const m = this.machine;
+    const m = this.machine,
+      fault = which % 3 === 0 ? away : oops;
     const before = this.leases.size;
     switch (what) {
       case 0: {
@@ -121,7 +131,7 @@ class World {
           if (good) {
             this.alive.add(p);
             this.take(m.created(p, this.now));
-          } else this.take(m.createFailed(p, oops, this.now));
+          } else this.take(m.createFailed(p, fault, this.now));
         }
         break;
       }
@@ -129,7 +139,7 @@ class World {
         const p = pick(this.resetting);
         if (p !== undefined) {
           this.resetting.delete(p);
-          this.take(good ? m.resetDone(p, this.now) : m.resetFailed(p, oops, this.now));
+          this.take(good ? m.resetDone(p, this.now) : m.resetFailed(p, fault, this.now));
         }
         break;
       }
@@ -146,13 +156,13 @@ class World {
         const p = pick(this.leases.keys());
         if (p !== undefined) {
           this.leases.delete(p);
-          this.take(m.released(p, !good, this.now, good || which % 2 === 0 ? undefined : oops));
+          this.take(m.released(p, !good, this.now, good || which % 2 === 0 ? undefined : fault));
         }
         break;
       }
       case 6: {
         const p = pick(this.alive);
-        if (p !== undefined) this.take(m.lost(p, oops, this.now));
+        if (p !== undefined) this.take(m.lost(p, fault, this.now));
         break;
       }
       case 7: {

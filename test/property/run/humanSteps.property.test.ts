@@ -31,7 +31,7 @@ const frames: FrameStore = {
       data: Buffer.alloc(r.width * r.height * 4, 9),
       capturedAt: 0,
     }),
-  path: (r) => r.hash,
+  read: () => Promise.reject(new Error('not asked')),
 };
 const frame: FrameRef = { hash: '0'.repeat(64), width: 640, height: 400 },
   cell = headOffsets(GLYPH_SPEC).cell;

@@ -109,7 +109,7 @@ describe('screens that a desktop encodes', () => {
     await expect(frames.put({ ...shot, width: 97 })).rejects.toMatchObject({ kind: 'store.damaged' });
     const wrong = { ...ref, hash: 'f'.repeat(64) };
     await mkdir(join(dir, 'frames', 'ff'), { recursive: true });
-    await writeFile(frames.path(wrong), shot.png);
+    await writeFile(join(dir, 'frames', 'ff', `${wrong.hash}.png`), shot.png);
     await expect(frames.get(wrong)).rejects.toMatchObject({ kind: 'store.damaged' });
   });
 

@@ -221,7 +221,7 @@ describe('with faults in 10 % of the rollouts', () => {
           frames: {
             put: () => Promise.resolve({ width: 2, height: 2, hash: '0' }),
             get: () => Promise.reject(new Error('not asked')),
-            path: (r) => r.hash,
+            read: () => Promise.reject(new Error('not asked')),
           },
         },
         next: () => waiting.shift(),

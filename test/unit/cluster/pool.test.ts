@@ -3,7 +3,14 @@ import { createPool, type PoolOptions } from '../../../runtime/cluster/index.js'
 import { quarantineNote } from '../../../runtime/cluster/quarantine.js';
 import { ReferenceFrames } from '../../../runtime/cluster/referenceFrames.js';
 import type { Desktop, DesktopEvent, DesktopPool, DesktopProvider, PoolEvent } from '../../../runtime/cluster/types.js';
-import { id, StudioError, type DesktopId, type Frame, type RunError } from '../../../runtime/domain/index.js';
+import {
+  id,
+  StudioError,
+  type DesktopId,
+  type ErrorKind,
+  type Frame,
+  type RunError,
+} from '../../../runtime/domain/index.js';
 
 const SPEC = { screen: { width: 2, height: 1 }, memoryMb: 1, pids: 1 };
 const frame = (v: number): Frame => ({ width: 2, height: 1, data: Buffer.alloc(8, v), capturedAt: 0 });
@@ -55,6 +62,7 @@ class PaperProvider implements DesktopProvider {
   readonly alive = new Set<PaperDesktop>();
   failCreates = 0;
   failResets = 0;
+  failsBy: ErrorKind = 'desktop.start';
   frameOf: (n: number) => number = () => 1;
   #n = 0;
   status(): never {
@@ -65,7 +73,7 @@ class PaperProvider implements DesktopProvider {
     this.log.push(`create ${this.#n}`);
     if (this.failCreates > 0) {
       this.failCreates--;
-      return Promise.reject(new StudioError('desktop.start', 'paper jam', 'smooth it'));
+      return Promise.reject(new StudioError(this.failsBy, 'paper jam', 'smooth it'));
     }
     const d = new PaperDesktop(this.#n);
     d.shows = this.frameOf(this.#n);
@@ -273,6 +281,33 @@ describe('the pool', () => {
     (await pool.lease({ signal })).release();
     expect(pool.status().desktops.every((d) => d.quarantined === undefined)).toBe(true);
     good.release();
+    await pool.close();
+  });
+
+  it('rests for seconds where the engine or the cluster was away, and for minutes where the place is at fault', async () => {
+    const pauses: number[] = [],
+      { pool, provider, events, until } = setUp(
+        {
+          maxFailures: 2,
+          backoffMs: () => 1,
+          after: (ms, then) => {
+            pauses.push(ms);
+            if (ms === 1) setImmediate(then);
+            return () => undefined;
+          },
+        },
+        (p) => {
+          p.failCreates = 2;
+          p.failsBy = 'desktop.unavailable';
+        },
+      );
+    await until((e) => e.type === 'quarantined');
+    expect(pauses).toEqual([1, 15_000]);
+    expect(quarantineNote(events.find((e) => e.type === 'quarantined')!)).toContain('paused for some seconds');
+    provider.failCreates = 1;
+    provider.failsBy = 'desktop.start';
+    await expect(pool.lease({ signal })).rejects.toMatchObject({ message: 'paper jam' });
+    expect(pauses.slice(2)).toEqual([5 * 60_000]);
     await pool.close();
   });
 

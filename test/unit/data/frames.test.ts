@@ -6,7 +6,7 @@ import { deflateSync } from 'node:zlib';
 import { decode, encode } from 'fast-png';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { random } from '../../../runtime/domain/index.js';
-import type { Frame } from '../../../runtime/domain/index.js';
+import type { Frame, FrameRef } from '../../../runtime/domain/index.js';
 import { PngFrameStore } from '../../../runtime/data/store/frames.js';
 import { decodePng } from '../../../runtime/data/store/png.js';
 
@@ -24,6 +24,7 @@ function frame(width: number, height: number, seed: number): Frame {
   for (let i = 0; i < data.length; i++) data[i] = i % 4 === 3 ? 0 : r.int(256);
   return { width, height, data, capturedAt: 1 };
 }
+const fileOf = (at: string, { hash }: FrameRef): string => join(at, hash.slice(0, 2), `${hash}.png`);
 const files = async (): Promise<string[]> =>
   (await readdir(dir, { recursive: true, withFileTypes: true })).filter((e) => e.isFile()).map((e) => e.name);
 
@@ -42,33 +43,50 @@ describe('frame store', () => {
       rgb[i * 3 + 2] = f.data[i * 4]!;
     }
     expect(ref.hash).toBe(createHash('sha256').update(head).update(rgb).digest('hex'));
-    expect(store.path(ref)).toBe(join(dir, ref.hash.slice(0, 2), `${ref.hash}.png`));
     expect((await store.get(ref)).data.equals(f.data)).toBe(true);
     // Another program reads the same picture.
-    const other = decode(await readFile(store.path(ref)));
+    const other = decode(await store.read(ref));
     expect([other.width, other.height, other.channels]).toEqual([37, 21, 3]);
     expect(Buffer.from(other.data as Uint8Array).equals(rgb)).toBe(true);
   });
 
-  it('a file that was damaged on disk, or is none, is replaced when its frame is stored again', async () => {
+  it('a file of an older version that was damaged, or is none, counts no more when its frame is stored again', async () => {
     const f = frame(37, 21, 1),
-      ref = await new PngFrameStore(dir).put(f),
-      path = new PngFrameStore(dir).path(ref),
-      good = await readFile(path);
+      old = join(dir, 'old'),
+      ref = await new PngFrameStore(old, { files: true }).put(f),
+      good = await readFile(fileOf(old, ref)),
+      other = await new PngFrameStore(old, { files: true }).put(frame(37, 21, 2));
     const flipped = Buffer.from(good);
     flipped[good.length >> 1] = flipped[good.length >> 1]! ^ 1;
-    for (const bad of [flipped, good.subarray(0, 50), Buffer.alloc(0), await readOther()]) {
-      await writeFile(path, bad);
-      await expect(new PngFrameStore(dir).get(ref)).rejects.toMatchObject({ kind: 'store.damaged' });
-      const store = new PngFrameStore(dir);
+    for (const [n, bad] of [
+      flipped,
+      good.subarray(0, 50),
+      Buffer.alloc(0),
+      await readFile(fileOf(old, other)),
+    ].entries()) {
+      const at = join(dir, String(n));
+      await new PngFrameStore(at, { files: true }).put(f);
+      await writeFile(fileOf(at, ref), bad);
+      await expect(new PngFrameStore(at).get(ref)).rejects.toMatchObject({ kind: 'store.damaged' });
+      const store = new PngFrameStore(at);
       expect(await store.put(f)).toEqual(ref);
       expect(store.stats().written).toBe(1);
       expect((await store.get(ref)).data.equals(f.data)).toBe(true);
+      await store.close();
     }
-    async function readOther(): Promise<Buffer> {
-      const store = new PngFrameStore(dir);
-      return readFile(store.path(await store.put(frame(37, 21, 2))));
-    }
+  });
+
+  it('frames of an older version are found, and not written again', async () => {
+    const screens = [1, 2, 3].map((s) => frame(9, 9, s)),
+      before = new PngFrameStore(dir, { files: true }),
+      refs = await Promise.all(screens.map((s) => before.put(s))),
+      store = new PngFrameStore(dir);
+    for (const s of screens) await store.put(s);
+    expect(store.stats().written).toBe(0);
+    await store.put(frame(9, 9, 4));
+    expect((await files()).filter((f) => f.endsWith('.pack'))).toHaveLength(1);
+    for (const [i, r] of refs.entries()) expect((await store.get(r)).data.equals(screens[i]!.data)).toBe(true);
+    await store.close();
   });
 
   it('ignores the fourth byte and tells sizes apart', async () => {
@@ -89,7 +107,7 @@ describe('frame store', () => {
     const again = new PngFrameStore(dir);
     await again.put(screens[0]!);
     expect(again.stats().written).toBe(0);
-    expect(await files()).toHaveLength(5);
+    expect(await files()).toEqual(['frames-000001.pack']);
   });
 
   it('still writes each screen once when the memory of known hashes is small', async () => {
@@ -98,13 +116,13 @@ describe('frame store', () => {
     expect(store.stats().written).toBe(3);
   });
 
-  it('says store.damaged for a missing, cut, altered or swapped file', async () => {
-    const store = new PngFrameStore(dir),
+  it('says store.damaged for a missing, cut, altered or swapped file of an older version', async () => {
+    const store = new PngFrameStore(dir, { files: true }),
       ref = await store.put(frame(30, 20, 3)),
       other = await store.put(frame(30, 20, 4));
-    const good = await readFile(store.path(ref));
+    const good = await readFile(fileOf(dir, ref));
     const reject = async (bytes: Buffer): Promise<void> => {
-      await writeFile(store.path(ref), bytes);
+      await writeFile(fileOf(dir, ref), bytes);
       await expect(store.get(ref)).rejects.toMatchObject({ kind: 'store.damaged' });
     };
     await reject(good.subarray(0, good.length - 20));
@@ -112,8 +130,8 @@ describe('frame store', () => {
     const flipped = Buffer.from(good);
     flipped[60] = flipped[60]! ^ 1;
     await reject(flipped);
-    await reject(await readFile(store.path(other)));
-    await rm(store.path(ref));
+    await reject(await readFile(fileOf(dir, other)));
+    await rm(fileOf(dir, ref));
     await expect(store.get(ref)).rejects.toMatchObject({ kind: 'store.damaged' });
     await expect(store.get({ ...ref, hash: '../../etc/passwd' })).rejects.toMatchObject({ kind: 'store.damaged' });
   });

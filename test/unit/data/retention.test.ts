@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { gc } from '../../../runtime/cli/gc.js';
 import { DataManager } from '../../../runtime/data/dataManager.js';
@@ -74,8 +73,8 @@ async function keep(
 ): Promise<readonly Removed[]> {
   return retain(run, { ...all, rules, now: Date.now() + 24 * HOUR, ...o }, (r) => run.append(r));
 }
-const there = (run: RunReader, frames: readonly FrameRef[]): boolean[] =>
-  frames.map((f) => existsSync(run.frames.path(f)));
+const there = (run: RunReader, frames: readonly FrameRef[]): Promise<boolean[]> =>
+  Promise.all(frames.map(async (f) => (await run.frames.bytesOf(f.hash)) !== undefined));
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -94,15 +93,15 @@ describe('which screens of a run are kept', () => {
         shown = await run.add({ outcome: success, endedAt: now, provenance: { kind: 'oracle' } });
       const dry = await keep(run.store, { failureHours: 1 }, { dry: true });
       expect(dry).toMatchObject([{ rollouts: [old.id], frames: 1, why: 'age' }]);
-      expect(there(run.store, old.frames)).toEqual([true, true]);
+      expect(await there(run.store, old.frames)).toEqual([true, true]);
 
       const before = run.counts,
         [removed, ...more] = await keep(run.store, { failureHours: 1 });
       expect(removed).toMatchObject({ rollouts: [old.id], frames: 1 });
       expect(removed!.bytes).toBeGreaterThan(0);
       expect(more).toEqual([]);
-      expect(there(run.store, old.frames)).toEqual([true, false]);
-      for (const t of [won, young, shown]) expect(there(run.store, t.frames)).toEqual([true, true]);
+      expect(await there(run.store, old.frames)).toEqual([true, false]);
+      for (const t of [won, young, shown]) expect(await there(run.store, t.frames)).toEqual([true, true]);
       expect(run.counts).toEqual(before);
       expect((await run.store.readTrajectory(old.id))?.steps.length).toBe(2);
       // What went does not go again, and it is in the journal.
@@ -121,7 +120,7 @@ describe('which screens of a run are kept', () => {
         demo = await run.add({ outcome: success, endedAt: now, provenance: { kind: 'oracle' } });
       const removed = await keep(run.store, { successHours: 1 }, { annotated: new Set([first.id as string]) });
       expect(removed.flatMap((r) => r.rollouts)).toEqual([second.id]);
-      for (const t of [first, third, demo]) expect(there(run.store, t.frames)).toEqual([true, true]);
+      for (const t of [first, third, demo]) expect(await there(run.store, t.frames)).toEqual([true, true]);
       await run.close();
     }));
 
@@ -138,13 +137,13 @@ describe('which screens of a run are kept', () => {
         one = (await run.store.frames.bytesOf(lost.frames[0]!.hash))!;
       // The one that counts for nothing goes before older ones that were judged.
       await keep(run.store, { gigabytes: (total - one) / 1e9 });
-      expect(there(run.store, [...fault.frames, ...lost.frames])).toEqual([false, false, true, true]);
+      expect(await there(run.store, [...fault.frames, ...lost.frames])).toEqual([false, false, true, true]);
       await keep(run.store, { gigabytes: (total - 3 * one) / 1e9 });
-      expect(there(run.store, lost.frames)).toEqual([false, false]);
-      expect(there(run.store, later.frames)).toEqual([true, true]);
+      expect(await there(run.store, lost.frames)).toEqual([false, false]);
+      expect(await there(run.store, later.frames)).toEqual([true, true]);
       await keep(run.store, { gigabytes: 1e-9 });
-      expect(there(run.store, [...later.frames, ...won.frames])).toEqual([false, false, false, false]);
-      expect(there(run.store, newest.frames)).toEqual([true, true]);
+      expect(await there(run.store, [...later.frames, ...won.frames])).toEqual([false, false, false, false]);
+      expect(await there(run.store, newest.frames)).toEqual([true, true]);
       await run.close();
     }));
 
@@ -195,7 +194,7 @@ describe('which screens of a run are kept', () => {
         yield* records();
       });
       await keep(run.store, { failureHours: 1 });
-      expect(there(run.store, old.frames)).toEqual([true, false]);
+      expect(await there(run.store, old.frames)).toEqual([true, false]);
       await run.close();
     }));
 
@@ -215,7 +214,7 @@ describe('which screens of a run are kept', () => {
       expect(await told({ dryRun: true, failureHours: '1' })).toMatchObject([{ frames: 2, rollouts: 1 }]);
       expect(await told({ failureHours: '1' })).toMatchObject([{ frames: 2, rollouts: 1 }]);
       const reader = await RunReader.open(`${dir}/one`, { index: 'local' });
-      expect(there(reader, old.frames)).toEqual([false, false]);
+      expect(await there(reader, old.frames)).toEqual([false, false]);
       expect((await reader.latest('log'))?.message).toContain('removed 2 screens');
       expect([...(await annotatedRollouts(`${dir}/one`))]).toEqual([]);
       await reader.close();

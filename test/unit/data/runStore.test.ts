@@ -9,6 +9,7 @@ import type { RolloutId, RunId } from '../../../runtime/domain/index.js';
 import type { StoredEvent } from '../../../runtime/data/events.js';
 import { RunReader, RunStore } from '../../../runtime/data/store/runStore.js';
 import { IndexEngine } from '../../../runtime/data/store/indexEngine.js';
+import { stepPlaces } from '../../../runtime/data/store/stepPlaces.js';
 import {
   broken,
   dataConfig,
@@ -230,11 +231,11 @@ describe('run store', () => {
     withDir(async (dir) => {
       const m = await openManager(dir, runConfig);
       await shortRun(m, 2);
-      const [step] = await m.store.index.query("SELECT position FROM steps WHERE rollout = 'r000001' AND idx = 0");
+      const step = (await stepPlaces(m.store.index, ['r000001'])).get('r000001')?.[0];
       await m.close();
       const file = join(dir, 'journal', '00000000.journal'),
         bytes = await readFile(file),
-        at = Number(step!['position']) + 40;
+        at = step!.position + 40;
       bytes[at] = bytes[at]! ^ 0xff;
       await writeFile(file, bytes);
       const r = await RunReader.open(dir, { index: 'local' });
@@ -252,7 +253,7 @@ describe('run store', () => {
 
 describe('index', () => {
   const dump = (e: IndexEngine): unknown =>
-    ['runs', 'rollouts', 'steps', 'groups', 'batches', 'metrics', 'evals', 'events'].map((t) =>
+    ['runs', 'rollouts', 'steps', 'tracks', 'lanes', 'groups', 'batches', 'metrics', 'evals', 'events'].map((t) =>
       e.query(`SELECT * FROM ${t} ORDER BY 1, 2`),
     );
 
@@ -264,8 +265,10 @@ describe('index', () => {
       const journal = join(dir, 'journal'),
         whole = await IndexEngine.open(journal, join(dir, 'none.sqlite')),
         want = dump(whole);
-      const ends = whole.query('SELECT position FROM events ORDER BY seq').map((r) => Number(r['position']));
-      for (const until of [ends[1]!, ends[10]!, ends[ends.length >> 1]!, ends.at(-1)!]) {
+      const ends = whole
+        .query('SELECT head_position AS position FROM rollouts WHERE recorded IS NOT NULL ORDER BY recorded')
+        .map((r) => Number(r['position']));
+      for (const until of [ends[1]!, ends[ends.length >> 2]!, ends[ends.length >> 1]!, ends.at(-1)!]) {
         const file = join(dir, `part-${until}.sqlite`),
           part = await IndexEngine.open(journal, file, until);
         await part.snapshot();

@@ -84,10 +84,7 @@ describe('generated pages', () => {
     for (const [page, { now, next }] of generated) expect(now === next, `${page}: npm run generate`).toBe(true);
   });
   it('have every command with every argument and option', () => {
-    const program = createProgram(
-      () => Promise.resolve(),
-      () => undefined,
-    );
+    const program = createProgram({ serve: () => Promise.resolve(), train: () => Promise.resolve() }, () => undefined);
     const page = text('runtime/cli/README.md');
     const leaves = (c: Command): Command[] => (c.commands.length > 0 ? c.commands.flatMap(leaves) : [c]);
     expect(leaves(program).length).toBeGreaterThanOrEqual(14);

@@ -31,6 +31,7 @@ function page(input: PageInput = { kind: 'inspector', run: '/r', rollout: 'x' })
     setTitle: () => undefined,
     rebuild: (time) => rebuilt.push(time),
     watchFps: () => 10,
+    cache: '/cache',
     log: { warn: (m) => warned.push(m), error: (m) => warned.push(m) },
   });
   const of = <T extends ToPage['type']>(type: T) =>

@@ -15,9 +15,10 @@ import {
 } from '../../../extension/model/filter.js';
 import { machineOf } from '../../../extension/model/machine.js';
 import { redact } from '../../../extension/model/redact.js';
-import { homeOf, rootsOf, withStoreDir } from '../../../extension/model/roots.js';
+import { homeOf, rootsOf, rootsThere, withStoreDir } from '../../../extension/model/roots.js';
 import { panelFolders, panelKey } from '../../../extension/panels/panelKinds.js';
 import { throttle } from '../../../extension/throttle.js';
+import type { HelloResult } from '../../../runtime/protocol/requests.js';
 import { run } from '../../helpers/extension/rows.js';
 
 describe('context keys', () => {
@@ -31,6 +32,7 @@ describe('context keys', () => {
     filtered: false,
     machine: 'unknown',
     sessions: 0,
+    attached: false,
     ...o,
   });
   it('are all written, also when there is nothing', () => {
@@ -64,12 +66,18 @@ describe('menus of a dashboard', () => {
         filtered: false,
         machine: 'ok',
         sessions: 0,
+        attached: false,
       })[contextKeys.dashboardOfActiveRun];
     expect([key('/w/a'), key('/w/b'), key(undefined)]).toEqual([true, false, false]);
   });
 });
 
 describe('where runs are', () => {
+  it('of a runtime elsewhere, beside those that are active there, and in no folder of this machine', () => {
+    const hello = { storage: '/studio/runtime', activeRuns: ['/runs/a'] } as unknown as HelloResult;
+    expect(rootsThere(hello, ['/runs/a', '/other/b'])).toEqual(['/studio/runtime/runs', '/runs', '/other']);
+    expect(rootsThere(undefined, [])).toEqual([]);
+  });
   it('in the folder of the workspace, else in the storage', () => {
     expect(homeOf({ folders: ['/w'], storage: '/s', runsFolder: 'runs' })).toBe('/w/runs');
     expect(homeOf({ folders: ['/w', '/v'], storage: '/s', runsFolder: '/data/runs' })).toBe('/data/runs');

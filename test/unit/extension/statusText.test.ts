@@ -28,6 +28,19 @@ describe('status bar', () => {
       ).text,
     ).toBe('$(pulse) DART warm start');
   });
+  it('says to which runtime elsewhere the window is attached, offers the way back, and never to end that one', () => {
+    const attached = 'dart-studio-train-x7k2p';
+    for (const daemon of ['ready', 'reconnecting', 'failed', 'incompatible', 'stopped'] as DaemonState[]) {
+      const s = statusText(facts({ attached, daemon }));
+      expect(s.text, daemon).toContain(`$(remote) ${attached}`);
+      expect(s.spoken, daemon).toContain(`attached to ${attached}`);
+      expect(s.tooltip, daemon).toContain('command:dartStudio.detachRuntime');
+      expect(s.tooltip + s.command, daemon).not.toMatch(/dartStudio\.(stop|restart)Runtime|startTraining/);
+    }
+    expect(statusText(facts({ attached: 'x'.repeat(200) })).text.length).toBeLessThan(60);
+    expect(statusText(facts({ attached: '[a](command:evil) <b>' })).tooltip).not.toMatch(/\]\(command:evil|<b>/);
+    expect(statusText(facts({ attached, trusted: false })).text).not.toContain(attached);
+  });
   it('spins only while something is worked on', () => {
     const spins = (o: Partial<StatusFacts>): boolean => statusText(facts(o)).text.includes('~spin');
     expect((['starting', 'attaching', 'reconnecting'] as DaemonState[]).every((daemon) => spins({ daemon }))).toBe(

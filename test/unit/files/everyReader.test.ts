@@ -21,8 +21,9 @@ import { agentnetFile, makeRun, onePress, osworldTask, screen } from '../../help
 
 /** In place of each file that a stranger may have made, a FIFO: nobody waits for it, and the error says what it is. */
 
-async function run(dir: string): Promise<{ readonly dir: string; readonly frame: FrameRef }> {
-  await makeRun(dir, [onePress]);
+/** `files`: with screens as older versions kept them. */
+async function run(dir: string, files = false): Promise<{ readonly dir: string; readonly frame: FrameRef }> {
+  await makeRun(dir, [onePress], undefined, { sync: false, files });
   const r = await RunReader.open(dir, { index: 'local' });
   try {
     return { dir, frame: (await r.readTrajectory(id<RolloutId>('r1')))!.steps[0]!.frame };
@@ -88,11 +89,12 @@ describe('of a run folder', () => {
       expect(await reading(dir, (r) => r.index.query('SELECT count(*) AS n FROM rollouts'))).toEqual([{ n: 1 }]);
     }));
 
-  it('a frame: read, exported in every format, stored again', () =>
+  it.each(['pack', 'file'])('the %s of a frame: read, exported in every format, stored again', (kind) =>
     scratch(async (base) => {
       const dir = join(base, 'a'),
-        { frame } = await run(dir),
-        path = join(dir, 'frames', frame.hash.slice(0, 2), `${frame.hash}.png`);
+        { frame } = await run(dir, kind === 'file'),
+        name = kind === 'pack' ? 'frames-000001.pack' : `${frame.hash.slice(0, 2)}/${frame.hash}.png`,
+        path = join(dir, 'frames', name);
       await replace(path);
       expect(await ending(reading(dir, (r) => r.frames.get(frame)))).toMatchObject(damaged);
       for (const format of ['osworld', 'agentnet', 'openai', 'traj'] as const) {
@@ -100,7 +102,11 @@ describe('of a run folder', () => {
         expect(await ending(exportRun(request, recordedView)), format).toMatchObject({ kind: 'config.invalid' });
       }
       const view = await reading(dir, (r) => recordedView(r, id<RolloutId>('r1')));
-      expect(await ending(writeTrajectory(view, join(base, 'x.traj.jsonl'), () => path))).toMatchObject({
+      expect(
+        await ending(
+          writeTrajectory(view, join(base, 'x.traj.jsonl'), async (f) => reading(dir, (r) => r.frames.read(f))),
+        ),
+      ).toMatchObject({
         kind: 'store.io',
         message: expect.stringContaining('is not a regular file') as string,
       });
@@ -108,7 +114,8 @@ describe('of a run folder', () => {
       expect((await store.frames.put(screen(1))).hash).toBe(frame.hash);
       await store.close();
       expect((await reading(dir, (r) => r.frames.get(frame))).width).toBe(160);
-    }));
+    }),
+  );
 
   it('an index whose tables somebody else defined, which is then made anew', () =>
     scratch(async (base) => {

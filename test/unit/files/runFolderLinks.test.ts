@@ -46,6 +46,8 @@ const MINE = 'The only copy of something that matters.\n';
 /** A run with one screen, and a file and a folder of the user beside it. */
 async function strange(
   f: (at: { base: string; dir: string; frame: FrameRef; file: string; folder: string }) => Promise<void>,
+  /** Its screens are files, as older versions kept them. */
+  files = false,
 ): Promise<void> {
   await scratch(async (base) => {
     const dir = join(base, 'runs', 'a'),
@@ -55,7 +57,7 @@ async function strange(
     // Looks left behind by a process that is gone, and as if it had been replaced.
     for (const name of ['x.999999.tmp', 'v000009.replaced']) await writeFile(join(folder, name), MINE);
     await writeFile(file, MINE);
-    await makeRun(dir, [onePress]);
+    await makeRun(dir, [onePress], undefined, { sync: false, files });
     const frame = await reading(dir, async (r) => (await r.readTrajectory(id<RolloutId>('r1')))!.steps[0]!.frame);
     await f({ base, dir, frame, file, folder });
     // Whatever was done, the user's own is as it was.
@@ -160,38 +162,47 @@ describe('through a link in a run folder nothing is written', () => {
       expect(await ending(AnnotationLog.open(dir))).toMatchObject(refused);
     }));
 
-  it('to a screen: neither into the folder it belongs to, nor into the one where it is made', () =>
-    strange(async ({ dir, frame, folder }) => {
-      const frames = join(dir, 'frames'),
-        own = join(frames, frame.hash.slice(0, 2));
-      for (const place of [own, join(frames, 'unfinished')]) {
-        await rm(place, { recursive: true, force: true });
-        await symlink(folder, place);
-        const store = await open(dir);
-        expect(await ending(store.frames.put(screen(1)))).toMatchObject({ kind: 'store.io' });
-        await store.close();
-        await rm(place);
-      }
+  it('to a screen: neither as a pack, nor into a folder of screens of an older version', () =>
+    strange(async ({ dir, frame, file, folder }) => {
+      const frames = join(dir, 'frames');
+      await symlink(file, join(frames, 'frames-000002.pack'));
+      await symlink(folder, join(frames, frame.hash.slice(0, 2)));
+      const store = await open(dir);
+      await store.frames.put(screen(2));
+      await store.close();
+      expect((await readdir(frames)).sort()).toContain('frames-000003.pack');
     }));
 
   it('to a screen that is copied in from another run', () =>
     strange(async ({ base, dir, frame, folder }) => {
-      const to = join(base, 'other', 'frames');
-      await mkdir(to, { recursive: true });
-      await symlink(folder, join(to, frame.hash.slice(0, 2)));
-      const copied = new PngFrameStore(to).copyIn(frame, new PngFrameStore(join(dir, 'frames')));
-      expect(await ending(copied)).toMatchObject(refused);
+      const to = join(base, 'other');
+      await mkdir(to);
+      await symlink(folder, join(to, 'frames'));
+      const copied = new PngFrameStore(join(to, 'frames')).copyIn(frame, new PngFrameStore(join(dir, 'frames')));
+      expect(await ending(copied)).toMatchObject({ kind: 'store.io' });
     }));
 
-  it('to remove a screen', () =>
+  it.each(['a pack', 'a file'])('to remove a screen that is %s', (what) =>
     strange(async ({ base, dir, frame }) => {
       const theirs = join(base, 'theirs'),
+        own = join(dir, 'frames', what === 'a pack' ? 'frames-000001.pack' : frame.hash.slice(0, 2)),
         store = new PngFrameStore(join(dir, 'frames'));
-      await linkAway(join(dir, 'frames', frame.hash.slice(0, 2)), theirs);
+      await linkAway(own, theirs);
       store.mark([frame.hash]);
       expect(await store.removeMarked({ dry: false })).toEqual({ frames: 0, bytes: 0 });
+      await store.compact();
       expect(await store.totalBytes()).toBe(0);
-      expect(await readdir(theirs)).toHaveLength(1);
+      expect(await readdir(base)).toContain('theirs');
+      if (what === 'a file') expect(await readdir(theirs)).toHaveLength(1);
+    }, what === 'a file'),
+  );
+
+  it('to list the screens of a pack that were removed', () =>
+    strange(async ({ dir, frame, folder }) => {
+      const store = new PngFrameStore(join(dir, 'frames'));
+      await symlink(folder, join(dir, 'frames', 'unfinished'));
+      store.mark([frame.hash]);
+      expect(await ending(store.removeMarked({ dry: false }))).toMatchObject(refused);
     }));
 
   it('to a checkpoint, nor to any file that is replaced whole', () =>
@@ -333,15 +344,17 @@ describe('through a link in a run folder nothing is read', () => {
       expect(await folderHolder(dir)).not.toMatchObject({ host: 'h' });
     }));
 
-  it.each(['file', 'folder'])('as a screen: its %s', (what) =>
+  it.each(['file', 'folder', 'pack'])('as a screen: its %s', (what) =>
     strange(async ({ base, dir, frame }) => {
       const view = await reading(dir, (r) => recordedView(r, id<RolloutId>('r1'))),
-        path = join(dir, 'frames', frame.hash.slice(0, 2), `${frame.hash}.png`);
-      await linkAway(what === 'file' ? path : dirname(path), join(base, 'away'));
+        file = join(dir, 'frames', frame.hash.slice(0, 2), `${frame.hash}.png`),
+        place = what === 'pack' ? await reading(dir, (r) => r.frames.place(frame.hash)) : { file, hash: frame.hash };
+      await linkAway(what === 'folder' ? dirname(file) : place!.file, join(base, 'away'));
       expect(await ending(reading(dir, (r) => r.frames.get(frame)))).toMatchObject(refused);
-      expect(await ending(readFrame(path))).toMatchObject({ code: 'EIRREGULAR' });
+      expect(await ending(readFrame(place!))).toMatchObject({ code: 'EIRREGULAR' });
       expect(await framesIn(join(dir, 'frames'))(view.steps[0]!.frame)).toBeUndefined();
-      expect(await ending(writeTrajectory(view, join(base, 'x.traj.jsonl'), () => path))).toMatchObject({
+      const read = (f: FrameRef): Promise<Buffer> => reading(dir, (r) => r.frames.read(f));
+      expect(await ending(writeTrajectory(view, join(base, 'x.traj.jsonl'), read))).toMatchObject({
         kind: 'store.io',
       });
       const request = { run: dir, to: join(base, 'out'), format: 'osworld' } as const;
@@ -353,7 +366,7 @@ describe('through a link in a run folder nothing is read', () => {
         new PngFrameStore(join(dir, 'frames')),
       );
       expect(await ending(copied)).toMatchObject({ code: 'EIRREGULAR' });
-    }),
+    }, what !== 'pack'),
   );
 
   it.each(['manifest.json', 'weights.f32', '', '..'])('as a checkpoint: %j', (part) =>

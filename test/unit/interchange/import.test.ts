@@ -239,7 +239,7 @@ describe('hostile sources', () => {
       ]);
       const run = await RunReader.open(join(dir, 'run'), { index: 'local' });
       try {
-        expect((await run.index.query('SELECT count(DISTINCT rollout) AS c FROM steps', []))[0]).toEqual({ c: 1 });
+        expect((await run.index.query('SELECT count(*) AS c FROM tracks', []))[0]).toEqual({ c: 1 });
       } finally {
         await run.close();
       }

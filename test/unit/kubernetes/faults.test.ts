@@ -3,6 +3,8 @@ import { parseRunFile } from '../../../runtime/config/index.js';
 import { KubernetesProvider } from '../../../runtime/cluster/providers/kubernetes/provider.js';
 import { OWNER, ownerLabels } from '../../../runtime/cluster/providers/kubernetes/podSpec.js';
 import { ownerLabel, self } from '../../../runtime/cluster/providers/dockerHosts.js';
+import { readImage } from '../../../runtime/cluster/images.js';
+import { tryCluster } from '../../../runtime/cluster/providers/kubernetes/tryOut.js';
 import { endFault } from '../../../runtime/cluster/providers/kubernetes/faults.js';
 import type { RunFile } from '../../../runtime/config/index.js';
 import type { StudioError } from '../../../runtime/domain/index.js';
@@ -80,7 +82,7 @@ describe('Kubernetes: what keeps a desktop from starting', () => {
     const { api, provider } = await cluster();
     api.faults.quota = 0;
     const full = await failure(provider.create(spec));
-    expect(full).toMatchObject({ kind: 'desktop.start' });
+    expect(full).toMatchObject({ kind: 'desktop.unavailable' });
     expect(full.message).toContain('quota allows no more desktops: pods');
     expect(full.error.remedy).toContain('kubernetes manifests');
     api.faults = { forbidden: ['create pods'] };
@@ -94,6 +96,50 @@ describe('Kubernetes: what keeps a desktop from starting', () => {
     expect(elsewhere.message).toContain('namespaces "nowhere" not found');
   });
 
+  it('is as large as the applications of its image need, whatever the run file says', async () => {
+    api ??= await ApiServer.open();
+    const { kubernetes } = parseRunFile(
+      {},
+      { desktops: { kubernetes: { spares: 0, image: 'r.example/x:1' } } },
+    ).desktops;
+    const provider = new KubernetesProvider({
+      config: kubernetes,
+      image: 'osworld',
+      access: () => api!.access(),
+      owner,
+    });
+    open.push(provider);
+    api.faults.start = stuck.imageMissing;
+    await failure(provider.create(spec));
+    const { floor } = await readImage('osworld'),
+      pod = api.made[0]!.spec!;
+    expect(floor.memoryMb).toBeGreaterThan(spec.memoryMb);
+    expect(pod.containers![0]!.resources!.limits!['memory']).toBe(`${floor.memoryMb}Mi`);
+    expect(pod.volumes!.find((v) => v.name === 'home-user')!.emptyDir!.sizeLimit).toBe(`${floor.diskMb}Mi`);
+  });
+
+  it('doctor names the namespace where neither the run file nor the context does', async () => {
+    const { api, provider } = await cluster();
+    api.faults.forbidden = ['list events'];
+    const desktops = parseRunFile({}, { desktops: { kubernetes: { image: 'r.example/desk:1' } } }).desktops,
+      named = await tryCluster(desktops, spec, { provider });
+    expect(named.map((f) => f.name)).toEqual(['Kubernetes', 'rights in desktops']);
+    api.namespace = 'default';
+    const nameless = new KubernetesProvider({
+      config: desktops.kubernetes,
+      access: async () => ({ ...(await api.access()), namespace: undefined }),
+      owner,
+    });
+    open.push(nameless);
+    const found = await tryCluster(desktops, spec, { provider: nameless });
+    expect(found.map((f) => f.name)).toEqual(['namespace', 'Kubernetes', 'rights in default']);
+    expect(found[0]).toMatchObject({
+      level: 'doubtful',
+      detail: expect.stringContaining('desktops go to default') as string,
+      remedy: expect.stringMatching(/namespace to dart-desktops,.*manifests/) as string,
+    });
+  });
+
   it('an API server that is away is said to be, and works again when it is back', async () => {
     const { api, provider } = await cluster();
     expect((await provider.status()).ok).toBe(true);
@@ -101,6 +147,7 @@ describe('Kubernetes: what keeps a desktop from starting', () => {
     const s = await provider.status();
     expect(s).toMatchObject({ ok: false, problem: { kind: 'desktop.unavailable' } });
     expect(s.problem!.message).toMatch(/API server of test does not answer: \w/);
+    expect(s.problem!.remedy).not.toContain('the call is retried');
     await api.back();
     expect((await provider.status()).ok).toBe(true);
   });
@@ -139,6 +186,20 @@ describe('Kubernetes: watching', () => {
     while (api.watching === 0) await new Promise((r) => setTimeout(r, 5));
     expect(api.calls.slice(before)).toEqual(['watch pods', 'list pods', 'watch pods']);
     // while nobody watches, the pod fails: the next list says so
+    api.setStatus([...api.pods.keys()][0]!, ends.evicted);
+    expect((await starting).message).toContain('evicted');
+  });
+
+  it('waits for a server that has not caught up with its own lists, and does not ask it without end', async () => {
+    const { api, provider } = await cluster();
+    api.faults = { start: stuck.creating, lags: true };
+    const starting = failure(provider.create(spec));
+    while (api.calls.filter((c) => c === 'watch pods').length < 2) await new Promise((r) => setImmediate(r));
+    const before = api.calls.length;
+    await new Promise((r) => setTimeout(r, 300));
+    expect(api.calls.length - before).toBeLessThan(8);
+    api.faults = {};
+    while (api.watching === 0) await new Promise((r) => setTimeout(r, 5));
     api.setStatus([...api.pods.keys()][0]!, ends.evicted);
     expect((await starting).message).toContain('evicted');
   });

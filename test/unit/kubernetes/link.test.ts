@@ -5,6 +5,7 @@ import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { answerFault, awayFault } from '../../../runtime/cluster/providers/kubernetes/faults.js';
 import { Link, type ChannelEvents, type LinkChannel } from '../../../runtime/cluster/providers/kubernetes/link.js';
 import { StudioError } from '../../../runtime/domain/index.js';
 
@@ -154,6 +155,62 @@ describe('link into a pod', () => {
     expect(lost[0]!.kind).toBe('desktop.lost');
     expect(lost[0]!.message).toMatch(/cut \(closed\).*within 0 s: connection refused/);
     expect(attempts).toBeGreaterThan(5);
+  });
+
+  it('is not ended by what a server that starts again refuses, and reports the last refusal', async () => {
+    serve();
+    const refuse = (status: number): StudioError =>
+      answerFault(status, { message: `no (${status})` }, 'attach', 'test');
+    const refusals = [refuse(401), refuse(403), refuse(408), refuse(429), awayFault('test', new Error('reset'))];
+    let away = false;
+    const lost: StudioError[] = [];
+    const open = (on: ChannelEvents): Promise<LinkChannel> => {
+      const next = away ? refusals.shift() : undefined;
+      return next ? Promise.reject(next) : attach(on);
+    };
+    const { link, got } = linkOf({ open, onLost: (e) => lost.push(e) });
+    await link.open(never);
+    await until(() => got().length === 8);
+    away = true;
+    channel!.kill('SIGKILL');
+    await until(() => !link.isUp);
+    await until(() => link.isUp || lost.length > 0);
+    expect([lost, refusals]).toEqual([[], []]);
+    link.pipes.input.write(Buffer.from('hello'));
+    await until(() => got().length === 13);
+
+    let attempts = 0;
+    const ends: StudioError[] = [];
+    const other = linkOf({
+      patienceMs: 200,
+      open: (on) => (attempts++ === 0 ? attach(on) : Promise.reject(refuse(403))),
+      onLost: (e) => ends.push(e),
+    });
+    await other.link.open(never);
+    other.link.pipes.output.on('error', () => undefined);
+    channel!.kill('SIGKILL');
+    await until(() => ends.length === 1);
+    expect(ends[0]).toMatchObject({ kind: 'desktop.lost' });
+    expect(ends[0]!.message).toMatch(/within 0 s: test does not allow to attach: no \(403\)\.$/);
+  });
+
+  it('is lost at the first attempt that finds its pod gone', async () => {
+    serve();
+    let attempts = 0;
+    const lost: StudioError[] = [];
+    const { link } = linkOf({
+      open: (on) =>
+        attempts++ === 0
+          ? attach(on)
+          : Promise.reject(answerFault(404, { message: 'pods "desktop-1" not found' }, 'attach', 'test')),
+      onLost: (e) => lost.push(e),
+    });
+    await link.open(never);
+    link.pipes.output.on('error', () => undefined);
+    channel!.kill('SIGKILL');
+    await until(() => lost.length === 1);
+    expect(lost[0]!.message).toContain('pod is gone');
+    expect(attempts).toBe(2);
   });
 
   it('ends at once when the pod is gone, while it tries to come back', async () => {

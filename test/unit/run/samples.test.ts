@@ -31,8 +31,8 @@ class MemoryFrames implements FrameStore {
     this.reads++;
     return Promise.resolve(this.#kept.get(r.hash)!);
   }
-  path(r: FrameRef): string {
-    return r.hash;
+  read(): Promise<never> {
+    return Promise.reject(new Error('unused'));
   }
 }
 const click: Action = { type: 'click', at: { x: 24, y: 40 } };

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -33,7 +33,7 @@ beforeEach(async () => {
 });
 const samplesOf = (server: ReferenceServer): TokenSamples =>
   new TokenSamples({
-    frames: { path: (f: FrameRef) => join(dir, `${f.hash}.png`) } as FrameStore,
+    frames: { read: (f: FrameRef) => readFile(join(dir, `${f.hash}.png`)) } as FrameStore,
     tokenizer: new ChatTokenizer(new ModelServer({ url: `${server.url}/v1` }), server.baseModel),
     imageToken: SPECIAL.imagePad,
     coordinates: 'relative1000',

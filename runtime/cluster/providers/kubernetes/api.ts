@@ -2,12 +2,13 @@ import { request as httpRequest, type ClientRequest, type IncomingMessage } from
 import { request as httpsRequest } from 'node:https';
 import { WebSocket } from 'ws';
 import { messageOf, StudioError, withDeadline } from '../../../domain/index.js';
-import { foreignJson, jsonOrNothing } from '../../../domain/json.js';
+import { foreignJson } from '../../../domain/json.js';
 import { LineTooLong, linesOf } from '../../../files/boundedLines.js';
 import { GrowingBuffer } from '../../../files/growingBuffer.js';
 import type { ClusterAccess } from './access.js';
-import { answerFault, awayFault, type StatusBody } from './faults.js';
-import type { ChannelEvents, LinkChannel } from './link.js';
+import { ExecChannel, PROTOCOL } from './execChannel.js';
+import { answerFault, awayFault, parseStatus } from './faults.js';
+import type { ChannelEvents } from './link.js';
 
 const CALL_MS = 20_000,
   HANDSHAKE_MS = 10_000;
@@ -16,13 +17,6 @@ const WATCH_S = 290;
 const MAX_BODY = 64 << 20,
   MAX_LINE = 4 << 20;
 const BOUNDS = { depth: 64, values: 1 << 20 };
-const PROTOCOL = 'v5.channel.k8s.io';
-/** Streams of an exec channel, the first byte of every message. */
-const STDIN = 0,
-  STDOUT = 1,
-  STDERR = 2,
-  STATUS = 3;
-const STDIN_PIECE = 32 << 10;
 
 export type Query = Readonly<Record<string, string | number | boolean | readonly string[]>>;
 export interface CallOptions {
@@ -89,13 +83,13 @@ export class Api {
     command: readonly string[],
     on: ChannelEvents,
     signal: AbortSignal,
-  ): Promise<LinkChannel> {
+  ): Promise<ExecChannel> {
     const path = `/api/v1/namespaces/${pod.namespace}/pods/${pod.name}/exec`;
     const query: Query = { container: pod.container, command, stdin: true, stdout: true, stderr: true };
     const url = this.#url(path, query);
     url.protocol = url.protocol === 'http:' ? 'ws:' : 'wss:';
     const options = await this.access.options();
-    return new Promise<LinkChannel>((resolve, reject) => {
+    return new Promise<ExecChannel>((resolve, reject) => {
       const ws = new WebSocket(url, PROTOCOL, {
         ...(options as object),
         handshakeTimeout: HANDSHAKE_MS,
@@ -104,14 +98,14 @@ export class Api {
       });
       const stop = (): void => ws.terminate();
       signal.addEventListener('abort', stop, { once: true });
-      const stream = new ExecStream(ws, on);
+      const stream = new ExecChannel(ws, on);
       ws.on('unexpected-response', (req: ClientRequest, res: IncomingMessage) => {
         const refuse = (text: string): void => {
           req.destroy();
           const status = res.statusCode ?? 0,
             fault = answerFault(status, parseStatus(text), 'open a channel into a desktop', this.access.name);
-          // 400 and 5xx: the container or its node is not ready; another attempt may succeed.
-          reject(status >= 401 && status < 500 ? fault : new Error(fault.message));
+          if (status === 401) this.access.refused?.(options);
+          reject(isPassing(status) ? new Error(fault.message) : fault);
         };
         bodyOf(res).then(refuse, () => refuse(''));
       });
@@ -157,7 +151,10 @@ export class Api {
             : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
         },
       });
-      req.once('response', resolve);
+      req.once('response', (res) => {
+        if (res.statusCode === 401) this.access.refused?.(options);
+        resolve(res);
+      });
       req.once('error', (e: NodeJS.ErrnoException) => {
         // The server had closed a connection that was kept: nothing was done yet.
         if (req.reusedSocket && e.code === 'ECONNRESET' && !signal.aborted)
@@ -169,52 +166,12 @@ export class Api {
   }
 }
 
+/** The container or its node is not ready, or the server is busy: the same may succeed in a moment. */
+const isPassing = (status: number): boolean => status === 408 || status === 429 || status <= 400 || status >= 500;
+
 export interface WatchEvent<T> {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR';
   readonly object: T;
-}
-
-/** The streams of an exec channel, told apart by the first byte of a message. */
-class ExecStream implements LinkChannel {
-  readonly #ws: WebSocket;
-  readonly #on: ChannelEvents;
-  #said = '';
-  #over = false;
-
-  constructor(ws: WebSocket, on: ChannelEvents) {
-    this.#ws = ws;
-    this.#on = on;
-    ws.on('message', (m: Buffer) => this.#take(m));
-  }
-
-  send(b: Buffer): void {
-    for (let at = 0; at < b.length && this.#ws.readyState === WebSocket.OPEN; at += STDIN_PIECE)
-      this.#ws.send(Buffer.concat([Buffer.of(STDIN), b.subarray(at, at + STDIN_PIECE)]));
-  }
-
-  close(): void {
-    this.#over = true;
-    this.#ws.terminate();
-  }
-
-  /** Tells the listener once. */
-  end(why: Error): void {
-    if (this.#over) return;
-    this.#over = true;
-    this.#on.ended(this.#said === '' ? why : new Error(`${why.message} (${this.#said.trim().slice(-300)})`));
-  }
-
-  #take(m: Buffer): void {
-    if (this.#over || m.length === 0) return;
-    const body = m.subarray(1);
-    if (m[0] === STDOUT) this.#on.data(body);
-    else if (m[0] === STDERR) this.#said = (this.#said + body.toString('utf8')).slice(-1000);
-    else if (m[0] === STATUS) {
-      const status = parseStatus(body.toString('utf8'));
-      this.end(new Error(status.message ?? 'the program in the pod ended'));
-      this.#ws.close();
-    }
-  }
 }
 
 async function bodyOf(res: IncomingMessage): Promise<string> {
@@ -226,13 +183,6 @@ async function bodyOf(res: IncomingMessage): Promise<string> {
   return body.take().toString('utf8');
 }
 
-/** An answer's Status object; an empty one when it is something else. */
-function parseStatus(text: string): StatusBody {
-  const j = jsonOrNothing(text, BOUNDS);
-  if (typeof j === 'object' && j !== null) return j;
-  return j !== undefined || text === '' ? {} : { message: text.slice(0, 300) };
-}
-
 function wait(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = (): void => {
@@ -241,7 +191,7 @@ function wait(ms: number, signal: AbortSignal): Promise<void> {
         new StudioError(
           'desktop.unavailable',
           `The Kubernetes API server is overloaded (429): ${messageOf(signal.reason)}`,
-          'It is tried again; start fewer desktops at once (desktops.count) if this goes on.',
+          'Start fewer desktops at once (desktops.count) if this goes on. A run tries again.',
         ),
       );
     };

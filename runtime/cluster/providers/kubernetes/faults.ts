@@ -1,4 +1,5 @@
 import { messageOf, StudioError } from '../../../domain/index.js';
+import { jsonOrNothing } from '../../../domain/json.js';
 import type { Pod } from './pods.js';
 
 /** Body of a refused call. */
@@ -8,6 +9,15 @@ export interface StatusBody {
   readonly code?: number;
 }
 
+const BOUNDS = { depth: 64, values: 1 << 12 };
+
+/** An answer's Status object; an empty one when it is something else. */
+export function parseStatus(text: string): StatusBody {
+  const j = jsonOrNothing(text, BOUNDS);
+  if (typeof j === 'object' && j !== null) return j;
+  return j !== undefined || text === '' ? {} : { message: text.slice(0, 300) };
+}
+
 const BUILD = '`dart-studio desktop build --push REF`';
 
 /** The API server does not answer. */
@@ -15,7 +25,7 @@ export const awayFault = (cluster: string, e: unknown): StudioError =>
   new StudioError(
     'desktop.unavailable',
     `The API server of ${cluster} does not answer: ${messageOf(e)}`,
-    'Check the network and the context (`kubectl get pods`). Running desktops are kept, and the call is retried.',
+    'Check the network and the context (`kubectl get pods`). A run keeps its desktops meanwhile, and tries again to start others.',
     { cause: e },
   );
 
@@ -31,9 +41,10 @@ export function answerFault(status: number, body: StatusBody, what: string, clus
       `${cluster} does not accept the credentials: ${said}`,
       'Log in to the cluster again; `kubectl get pods` must work on this machine.',
     );
+  // As where all places are taken: the pool asks again soon, and does not hold it against a desktop.
   if (status === 403 && /exceeded quota/i.test(said))
     return fault(
-      'desktop.start',
+      'desktop.unavailable',
       `The namespace's quota allows no more desktops: ${said}`,
       'Lower desktops.count, or raise the ResourceQuota (`dart-studio kubernetes manifests --desktops N` prints one that fits).',
     );
@@ -61,7 +72,7 @@ export function answerFault(status: number, body: StatusBody, what: string, clus
     return fault(
       'desktop.unavailable',
       `The API server of ${cluster} could not ${what}: ${said}`,
-      'It is tried again. If this goes on, look at the API server, or start fewer desktops.',
+      'If this goes on, look at the API server, or start fewer desktops. A run tries again.',
     );
   return fault(
     'desktop.start',

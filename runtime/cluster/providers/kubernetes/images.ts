@@ -6,6 +6,7 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type Docker from 'dockerode';
 import { messageOf, StudioError } from '../../../domain/index.js';
+import { cancelled } from '../../imageBuild/process.js';
 import type { OnProgress } from '../../imageBuild/recipe.js';
 import { engineError } from '../dockerImage.js';
 import { engineLines } from '../engineLines.js';
@@ -59,6 +60,9 @@ export async function pushImage(
   return target;
 }
 
+/** Calls of the system that fail by the file; any other is a fault of the engine or the way to it. */
+const WRITING: ReadonlySet<string> = new Set(['open', 'write', 'close', 'rename']);
+
 /** An image of the engine as a file, for nodes that no registry reaches (`ctr -n k8s.io images import FILE`). */
 export async function exportImage(docker: Docker, image: string, file: string, signal: AbortSignal): Promise<void> {
   const part = `${file}.part`;
@@ -68,8 +72,8 @@ export async function exportImage(docker: Docker, image: string, file: string, s
     await rename(part, file);
   } catch (e) {
     await rm(part, { force: true });
-    const code = (e as NodeJS.ErrnoException).code;
-    if (code === undefined || 'statusCode' in (e as object)) throw engineError(e);
+    if (signal.aborted) throw cancelled('Writing the image');
+    if (!WRITING.has((e as NodeJS.ErrnoException).syscall ?? '')) throw engineError(e);
     throw new StudioError('desktop.image', `${file} cannot be written: ${messageOf(e)}`, 'Choose another file.', {
       cause: e,
     });

@@ -31,7 +31,7 @@ export interface ChannelEvents {
 }
 
 export interface LinkOptions {
-  /** Opens a channel. A StudioError says that no other attempt can succeed. */
+  /** Opens a channel. `desktop.lost` says that no other attempt can succeed. */
   open(events: ChannelEvents, signal: AbortSignal): Promise<LinkChannel>;
   /** How long a cut may last, in ms; then the desktop is lost. */
   readonly patienceMs: number;
@@ -270,7 +270,8 @@ export class Link {
         this.#o.onBack?.(performance.now() - began);
         return;
       } catch (e) {
-        if (e instanceof StudioError) {
+        // A server that is starting again, or what stands before it, may refuse anything for a while.
+        if (e instanceof StudioError && e.kind === 'desktop.lost') {
           this.#end(e);
           return;
         }
@@ -279,7 +280,7 @@ export class Link {
     }
     this.#end(
       lost(
-        `The connection to the desktop was cut (${first.message}) and could not be made again within ${Math.round(this.#o.patienceMs / 1000)} s: ${why.message}.`,
+        `The connection to the desktop was cut (${first.message}) and could not be made again within ${Math.round(this.#o.patienceMs / 1000)} s: ${why.message.replace(/\.$/, '')}.`,
         why,
       ),
     );

@@ -1,4 +1,6 @@
+import { dirname } from 'node:path/posix';
 import type { RunConfig } from '../../../config/index.js';
+import { RUNTIME_POD } from '../../../domain/index.js';
 import { APP, ROLE } from './podSpec.js';
 
 export interface ManifestOptions {
@@ -7,8 +9,12 @@ export interface ManifestOptions {
   readonly job?: { readonly image: string; readonly runFile: string };
 }
 
-export const NAMESPACE = 'dart-desktops';
+export const NAMESPACE = RUNTIME_POD.namespace;
 const NAME = 'dart-studio';
+/** User and group of the runtime, in its image and in the Job. */
+export const RUNTIME_USER = 1000;
+/** Secret with environment variables for the Job, where somebody made one. */
+const KEYS = 'dart-studio-keys';
 /** What runs beside desktops: the runtime's Job and the pods of `doctor --run`. */
 const OTHERS = 2;
 
@@ -65,7 +71,11 @@ export function manifests(o: ManifestOptions): object[] {
   ];
 }
 
-/** Training in the cluster: the run file as a ConfigMap, a volume for run folders, and the runtime's Job. */
+/**
+ * Training in the cluster: the run file as a ConfigMap, a volume for run folders, and the runtime's Job. Windows attach
+ * to it (extension/README.md#a-runtime-elsewhere): it listens on the pod's own loopback, and its token is in a file of a
+ * volume that no other pod mounts.
+ */
 function jobOf(job: NonNullable<ManifestOptions['job']>, meta: (name: string) => object): object[] {
   const train = 'dart-studio-train';
   return [
@@ -84,27 +94,40 @@ function jobOf(job: NonNullable<ManifestOptions['job']>, meta: (name: string) =>
         // A run that ended is gone on with by hand (`train --resume RUN`): a second pod would begin another one.
         backoffLimit: 0,
         template: {
-          metadata: { labels: { [APP]: NAME, [ROLE]: 'runtime' } },
+          metadata: { labels: { ...RUNTIME_POD.labels } },
           spec: {
             serviceAccountName: NAME,
             restartPolicy: 'Never',
             terminationGracePeriodSeconds: 120,
+            // The group may write the volume.
+            securityContext: {
+              runAsNonRoot: true,
+              runAsUser: RUNTIME_USER,
+              runAsGroup: RUNTIME_USER,
+              fsGroup: RUNTIME_USER,
+              seccompProfile: { type: 'RuntimeDefault' },
+            },
             containers: [
               {
-                name: 'runtime',
+                name: RUNTIME_POD.container,
                 image: job.image,
-                args: ['train', '/config/run.json', '--json', '--runs', '/runs'],
+                args: ['train', '/config/run.json', '--json', '--runs', '/runs', '--serve', RUNTIME_POD.storage],
                 env: [{ name: 'DART_STUDIO_OWNER', value: train }],
+                // Keys of model servers, by the names that the run file has for them.
+                envFrom: [{ secretRef: { name: KEYS, optional: true } }],
+                securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
                 resources: { requests: { cpu: '2', memory: '4Gi' } },
                 volumeMounts: [
                   { name: 'config', mountPath: '/config', readOnly: true },
                   { name: 'runs', mountPath: '/runs' },
+                  { name: 'studio', mountPath: dirname(RUNTIME_POD.storage) },
                 ],
               },
             ],
             volumes: [
               { name: 'config', configMap: { name: train } },
               { name: 'runs', persistentVolumeClaim: { claimName: 'dart-studio-runs' } },
+              { name: 'studio', emptyDir: {} },
             ],
           },
         },

@@ -120,11 +120,13 @@ export class PodWatch {
           what: 'watch pods',
         });
         for await (const e of events) {
-          failures = 0;
           if (e.type === 'ERROR') {
             relist = true;
+            // Any other than a version that was forgotten, e.g. one that a server just started has not caught up with (504).
+            if (e.object.code !== 410) failures++;
             break;
           }
+          failures = 0;
           this.#version = e.object.metadata?.resourceVersion ?? this.#version;
           if (e.type !== 'BOOKMARK')
             this.#set(e.object.metadata?.name ?? '', e.type === 'DELETED' ? undefined : e.object);

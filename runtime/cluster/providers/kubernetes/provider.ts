@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import {
   DEFAULT_IMAGE,
   deadline,
@@ -18,6 +19,7 @@ import { Relay, screenOver } from '../../drivers/portable.js';
 import { agentSettler } from '../../drivers/portableSettle.js';
 import { X11Client } from '../../drivers/x11Client.js';
 import { readRecipe } from '../../imageBuild/recipe.js';
+import { roomFor } from '../../images.js';
 import type { Desktop, DesktopProvider, DesktopSpec, ProviderStatus } from '../../types.js';
 import { isOrphan, ownerLabel, parseOwner, self, type Owner } from '../dockerHosts.js';
 import { imageTag } from '../dockerImage.js';
@@ -27,6 +29,7 @@ import { endFault, lateFault, startFault } from './faults.js';
 import { Link } from './link.js';
 import { APP, CONTAINER, LINK, OWNER, ownerLabels, podOf, ROLE, selectorOf, type KubernetesConfig } from './podSpec.js';
 import type { Pod, PodList } from './pods.js';
+import { openPodSocket } from './podSocket.js';
 import { PodWatch } from './podWatch.js';
 import { Leftovers } from '../leftovers.js';
 import { Spares } from '../spares.js';
@@ -88,6 +91,12 @@ export class KubernetesProvider implements DesktopProvider {
       destroy: (desktop) => this.destroy(desktop),
     });
     this.owner = o.owner ?? thisOwner();
+    setMaxListeners(0, this.#ended.signal); // every connection into a desktop listens to it: not a leak
+  }
+
+  /** A desktop as it is made: as large as what its image has needs. */
+  roomOf(wanted: DesktopSpec): Promise<DesktopSpec> {
+    return roomFor(this.#o.image ?? DEFAULT_IMAGE, wanted);
   }
 
   async status(): Promise<ProviderStatus> {
@@ -108,7 +117,8 @@ export class KubernetesProvider implements DesktopProvider {
     }
   }
 
-  async create(spec: DesktopSpec, signal?: AbortSignal): Promise<Desktop> {
+  async create(wanted: DesktopSpec, signal?: AbortSignal): Promise<Desktop> {
+    const spec = await this.roomOf(wanted);
     const key = JSON.stringify({ ...spec, labels: undefined });
     const desktop = this.#spares.take(key) ?? (await this.#boot(spec, signal));
     this.#spares.refill(spec, key);
@@ -296,7 +306,11 @@ export class KubernetesProvider implements DesktopProvider {
         provider: 'kubernetes',
         spec,
         agent,
-        channels: channelsOver(relay, agent, spec.screen, stalledMs),
+        channels: {
+          ...channelsOver(relay, agent, spec.screen, stalledMs),
+          openSocket: (path) =>
+            openPodSocket(cluster.api, { namespace: cluster.namespace, name }, path, this.#ended.signal),
+        },
         stalledMs,
       });
     } catch (e) {

@@ -3,7 +3,7 @@ import type { RunConfig } from '../../../config/index.js';
 import { deadline, orUndefined, toRunError, type RunError } from '../../../domain/index.js';
 import { imageOf } from '../../imageExtra.js';
 import type { DesktopSpec } from '../../types.js';
-import { RIGHTS } from './manifests.js';
+import { NAMESPACE, RIGHTS } from './manifests.js';
 import { APP, CONTAINER, podOf, ROLE, selectorOf, type KubernetesConfig } from './podSpec.js';
 import type { Pod } from './pods.js';
 import { PodWatch } from './podWatch.js';
@@ -55,16 +55,20 @@ export async function tryCluster(
     o.provider ?? createKubernetesProvider({ config: { ...c.kubernetes, spares: 0 }, image: imageOf(c) });
   const found: ClusterFinding[] = [];
   try {
-    const s = await provider.status();
-    if (!s.ok) return [wrong('Kubernetes', s.problem!)];
+    const cluster = await provider.cluster(),
+      s = await provider.status();
+    if (c.kubernetes.namespace === undefined && cluster.api.access.namespace === undefined)
+      found.push(unnamed(cluster.namespace));
+    if (!s.ok) return [...found, wrong('Kubernetes', s.problem!)];
     found.push({ name: 'Kubernetes', level: 'ok', detail: s.detail });
-    const cluster = await provider.cluster();
     const rights = await checkRights(cluster);
     found.push(rights);
     if (rights.level === 'wrong') return found;
     found.push(...(await checkDesktop(provider, cluster, spec)));
     if (found.every((f) => f.level !== 'wrong'))
-      found.push(await checkRoom(cluster, c.kubernetes, spec, provider, c.count, o.roomMs ?? ROOM_MS));
+      found.push(
+        await checkRoom(cluster, c.kubernetes, await provider.roomOf(spec), provider, c.count, o.roomMs ?? ROOM_MS),
+      );
   } catch (e) {
     found.push(wrong('Kubernetes', toRunError(e)));
   } finally {
@@ -78,6 +82,14 @@ const wrong = (name: string, e: RunError): ClusterFinding => ({
   level: 'wrong',
   detail: e.message,
   remedy: e.remedy,
+});
+
+/** `manifests` prepares a namespace of its own: desktops elsewhere have neither its policy nor its quota. */
+const unnamed = (used: string): ClusterFinding => ({
+  name: 'namespace',
+  level: 'doubtful',
+  detail: `desktops go to ${used}: neither the run file nor the context names a namespace`,
+  remedy: `Set desktops.kubernetes.namespace to ${NAMESPACE}, which \`dart-studio kubernetes manifests\` prepares, or to another of yours.`,
 });
 
 async function checkRights(cluster: Cluster): Promise<ClusterFinding> {

@@ -1,0 +1,2 @@
+/** For the extension: it may import this room and not `domain`. */
+export * from '../domain/runtimePod.js';

@@ -23,6 +23,7 @@ if (missing.length)
   );
 await ensureBuilt();
 const docker = await ensureDocker();
+process.once('SIGTERM', () => void docker.stop().finally(() => process.exit(143)));
 const run = (...args) =>
   new Promise((done) => {
     spawn(process.execPath, args, { stdio: 'inherit' })

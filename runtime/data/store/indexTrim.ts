@@ -94,7 +94,11 @@ export class Trimmer {
   #minutes(): boolean {
     const rows = this.#rows,
       end = Math.floor((rows.number('SELECT MAX(t1) FROM lanes') - KEEP_MINUTES_MS) / HOUR_MS);
-    this.#folded ??= [Math.floor(rows.number('SELECT MIN(minute) FROM span_minutes') / 60), ''];
+    if (!this.#folded) {
+      const [[first] = []] = rows.all('SELECT MIN(minute) FROM span_minutes');
+      if (typeof first !== 'number') return false;
+      this.#folded = [Math.floor(first / 60), ''];
+    }
     const [hour, after] = this.#folded;
     if (hour >= end) return false;
     const lanes = rows

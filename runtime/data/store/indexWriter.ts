@@ -27,7 +27,7 @@ const LISTED = [
 export type ListedEvent = (typeof LISTED)[number];
 const listed: ReadonlySet<string> = new Set(LISTED);
 
-/** Writes events into the tables. Idempotent: applying an event again leaves the same rows. */
+/** Writes events into the tables, each once: what a batch wrote and its place in the journal are one transaction. */
 export class IndexWriter {
   readonly #rows: Rows;
   /** The last that is known of the run: when a record was written, or when work of a lane ended. */

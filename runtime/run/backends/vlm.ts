@@ -7,13 +7,12 @@ import { pngOf } from '../../data/store/png.js';
 import { limitsOf } from '../../policy/actions/imageTokens.js';
 import { ChatSession, type ChatOptions } from '../../policy/remote/chatSession.js';
 import { ChatTokenizer } from '../../policy/remote/demonstrationTokens.js';
+import { proofOf, type Proof } from '../../policy/remote/adapterProof.js';
 import {
-  proofOf,
   startEndpointReplica,
   type AdapterWeights,
   type ChatAnswer,
   type ChatCall,
-  type Proof,
 } from '../../policy/remote/endpointReplica.js';
 import { ModelServer, type ModelServerOptions } from '../../policy/remote/modelServer.js';
 import { pooledChat } from '../../policy/remote/pooledChat.js';
@@ -67,14 +66,15 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
     vlm = config.policy.vlm!,
     servers = startsEngine(config) ? await ownServers(r, parts) : namedServers(config);
   const engine = trainerOptions(r, servers.training),
-    carriage = await servers.through(() => carriageOf(config, engine, r.signal)),
-    trainer = await servers.through(() => createRemoteTrainer({ ...engine, carriage }));
+    found = await servers.through(() => probed(config, engine, r.signal)),
+    trainer = await servers.through(() => createRemoteTrainer({ ...engine, ...found }));
   parts.add(() => trainer.close());
   parts.throwIfCancelled();
   if (r.checkpoint) await trainer.restore(r.checkpoint);
   const [first] = servers.acting,
     proof = await servers.through(() => proofOf({ ...first!, imageToken: vlm.imageToken }, vlm.model, r.signal)),
-    proven = provenWeights(trainer, proof, servers);
+    proofs = { newest: proof },
+    proven = provenWeights(trainer, proofs, servers);
   const loaded = new LoadedWeights((path) => trainer.forget(path));
   // Before the first of them loads any: a start that fails half-way leaves nothing either.
   if (r.temporary)
@@ -83,7 +83,7 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
       await loaded.forgetAll();
     });
   const models = await servers.through(async () =>
-    startPool(r, vlm, servers.acting, loaded, await proven.exportWeights()),
+    startPool(r, vlm, { servers: servers.acting, loaded, proofs }, await proven.exportWeights()),
   );
   loaded.oldest = () => models.oldest;
   parts.add(() => models.close());
@@ -160,10 +160,14 @@ async function ownServers(r: BackendRequest, parts: StartedParts): Promise<Serve
   };
 }
 
+/** How the version before answered the proof; absent where servers do not say tokens. */
+interface Proofs {
+  newest: Proof | undefined;
+}
 /** Weights go out with what the trainer makes of the proof, so that a server that ignores an adapter is found. */
 function provenWeights(
   trainer: RemoteTrainerEngine,
-  proof: Proof | undefined,
+  proofs: Readonly<Proofs>,
   { adapter, trained }: Servers,
 ): TrainerEngine<TokenSample, AdapterWeights> {
   const done = async <T>(work: Promise<T>): Promise<T> => {
@@ -181,10 +185,10 @@ function provenWeights(
     async exportWeights() {
       const { version, path } = await trainer.exportWeights(),
         weights: AdapterWeights = { version, path: adapter(path), saved: path };
-      if (!proof) return weights;
-      const { prompt, answer, token } = proof,
-        [logprob] = await trainer.score({ prompt: [{ type: 'encoded_text', tokens: prompt }], answer });
-      return { ...weights, expected: { token, logprob: logprob! } };
+      if (!proofs.newest) return weights;
+      const { prompt, answer, tokens } = proofs.newest,
+        logprobs = await trainer.score({ prompt: [{ type: 'encoded_text', tokens: prompt }], answer });
+      return { ...weights, expected: { answer, tokens, logprobs } };
     },
   };
 }
@@ -224,8 +228,11 @@ class LoadedWeights {
 function startPool(
   r: BackendRequest,
   vlm: VlmConfig,
-  servers: readonly ModelServerOptions[],
-  loaded: LoadedWeights,
+  {
+    servers,
+    loaded,
+    proofs,
+  }: { readonly servers: readonly ModelServerOptions[]; readonly loaded: LoadedWeights; readonly proofs: Proofs },
   weights: AdapterWeights,
 ): Promise<ModelPool<ChatCall, ChatAnswer, AdapterWeights>> {
   const byId = new Map(servers.map((server) => [id<ReplicaId>(server.url), server])),
@@ -249,6 +256,9 @@ function startPool(
           imageToken: vlm.imageToken,
           concurrency: vlm.concurrency,
           onLoaded: (x, there) => loaded.change(replica, x, there),
+          onProved: (proof) => {
+            proofs.newest = proof;
+          },
         },
         r.signal,
       ),
@@ -287,11 +297,11 @@ export const promptOf = (text: string | undefined): ChatOptions['prompt'] =>
  * How this server takes a gradient, measured before anything is rolled out. Rejects with `config.invalid` when there is
  * no exact way, or when something that the run file asks for is not done.
  */
-async function carriageOf(
+async function probed(
   { trainer: t }: RunConfig,
   o: Pick<RemoteTrainerOptions, 'server' | 'model'>,
   signal: AbortSignal,
-): Promise<RemoteTrainerOptions['carriage']> {
+): Promise<Pick<RemoteTrainerOptions, 'carriage' | 'leaveModels'>> {
   const needs = {
       images: true,
       clip: t.gradClip > 0,
@@ -301,7 +311,7 @@ async function carriageOf(
     },
     report = await probeEngine({ server: o.server, model: o.model, needs }, signal),
     failed = report.checks.filter((c) => c.needed && !c.ok);
-  if (report.ok && report.carriage) return report.carriage;
+  if (report.ok && report.carriage) return { carriage: report.carriage, leaveModels: report.leaveModels };
   throw new StudioError(
     'config.invalid',
     `The engine at ${o.server.url} cannot train this run: ${failed.map((c) => `${c.name}: ${c.detail}`).join('; ') || 'no way to send a gradient is exact'}.`,
@@ -313,7 +323,7 @@ async function carriageOf(
 function trainerOptions(
   r: BackendRequest,
   server: RemoteTrainerOptions['server'],
-): Omit<RemoteTrainerOptions, 'carriage'> {
+): Omit<RemoteTrainerOptions, 'carriage' | 'leaveModels'> {
   const { trainer: t, seed, policy } = r.config,
     vlm = policy.vlm!,
     remote = t.remote!;

@@ -42,6 +42,13 @@ const BAD_POLLS = 3;
 /** Between polls that were answered at once: a server that does not hold them would be asked in a tight loop. */
 const POLL_PAUSE_MS = 50;
 
+export interface Submission extends Omit<Outgoing, 'timeoutMs'> {
+  /** This server has never taken this language: what chokes on it means that it does not know it. */
+  readonly unproven?: boolean;
+}
+/** A server that reads any body as JSON fails over another one as often as it is sent; a failure of its own passes. */
+const CHOKES = 3;
+
 export type Result =
   { readonly kind: 'proto'; readonly bytes: Uint8Array } | { readonly kind: 'json'; readonly json: unknown };
 
@@ -105,10 +112,11 @@ export class Calls {
 
   /**
    * Submits and answers the future's id; `fetched` then waits for it. Apart, so that chunks are submitted in order and
-   * waited for together.
+   * waited for together. Throws WrongLanguage where the server does not know what the body is written in.
    */
-  async submit(out: Omit<Outgoing, 'timeoutMs'>, signal: AbortSignal): Promise<string> {
-    const reply = await this.#submit({ ...out, timeoutMs: this.#o.submitMs }, signal);
+  async submit(out: Submission, signal: AbortSignal): Promise<string> {
+    const { unproven, ...rest } = out,
+      reply = await this.#submit({ ...rest, timeoutMs: this.#o.submitMs }, signal, unproven);
     return parsed(future, answerJson(reply.bytes, CONTROL)).request_id;
   }
 
@@ -169,12 +177,15 @@ export class Calls {
     );
   }
 
-  async #submit(out: Outgoing, signal: AbortSignal): Promise<Extract<Reply, { kind: 'answer' }>> {
+  async #submit(out: Outgoing, signal: AbortSignal, unproven = false): Promise<Extract<Reply, { kind: 'answer' }>> {
     const patience = new Patience(this.#o, out.path, signal);
+    let failures = 0;
     for (;;) {
       const r = await this.#http.send(out, signal);
       if (r.kind === 'unreachable') await patience.again(r.why);
       else if (r.status >= 200 && r.status < 300) return r;
+      else if (unproven && (r.status === 422 || (r.status === 500 && ++failures === CHOKES)))
+        throw wrongLanguage(out.path, r);
       else if (r.status === 408 || r.status === 429 || r.status >= 500)
         await patience.again(`status ${r.status}`, r.retryAfterMs);
       else if (r.status === 409 && patience.waitedMs < this.#o.conflictMs)
@@ -186,11 +197,17 @@ export class Calls {
 
 /** The server speaks another language than the one it was asked in. */
 export class WrongLanguage extends StudioError {}
+const wrongLanguage = (what: string, r: Extract<Reply, { kind: 'answer' }>): WrongLanguage =>
+  new WrongLanguage(
+    'trainer.remote',
+    `The training server answered ${r.status} to ${what}: ${wordsOf(r.bytes)}`,
+    'Nothing: JSON is tried instead.',
+  );
 
 function statusError(what: string, r: Extract<Reply, { kind: 'answer' }>): StudioError {
   const said = wordsOf(r.bytes),
     message = `The training server answered ${r.status} to ${what}: ${said}`;
-  if (r.status === 415) return new WrongLanguage('trainer.remote', message, 'Nothing: JSON is tried instead.');
+  if (r.status === 415) return wrongLanguage(what, r);
   if (r.status >= 300 && r.status < 400)
     return new StudioError(
       'trainer.remote',

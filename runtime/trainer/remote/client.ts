@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { ignoreFailure, type StudioError } from '../../domain/index.js';
 import { Calls, WrongLanguage, type CallOptions, type Result } from './calls.js';
 import { inRequests } from './chunks.js';
@@ -44,6 +45,8 @@ export class TrainingClient {
   #samplers = 0;
   /** protobuf until the server refuses it. */
   proto: boolean;
+  /** It has taken a pass in protobuf. */
+  #protoTaken = false;
 
   private constructor(calls: Calls, config: wire.ClientConfig, session: string, heartbeatMs: number) {
     this.calls = calls;
@@ -70,7 +73,8 @@ export class TrainingClient {
         ...asked,
         fwdbwd_max_chunk_len: Math.min(asked.fwdbwd_max_chunk_len, o.requestDatums ?? Infinity),
       },
-      opened = await calls.json('create_session', { tags: [], user_metadata: null, sdk_version: o.version }, signal);
+      // Older servers take no null there.
+      opened = await calls.json('create_session', { tags: [], user_metadata: {}, sdk_version: o.version }, signal);
     return new TrainingClient(calls, config, wire.parsed(wire.session, opened).session_id, o.heartbeatMs ?? 10_000);
   }
   /** Calls in flight are cancelled; the server drops the session by itself. */
@@ -96,8 +100,10 @@ export class TrainingClient {
   }
   /** Deletes saved weights where the server has a way; others it keeps. What a server still loads must not be named. */
   async forget(uri: string, signal: AbortSignal): Promise<void> {
-    const [, model, kind, name] = /^tinker:\/\/([^/]+)\/(weights|sampler_weights)\/([^/]+)$/.exec(uri) ?? [];
-    if (model === undefined || kind === undefined || name === undefined) return;
+    // SkyRL leaves the kind out of the address of weights for sampling.
+    const [, model, kind = 'sampler_weights', name] =
+      /^tinker:\/\/([^/]+)\/(?:(weights|sampler_weights)\/)?([^/]+)$/.exec(uri) ?? [];
+    if (model === undefined || name === undefined) return;
     const path = `training_runs/${encodeURIComponent(model)}/checkpoints/${kind}/${encodeURIComponent(name)}`;
     await this.calls.remove(path, this.#with(signal));
   }
@@ -148,20 +154,8 @@ export class TrainingClient {
     r: wire.ForwardBackwardRequest,
     signal: AbortSignal,
   ): Promise<{ readonly result: Promise<wire.ForwardBackwardOutput> }> {
-    const all = this.#with(signal);
-    const submit = async (): Promise<string> => {
-      if (!this.proto)
-        return this.calls.submit(
-          { path: r.forwardOnly ? 'forward' : 'forward_backward', body: await wire.jsonInTurns(r) },
-          all,
-        );
-      const { bytes, headers } = await wire.compressed(await wire.encodeInTurns(r), this.config.proto_compress_fwdbwd);
-      return this.calls.submit({ path: 'forward_backward', body: bytes, headers }, all).catch((e: unknown) => {
-        if (!(e instanceof WrongLanguage)) throw e;
-        this.proto = false;
-        return submit();
-      });
-    };
+    const all = this.#with(signal),
+      submit = (): Promise<string> => (this.proto ? this.#inProto(r, all) : this.#inJson(r, all));
     const what = r.forwardOnly ? 'a forward pass' : 'forward_backward',
       most = wire.askedOfPass(r.data),
       id = await submit(),
@@ -170,11 +164,38 @@ export class TrainingClient {
         .then((out) => (out.kind === 'proto' ? wire.decodeOutput(out.bytes, most) : wire.parseOutput(out.json)));
     return { result };
   }
+  async #inJson(r: wire.ForwardBackwardRequest, signal: AbortSignal): Promise<string> {
+    const path = r.forwardOnly ? 'forward' : 'forward_backward';
+    return this.calls.submit({ path, body: await wire.jsonInTurns(r) }, signal);
+  }
+  async #inProto(r: wire.ForwardBackwardRequest, signal: AbortSignal): Promise<string> {
+    const { bytes, headers } = await wire.compressed(await wire.encodeInTurns(r), this.config.proto_compress_fwdbwd),
+      call = { path: 'forward_backward', body: bytes, headers };
+    try {
+      const id = await this.calls.submit({ ...call, unproven: !this.#protoTaken }, signal);
+      this.#protoTaken = true;
+      return id;
+    } catch (e) {
+      if (!(e instanceof WrongLanguage)) throw e;
+    }
+    this.proto = false;
+    try {
+      return await this.#inJson(r, signal);
+    } catch (e) {
+      if (!(e instanceof WrongLanguage)) throw e;
+      // It knows protobuf alone, so the trouble was another: as any call that failed.
+      this.proto = true;
+      return this.calls.submit(call, signal);
+    }
+  }
   #with(signal: AbortSignal): AbortSignal {
     if (this.#closed.signal.aborted) throw cancelled();
     // Calls of one caller share it: a run makes thousands.
-    if (this.#joined?.of !== signal)
+    if (this.#joined?.of !== signal) {
       this.#joined = { of: signal, both: AbortSignal.any([signal, this.#closed.signal]) };
+      // A call in flight listens, and dozens are at once: chunks of a batch, weights to be deleted.
+      setMaxListeners(0, this.#joined.both);
+    }
     return this.#joined.both;
   }
 }
@@ -184,6 +205,7 @@ export class RemoteModel {
   readonly id: string;
   readonly #client: TrainingClient;
   #seq: number;
+  #saved = false;
   #last: Promise<unknown> = Promise.resolve();
   constructor(client: TrainingClient, id: string, seq: number) {
     this.#client = client;
@@ -193,6 +215,11 @@ export class RemoteModel {
   /** Number of the last call; with the checkpoint it is what a resume goes on from. */
   get seq(): number {
     return this.#seq;
+  }
+
+  /** Weights were saved, which some servers forget with the model. */
+  get saved(): boolean {
+    return this.#saved;
   }
 
   /** log p of every target, one row a datum. */
@@ -258,10 +285,12 @@ export class RemoteModel {
   }
   /** Weights, optimizer and the numbers of calls; answers their path. */
   async saveWeights(name: string, signal: AbortSignal): Promise<string> {
+    this.#saved = true;
     return wire.parsed(wire.savedWeights, await this.#numbered('save_weights', { path: name }, signal)).path;
   }
   /** An adapter or weights for sampling; answers their path. */
   async saveForSampler(name: string, signal: AbortSignal): Promise<string> {
+    this.#saved = true;
     const { path } = wire.parsed(
       wire.samplerWeights,
       await this.#numbered('save_weights_for_sampler', { path: name }, signal),

@@ -11,6 +11,8 @@ export interface ConnectionOptions {
   readonly model: ModelOptions;
   /** A second model is kept whose log-probs are the reference of the KL term. */
   readonly reference: boolean;
+  /** The probe's `leaveModels`. */
+  readonly leaveModels: boolean;
 }
 /** A model that is let go may take so long; its server drops it with the session otherwise. */
 const UNLOAD_MS = 2000;
@@ -23,10 +25,17 @@ export class Connection {
   readonly client: TrainingClient;
   readonly model: RemoteModel;
   readonly reference: RemoteModel | undefined;
-  private constructor(client: TrainingClient, model: RemoteModel, reference: RemoteModel | undefined) {
+  readonly #leaveModels: boolean;
+  private constructor(
+    client: TrainingClient,
+    model: RemoteModel,
+    reference: RemoteModel | undefined,
+    leaveModels: boolean,
+  ) {
     this.client = client;
     this.model = model;
     this.reference = reference;
+    this.#leaveModels = leaveModels;
   }
 
   static async open(o: ConnectionOptions, from: Handle | undefined, signal: AbortSignal): Promise<Connection> {
@@ -36,17 +45,17 @@ export class Connection {
       if (from) await model.load(from.uri, true, signal);
       const reference = o.reference ? await referenceModel(client, o.model, signal) : undefined;
       if (reference && from?.reference) await reference.load(from.reference, false, signal);
-      return new Connection(client, model, reference);
+      return new Connection(client, model, reference, o.leaveModels);
     } catch (e) {
       client.close();
       throw e;
     }
   }
 
-  /** Lets the models go; does not wait for the server. */
+  /** Lets the models go, unless saved weights would go with them; does not wait for the server. */
   close(): void {
     const { calls } = this.client,
-      gone = [this.model, this.reference].flatMap((m) => (m ? [m.id] : []));
+      gone = [this.model, this.reference].flatMap((m) => (m && !(this.#leaveModels && m.saved) ? [m.id] : []));
     for (const id of gone)
       ignoreFailure(
         withDeadline(UNLOAD_MS, [], (signal) => calls.json('unload_model', { model_id: id }, signal)),

@@ -32,6 +32,8 @@ export interface RemoteTrainerOptions {
   readonly dir: string;
   /** What the probe found. */
   readonly carriage: Carriage;
+  /** The probe found that saved weights are lost when the model that saved them is unloaded; default false. */
+  readonly leaveModels?: boolean;
   /** `server`: its own ppo or cispo where that is the objective; only where the probe found `serverLoss`. */
   readonly loss: 'client' | 'server';
   readonly objective: ObjectiveOptions;
@@ -272,7 +274,12 @@ class RemoteTrainer implements RemoteTrainerEngine {
   }
   async #connected(): Promise<Connection> {
     this.#connection ??= await Connection.open(
-      { server: this.#o.server, model: this.#o.model, reference: this.#o.objective.klBeta > 0 },
+      {
+        server: this.#o.server,
+        model: this.#o.model,
+        reference: this.#o.objective.klBeta > 0,
+        leaveModels: this.#o.leaveModels ?? false,
+      },
       this.#handle,
       this.#closed.signal,
     );

@@ -7,7 +7,7 @@ import { bad, Checks, good, tried, type Check } from './probe/checks.js';
 import { Lab } from './probe/lab.js';
 import { samplingChecks } from './probe/sampling.js';
 import { imageChecks, refusals, scoringChecks, type ProbeImage } from './probe/scoring.js';
-import { cleared, deafToLearningRate, steppingChecks } from './probe/stepping.js';
+import { cleared, deafToLearningRate, refusesEps, steppingChecks } from './probe/stepping.js';
 
 export type { Check } from './probe/checks.js';
 export type { ProbeImage } from './probe/scoring.js';
@@ -54,6 +54,8 @@ export interface ProbeReport {
   readonly carriage?: Carriage;
   /** The server's own ppo and cispo are exact. */
   readonly serverLoss: boolean;
+  /** Saved weights are lost when the model that saved them is unloaded. */
+  readonly leaveModels: boolean;
   readonly model?: string;
 }
 /** A probe asks for small things; what takes longer is lost. A 409 is an answer here. */
@@ -65,6 +67,7 @@ export async function probeEngine(o: ProbeOptions, signal: AbortSignal): Promise
   let client: TrainingClient | undefined;
   const done = (more: Partial<ProbeReport> = {}): ProbeReport => ({
     serverLoss: false,
+    leaveModels: false,
     ...more,
     ok: checks.ok,
     checks: checks.list,
@@ -96,10 +99,10 @@ async function measured(lab: Lab, checks: Checks, o: ProbeOptions): Promise<Part
   await scoringChecks(lab, checks);
   await imageChecks(lab, checks, o.needs.images, o.image);
   const carriage = await carriers(lab, checks);
-  let serverLoss = false;
+  let found = { serverLoss: false, leaveModels: false };
   if (carriage) {
     lab.rate = carriage.rate;
-    serverLoss = await steppingChecks(lab, carriage, checks, o.needs);
+    found = await steppingChecks(lab, carriage, checks, o.needs);
     const sampled = await tried(async () => {
       await samplingChecks(lab, carriage, checks, o.needs.sampling);
       return good('');
@@ -107,7 +110,7 @@ async function measured(lab: Lab, checks: Checks, o: ProbeOptions): Promise<Part
     if (!sampled.ok) checks.add('sampling', o.needs.sampling, sampled);
   }
   await checks.make('refusals', false, () => refusals(lab));
-  return { carriage: carriage && { carrier: carriage.carrier, reduction: carriage.reduction }, serverLoss };
+  return { carriage: carriage && { carrier: carriage.carrier, reduction: carriage.reduction }, ...found };
 }
 
 async function carriers(lab: Lab, checks: Checks): Promise<ReturnType<typeof chosen>> {
@@ -120,6 +123,7 @@ async function carriers(lab: Lab, checks: Checks): Promise<ReturnType<typeof cho
     checks.add(carrier, false, finding);
     return { ...found, finding };
   };
+  if (await refusesEps(lab)) lab.comeNear();
   const both = { cross_entropy: await of('cross_entropy'), importance_sampling: await of('importance_sampling') },
     best = chosen(both);
   checks.add(

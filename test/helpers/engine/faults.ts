@@ -25,6 +25,7 @@ export const FAULTS = {
   'stale-sampler': 'weights saved for sampling are those before the last optimizer step',
   'biased-logprobs': 'reported log-probs of samples are not those sampled from',
   'lossy-restore': 'loading weights leaves the optimizer as it is',
+  'weights-go-with-model': 'saved weights cannot be loaded any more when the model that saved them was unloaded',
   'gap-after-refusal': 'after a refused request every later sequence number is a conflict',
 } as const;
 export type Fault = keyof typeof FAULTS;

@@ -29,6 +29,8 @@ export interface ReferenceServerOptions {
   readonly disk?: Disk;
   /** What forward_backward is spoken in. */
   readonly speaks?: 'both' | 'proto' | 'json';
+  /** What it answers to another; default 415. */
+  readonly foreign?: 415 | 422 | 500;
   readonly config?: Readonly<Record<string, unknown>>;
   /** The key that every call must have. */
   readonly apiKey?: string;
@@ -37,6 +39,10 @@ export interface ReferenceServerOptions {
   readonly onePad?: boolean;
   /** Standard deviation of what its arithmetic adds to every log-prob: 1e-6 is like fp32, 1e-2 like bf16. */
   readonly noise?: number;
+  /** A number that was used before is a conflict, also for the same request. */
+  readonly refusesRepeats?: boolean;
+  /** The largest eps of an optimizer step. */
+  readonly mostEps?: number;
   /** How long `retrieve_future` waits before it says 408. */
   readonly pollMs?: number;
   /** What each piece of work waits for first, by name ("optim_step"); how a test makes a server slow. */
@@ -159,6 +165,8 @@ export class ReferenceServer {
     this.#tinker = new Tinker({
       ...core,
       disk: this.disk,
+      refusesRepeats: this.#o.refusesRepeats,
+      mostEps: this.#o.mostEps,
       noise: this.#o.noise ?? 0,
       beforeWork: this.#o.beforeWork ?? (() => Promise.resolve()),
     });
@@ -264,7 +272,8 @@ export class ReferenceServer {
   #request(path: string, call: Call): ReturnType<typeof readProtoRequest> {
     const speaks = this.#o.speaks ?? 'both',
       proto = call.headers['content-type'] === PROTO;
-    if (speaks !== 'both' && proto !== (speaks === 'proto')) throw new HttpError(415, `send ${speaks}`);
+    if (speaks !== 'both' && proto !== (speaks === 'proto'))
+      throw new HttpError(this.#o.foreign ?? 415, `send ${speaks}`);
     if (path === 'forward' && speaks === 'proto') throw new HttpError(404, 'there is no forward');
     if (!proto) return readJsonRequest(JSON.parse(call.body.toString()));
     return readProtoRequest(inflated(call));

@@ -55,6 +55,9 @@ export interface TinkerOptions {
   readonly faults: ReadonlySet<Fault>;
   readonly disk: Disk;
   readonly baseModel: string;
+  /** A number that was used before is a conflict, also for the same request. */
+  readonly refusesRepeats?: boolean | undefined;
+  readonly mostEps?: number | undefined;
   /** Standard deviation of what is added to every log-prob. */
   readonly noise?: number;
   /** Before each piece of work: how a server is made slow. */
@@ -91,6 +94,8 @@ export class Tinker {
       case 'get_info':
         return this.#info(this.#model(String(b.model_id)));
       case 'optim_step':
+        if ((b.adam_params as AdamParams).eps > (this.#o.mostEps ?? Infinity))
+          throw new HttpError(422, 'eps is too large');
         return this.#ordered(b, 'optim_step', (m) => {
           const { norm } = m.learner.step(b.adam_params as Partial<AdamParams>);
           return { kind: 'json', value: { type: 'optim_step', metrics: { grad_norm: norm } } };
@@ -108,7 +113,7 @@ export class Tinker {
       case 'asample':
         return this.#sample(b);
       case 'unload_model':
-        this.#models.delete(String(b.model_id));
+        this.#unload(String(b.model_id));
         return { type: 'unload_model' };
       case 'telemetry':
         return { status: 'accepted' };
@@ -164,6 +169,11 @@ export class Tinker {
     if (!m) throw new HttpError(404, `there is no model ${id}`);
     return m;
   }
+  #unload(id: string): void {
+    this.#models.delete(id);
+    if (!this.#o.faults.has('weights-go-with-model')) return;
+    for (const [path, { model }] of this.#o.disk) if (model === id) this.#o.disk.delete(path);
+  }
   #createModel(b: Body): object {
     const session = String(b.session_id),
       id = `${session}:train:${Number(b.model_seq_id)}`;
@@ -197,7 +207,7 @@ export class Tinker {
       before = seq === undefined ? undefined : m.done.get(seq);
     if (m.broken) throw new HttpError(409, `a sequence number is missing before ${seq}`);
     if (before && !this.#o.faults.has('apply-twice')) {
-      if (before.fingerprint !== fingerprint)
+      if (before.fingerprint !== fingerprint || this.#o.refusesRepeats)
         throw new HttpError(409, `the sequence number ${seq} was used for another request`);
       if (!this.#futures.has(before.request) && before.value)
         this.#futures.set(before.request, { promise: Promise.resolve(before.value) });

@@ -1,4 +1,4 @@
-import { ignoreFailure, orUndefined, random } from '../../../domain/index.js';
+import { ignoreFailure, orUndefined, random, withDeadline } from '../../../domain/index.js';
 import { carried, signedWeights, type Carrier } from '../../objective/signedWeights.js';
 import type { AdamParams, ModelOptions, RemoteModel, TrainingClient } from '../client.js';
 import type { Carriage } from '../gradient.js';
@@ -11,13 +11,17 @@ import { floats, integers, type Chunk, type Datum } from '../wire/index.js';
  */
 
 /** Far above any gradient; what is beyond single precision's reach of the parameters is not. */
-const EPS = 1e4;
+const FAR = { eps: 1e4, scale: 1 },
+  /** For servers that take no eps above 1: smaller weights, whose gradients are below it as well. */
+  NEAR = { eps: 1, scale: 0.25 };
 /** Change of log p a step aims at: far above noise, small enough to be linear. */
 export const AIM = 0.15;
 /** Tokens that every vocabulary has. */
 const FIRST_TOKEN = 40,
   TOKENS = 60;
 const LENGTH = 28;
+/** A model that is let go may take so long. */
+const UNLOAD_MS = 5000;
 /** Two groups of positions whose targets get weights of their own. */
 const GROUPS = [
   [8, 14],
@@ -71,6 +75,7 @@ export class Lab {
   scoring: 0 | 1 = 0;
   /** Learning rate of an optimizer that descends, for a step of about AIM. */
   rate = 0;
+  #optimizer = FAR;
   constructor(client: TrainingClient, model: ModelOptions, signal: AbortSignal) {
     this.client = client;
     this.#model = model;
@@ -88,11 +93,14 @@ export class Lab {
     try {
       return await f(m);
     } finally {
-      ignoreFailure(
-        this.client.calls.json('unload_model', { model_id: m.id }, this.signal),
-        'a server that does not know the call drops the model with its session',
-      );
+      ignoreFailure(this.unload(m), 'it was answered for');
     }
+  }
+  async unload(m: RemoteModel): Promise<void> {
+    const call = withDeadline(UNLOAD_MS, [this.signal], (signal) =>
+      this.client.calls.json('unload_model', { model_id: m.id }, signal),
+    );
+    await orUndefined(call, 'a server that does not know the call drops the model with its session');
   }
 
   /** log p of all targets of each text. */
@@ -113,14 +121,14 @@ export class Lab {
 
   /** Datums whose weights are raw: what the server's reduction does to them shows. */
   async raw(m: RemoteModel, carrier: Carrier, texts: readonly Text[], combo: Combo): Promise<Datum[]> {
-    const all = texts.map((t) => comboWeights(t, combo)),
+    const all = texts.map((t) => this.#weights(t, combo)),
       rows = carrier === 'importance_sampling' ? await this.rows(m, texts) : undefined;
     return texts.map((t, i) => datum(t, carried(carrier, all[i]!, rows?.[i])));
   }
   /** Adds the gradient of log p weighted by a combination, as the driver does. */
   async push(m: RemoteModel, c: Carriage, combo: Combo): Promise<Datum[]> {
     const rows = c.carrier === 'importance_sampling' ? await this.rows(m, [MAIN]) : undefined,
-      gradient = comboWeights(MAIN, combo).map((w) => -w),
+      gradient = this.#weights(MAIN, combo).map((w) => -w),
       weights = signedWeights(gradient, { targets: gradient.length, start: 0 }, c.reduction),
       data = [datum(MAIN, carried(c.carrier, weights, rows?.[0]))];
     await m.forwardBackward(data, { name: c.carrier }, this.signal);
@@ -129,8 +137,20 @@ export class Lab {
   async step(m: RemoteModel, o: Partial<AdamParams> & { readonly rate?: number } = {}): Promise<void> {
     await m.optimStep(this.adam(o), this.signal);
   }
+  /** The optimizer for servers that refuse an eps above 1. */
+  comeNear(): void {
+    this.#optimizer = NEAR;
+  }
+  /** What a weight of 1 is on this server. */
+  get scale(): number {
+    return this.#optimizer.scale;
+  }
+  #weights(t: Text, combo: Combo): Float32Array {
+    return comboWeights(t, combo).map((w) => w * this.scale);
+  }
   adam({ rate = this.rate, ...o }: Partial<AdamParams> & { readonly rate?: number } = {}): AdamParams {
-    return { learningRate: rate * EPS, beta1: 0, beta2: 0, eps: EPS, weightDecay: 0, gradClip: 0, ...o };
+    const { eps } = this.#optimizer;
+    return { learningRate: rate * eps, beta1: 0, beta2: 0, eps, weightDecay: 0, gradClip: 0, ...o };
   }
   /** What `act` changes. */
   async effect(m: RemoteModel, act: () => Promise<unknown>): Promise<Effect> {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { RemoteModel } from '../client.js';
 import type { Carriage } from '../gradient.js';
-import { bad, figure, judged, percent, type Checks, type Finding } from './checks.js';
+import { bad, figure, good, judged, percent, refusal, tried, type Checks, type Finding } from './checks.js';
 import { apart, datum, distance, MAIN, SHORT, sizeOf, type Effect, type Lab } from './lab.js';
 
 /** What forward_backward, optim_step and the saving of weights must do, measured by the changes of log p they cause. */
@@ -10,6 +10,8 @@ import { apart, datum, distance, MAIN, SHORT, sizeOf, type Effect, type Lab } fr
 const ALIKE = 0.25;
 /** What should do nothing does less than this share of a step. */
 const NOTHING = 0.1;
+/** Advantage at a ratio of e: such a step is still nearly linear. */
+const SMALL = 0.3;
 /** Share of the weights that a step of decay takes away. */
 const DECAY = { learningRate: 0.05, weightDecay: 10 };
 
@@ -18,7 +20,16 @@ export interface SteppingNeeds {
   readonly weightDecay: boolean;
   readonly serverLoss: boolean;
 }
-export async function steppingChecks(lab: Lab, c: Carriage, checks: Checks, needs: SteppingNeeds): Promise<boolean> {
+export interface SteppingFindings {
+  readonly serverLoss: boolean;
+  readonly leaveModels: boolean;
+}
+export async function steppingChecks(
+  lab: Lab,
+  c: Carriage,
+  checks: Checks,
+  needs: SteppingNeeds,
+): Promise<SteppingFindings> {
   await checks.make('learning-rate', true, () => learningRate(lab, c));
   await checks.make('accumulation', true, () => accumulation(lab, c));
   await checks.make('gradient-cleared', true, () => cleared(lab, c));
@@ -26,8 +37,8 @@ export async function steppingChecks(lab: Lab, c: Carriage, checks: Checks, need
   await checks.make('idempotency', true, () => idempotency(lab, c));
   await checks.make('clip', needs.clip, () => clip(lab, c));
   await checks.make('weight-decay', needs.weightDecay, () => weightDecay(lab, c));
-  await checks.make('restore', true, () => restore(lab, c));
-  return checks.make('server-loss', needs.serverLoss, () => serverLoss(lab, c));
+  const leaveModels = await restoring(lab, c, checks);
+  return { leaveModels, serverLoss: await checks.make('server-loss', needs.serverLoss, () => serverLoss(lab, c)) };
 }
 
 const alike = (lab: Lab, a: Effect, b: Effect): boolean => distance(a, b) <= ALIKE * sizeOf(b) + 2 * lab.slack;
@@ -70,6 +81,17 @@ export async function deafToLearningRate(lab: Lab): Promise<Finding> {
     `a larger learning rate moves further (${figure(small)}, ${figure(large)} nat)`,
     `the learning rate is not honoured: 0.001 and 0.1 move log p by ${figure(small)} and ${figure(large)}`,
   );
+}
+/** The server says that the optimizer which descends has an eps out of its range. */
+export async function refusesEps(lab: Lab): Promise<boolean> {
+  const no = await refusal(() =>
+    lab.fresh(async (m) => {
+      const data = await lab.raw(m, 'cross_entropy', [MAIN], [1, 0]);
+      await m.forwardBackward(data, { name: 'cross_entropy' }, lab.signal);
+      await lab.step(m, { rate: 0 });
+    }),
+  );
+  return no !== undefined && /\beps\b/.test(no);
 }
 /** Two passes before one step count as much as one pass over both. */
 function accumulation(lab: Lab, c: Carriage): Promise<Finding> {
@@ -114,17 +136,19 @@ function forwardOnly(lab: Lab, c: Carriage): Promise<Finding> {
     );
   });
 }
-/** Every call twice under its number. The momentum of the second step is what a step done twice would show. */
+/**
+ * Every call twice under its number. The momentum of the second step is what a step done twice would show. A server that
+ * refuses a number it had is as good: the driver then starts the update over.
+ */
 function idempotency(lab: Lab, c: Carriage): Promise<Finding> {
   return lab.fresh(async (m) => {
     const single = await lab.moved(m, c, [1, 0]);
     await lab.moved(m, c, [-1, 0]);
+    let refused: string | undefined;
     const twice = await lab.effect(m, async () => {
       const data = await lab.push(m, c, [1, 0]),
         same = { modelId: m.id, seqId: m.seq, data, lossFn: c.carrier, forwardOnly: false };
-      await (
-        await lab.client.pass(same, lab.signal)
-      ).result;
+      refused = await refusal(async () => (await lab.client.pass(same, lab.signal)).result);
       await lab.step(m);
     });
     if (!alike(lab, twice, single))
@@ -133,10 +157,14 @@ function idempotency(lab: Lab, c: Carriage): Promise<Finding> {
     await lab.push(m, c, [-1, 0]);
     await lab.step(m, heavy);
     const { seq } = m,
-      again = await lab.effect(m, () => m.optimStep(lab.adam(heavy), lab.signal, seq));
+      again = await lab.effect(m, async () => {
+        refused = (await refusal(() => m.optimStep(lab.adam(heavy), lab.signal, seq))) ?? refused;
+      });
     return judged(
       nothing(lab, again, single),
-      'a call that is sent again under its number is not done again',
+      refused === undefined
+        ? 'a call that is sent again under its number is not done again'
+        : `a call that is sent again under its number is refused, and not done again (${refused})`,
       `an optimizer step that is sent again is done again: log p moves by ${figure(again[0])}`,
     );
   });
@@ -169,23 +197,43 @@ function weightDecay(lab: Lab, c: Carriage): Promise<Finding> {
   });
 }
 
-/** Weights and momentum on a fresh model, as the driver goes on after a failure. */
-async function restore(lab: Lab, c: Carriage): Promise<Finding> {
+/**
+ * The driver lets a model go and a fresh one takes its weights. Where they went with it they must come back while it is
+ * there, and it is left to the server; answers whether that is so.
+ */
+async function restoring(lab: Lab, c: Carriage, checks: Checks): Promise<boolean> {
+  const gone = await tried(() => restore(lab, c, 'gone')),
+    there = gone.ok ? undefined : await tried(() => restore(lab, c, 'there'));
+  checks.add('restore', true, there?.ok ? there : gone);
+  if (!gone.ok && !there?.ok) return false;
+  return !checks.add(
+    'unload',
+    false,
+    gone.ok
+      ? good('weights outlive the model that saved them')
+      : bad(`weights are lost with the model that saved them, so it is left to the server (${gone.detail})`),
+  );
+}
+/** Weights and momentum on a fresh model; `saver`: what has become of the model they are of. */
+async function restore(lab: Lab, c: Carriage, saver: 'gone' | 'there'): Promise<Finding> {
   const momentum = { beta1: 0.9 },
     name = `probe-${randomBytes(4).toString('hex')}`;
   const second = async (m: RemoteModel): Promise<{ readonly before: Float32Array; readonly effect: Effect }> => {
     const [before] = await lab.rows(m, [MAIN]);
     return { before: before!, effect: await lab.moved(m, c, [0, 1], momentum) };
   };
-  const { path, here } = await lab.fresh(async (m) => {
+  const back = (path: string): ReturnType<typeof second> =>
+    lab.fresh(async (m) => {
+      await m.load(path, true, lab.signal);
+      return second(m);
+    });
+  const { here, there } = await lab.fresh(async (m) => {
     await lab.moved(m, c, [1, 0], momentum);
-    const saved = await m.saveWeights(name, lab.signal);
-    lab.saved.push(saved);
-    return { path: saved, here: await second(m) };
-  });
-  const there = await lab.fresh(async (m) => {
-    await m.load(path, true, lab.signal);
-    return second(m);
+    const path = await m.saveWeights(name, lab.signal);
+    lab.saved.push(path);
+    const own = await second(m);
+    if (saver === 'gone') await lab.unload(m);
+    return { here: own, there: await back(path) };
   });
   const off = apart(here.before, there.before);
   if (off > 0.01 + 3 * lab.noise) return bad(`restored weights give other log-probs (by ${figure(off)} nat)`);
@@ -202,7 +250,7 @@ function serverLoss(lab: Lab, c: Carriage): Promise<Finding> {
     lab.effect(m, async () => {
       const [row] = await lab.rows(m, [MAIN]),
         n = SHORT.targets.length,
-        advantages = new Float32Array(row!.length).fill(0.5, 8, 14);
+        advantages = new Float32Array(row!.length).fill(SMALL * lab.scale, 8, 14);
       const data = [
         datum(MAIN, { logprobs: row!.map((x) => x - 1), advantages }),
         datum(SHORT, { logprobs: new Float32Array(n), advantages: new Float32Array(n) }),
@@ -212,7 +260,7 @@ function serverLoss(lab: Lab, c: Carriage): Promise<Finding> {
       await lab.step(m);
     });
   return lab.fresh(async (m) => {
-    const unit = sizeOf(await lab.moved(m, c, [0.5, 0]));
+    const unit = sizeOf(await lab.moved(m, c, [SMALL, 0]));
     const [low, high, open, shut] = [
       await bounded(m, 'cispo', 1.5),
       await bounded(m, 'cispo', 4),

@@ -69,10 +69,16 @@ const CE = { name: 'cross_entropy' };
 const BASE = { base: 'tiny', rank: 8 };
 
 describe('a training client', () => {
-  it.each(['both', 'proto', 'json'] as const)(
-    'trains, saves, samples and loads on a server that speaks %s',
-    async (speaks) => {
-      const s = await serve({ speaks }),
+  it.each([
+    ['both', 415],
+    ['proto', 415],
+    ['json', 415],
+    ['json', 422],
+    ['json', 500],
+  ] as const)(
+    'trains, saves, samples and loads on a server that speaks %s and answers %i to what is not',
+    async (speaks, foreign) => {
+      const s = await serve({ speaks, foreign }),
         { client } = await connect(s),
         m = await client.createModel(BASE, never),
         data = [datum('one'), datum('two', -0.5)],
@@ -102,6 +108,37 @@ describe('a training client', () => {
       expect(client.proto).toBe(speaks !== 'json');
     },
   );
+
+  it.each([
+    [422, 1],
+    [500, 3],
+  ])('a server of protobuf alone that answers %i %i times stays one of protobuf', async (status, times) => {
+    const s = await serve({ speaks: 'proto' }),
+      { client } = await connect(s),
+      m = await client.createModel(BASE, never);
+    s.next('forward_backward', ...Array.from({ length: times }, () => ({ status })));
+    expect(await m.forward([datum('one')], never)).toHaveLength(1);
+    expect(client.proto).toBe(true);
+  });
+  it('a session is opened with a dictionary, since older servers take no null', async () => {
+    const s = await serve();
+    await connect(s);
+    const opened = s.calls.find((c) => c.path.endsWith('create_session'))!;
+    expect(JSON.parse(opened.body.toString())).toMatchObject({ tags: [], user_metadata: {} });
+  });
+
+  it.each([
+    ['tinker://m/weights/v1', ['training_runs/m/checkpoints/weights/v1']],
+    ['tinker://m/sampler_weights/v1', ['training_runs/m/checkpoints/sampler_weights/v1']],
+    ['tinker://m/v1', ['training_runs/m/checkpoints/sampler_weights/v1']],
+    ['/a/folder', []],
+  ])('deletes the weights at %s', async (uri, paths) => {
+    const s = await serve(),
+      { client } = await connect(s);
+    await client.forget(uri, never);
+    const deleted = s.calls.filter((c) => c.method === 'DELETE').map((c) => c.path);
+    expect(deleted).toEqual(paths.map((p) => expect.stringContaining(p) as string));
+  });
 
   it('cuts a batch into requests of the size the server takes, with the gradient of one', async () => {
     const weightsAfter = async (config: Record<string, number>): Promise<[Float64Array, number]> => {

@@ -5,7 +5,7 @@ import { random } from '../../../../runtime/domain/index.js';
 import { createRemoteTrainer } from '../../../../runtime/trainer/remote/engine.js';
 import type { LearnerState } from '../../../helpers/engine/learner.js';
 import type { Disk } from '../../../helpers/engine/tinker.js';
-import { open, start, saved, sample, batch } from '../../../helpers/engine/remoteTrainer.js';
+import { open, start, saved, sample, serve, batch } from '../../../helpers/engine/remoteTrainer.js';
 
 describe('every batch is trained exactly once', () => {
   const BATCHES = ['b1', 'b2', 'b3'].map((name, k) =>
@@ -38,6 +38,32 @@ describe('every batch is trained exactly once', () => {
       versions.push((await trainer.update(b)).version);
     }
     expect(versions).toEqual([1, 2, 3]);
+    expect(saved(s.disk)).toEqual(expected);
+  });
+  it.each(['optim_step', 'forward_backward'])(
+    'a server that loses the answer of %s and refuses the number it had',
+    async (path) => {
+      const expected = await undisturbed(),
+        { s, trainer, restarts } = await start({ minibatch: 2 }, await serve({ refusesRepeats: true }));
+      for (const [i, b] of BATCHES.entries()) {
+        if (i === 1) s.next(path, { drop: 'after' });
+        await trainer.update(b);
+      }
+      expect(saved(s.disk)).toEqual(expected);
+      expect(restarts).toHaveLength(1);
+    },
+  );
+  it('a server that forgets the weights of a model that is unloaded', async () => {
+    const expected = await undisturbed(),
+      { s, trainer } = await start(
+        { minibatch: 2, leaveModels: true },
+        await serve({ faults: ['weights-go-with-model'] }),
+      );
+    for (const [i, b] of BATCHES.entries()) {
+      if (i === 1) s.next('optim_step', { status: 422 });
+      if (i === 2) await trainer.restore(await trainer.checkpoint());
+      await trainer.update(b);
+    }
     expect(saved(s.disk)).toEqual(expected);
   });
   it('an optimizer step that timed out is asked again by its number', async () => {

@@ -42,10 +42,12 @@ describe('a server without a fault', () => {
     ['noise like bf16', { noise: 1e-2 }],
     ['JSON alone', { speaks: 'json' }],
     ['another policy', { policy: { seed: 8 } }],
+    ['a number that was used is a conflict', { refusesRepeats: true }],
+    ['no eps above 1', { mostEps: 1 }],
   ] as const)('passes every check: %s', async (_, o) => {
     const r = await probed(o);
     expect(r.failed).toEqual([]);
-    expect(r).toMatchObject({ ok: true, serverLoss: true, model: 'tiny' });
+    expect(r).toMatchObject({ ok: true, serverLoss: true, leaveModels: false, model: 'tiny' });
     expect(r.carriage).toEqual({ carrier: 'cross_entropy', reduction: SUM });
   });
 });
@@ -98,6 +100,7 @@ const CAUGHT: Readonly<
   'stale-sampler': { by: 'adapter', ok: false },
   'biased-logprobs': { by: 'rollout-logprobs', ok: false },
   'lossy-restore': { by: 'restore', ok: false },
+  'weights-go-with-model': { by: 'unload', ok: true },
   'gap-after-refusal': { by: 'refusals', ok: true },
 };
 
@@ -123,6 +126,7 @@ describe('a fault is found by the check that is about it', () => {
       expect(r.failed).toContain(e.by);
       expect(r.ok).toBe(e.ok);
       if (e.carriage) expect(r.carriage).toEqual(e.carriage);
+      expect(r.leaveModels).toBe(fault === 'weights-go-with-model');
     },
   );
 });

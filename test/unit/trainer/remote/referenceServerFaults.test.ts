@@ -146,6 +146,12 @@ const SHOWS: Record<Fault, (s: ReferenceServer) => Promise<readonly (number | st
     await train();
     return seen(c);
   },
+  'weights-go-with-model': async (s) => {
+    const c = await PlainClient.open(s),
+      path = await c.save('save_weights', 'a');
+    await c.post('unload_model', { model_id: c.model });
+    return [s.disk.has(path) ? 'kept' : 'gone'];
+  },
   'gap-after-refusal': async (s) => {
     const c = await PlainClient.open(s);
     await c.pass({ ...plain, lossFn: 'none', data: [datum()] }).catch((e: unknown) => e);

@@ -34,6 +34,7 @@ import { savedRuns } from './model/savedRuns.js';
 import { StudioModel } from './model/studioModel.js';
 import { TrajectoryList } from './model/trajectoryList.js';
 import { PanelManager } from './panels/panelManager.js';
+import { forgetFetched } from './panels/remotePictures.js';
 import type { HostDeps } from './panels/webviewHost.js';
 import { Reports } from './reports.js';
 import { RunFileChecks } from './runFileChecks.js';
@@ -62,6 +63,7 @@ export function createStudioContext(extension: ExtensionContext): StudioContext 
   const here: Surroundings = { extension, own, log, report, client: createClient(extension, own, log) };
   const { client } = here,
     sample = new SampleRuntime(() => createClient(extension, own, log, true), storage);
+  own.defer(() => forgetFetched(join(storage, 'cache')));
   const models = createModels(here, folders),
     { model, list, pool, sessions } = models;
   const trees = createViews(here, models, () => context);

@@ -10,7 +10,7 @@ import { establish, type Found } from './establish.js';
 import { knock, olderWords, stopped, whyLost } from './handshake.js';
 import { alive } from './launcher.js';
 import { untilConnected } from './reconnect.js';
-import { goneWords, isLasting, openRemote, otherVersion, type RemoteRuntime } from './remote.js';
+import { goneWords, openRemote, remotePatience, wanted, otherVersion, type RemoteRuntime } from './remote.js';
 import type { Session } from './session.js';
 import { StateBroadcast } from './stateBroadcast.js';
 import { Subscriptions, Watches } from './standing.js';
@@ -99,8 +99,10 @@ export class DaemonClient {
   async attachTo(remote: RemoteRuntime, signal?: AbortSignal): Promise<void> {
     try {
       const found = await this.#reach(remote, signal);
+      wanted(found.session, signal);
       this.#giveUp?.abort();
       while (this.#attempt) await settled(this.#attempt);
+      wanted(found.session, signal);
       this.#goOn(found.session);
       this.#leave();
       this.#remote = remote;
@@ -358,10 +360,10 @@ export class DaemonClient {
   async #reconnect(start: boolean, again: boolean, pid: number | undefined): Promise<void> {
     const giveUp = (this.#giveUp = new AbortController()),
       since = this.#now(),
-      remote = this.#remote;
+      remote = this.#remote,
+      patience = remote && remotePatience(remote, since);
     const isOver = (kind: DaemonError['kind']): boolean => {
-      // Another machine may come back after hours; what leads there is not waited for when it cannot.
-      if (remote) return isLasting(kind);
+      if (patience) return patience(kind, this.#now());
       return start
         ? !this.#mayStart || (kind === 'daemon.failed' && this.#guard.spent(this.#now()))
         : this.#now() - since > lookMs || !(pid === undefined || alive(pid));

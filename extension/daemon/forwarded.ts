@@ -31,8 +31,11 @@ export function recordFrom(pasted: string, port: number): DiscoveryRecord | unde
       : text,
   );
 }
+/** Who listens at a port of this machine may change: its token is not offered there for ever. */
+export const forwardedPatienceMs = 60_000;
 export const forwardedRuntime = (record: DiscoveryRecord, port: number): RemoteRuntime => ({
   name: `127.0.0.1:${port}`,
+  patienceMs: forwardedPatienceMs,
   reach: () => Promise.resolve({ record, port }),
   dispose: () => undefined,
 });

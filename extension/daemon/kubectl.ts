@@ -95,23 +95,36 @@ export function parsePods(text: string): Candidate[] {
 export const forwardedPort = (text: string): number | undefined =>
   Number(/^Forwarding from 127\.0\.0\.1:(\d{1,5}) ->/m.exec(text)?.[1]) || undefined;
 
+const noPlugin = /getting credentials:.*(not found|no such file)|exec: executable \S+ not found/i;
 /** What kubectl said of a failure, in our words; `said` is its standard error. */
 export function faultOf(said: string, program: string): DaemonError {
-  const line = said
-    .split('\n')
-    .map((l) => l.replace(/[^\x20-\x7e]+/g, ' ').trim())
-    .filter((l) => l !== '' && !/^command terminated with exit code|^Defaulted container/.test(l))
-    .at(-1)
-    ?.slice(0, 300);
+  const lines = said
+      .split('\n')
+      .map((l) =>
+        l
+          .replace(/[^\x20-\x7e]+/g, ' ')
+          .trim()
+          .slice(0, 300),
+      )
+      .filter((l) => l !== '' && !/^command terminated with exit code|^Defaulted container/.test(l)),
+    // Advice of several lines follows it.
+    plugin = lines.find((l) => noPlugin.test(l)),
+    line = plugin ?? lines.at(-1);
   const fault = (kind: DaemonError['kind'], message: string, remedy: string): DaemonError =>
     new DaemonError(kind, line ? `${message} ${line}` : message, remedy);
+  if (plugin !== undefined)
+    return fault(
+      'remote.program',
+      'A program that this context of the kubeconfig logs in with is missing:',
+      'Install this credential plug-in on the PATH that VS Code was started with, then attach again.',
+    );
   if (/forbidden|unauthorized|must be logged in|provide credentials/i.test(said))
     return fault(
       'remote.rights',
       'The cluster does not allow it:',
       'You need the rights to get and list pods, and to create pods/exec and pods/portforward, in this namespace.',
     );
-  if (/no such file/i.test(said))
+  if (/^cat: .*no such file/im.test(said))
     return fault(
       'remote.unreachable',
       'The runtime in this pod does not listen yet.',

@@ -1,5 +1,6 @@
 /** A runtime that is not this machine's own: where it is, and how long it is worth seeking. Plain Node. */
 import type { DiscoveryRecord } from '../../runtime/protocol/version.js';
+import { cancelledWords } from './kubectl.js';
 import { openSession } from './openSession.js';
 import type { Session } from './session.js';
 import { asError, DaemonError, type Log, type RequestErrorKind } from './types.js';
@@ -15,6 +16,24 @@ const lasting: ReadonlySet<RequestErrorKind> = new Set<RequestErrorKind>([
 /** Whether trying again by itself cannot help. */
 export const isLasting = (kind: RequestErrorKind): boolean => lasting.has(kind);
 
+/** An API server that restarts refuses what it allows a moment later. */
+const mostRefusals = 8;
+/**
+ * Whether coming back to it is over, asked once after each attempt that failed. Another machine may come back after
+ * hours; what leads there is not waited for when it cannot.
+ */
+export function remotePatience(
+  remote: Pick<RemoteRuntime, 'patienceMs'>,
+  since: number,
+): (kind: RequestErrorKind, now: number) => boolean {
+  let refusals = 0;
+  return (kind, now) => {
+    if (now - since > (remote.patienceMs ?? Infinity)) return true;
+    refusals = kind === 'remote.rights' ? refusals + 1 : 0;
+    return kind === 'remote.rights' ? refusals >= mostRefusals : isLasting(kind);
+  };
+}
+
 /** How it is reached at this moment. */
 export interface Way {
   /** As the runtime has it where it runs. */
@@ -25,6 +44,8 @@ export interface Way {
 export interface RemoteRuntime {
   /** For people: the pod, or the address. */
   readonly name: string;
+  /** ms for which it is sought when it was lost; without it for as long as the window is attached. */
+  readonly patienceMs?: number;
   /** A new way to it; the one before has ended. Rejects with a DaemonError, `cancelled` when the signal fires. */
   reach(signal?: AbortSignal): Promise<Way>;
   /** Ends what leads to it. */
@@ -50,6 +71,13 @@ export async function openRemote(remote: RemoteRuntime, log: Log, signal?: Abort
           'Look whether it still runs, then attach again.',
         );
   }
+}
+
+/** Throws when attaching was cancelled meanwhile. */
+export function wanted(session: Session, signal: AbortSignal | undefined): void {
+  if (!signal?.aborted) return;
+  session.close();
+  throw cancelledWords();
 }
 
 /** The runtime of another build is never replaced from here: it trains. */

@@ -96,7 +96,7 @@ export class PanelManager implements Ends {
       { icon } = panelKinds[input.kind];
     panel.iconPath = { light: Uri.joinPath(icons, `${icon}-light.svg`), dark: Uri.joinPath(icons, `${icon}-dark.svg`) };
     panel.title = title;
-    const folders = panelFolders(input).map((path) => ({ path, uri: Uri.file(path) }));
+    const folders = panelFolders(input).map((path) => ({ path, uri: Uri.file(path), named: true as const }));
     const host = new WebviewHost(
       {
         webview: panel.webview,

@@ -10,6 +10,7 @@ import type { Runtime } from '../runtimePort.js';
 import { t } from '../words.js';
 import { newNonce, pageHtml } from './html.js';
 import { PageSession } from './pageSession.js';
+import { fetchedIn } from './remotePictures.js';
 
 export interface HostDeps {
   readonly extensionUri: Uri;
@@ -28,6 +29,8 @@ export interface HostDeps {
 export interface Folder {
   readonly path: string;
   readonly uri: Uri;
+  /** The runtime named it. */
+  readonly named?: true;
 }
 export interface HostOptions {
   readonly webview: Webview;
@@ -47,19 +50,24 @@ export class WebviewHost implements Ends {
   readonly #deps: HostDeps;
   readonly #session: PageSession;
   readonly #own = new Disposables();
+  readonly #runtime: Runtime;
   #folders: readonly Folder[];
+  /** The runtime elsewhere that the page shows at the moment. */
+  #remote: Runtime['remote'];
 
   constructor(o: HostOptions, deps: HostDeps) {
     const { webview, kind } = o;
     this.#o = o;
     this.#deps = deps;
     this.kind = kind;
-    this.#folders = o.folders;
+    this.#runtime = deps.runtimeOf?.(o.input) ?? deps.runtime;
+    this.#remote = this.#runtime.remote;
+    this.#folders = this.#ofHere(o.folders);
     this.#session = this.#own.add(
       new PageSession({
         kind,
         input: o.input,
-        runtime: deps.runtimeOf?.(o.input) ?? deps.runtime,
+        runtime: this.#runtime,
         log: deps.log,
         watchFps: deps.watchFps,
         cache: deps.caches[0]?.fsPath ?? '',
@@ -75,6 +83,7 @@ export class WebviewHost implements Ends {
     );
     this.#own.add(webview.onDidReceiveMessage((m: unknown) => this.#session.receive(m)));
     this.#own.add(workspace.onDidGrantWorkspaceTrust(() => this.#render()));
+    this.#own.defer(this.#runtime.onState(() => this.#turn()));
     this.#allowFolders();
     this.#render();
   }
@@ -90,7 +99,7 @@ export class WebviewHost implements Ends {
   /** Another thing in the same page. */
   show(input: PageInput, folders: readonly Folder[] = this.#folders): void {
     const more = folders.some((f) => !this.#folders.some((x) => x.path === f.path));
-    this.#folders = folders;
+    this.#folders = this.#ofHere(folders);
     if (more) this.#allowFolders();
     this.#session.show(input);
   }
@@ -106,8 +115,23 @@ export class WebviewHost implements Ends {
     this.#own.dispose();
   }
 
+  /** What a runtime elsewhere says names no folder of this machine, also not when the window has detached. */
+  #ofHere(folders: readonly Folder[]): readonly Folder[] {
+    return this.#remote ? folders.filter((f) => !f.named) : folders;
+  }
   #allFolders(): Folder[] {
-    return [...this.#folders, ...this.#deps.caches.map((uri) => ({ path: uri.fsPath, uri }))];
+    const [cache] = this.#deps.caches,
+      caches = !this.#remote ? this.#deps.caches : cache ? [Uri.file(fetchedIn(cache.fsPath))] : [];
+    return [...this.#ofHere(this.#folders), ...caches.map((uri) => ({ path: uri.fsPath, uri }))];
+  }
+  /** From one runtime to another. */
+  #turn(): void {
+    const { remote } = this.#runtime,
+      changed = (remote === undefined) !== (this.#remote === undefined);
+    this.#remote = remote;
+    if (!changed) return;
+    this.#allowFolders();
+    this.#render();
   }
   #roots(): ResourceRoot[] {
     return this.#allFolders().map((f) => ({ path: f.path, uri: this.#o.webview.asWebviewUri(f.uri).toString() }));

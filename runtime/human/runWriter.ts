@@ -11,6 +11,7 @@ import {
   type RolloutId,
   type RunPath,
   type Trajectory,
+  ignoreFailure,
   messageOf,
 } from '../domain/index.js';
 import { parseRunFile, type RunConfig } from '../config/index.js';
@@ -18,7 +19,7 @@ import type { StepExtra } from '../data/events.js';
 import { RunAppender } from '../data/runAppender.js';
 import { PngFrameStore } from '../data/store/frames.js';
 import { readMeta, runPaths, type RunMeta, type RunReader, type RunStore } from '../data/store/runStore.js';
-import type { PoolAnswer, PoolWish } from '../data/types.js';
+import type { FrameStore, PoolAnswer, PoolWish } from '../data/types.js';
 import { newRun, poolConfigOf } from '../data/collections.js';
 import type { RunAccess } from '../run/runAccess.js';
 
@@ -30,7 +31,8 @@ import type { RunAccess } from '../run/runAccess.js';
 export interface RunWriter {
   readonly run: RunPath;
   readonly config: RunConfig;
-  readonly frames: PngFrameStore;
+  /** Of whoever writes the run at the moment: they are put where its retention knows of them. Serves when closed, too. */
+  readonly frames: RunFrames;
   /** On disk when resolved. `extras`: for people, beside each step; the active run's data manager has its own. */
   record(t: Trajectory, pool: PoolWish, extras?: readonly (StepExtra | undefined)[]): Promise<PoolAnswer>;
   /** A finished trajectory of the run joins the pool, or says why not. */
@@ -40,6 +42,8 @@ export interface RunWriter {
   /** Idempotent. */
   close(): Promise<void>;
 }
+
+export type RunFrames = FrameStore & Pick<PngFrameStore, 'copyIn'>;
 
 /** The process whose runs people add to. */
 export interface RunWriterHost {
@@ -177,7 +181,8 @@ function configOf(meta: RunMeta): RunConfig {
 class SharedWriter implements RunWriter {
   readonly run: RunPath;
   readonly config: RunConfig;
-  readonly frames: PngFrameStore;
+  readonly frames: RunFrames;
+  #own: PngFrameStore | undefined;
   readonly #host: RunWriterHost;
   readonly #writers: RunWriters;
   #folder: Appending | undefined;
@@ -187,7 +192,21 @@ class SharedWriter implements RunWriter {
     this.#writers = writers;
     this.run = dir;
     this.config = config;
-    this.frames = new PngFrameStore(runPaths(dir).frames);
+    this.frames = {
+      put: (screen) => this.#store().put(screen),
+      get: (ref) => this.#store().get(ref),
+      read: (ref) => this.#store().read(ref),
+      copyIn: (ref, from) => this.#store().copyIn(ref, from),
+    };
+  }
+  /** Of the active run its own, since its retention may remove what another store believes to be there. */
+  #store(): PngFrameStore {
+    const active = this.#active();
+    if (!active) return (this.#own ??= new PngFrameStore(runPaths(this.run).frames));
+    const own = this.#own;
+    this.#own = undefined;
+    if (own) ignoreFailure(own.close(), 'who put a screen there is told');
+    return active.data.store.frames;
   }
 
   async open(): Promise<void> {
@@ -225,7 +244,7 @@ class SharedWriter implements RunWriter {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    await this.frames.close();
+    await this.#own?.close();
     const folder = this.#folder;
     this.#folder = undefined;
     if (folder) await this.#writers.release(this.run, folder);

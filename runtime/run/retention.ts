@@ -1,11 +1,15 @@
+import { statfs } from 'node:fs/promises';
 import type { RunConfig } from '../config/index.js';
 import { keepsAll, removedText, retain } from '../data/store/retention.js';
 import type { DataManager } from '../data/dataManager.js';
-import { toRunError } from '../domain/index.js';
+import { orUndefined, toRunError } from '../domain/index.js';
 import type { RunLog } from './runLog.js';
 
 /** Between two looks at what may go. */
 const EVERY_MS = 10 * 60_000;
+/** Between two looks at the disk: with less room than this what may go goes at once, while packs can still be copied. */
+const DISK_MS = 15_000,
+  LOW_BYTES = 256 << 20;
 
 /**
  * Applies `store.keep` while a run goes on, and when its disk is full. What people annotated stays in the run's index,
@@ -18,6 +22,8 @@ export class Retention {
   readonly #annotated: () => Promise<ReadonlySet<string>>;
   readonly #stop = new AbortController();
   #timer: NodeJS.Timeout | undefined;
+  #disk: NodeJS.Timeout | undefined;
+  #low = false;
   #busy: Promise<void> | undefined;
 
   constructor(
@@ -34,7 +40,14 @@ export class Retention {
 
   start(): void {
     this.#timer = setInterval(() => void this.look(), EVERY_MS).unref();
+    this.#disk = setInterval(() => void this.#lookAtDisk(), DISK_MS).unref();
     void this.look();
+  }
+  async #lookAtDisk(): Promise<void> {
+    const disk = await orUndefined(statfs(this.#data.store.dir), 'not every file system says what is free'),
+      before = this.#low;
+    this.#low = disk !== undefined && disk.bavail * disk.bsize < LOW_BYTES;
+    if (this.#low && !before) await this.look();
   }
   /** Removes what the rules no longer keep; one look at a time. */
   look(): Promise<void> {
@@ -45,6 +58,7 @@ export class Retention {
   }
   async close(): Promise<void> {
     clearInterval(this.#timer);
+    clearInterval(this.#disk);
     this.#stop.abort();
     await this.#busy;
   }

@@ -45,7 +45,10 @@ export interface ServeOptions {
     readonly minClient: number;
     readonly build: Build;
   };
-  /** What it is there for: begun when clients can attach. Its end, with an exit code, is the daemon's own. */
+  /**
+   * What it is there for: begun when clients can attach. Its end, with an exit code, is the daemon's own, which ends for
+   * no other reason but a request or a fault.
+   */
   work?(service: StudioService): Promise<number>;
   exit(code: number): void;
 }
@@ -202,7 +205,7 @@ class Daemon {
       drain: () => {
         this.#draining = true;
         setImmediate(() => this.#checkIdle(service)); // after the answer
-        return { waitingFor: [...service.active], busy: service.busy || undefined };
+        return { waitingFor: [...service.active], busy: this.#isBusy(service) || undefined };
       },
       shutdown: () => this.#shutdown.request({ reason: 'shutdown', now: false, code: 0, deadlineMs: 300_000 }),
       refuses: (method) => this.#refuses(method),
@@ -246,10 +249,14 @@ class Daemon {
       : undefined;
   }
 
+  /** What it is there for may go on when no run does: its policy is measured. */
+  #isBusy(service: StudioService): boolean {
+    return service.busy || this.#o.work !== undefined;
+  }
   /** Called whenever something that keeps the daemon alive comes or goes. */
   #checkIdle(service: StudioService): void {
     clearTimeout(this.#idleTimer);
-    if (this.#shutdown.inProgress || service.busy) return;
+    if (this.#shutdown.inProgress || this.#isBusy(service)) return;
     if (this.#draining) void this.#shutdown.request({ reason: 'drained', now: false, code: 0, deadlineMs: 30_000 });
     else if (this.#server?.clients === 0)
       this.#idleTimer = setTimeout(

@@ -59,12 +59,18 @@ export class Thumbnails {
       return true;
     let job = this.#making.get(to);
     if (!job) {
-      job = place()
-        .then((from) => from !== undefined && this.#ask({ from, to, width }))
-        .finally(() => this.#making.delete(to));
+      job = this.#draw(place, to, width).finally(() => this.#making.delete(to));
       this.#making.set(to, job);
     }
     return job;
+  }
+  async #draw(place: () => Promise<FramePlace | undefined>, to: string, width: number): Promise<boolean> {
+    const from = await place();
+    if (!from) return false;
+    if (await this.#ask({ from, to, width })) return true;
+    // Whoever tidies up may have moved it in between.
+    const now = await place();
+    return !!now && (now.file !== from.file || now.at !== from.at) && this.#ask({ from: now, to, width });
   }
   #ask(job: Omit<ThumbnailJob, 'id'>): Promise<boolean> {
     const worker = (this.#worker ??= this.#start()),

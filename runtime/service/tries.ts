@@ -174,7 +174,7 @@ function keepingIn(
     annotate: (rollout, a) => o.annotate(resolve(o.base, TRIES), rollout, a),
   };
 }
-async function copyFrames(from: PngFrameStore, to: PngFrameStore, t: Trajectory): Promise<void> {
+async function copyFrames(from: PngFrameStore, to: RunWriter['frames'], t: Trajectory): Promise<void> {
   const refs = new Map([...t.steps.map((x) => x.frame), ...(t.last ? [t.last] : [])].map((f) => [f.hash, f]));
   for (const ref of refs.values()) await to.copyIn(ref, from);
 }

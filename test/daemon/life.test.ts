@@ -133,6 +133,18 @@ describe('the end', () => {
     back.socket.close();
     expect(await d.ended).toBe(0);
   });
+  it('of one that is there for some work comes with that alone, also where no run is active and a newer one waits', async () => {
+    const dir = folder(),
+      d = await startDaemon(dir, { TEST_IDLE_MINUTES: '0.005', TEST_WORK: 'over' });
+    expect(await (await startDaemon(folder(), { TEST_IDLE_MINUTES: '0.01' })).ended).toBe(0);
+    const w = await wire(d.record);
+    expect(await w.rpc.sendRequest(methods.drain, {})).toEqual({ waitingFor: [], busy: true });
+    await w.hello();
+    expect(await w.rpc.sendRequest('test/echo', { x: 1 })).toEqual({ x: 1 });
+    writeFileSync(join(dir, 'over'), '7');
+    expect(await d.ended).toBe(7);
+    expect(await last(w)).toMatchObject({ reason: 'shutdown' });
+  });
   it('drain with nothing to do: now', async () => {
     const dir = folder(),
       d = await startDaemon(dir),

@@ -151,6 +151,43 @@ describe('a runtime in a pod', () => {
     for (const pid of there.kubectl.forwards()) await expect.poll(() => isAlive(pid)).toBe(false);
   });
 
+  it('is not taken where attaching was cancelled in its last moment', async () => {
+    const there = await cluster(),
+      { client, states } = await window();
+    await client.connect({ start: true });
+    const own = client.hello!.pid,
+      cancel = new AbortController(),
+      pod = there.runtime();
+    states.length = 0;
+    await expect(
+      client.attachTo(
+        {
+          name: 'late',
+          reach: async () => {
+            const way = await pod.reach();
+            cancel.abort();
+            return way;
+          },
+          dispose: () => pod.dispose(),
+        },
+        cancel.signal,
+      ),
+    ).rejects.toMatchObject({ kind: 'cancelled' });
+    expect([client.remote, client.hello!.pid, states]).toEqual([undefined, own, []]);
+  });
+
+  it('is come back to when a cluster that starts again refuses for a while', async () => {
+    const there = await cluster(),
+      { client, reaches, said } = await window();
+    await client.attachTo(there.runtime());
+    there.kubectl.become({ fault: 'error: You must be logged in to the server (Unauthorized)' });
+    process.kill(there.kubectl.forwards().at(-1)!, 'SIGKILL');
+    await expect.poll(() => said.filter((m) => m.includes('Unauthorized')).length).toBeGreaterThan(1);
+    expect(client.state).toBe('reconnecting');
+    there.kubectl.become({ fault: undefined as never });
+    await reaches('ready');
+  });
+
   it("gives its token to nobody: it is in no argument, no log and no error, nor in this machine's record", async () => {
     const there = await cluster(),
       { client, said } = await window(),
@@ -182,5 +219,21 @@ describe('a runtime that was forwarded already', () => {
     await expect.poll(() => client.state).toBe('reconnecting');
     client.detach();
     expect(client.state).toBe('stopped');
+  });
+  it('is given up after a minute, in words', async () => {
+    const there = await cluster();
+    let now = 1000;
+    const { client, reaches } = await testClient(folder(), { random: () => 0, now: () => now }),
+      { record } = there.daemon,
+      lost = reaches('reconnecting');
+    await client.attachTo(forwardedRuntime(record, record.port));
+    there.daemon.child.kill('SIGKILL');
+    await lost;
+    now += 61_000;
+    await reaches('failed');
+    expect(client.stateDetail).toMatchObject({
+      kind: 'remote.unreachable',
+      remedy: expect.stringContaining('attach again') as string,
+    });
   });
 });

@@ -41,12 +41,16 @@ export class FrameAppender {
   readonly #packs: FramePacks;
   readonly #o: AppenderOptions;
   #pending: Pending[] = [];
+  /** Handed in, and not pending yet. */
+  readonly #coming = new Set<Promise<Buffer>>();
   #flushing: Promise<void> | undefined;
   /** `since` of the oldest frame of the write under way. */
   #writing: number | undefined;
   #pack: Pack | undefined;
   #file: FileHandle | undefined;
   #inode = 0;
+  /** Names of the file when it was made: some file systems say 0. */
+  #links = 0;
   /** Of the pack. */
   #frames: Packed[] = [];
   #idle: NodeJS.Timeout | undefined;
@@ -70,6 +74,10 @@ export class FrameAppender {
   adds(pack: Pack): boolean {
     return pack === this.#pack;
   }
+  /** Whether a write waits for room on the disk. */
+  get full(): boolean {
+    return this.#o.room.full;
+  }
   /** Called after each write. */
   onDurable(listener: () => void): () => void {
     this.#listeners.add(listener);
@@ -79,15 +87,28 @@ export class FrameAppender {
   /** Resolves when the frame is on disk. Rejects with Node's errors; the next frame is tried anew. */
   async append(hash: string, frame: Buffer): Promise<void> {
     const name = nameOf(hash),
-      head = await recordHead(name, frame);
+      coming = recordHead(name, frame);
+    this.#coming.add(coming);
+    const head = await coming.finally(() => this.#coming.delete(coming));
     return new Promise((resolve, reject) => {
       this.#pending.push({ name, head, frame, since: performance.now(), resolve, reject });
-      this.#flushing ??= new Promise<void>((r) => setImmediate(r)).then(() => this.#flush());
+      this.#start();
     });
+  }
+  #start(): void {
+    this.#flushing ??= new Promise<void>((r) => setImmediate(r)).then(() => this.#flush());
   }
   /** Waits for what was handed in. The pack gets its contents; the next frame begins another. */
   async close(): Promise<void> {
-    while (this.#flushing) await this.#flushing;
+    while (this.#coming.size > 0 || this.#flushing) {
+      await Promise.allSettled([...this.#coming]);
+      await this.#flushing;
+    }
+    // What is handed in meanwhile is written when the pack is closed.
+    await (this.#flushing = this.#finish());
+  }
+  async #finish(): Promise<void> {
+    clearTimeout(this.#idle);
     const pack = this.#pack;
     if (pack)
       await orUndefined(
@@ -95,6 +116,8 @@ export class FrameAppender {
         'it is read without its contents, too',
       );
     await this.#leave();
+    this.#flushing = undefined;
+    if (this.#pending.length > 0) this.#start();
   }
 
   async #flush(): Promise<void> {
@@ -146,7 +169,7 @@ export class FrameAppender {
       }
       this.#syncs++;
       const s = await file.stat();
-      if (s.nlink > 0 && s.size === at) {
+      if (s.nlink >= this.#links && s.size === at) {
         pack.size = pack.end = at;
         for (const f of frames) this.#packs.add(f, pack);
         this.#frames.push(...frames);
@@ -191,7 +214,7 @@ export class FrameAppender {
       if (!file) continue;
       try {
         if (this.#o.sync) await syncDir(dir);
-        this.#inode = (await file.stat()).ino;
+        ({ ino: this.#inode, nlink: this.#links } = await file.stat());
       } catch (e) {
         await file.close();
         await orUndefined(rm(path, { force: true }), 'an empty file does no harm');

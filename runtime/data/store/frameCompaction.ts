@@ -25,19 +25,27 @@ export interface CompactOptions {
 export async function compact(packs: FramePacks, to: FrameAppender, o: CompactOptions): Promise<void> {
   await packs.known();
   await packs.refresh();
-  const rested = Date.now() - o.restMs,
-    poor = packs.all
-      .filter((p) => !to.adds(p) && (p.sealed || p.own || p.changedAt < rested) && p.live < o.share * (p.live + p.dead))
-      .sort((a, b) => a.live - b.live);
+  // A copy in an older pack must not count again when the newer one goes.
+  await packs.list();
+  const poor = packs.all
+    .filter((p) => mayGo(p, to, o.restMs) && p.live < o.share * (p.live + p.dead))
+    .sort((a, b) => a.live - b.live);
   for (const pack of poor) {
     if (o.signal?.aborted) return;
     const empty = pack.live === 0 || (await orUndefined(moved(pack, packs, to, o.signal), 'then it stays as it is'));
     if (empty) await packs.discard(pack);
   }
+  // There may be room now.
+  await packs.list();
 }
+/** Whether nobody adds to it any more. */
+export const mayGo = (p: Pack, to: FrameAppender, restMs: number): boolean =>
+  !to.adds(p) && (p.sealed || p.own || p.changedAt < Date.now() - restMs);
 
 /** Whether everything that can be read of it is elsewhere. */
 async function moved(pack: Pack, packs: FramePacks, to: FrameAppender, signal?: AbortSignal): Promise<boolean> {
+  // The copy would wait behind what waits for room.
+  if (to.full) return false;
   const disk = await orUndefined(statfs(packs.dir), 'not every file system says what is free');
   if (disk && disk.bavail * disk.bsize < pack.live + SPARE) return false;
   let slice: Packed[] = [],

@@ -1,4 +1,4 @@
-import { rename, rm } from 'node:fs/promises';
+import { lstat, rename, rm } from 'node:fs/promises';
 import type { Stats } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { errorCode, orUndefined } from '../../domain/index.js';
@@ -7,6 +7,7 @@ import { createFresh, folderInside, namesInside } from '../../files/folderParts.
 import { ForeignFileError, openForeign, readForeign } from '../../files/foreignFile.js';
 import { FrameTable, type Place } from './frameTable.js';
 import { framesOfPack, headBytes, mostFrames, readPacked, type Packed, type PackFound } from './packRecord.js';
+import { isFull } from './room.js';
 import { unfinishedDir, unfinishedName } from './unfinished.js';
 
 export const packName = (pack: number): string => `frames-${String(pack).padStart(6, '0')}.pack`;
@@ -48,6 +49,8 @@ export interface Pack {
   dead: number;
   /** Places of the latter. */
   readonly deadAt: Set<number>;
+  /** How many of them its list on the disk has. */
+  listed: number;
   /** This store adds to it: what it says of it here is what is there. */
   readonly own: boolean;
 }
@@ -108,6 +111,19 @@ export class FramePacks {
     await this.refresh();
     return this.find(hash);
   }
+  /** As `locate`, of a file that is there: whoever tidies up may have moved what it held. */
+  async located(hash: string): Promise<Place | undefined> {
+    const place = await this.locate(hash);
+    if (!place) return undefined;
+    const { file } = this.placeOf(hash, place);
+    if (await orUndefined(lstat(file), 'it is then elsewhere')) return place;
+    this.#moved(hash, place);
+    return this.locate(hash);
+  }
+  #moved(hash: string, place: Place): void {
+    if (same(this.find(hash), place)) this.#table.delete(nameOf(hash));
+    this.#packs.delete(place.pack);
+  }
   placeOf(hash: string, { pack, at, bytes }: Place): FramePlace {
     return { file: join(this.dir, packName(pack)), hash, at, bytes };
   }
@@ -127,8 +143,7 @@ export class FramePacks {
       const frame = await readPlace(this.placeOf(hash, place)).catch((e: unknown) => {
         if (errorCode(e) !== 'ENOENT') throw e;
         // Whoever tidies up has moved what it held.
-        if (same(this.find(hash), place)) this.#table.delete(nameOf(hash));
-        this.#packs.delete(place.pack);
+        this.#moved(hash, place);
       });
       if (frame) return frame;
       failed = { place, error: new ForeignFileError('EDAMAGED', 'is damaged') };
@@ -146,6 +161,7 @@ export class FramePacks {
       changedAt: 0,
       ...NONE,
       deadAt: new Set<number>(),
+      listed: 0,
       own: true,
     };
     this.#packs.set(number, pack);
@@ -178,35 +194,52 @@ export class FramePacks {
     p.dead += headBytes + bytes;
   }
 
-  /** These frames of one pack count no more, also for whoever opens the folder after this has resolved. */
-  async remove(number: number, hashes: readonly string[]): Promise<void> {
+  /**
+   * These frames of one pack count no more, also for whoever opens the folder after this has resolved. `whole`: the file
+   * goes where nothing in it counts then, and needs no list. Where there is no room for a list, `list` has yet to write it.
+   */
+  async remove(number: number, hashes: readonly string[], o: { readonly whole?: boolean } = {}): Promise<void> {
     const pack = this.#packs.get(number);
     if (!pack) return;
-    const gone = hashes.map(nameOf).flatMap((name) => {
-        const place = this.#table.get(name);
-        return place?.pack === number ? [{ name, place }] : [];
-      }),
-      dead = Uint32Array.from([...pack.deadAt, ...gone.map((g) => g.place.at)]),
+    for (const name of hashes.map(nameOf)) {
+      const place = this.#table.get(name);
+      if (place?.pack !== number) continue;
+      this.#table.delete(name);
+      this.#drop(place);
+    }
+    if (o.whole && pack.live === 0 && number < this.#newest) await this.discard(pack);
+    else await this.#list(pack);
+  }
+  /**
+   * Lists what counts no more and is in no list yet: copies that a compaction which was cut left in two packs, and what
+   * was removed while the disk was full.
+   */
+  async list(): Promise<void> {
+    for (const pack of this.all) if (pack.deadAt.size > pack.listed) await this.#list(pack);
+  }
+  async #list(pack: Pack): Promise<void> {
+    const dead = Uint32Array.from(pack.deadAt),
       places = Buffer.from(dead.buffer),
       head = Buffer.alloc(8),
       making = unfinishedDir(this.dir),
-      to = join(this.dir, removedName(number)),
-      tmp = join(making, unfinishedName(removedName(number)));
+      to = join(this.dir, removedName(pack.number)),
+      tmp = join(making, unfinishedName(removedName(pack.number)));
     head.writeUInt32LE(REMOVED, 0);
     head.writeUInt32LE(crc32(places), 4);
-    await folderInside(this.run, making);
-    const f = await createFresh(tmp);
     try {
-      await f.writev([head, places]);
-      await f.datasync();
-    } finally {
-      await f.close();
-    }
-    await rename(tmp, to);
-    for (const { name, place } of gone) {
-      // It may have been written again meanwhile.
-      if (same(this.#table.get(name), place)) this.#table.delete(name);
-      this.#drop(place);
+      await folderInside(this.run, making);
+      const f = await createFresh(tmp);
+      try {
+        await f.writeFile(Buffer.concat([head, places]));
+        await f.datasync();
+      } finally {
+        await f.close();
+      }
+      await rename(tmp, to);
+      pack.listed = dead.length;
+    } catch (e) {
+      await orUndefined(rm(tmp, { force: true }), 'the next opening removes it');
+      if (!isFull(e)) throw e;
     }
   }
   /** The file goes: nothing in it counts any more, or what does is elsewhere. */
@@ -278,13 +311,14 @@ export class FramePacks {
   #take({ number, found, changedAt, removed }: Look): void {
     let pack = this.#packs.get(number);
     if (!pack) {
-      pack = { number, size: 0, end: 0, sealed: false, changedAt, ...NONE, deadAt: new Set(), own: false };
+      pack = { number, size: 0, end: 0, sealed: false, changedAt, ...NONE, deadAt: new Set(), listed: 0, own: false };
       this.#packs.set(number, pack);
     }
     Object.assign(pack, { size: found.size, end: found.end, sealed: found.sealed, changedAt });
     for (const f of found.frames)
       if (removed?.has(f.at)) {
         pack.deadAt.add(f.at);
+        pack.listed++;
         pack.dead += headBytes + f.bytes;
       } else this.add(f, pack);
   }

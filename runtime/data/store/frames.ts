@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import type { Hash } from 'node:crypto';
 import { lstat, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { StudioError, isEncoded, orUndefined, messageOf, errorCode } from '../../domain/index.js';
+import { StudioError, isEncoded, orUndefined, messageOf, settled, errorCode } from '../../domain/index.js';
 import type { EncodedFrame, Frame, FrameRef, Screenshot } from '../../domain/index.js';
 import { digestOf } from '../../files/digest.js';
 import { createFresh, folderInside, linkBetween, namesInside } from '../../files/folderParts.js';
 import { ForeignFileError, readForeign } from '../../files/foreignFile.js';
 import type { FrameStore } from '../types.js';
 import { FrameAppender } from './frameAppender.js';
-import { compact } from './frameCompaction.js';
+import { compact, mayGo } from './frameCompaction.js';
 import { FramePacks, readPlace, type FramePlace } from './framePacks.js';
 import { headBytes, maxFrameBytes } from './packRecord.js';
 import { decodePng, encodePng, sizeOf, toBgrx, toScanlines } from './png.js';
@@ -19,7 +19,7 @@ export type { FramePlace };
 export interface FrameStoreOptions {
   /** Frames being encoded, or looked at before they are stored again, at once; further ones wait. Default 4, the size of Node's thread pool. */
   readonly concurrency?: number;
-  /** Known hashes kept in memory. Default 65,536 (about 10 MB). */
+  /** Known hashes kept in memory, besides those of the last quarter of an hour. Default 65,536 (about 10 MB). */
   readonly known?: number;
   /** Check the pixels against the hash on `get`. Default true. */
   readonly verify?: boolean;
@@ -166,8 +166,9 @@ export class PngFrameStore implements FrameStore {
 
   /** Writes the file unless it is there; one that is being written is waited for. */
   async #keep(ref: FrameRef, png: () => Promise<Buffer>): Promise<FrameRef> {
+    for (let gone; (gone = this.#removing.get(ref.hash));) await settled(gone);
+    // From here to where it is known, or being written, nothing else runs: `mark` sees one of them.
     this.#leaving.delete(ref.hash);
-    await this.#removing.get(ref.hash);
     if (this.#known.delete(ref.hash)) {
       this.#known.set(ref.hash, Date.now());
       return ref;
@@ -193,7 +194,7 @@ export class PngFrameStore implements FrameStore {
     const file = this.#file(hash);
     await this.#packs.known();
     if (this.#inFile(hash) && (await this.#fileBytes(hash)) !== undefined) return { file, hash };
-    const place = await this.#packs.locate(hash);
+    const place = await this.#packs.located(hash);
     if (place) return this.#packs.placeOf(hash, place);
     return (await this.#fileBytes(hash)) === undefined ? undefined : { file, hash };
   }
@@ -272,20 +273,23 @@ export class PngFrameStore implements FrameStore {
       this.#written++;
       this.#bytes += png.length;
     }
-    this.#known.set(ref.hash, Date.now());
-    if (this.#known.size > this.#o.known)
-      for (const oldest of this.#known.keys()) {
-        this.#known.delete(oldest);
-        break;
-      }
+    const now = Date.now();
+    this.#leaving.delete(ref.hash);
+    this.#known.set(ref.hash, now);
+    // Those put lately stay: `mark` asks for them.
+    for (const [oldest, at] of this.#known) {
+      if (this.#known.size <= this.#o.known || now - at <= LATELY_MS) break;
+      this.#known.delete(oldest);
+    }
   }
 
   /**
-   * Marks screens that are to be removed. Those put lately are not: the steps that show them may not be recorded yet. One
+   * Marks screens that are to be removed. Those put lately, or just now, are not: the steps that show them may not be recorded yet. One
    * that is put from here on stays.
    */
   mark(hashes: Iterable<string>, now = Date.now()): void {
-    for (const h of hashes) if (now - (this.#known.get(h) ?? -Infinity) > LATELY_MS) this.#leaving.add(h);
+    for (const h of hashes)
+      if (!this.#writing.has(h) && now - (this.#known.get(h) ?? -Infinity) > LATELY_MS) this.#leaving.add(h);
   }
   unmark(hash: string): void {
     this.#leaving.delete(hash);
@@ -295,17 +299,20 @@ export class PngFrameStore implements FrameStore {
   }
   /** Removes what is marked and forgets the marks; `dry`: only counts. Packs keep the room until `compact`. */
   async removeMarked({ dry }: { readonly dry: boolean }): Promise<{ readonly frames: number; readonly bytes: number }> {
-    const packed = new Map<number, string[]>(),
+    const packed = new Map<number, { readonly hash: string; readonly size: number }[]>(),
       sizes: number[] = [];
     await this.#packs.known();
+    // A copy in an older pack must not count again.
+    if (!dry) await this.#packs.list();
     let looked = 0;
     for (const hash of this.#leaving) {
       if (++looked % 4096 === 0) await new Promise<void>((r) => setImmediate(r));
-      const pack = this.#packs.find(hash)?.pack;
-      if (pack !== undefined) {
-        const there = packed.get(pack);
-        if (there) there.push(hash);
-        else packed.set(pack, [hash]);
+      const place = this.#packs.find(hash);
+      if (place) {
+        const there = packed.get(place.pack),
+          frame = { hash, size: headBytes + place.bytes };
+        if (there) there.push(frame);
+        else packed.set(place.pack, [frame]);
         continue;
       }
       const size = await this.#fileBytes(hash);
@@ -314,10 +321,15 @@ export class PngFrameStore implements FrameStore {
       sizes.push(size);
       if (!dry) await this.#remove([hash]);
     }
-    for (const [pack, hashes] of packed) {
-      const gone = hashes.filter((h) => this.#leaving.delete(h));
-      for (const h of gone) sizes.push(headBytes + this.#packs.find(h)!.bytes);
-      if (!dry && gone.length > 0) await this.#remove(gone, pack);
+    // Packs of which nothing stays go first: on a full disk that makes room for the lists of the others.
+    const live = new Map(this.#packs.all.map((p) => [p.number, p.live])),
+      stays = new Map([...packed].map(([n, some]) => [n, some.reduce((left, f) => left - f.size, live.get(n) ?? 0)]));
+    for (const [pack, some] of [...packed].sort(([a], [b]) => stays.get(a)! - stays.get(b)!)) {
+      // What was put again meanwhile stays, and what somebody else moved or took away is not ours to count.
+      const gone = some.filter((f) => this.#leaving.delete(f.hash) && this.#packs.find(f.hash)?.pack === pack);
+      for (const f of gone) sizes.push(f.size);
+      const hashes = gone.map((f) => f.hash);
+      if (!dry && hashes.length > 0) await this.#remove(hashes, pack);
       await new Promise<void>((r) => setImmediate(r));
     }
     return { frames: sizes.length, bytes: sizes.reduce((a, b) => a + b, 0) };
@@ -346,7 +358,11 @@ export class PngFrameStore implements FrameStore {
   }
   async #remove(hashes: readonly string[], pack?: number): Promise<void> {
     const gone = (
-      pack === undefined ? rm(this.#file(hashes[0]!), { force: true }) : this.#packs.remove(pack, hashes)
+      pack === undefined
+        ? rm(this.#file(hashes[0]!), { force: true })
+        : this.#packs.remove(pack, hashes, {
+            whole: this.#packs.all.some((p) => p.number === pack && mayGo(p, this.#appender, LATELY_MS)),
+          })
     ).finally(() => {
       for (const h of hashes) this.#removing.delete(h);
     });
@@ -371,8 +387,9 @@ export class PngFrameStore implements FrameStore {
   }
 
   /** Waits for what is being written; the store can still be used. */
-  close(): Promise<void> {
-    return this.#appender.close();
+  async close(): Promise<void> {
+    await Promise.allSettled([...this.#writing.values()]);
+    await this.#appender.close();
   }
 
   async #makeFile(hash: string, png: Buffer): Promise<void> {

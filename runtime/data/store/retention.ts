@@ -2,7 +2,7 @@
  * Which screens of a run are kept (`store.keep`; runtime/data/README.md#retention). Only screens go: the journal, and with
  * it every figure of the ledger, stays.
  */
-import type { RolloutId } from '../../domain/index.js';
+import { orUndefined, type RolloutId } from '../../domain/index.js';
 import type { EventOf } from '../events.js';
 import { storedEvent } from './follow.js';
 import type { RunReader } from './runStore.js';
@@ -45,27 +45,32 @@ const HOUR_MS = 3_600_000,
 
 /**
  * Removes the screens that the rules no longer keep, those of retired rollouts first. `removed` is told of each part when
- * it is gone, and journals it. Reads the journal once for every `AT_ONCE` trajectories. The disk has the room back at the
- * end, when packs are compacted.
+ * it is gone and the disk has what room it can have back, and journals it. Reads the journal once for every `AT_ONCE`
+ * trajectories.
  */
 export async function retain(
   run: RunReader,
   o: RetentionOptions,
   removed: (r: Removed) => Promise<unknown>,
 ): Promise<readonly Removed[]> {
-  const out: Removed[] = [],
+  const { gigabytes } = o.rules,
+    compacting = { tight: gigabytes !== undefined, signal: o.signal },
+    out: Removed[] = [],
     all = await candidates(run, o),
     old = all.filter((c) => tooOld(c, o));
   const remove = async (some: readonly Candidate[], why: Removed['why']): Promise<Removed> => {
     const rollouts = some.map((c) => c.id),
       r: Removed = { type: 'frames.removed', rollouts, why, ...(await removeScreens(run, new Set(rollouts), o)) };
     if (o.signal?.aborted) return r;
-    if (!o.dry) await removed(r);
+    if (!o.dry) {
+      // On a full disk the journal waits for room: this is what makes some.
+      await orUndefined(run.frames.compact(compacting), 'the one at the end says why');
+      await removed(r);
+    }
     out.push(r);
     return r;
   };
   for (let i = 0; i < old.length && !o.signal?.aborted; i += AT_ONCE) await remove(old.slice(i, i + AT_ONCE), 'age');
-  const { gigabytes } = o.rules;
   if (gigabytes !== undefined) {
     let excess = (await run.frames.totalBytes()) - gigabytes * GB;
     if (o.dry) excess -= out.reduce((n, r) => n + r.bytes, 0);
@@ -73,7 +78,7 @@ export async function retain(
     while (excess > 0 && rest.length > 0 && !o.signal?.aborted)
       excess -= (await remove(await enough(run, rest, excess), 'size')).bytes;
   }
-  if (!o.dry) await run.frames.compact({ tight: gigabytes !== undefined, signal: o.signal });
+  if (!o.dry) await run.frames.compact(compacting);
   return out;
 }
 

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, open as openFile, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { SlowDisk } from '../../../runtime/data/slowDisk.js';
 import { PngFrameStore } from '../../../runtime/data/store/frames.js';
 import { packName } from '../../../runtime/data/store/framePacks.js';
@@ -31,6 +31,8 @@ class Gate extends DiskRoom {
     return super.write(write);
   }
 }
+
+afterEach(() => vi.restoreAllMocks());
 
 describe('packs of frames', () => {
   it('frames that come together share a write and its sync; all are there when they are acknowledged', () =>
@@ -102,6 +104,88 @@ describe('packs of frames', () => {
       const reader = new OpenPacks(dir);
       for (const x of [b!, c!]) expect((await reader.get(x.hash))?.equals(x.bytes)).toBe(true);
       expect(await reader.get(a!.hash)).toBeUndefined();
+    }));
+
+  it('a pack is closed between writes: what is handed in meanwhile goes into the next', () =>
+    withDir(async (dir) => {
+      const open = new OpenPacks(dir, { packBytes: 1 << 20 }),
+        all = some(200),
+        doing: Promise<void>[] = [];
+      for (const [i, c] of all.entries()) {
+        doing.push(open.put(c));
+        if (i % 9 === 4) doing.push(open.appender.close());
+        if (i % 3 === 0) await new Promise((r) => setTimeout(r, i % 2));
+      }
+      await Promise.all(doing);
+      await open.appender.close();
+      const reader = new OpenPacks(dir);
+      for (const c of all) expect((await reader.get(c.hash))?.equals(c.bytes)).toBe(true);
+      expect(reader.packs.all.length).toBeGreaterThan(1);
+      expect(reader.packs.all.every((p) => p.sealed)).toBe(true);
+    }));
+
+  it('a file system that says that files have no names is written to, too', () =>
+    withDir(async (dir) => {
+      await mkdir(dir, { recursive: true });
+      const file = await openFile(join(dir, 'any'), 'w'),
+        handles = Object.getPrototypeOf(file) as FileHandle,
+        stat = handles.stat;
+      await file.close();
+      vi.spyOn(handles, 'stat').mockImplementation(async function (this: FileHandle) {
+        return Object.assign(await stat.call(this), { nlink: 0 });
+      } as never);
+      const open = new OpenPacks(dir),
+        [a] = some(1);
+      await open.put(a!);
+      expect((await open.get(a!.hash))?.equals(a!.bytes)).toBe(true);
+      expect(open.appender.syncs).toBe(1);
+    }));
+
+  it('a pack of which nothing stays goes at once, and is not listed', () =>
+    withDir(async (dir) => {
+      const open = new OpenPacks(dir, { packBytes: 600 }),
+        all = some(9);
+      for (const c of all) await open.put(c);
+      const first = all.filter((c) => open.packs.find(c.hash)?.pack === 1);
+      expect(first.length).toBeGreaterThan(1);
+      await open.packs.remove(1, [first[0]!.hash], { whole: true });
+      expect(names(dir)).toContain(packName(1));
+      await open.packs.remove(
+        1,
+        first.slice(1).map((c) => c.hash),
+        { whole: true },
+      );
+      expect(names(dir)).not.toContain(packName(1));
+      const reader = new OpenPacks(dir);
+      for (const c of all) expect((await reader.get(c.hash)) !== undefined).toBe(!first.includes(c));
+    }));
+
+  it('a copy that a cut compaction left does not count again when the newer one is removed', () =>
+    withDir(async (dir) => {
+      const open = new OpenPacks(dir, { packBytes: 600 }),
+        all = some(6);
+      for (const c of all) await open.put(c);
+      await open.put(all[0]!);
+      await open.packs.list();
+      await open.remove([all[0]!.hash]);
+      const reader = new OpenPacks(dir);
+      expect(await reader.get(all[0]!.hash)).toBeUndefined();
+      for (const c of all.slice(1)) expect((await reader.get(c.hash))?.equals(c.bytes)).toBe(true);
+    }));
+
+  it('what was moved is found where it went, also to be read by another thread', () =>
+    withDir(async (dir) => {
+      const open = new OpenPacks(dir, { packBytes: 600 }),
+        reader = new OpenPacks(dir),
+        all = some(8);
+      for (const c of all) await open.put(c);
+      const before = await reader.packs.located(all[0]!.hash);
+      expect(before?.pack).toBe(1);
+      await open.remove(all.filter((c) => c !== all[0] && open.packs.find(c.hash)?.pack === 1).map((c) => c.hash));
+      await open.compact({ share: 0.8 });
+      expect(names(dir)).not.toContain(packName(1));
+      const now = await reader.packs.located(all[0]!.hash);
+      expect(now?.pack).toBeGreaterThan(1);
     }));
 
   it('what the disk does not keep up with is counted, and no rollout starts until it is written', () =>

@@ -116,6 +116,40 @@ describe('frame store', () => {
     expect(store.stats().written).toBe(3);
   });
 
+  it('what is put while it is to be removed, or was put lately, stays', async () => {
+    const screens = [1, 2, 3].map((n) => frame(8, 8, n)),
+      other = new PngFrameStore(join(dir, 'other')),
+      hashes = await Promise.all(screens.map(async (s) => (await other.put(s)).hash)),
+      // The memory of known hashes is small.
+      store = new PngFrameStore(join(dir, 'frames'), { known: 1 }),
+      later = Date.now() + 3_600_000;
+    const puts = screens.map((s) => store.put(s));
+    while (!(store.behindMs > 0)) await new Promise((r) => setImmediate(r));
+    store.mark(hashes, later);
+    await Promise.all(puts);
+    expect(await store.removeMarked({ dry: false })).toEqual({ frames: 0, bytes: 0 });
+    store.mark(hashes);
+    expect(await store.removeMarked({ dry: false })).toEqual({ frames: 0, bytes: 0 });
+    store.mark(hashes, later);
+    expect(await store.removeMarked({ dry: false })).toMatchObject({ frames: 3 });
+    await store.close();
+    await other.close();
+  });
+
+  it('is closed with every screen that was handed in', async () => {
+    const store = new PngFrameStore(dir),
+      puts = [1, 2, 3, 4, 5, 6].map((n) =>
+        store.copyIn({ hash: String(n).repeat(64), width: 1, height: 1 }, {
+          read: () => Promise.resolve(Buffer.alloc(99, n)),
+        } as never),
+      );
+    await store.close();
+    const there = await files();
+    await Promise.all(puts);
+    expect([there, await files()]).toEqual([['frames-000001.pack'], ['frames-000001.pack']]);
+    expect((await readFile(join(dir, there[0]!))).subarray(-4).toString()).toBe('DSFe');
+  });
+
   it('says store.damaged for a missing, cut, altered or swapped file of an older version', async () => {
     const store = new PngFrameStore(dir, { files: true }),
       ref = await store.put(frame(30, 20, 3)),

@@ -1,9 +1,12 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { gc } from '../../../runtime/cli/gc.js';
 import { DataManager } from '../../../runtime/data/dataManager.js';
 import { retain, type KeepRules, type Removed } from '../../../runtime/data/store/retention.js';
 import { RunReader, type RunStore } from '../../../runtime/data/store/runStore.js';
 import { id, type FrameRef, type Outcome, type RolloutId, type Trajectory } from '../../../runtime/domain/index.js';
+import { RunWriters } from '../../../runtime/human/runWriter.js';
 import { annotatedRollouts } from '../../../runtime/queries/annotated.js';
 import { parseRunFile } from '../../../runtime/config/index.js';
 import {
@@ -107,6 +110,45 @@ describe('which screens of a run are kept', () => {
       // What went does not go again, and it is in the journal.
       expect(await keep(run.store, { failureHours: 1 })).toMatchObject([]);
       expect(await run.store.latest('frames.removed')).toMatchObject({ rollouts: [old.id], frames: 1 });
+      await run.close();
+    }));
+
+  it('a full disk has room back before the journal, which waits for it, says what went', () =>
+    withDir(async (dir) => {
+      const before = await made(dir),
+        old = await before.add({ outcome: failure, endedAt: Date.now() }),
+        pack = (await before.store.frames.place(old.frames[0]!.hash))!.file;
+      await before.close();
+      const run = await made(dir),
+        found = new Promise<void>((r) => run.store.room.onChange(() => r())),
+        waiting = run.store.room.write(() =>
+          existsSync(pack)
+            ? Promise.reject(Object.assign(new Error('ENOSPC: no space left'), { code: 'ENOSPC' }))
+            : Promise.resolve('written'),
+        );
+      await found;
+      expect(await keep(run.store, { failureHours: 1 })).toMatchObject([{ rollouts: [old.id], frames: 2 }]);
+      expect(await waiting).toBe('written');
+      expect(await run.store.latest('frames.removed')).toMatchObject({ rollouts: [old.id] });
+      await run.close();
+    }));
+
+  it('what people put into the active run is known to its retention, also by a writer that was closed', () =>
+    withDir(async (dir) => {
+      const run = await made(dir),
+        nothing = (): void => undefined,
+        session = { run: resolve(dir), data: { store: run.store }, ended: Promise.resolve() },
+        host = { entry: undefined, session, forget: nothing, changed: nothing, poolChanged: nothing },
+        writer = await new RunWriters(host as never).open(dir as never),
+        again = screen(),
+        ref = await writer.frames.put(again);
+      run.store.frames.mark([ref.hash], Date.now() + HOUR);
+      expect(await run.store.frames.removeMarked({ dry: false })).toMatchObject({ frames: 1 });
+      await writer.close();
+      await writer.frames.put(again);
+      expect(await there(run.store, [ref])).toEqual([true]);
+      run.store.frames.mark([ref.hash]);
+      expect(await run.store.frames.removeMarked({ dry: false })).toMatchObject({ frames: 0 });
       await run.close();
     }));
 

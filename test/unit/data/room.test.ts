@@ -4,7 +4,8 @@ import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { id, StudioError, type Frame, type RunId } from '../../../runtime/domain/index.js';
+import { id, StudioError, type Frame, type FrameRef, type RunId } from '../../../runtime/domain/index.js';
+import { PngFrameStore } from '../../../runtime/data/store/frames.js';
 import { DiskRoom, isFull } from '../../../runtime/data/store/room.js';
 import { RunReader, RunStore } from '../../../runtime/data/store/runStore.js';
 import { withDir } from '../../helpers/data/manager.js';
@@ -136,6 +137,37 @@ describe.skipIf(!mayMount)('a run on a disk that fills up', () => {
     for (const r of refs) expect((await store.frames.get(r)).width).toBe(400);
     await store.close();
     expect(await seqs(dir)).toEqual([0, 1, 2, 3, 4, 5]);
+  });
+
+  it('removes screens without room for a list, which is written when there is some', async () => {
+    const dir = await smallDisk(),
+      frames = join(dir, 'run', 'frames'),
+      first = new PngFrameStore(frames, { packBytes: 400_000 }),
+      refs: FrameRef[] = [];
+    for (let i = 0; i < 5; i++) refs.push(await first.put(noise()));
+    await first.close();
+    await writeFile(join(dir, 'filler'), Buffer.alloc(8 << 20, 1)).catch(() => undefined);
+    const store = new PngFrameStore(frames, { packBytes: 400_000 }),
+      remove = async (some: readonly FrameRef[]): Promise<void> => {
+        store.mark(
+          some.map((r) => r.hash),
+          Date.now() + 3_600_000,
+        );
+        expect(await store.removeMarked({ dry: false })).toMatchObject({ frames: some.length });
+      },
+      there = (s: PngFrameStore): Promise<boolean[]> =>
+        Promise.all(refs.map(async (r) => (await s.bytesOf(r.hash)) !== undefined));
+    const pack = (i: number): Promise<string | undefined> => store.place(refs[i]!.hash).then((p) => p?.file);
+    expect([await pack(1), await pack(3)]).toEqual([await pack(0), await pack(2)]);
+    await remove([refs[0]!]);
+    await store.compact({ tight: true });
+    expect(await there(store)).toEqual([false, true, true, true, true]);
+    expect(await there(new PngFrameStore(frames))).toEqual([true, true, true, true, true]);
+    // All of the second pack: its room is there at once, and is enough for the list.
+    await remove([refs[2]!, refs[3]!]);
+    await store.compact();
+    expect(await there(new PngFrameStore(frames))).toEqual([false, true, false, false, true]);
+    await store.close();
   });
 
   it('closes its journal in the room of the reserve, with every record it was given', async () => {

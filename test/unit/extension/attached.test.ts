@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it, vi } from 'vitest';
@@ -12,7 +12,8 @@ const { tellTargets } = await import('../../../extension/alerts.js');
 const { ofThisMachine, requireHere } = await import('../../../extension/attached.js');
 const { buttonsFor } = await import('../../../extension/errorWords.js');
 const { commands } = await import('../../../extension/ids.js');
-const { fetchPictures, picturesOf } = await import('../../../extension/panels/remotePictures.js');
+const { fetchedIn, fetchPictures, forgetFetched, picturesOf, sweepFetched } =
+  await import('../../../extension/panels/remotePictures.js');
 
 const dir = mkdtempSync(join(tmpdir(), 'dart-attached-'));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
@@ -79,7 +80,8 @@ describe('a runtime elsewhere', () => {
   });
 
   it('fills its own folder with pictures, and no other', async () => {
-    expect(picturesOf('/c', '../../x y')).toBe('/c/attached/-x-y');
+    expect(picturesOf('/c', '../../x y')).toBe(`${fetchedIn('/c')}/-x-y`);
+    expect(fetchedIn('/c')).toMatch(new RegExp(`^/c/attached/${process.pid}-\\d{13}$`));
     const folder = picturesOf(dir, 'train-x'),
       png = Buffer.from('a picture'),
       asked: unknown[] = [],
@@ -107,9 +109,53 @@ describe('a runtime elsewhere', () => {
     await get([hash('a'), hash('d')]);
     expect(asked).toEqual([
       ['frame/pictures', [hash('a'), hash('b'), hash('c')]],
+      ['frame/pictures', [hash('b'), hash('c')]],
       ['frame/pictures', [hash('d')]],
     ]);
     await get([hash('d')], '../..' as never);
     expect(readdirSync(folder).sort()).toEqual(['320', 'NaN']);
+  });
+
+  it('is asked again for pictures that an answer had no room for, and two requests for one do not meet', async () => {
+    const all = [hash('1'), hash('2'), hash('3')];
+    let asked = 0;
+    const runtime = {
+      call: (_m: string, { hashes }: { hashes: string[] }) => {
+        asked++;
+        // One in each answer; the last is not there.
+        const [first] = hashes.filter((h) => h !== hash('3'));
+        return Promise.resolve({ pictures: first ? { [first]: Buffer.from(first).toString('base64') } : {} });
+      },
+    } as never;
+    const folder = picturesOf(join(dir, 'two'), 'train-x'),
+      get = (): ReturnType<typeof fetchPictures> =>
+        fetchPictures(runtime, { run: '/r', hashes: all, width: 64 }, folder, new AbortController().signal);
+    for (const { paths } of await Promise.all([get(), get(), get()])) {
+      expect(Object.keys(paths).sort()).toEqual(all.slice(0, 2));
+      for (const [h, path] of Object.entries(paths)) expect(readFileSync(path, 'utf8')).toBe(h);
+    }
+    expect(asked).toBe(9);
+    const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((e) => e.isFile());
+    expect(files.map((e) => e.name).sort()).toEqual(all.slice(0, 2).map((h) => `${h}.png`));
+  });
+
+  it('leaves no pictures behind: not those of this window, nor for longer than a day those of one that crashed', async () => {
+    const cache = join(dir, 'three'),
+      of = (name: string, days: number): string => {
+        const folder = join(cache, 'attached', name),
+          at = Date.now() / 1000 - days * 86_400;
+        mkdirSync(join(folder, 'train-x'), { recursive: true });
+        utimesSync(folder, at, at);
+        return folder;
+      };
+    await sweepFetched(cache);
+    const left = of('1-00000000', 1.1),
+      other = of('2-00000000', 0.9);
+    mkdirSync(picturesOf(cache, 'train-x'), { recursive: true });
+    await sweepFetched(cache);
+    expect([left, other, fetchedIn(cache)].map((f) => existsSync(f))).toEqual([false, true, true]);
+    forgetFetched(cache);
+    forgetFetched(cache);
+    expect([other, fetchedIn(cache)].map((f) => existsSync(f))).toEqual([true, false]);
   });
 });

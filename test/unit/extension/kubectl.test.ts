@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { loopbackPort, recordFrom } from '../../../extension/daemon/forwarded.js';
+import {
+  forwardedPatienceMs,
+  forwardedRuntime,
+  loopbackPort,
+  recordFrom,
+} from '../../../extension/daemon/forwarded.js';
 import {
   faultOf,
   forwardArguments,
@@ -11,7 +16,7 @@ import {
   podsArguments,
   recordArguments,
 } from '../../../extension/daemon/kubectl.js';
-import { isLasting } from '../../../extension/daemon/remote.js';
+import { isLasting, remotePatience } from '../../../extension/daemon/remote.js';
 import { yamlOf, manifests } from '../../../runtime/cluster/providers/kubernetes/manifests.js';
 import { parseRunFile } from '../../../runtime/config/index.js';
 
@@ -100,6 +105,14 @@ describe('answers of kubectl', () => {
       'error: cannot exec into a container in a completed pod; current phase is Succeeded': 'remote.gone',
       'cat: /studio/runtime/daemon.json: No such file or directory\ncommand terminated with exit code 1':
         'remote.unreachable',
+      "cat: can't open '/studio/runtime/daemon.json': No such file or directory": 'remote.unreachable',
+      'error: unable to read client-cert /x.crt for u due to open /x.crt: no such file or directory':
+        'remote.unreachable',
+      'Unable to connect to the server: getting credentials: exec: executable kubelogin not found\n\nIt looks like you are trying to use a client-go credential plugin that is not installed.\n':
+        'remote.program',
+      'Unable to connect to the server: getting credentials: exec: fork/exec /opt/aws: no such file or directory':
+        'remote.program',
+      'error: Internal error occurred: exec failed: exec: "cat": executable file not found in $PATH': 'remote.gone',
       'error: context "x" does not exist': 'remote.invalid',
       'Error in configuration: context was not found for specified context: x': 'remote.invalid',
       'Unable to connect to the server: dial tcp 10.0.0.1:443: i/o timeout': 'remote.unreachable',
@@ -112,6 +125,11 @@ describe('answers of kubectl', () => {
       expect(e.remedy, said).not.toBe('');
       expect(isLasting(e.kind)).toBe(kind !== 'remote.unreachable');
     }
+    expect(
+      faultOf('getting credentials: exec: executable kubelogin not found\n\nTo learn more about it\n', 'kubectl')
+        .message,
+    ).toContain('kubelogin');
+    expect(faultOf('error: open /x.crt: no such file or directory', 'kubectl').message).toContain('/x.crt');
     expect(faultOf('\u001b[31mred\u0007\nerror: last', 'kubectl').message).toBe('kubectl failed: error: last');
   });
   it('come from a program, without a shell; one that is not there is said to be', async () => {
@@ -134,6 +152,26 @@ describe('answers of kubectl', () => {
     const asked = kubectl({ program: process.execPath, cwd }, for_ever, { signal: cancel.signal });
     cancel.abort();
     await expect(asked).rejects.toMatchObject({ kind: 'cancelled' });
+  });
+});
+
+describe('a runtime that was lost', () => {
+  it('is sought for as long as the window is attached; refused rights are believed when they last', () => {
+    const over = remotePatience({}, 0),
+      hours = 8 * 3_600_000;
+    expect(over('remote.unreachable', hours)).toBe(false);
+    const refused = (n: number): boolean[] => Array.from({ length: n }, () => over('remote.rights', hours));
+    expect(refused(7)).not.toContain(true);
+    expect(over('remote.unreachable', hours)).toBe(false);
+    expect(refused(8)).toEqual([...Array<boolean>(7).fill(false), true]);
+    expect(over('remote.gone', 1)).toBe(true);
+  });
+  it('is sought for a minute where it was at a port of this machine', () => {
+    const remote = forwardedRuntime(recordFrom('ab'.repeat(32), 7)!, 7),
+      over = remotePatience(remote, 1000);
+    expect(forwardedPatienceMs).toBe(60_000);
+    expect(over('remote.unreachable', 61_000)).toBe(false);
+    expect(over('remote.unreachable', 61_001)).toBe(true);
   });
 });
 

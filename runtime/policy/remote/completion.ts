@@ -7,7 +7,7 @@ import { StudioError, isObject, type PolicyVersion, type TokenTrace } from '../.
 import { jsonOf } from '../../domain/json.js';
 import type { Decision } from '../types.js';
 
-interface TokenLogprob {
+export interface TokenLogprob {
   readonly token?: string;
   readonly logprob?: number | null;
   readonly top_logprobs?: readonly { readonly token?: string; readonly logprob?: number | null }[];

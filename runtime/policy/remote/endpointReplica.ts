@@ -13,6 +13,7 @@ import {
 } from '../../domain/index.js';
 import type { AnswerBase, Replica } from '../types.js';
 import type { ChatRequest } from './chatSession.js';
+import { proofIn, proofRequest, unlike, type ExpectedProof, type Proof } from './adapterProof.js';
 import { traceOf, type Completion } from './completion.js';
 import { LoadLimit } from './load.js';
 import { ModelServer, type ModelServerOptions } from './modelServer.js';
@@ -25,7 +26,7 @@ export interface AdapterWeights {
   /** The same as the training engine calls it. */
   readonly saved?: string;
   /** What the trainer makes of the proof with these weights; without it only an answer is asked for. */
-  readonly expected?: { readonly token: string; readonly logprob: number } | undefined;
+  readonly expected?: ExpectedProof | undefined;
 }
 export interface ChatCall extends ChatRequest {
   readonly signal: AbortSignal;
@@ -47,44 +48,14 @@ export interface EndpointReplicaOptions extends ModelServerOptions {
   readonly concurrency?: number;
   /** This server has loaded these weights, or no longer has. */
   readonly onLoaded?: (w: AdapterWeights, loaded: boolean) => void;
+  /** It answers with these weights: the proof of those that come next. */
+  readonly onProved?: (p: Proof) => void;
   /** Image token of the model, which no answer may hold. */
   readonly imageToken?: number;
 }
 
-/** One token for a fixed prompt: proof that an adapter answers, and what it answers. */
-const PROOF = {
-  messages: [{ role: 'user', content: 'Describe the next action.' }],
-  max_tokens: 1,
-  temperature: 0,
-  logprobs: true,
-  top_logprobs: 5,
-};
 /** Between two looks at a server's load. */
 const LOAD_MS = 1000;
-/** Trainer and server differ by their number formats: 0.02 at most in bfloat16, as measured. */
-const TOLERANCE = 0.05;
-
-/** The fixed prompt as a server counts it, and the token it answers with: what a trainer can score too. */
-export interface Proof {
-  readonly prompt: Int32Array;
-  readonly answer: Int32Array;
-  readonly token: string;
-}
-/** The proof, from a model that the server has. Undefined where the server does not say tokens. */
-export async function proofOf(
-  o: ModelServerOptions & Pick<EndpointReplicaOptions, 'imageToken'>,
-  model: string,
-  signal: AbortSignal,
-): Promise<Proof | undefined> {
-  const c = await new ModelServer(o).complete({ ...proofRequest(o.imageToken), model, return_token_ids: true }, signal),
-    answer = traceOf(c)?.ids,
-    token = c.choices?.[0]?.logprobs?.content?.[0]?.token;
-  if (!c.prompt_token_ids || answer?.length !== 1 || token === undefined) return undefined;
-  return { prompt: Int32Array.from(c.prompt_token_ids), answer, token };
-}
-const proofRequest = (imageToken: number | undefined): Record<string, unknown> =>
-  imageToken === undefined ? PROOF : { ...PROOF, logit_bias: { [imageToken]: -100 } };
-
 /** An adapter that a server holds. */
 interface Loaded {
   readonly weights: AdapterWeights;
@@ -187,18 +158,43 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
 
   async #load(weights: AdapterWeights, signal: AbortSignal): Promise<Loaded> {
     const name = `${this.#o.run}.${this.#o.start}@v${weights.version}`;
-    await this.#server.loadAdapter(name, weights.path, signal);
-    this.#o.onLoaded?.(weights, true);
-    const completion = await this.#prove(name, weights, signal),
-      said = completion.choices?.[0]?.logprobs?.content?.[0];
-    if (!traceOf(completion))
-      throw new StudioError(
-        'policy.remote',
-        `${this.#o.url} gives no log-probs.`,
-        'Start the server with log-probs allowed (vLLM: --max-logprobs 8 or more).',
-      );
-    await this.#check(name, weights, [said ?? {}, ...(said?.top_logprobs ?? [])]);
+    let there = false;
+    try {
+      await this.#server.loadAdapter(name, weights.path, signal);
+      there = true;
+      this.#o.onLoaded?.(weights, true);
+      this.#check(name, weights, await this.#prove(name, weights, signal));
+    } catch (e) {
+      const why = await this.#blamed(e, name, signal);
+      // A server that is away is asked for nothing; the replica that takes this one's place loads it again.
+      if (there && toRunError(why).kind === 'policy.remote') await this.#unload(name, weights);
+      throw why;
+    }
     return { weights, name, calls: 0 };
+  }
+  /**
+   * vLLM answers 500 for files that it cannot use, as it does when it is broken. Where it goes on answering with what it
+   * had, the files are to blame: another attempt would end the same way, again and again.
+   */
+  async #blamed(e: unknown, name: string, signal: AbortSignal): Promise<unknown> {
+    const { kind, message, details } = toRunError(e);
+    if (kind !== 'policy.lost' || details?.['status'] === undefined || !(await this.#lives(signal))) return e;
+    return new StudioError(
+      'policy.remote',
+      `The server cannot use the adapter ${name}: ${message}`,
+      'The version before it stays in use. Check that the server sees whole files there and takes adapters of this rank and these layers (vLLM: --max-lora-rank); its log says more.',
+      { cause: e },
+    );
+  }
+  /** Whether it makes a token with what it had before. Its /health is no proof: that of a broken vLLM says ok. */
+  async #lives(signal: AbortSignal): Promise<boolean> {
+    const asked = (async () => {
+      const model = this.#now?.name ?? (await this.#server.models(signal))[0];
+      return (
+        model !== undefined && (await this.#server.complete({ ...proofRequest(this.#o.imageToken), model }, signal))
+      );
+    })();
+    return Boolean(await orUndefined(asked, 'then it is the server that is to blame'));
   }
   /** The proof; a server that was started again since it loaded the adapter loads it once more, and no oftener. */
   async #prove(model: string, weights: AdapterWeights, signal: AbortSignal): Promise<Completion> {
@@ -235,21 +231,23 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
     const there = await orUndefined(this.#server.models(signal), 'then the first answer is what is said');
     return there !== undefined && there.length > 0 && !there.includes(model);
   }
-  /** Rejects when the server answers with other weights than these: the adapter is then unloaded again. */
-  async #check(
-    name: string,
-    weights: AdapterWeights,
-    said: readonly { readonly token?: string; readonly logprob?: number | null }[],
-  ): Promise<void> {
-    const { expected } = weights,
-      logprob = expected && said.find((t) => t.token === expected.token)?.logprob;
-    if (typeof logprob !== 'number' || Math.abs(logprob - expected!.logprob) <= TOLERANCE) return;
-    await this.#unload(name, weights);
-    throw new StudioError(
-      'policy.remote',
-      `${this.#o.url} does not answer with the weights of ${name}: a log-prob is ${logprob.toFixed(3)} there and ${expected!.logprob.toFixed(3)} in training.`,
-      'Check that the server applies adapters to the layers that are trained (vLLM: key prefixes, --enable-tower-connector-lora), and that it serves the model that is trained.',
-    );
+  /** Throws when the server answers with other weights than these. */
+  #check(name: string, { expected }: AdapterWeights, completion: Completion): void {
+    if (!traceOf(completion))
+      throw new StudioError(
+        'policy.remote',
+        `${this.#o.url} gives no log-probs.`,
+        'Start the server with log-probs allowed (vLLM: --max-logprobs 8 or more).',
+      );
+    const why = expected && unlike(expected, completion);
+    if (why !== undefined)
+      throw new StudioError(
+        'policy.remote',
+        `${this.#o.url} does not answer with the weights of ${name}: ${why}.`,
+        'Check that the server applies adapters to the layers that are trained (vLLM: key prefixes, --enable-tower-connector-lora), and that it serves the model that is trained.',
+      );
+    const proof = proofIn(completion);
+    if (proof) this.#o.onProved?.(proof);
   }
   #askLoad(inFlight: number): void {
     const limit = this.#limit,

@@ -155,6 +155,7 @@ export class ModelServer {
           'policy.lost',
           `${this.#base}${path} answered ${status}: ${said}`,
           "Check the model server's log. The runtime retries automatically.",
+          { details: { status } },
         )
       : new StudioError('policy.remote', `${this.#base}${path} answered ${status}: ${said}`, remedyFor(status, path), {
           details: { status },

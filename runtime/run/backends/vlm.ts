@@ -188,6 +188,13 @@ function provenWeights(
       if (!proofs.newest) return weights;
       const { prompt, answer, tokens } = proofs.newest,
         logprobs = await trainer.score({ prompt: [{ type: 'encoded_text', tokens: prompt }], answer });
+      // vLLM keeps what is no number in its cache of prompts: calls of every other adapter would fail from then on.
+      if (!logprobs.every(Number.isFinite))
+        throw new StudioError(
+          'trainer.invalid',
+          `The weights of version ${version} give log-probs that are no numbers.`,
+          'They are not published. Go on from an earlier checkpoint, with a lower trainer.lr.',
+        );
       return { ...weights, expected: { answer, tokens, logprobs } };
     },
   };

@@ -8,8 +8,8 @@ import {
   type Step,
 } from '../../../runtime/domain/index.js';
 import { ChatSession } from '../../../runtime/policy/remote/chatSession.js';
+import { proofOf } from '../../../runtime/policy/remote/adapterProof.js';
 import {
-  proofOf,
   startEndpointReplica,
   type AdapterWeights,
   type ChatAnswer,
@@ -67,17 +67,18 @@ async function trained(s: ReferenceServer): Promise<{
           never,
         ))!,
         weights = await save(version),
-        targets = [...proof.prompt.slice(1), ...proof.answer],
+        { prompt, answer, tokens } = proof,
+        targets = [...prompt.slice(1), ...answer],
         rows = await model.forward(
           [
             {
-              chunks: [{ type: 'encoded_text', tokens: proof.prompt }],
+              chunks: [{ type: 'encoded_text', tokens: Int32Array.of(...prompt, ...answer.subarray(0, -1)) }],
               inputs: { target_tokens: integers(targets), weights: floats(targets.map(() => 0)) },
             },
           ],
           never,
         );
-      return { ...weights, expected: { token: proof.token, logprob: rows[0]!.at(-1)! } };
+      return { ...weights, expected: { answer, tokens, logprobs: rows[0]!.slice(-answer.length) } };
     },
   };
 }
@@ -195,6 +196,55 @@ describe('servers as replicas', () => {
     });
     expect(p.oldest).toBe(1);
     expect(await loaded(s)).toEqual(['run.a@v1']);
+  });
+
+  it.each([
+    ['that a server answers 500 to', '/load_lora_adapter'],
+    ['that breaks at its first token', '/chat/completions'],
+  ])('an adapter %s is to blame where the server goes on answering', async (_, path) => {
+    const s = await serve(),
+      model = await trained(s),
+      p = await pool([s], await model.save(1)),
+      lost: unknown[] = [];
+    p.onEvent((e) => e.type === 'lost' && lost.push(e));
+    s.next(path, { status: 500, body: { message: 'incomplete metadata, file not fully covered' } });
+    await expect(p.publish(await model.save(2))).rejects.toMatchObject({
+      kind: 'policy.remote',
+      message: expect.stringContaining('incomplete metadata') as string,
+    });
+    expect(lost).toEqual([]);
+    expect(p.oldest).toBe(1);
+    expect(await loaded(s)).toEqual(['run.a@v1']);
+    await p.publish(await model.save(3));
+    expect(p.oldest).toBe(3);
+  });
+
+  it('a server that answers 500 to everything is lost, and gets the adapter when it is back', async () => {
+    const s = await serve(),
+      model = await trained(s),
+      p = await pool([s], await model.save(1)),
+      lost: unknown[] = [];
+    p.onEvent((e) => e.type === 'lost' && lost.push(e));
+    s.next('/load_lora_adapter', { status: 500 });
+    s.next('/chat/completions', { status: 500 });
+    await expect(p.publish(await model.save(2))).resolves.toMatchObject({ version: 2 });
+    expect(lost).not.toEqual([]);
+  });
+
+  it('an adapter under which the expected token is hardly probable is found', async () => {
+    const s = await serve(),
+      model = await trained(s),
+      p = await pool([s], await model.save(1)),
+      { expected, ...weights } = await model.proven(s, 2);
+    // A token that is not among the most probable ones is at most as probable as the least of them.
+    const publish = (logprob: number): Promise<unknown> =>
+      p.publish({
+        ...weights,
+        expected: { answer: Int32Array.of(-1), tokens: ['no such token'], logprobs: Float32Array.of(logprob) },
+      });
+    expect(expected).toBeDefined();
+    await expect(publish(-0.01)).rejects.toMatchObject({ message: expect.stringContaining('at most') as string });
+    await expect(publish(-50)).resolves.toMatchObject({ version: 2 });
   });
 
   it('an adapter that answers as the trainer does is taken', async () => {

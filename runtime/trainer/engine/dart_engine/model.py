@@ -178,12 +178,12 @@ class PolicyModel:
     def _check_tokens(self, tokens: list[int]) -> None:
         if min(tokens) < 0 or max(tokens) >= self.vocabulary:
             raise user_error(f"A token id is outside 0 to {self.vocabulary - 1}: is this the model the tokens were made for?")
-        for token in self.forbidden:
-            if token in tokens:
-                raise user_error(
-                    f"Token {token} stands for an image; send an image chunk in its place. A sampled answer that holds it "
-                    "cannot be trained on."
-                )
+        # Others that stand for something seen (a video) are text here, as they are where a server sampled one by chance.
+        if self.image_token is not None and self.image_token in tokens:
+            raise user_error(
+                f"Token {self.image_token} stands for an image; send an image chunk in its place. A sampled answer that holds "
+                "it cannot be trained on."
+            )
 
     def _positions(self, ids: torch.Tensor, kinds: torch.Tensor, images: list[Patches]) -> torch.Tensor:
         rope_index = getattr(self.inner, "get_rope_index", None)

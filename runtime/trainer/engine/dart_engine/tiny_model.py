@@ -73,8 +73,11 @@ def _text_config(hidden: int, layers: int, vocabulary: int, eos: int) -> dict:
 
 
 def _qwen3(hidden: int, layers: int, vision: int, depth: int, ids: dict, vocabulary: int):
+    text = _text_config(hidden, layers, vocabulary, ids["<|im_end|>"])
+    # As in published models: transformers takes it for granted, and vLLM places images by it.
+    text["rope_parameters"]["mrope_interleaved"] = True
     config = Qwen3VLConfig(
-        text_config=_text_config(hidden, layers, vocabulary, ids["<|im_end|>"]),
+        text_config=text,
         vision_config={
             "depth": depth,
             "hidden_size": vision,

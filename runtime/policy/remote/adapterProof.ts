@@ -1,0 +1,96 @@
+/**
+ * Proof that a server answers with the weights of an adapter: some tokens for a fixed prompt, held against what the
+ * trainer makes of them with these weights. They are those that the version before answered with: tokens of weights far
+ * back are hardly probable by now, and hardly probable is all that other weights make of them, too.
+ */
+import { traceOf, type Completion, type TokenLogprob } from './completion.js';
+import { ModelServer, type ModelServerOptions } from './modelServer.js';
+
+/** The fixed prompt as a server counts it, and what it answers: what a trainer can score too. */
+export interface Proof {
+  readonly prompt: Int32Array;
+  readonly answer: Int32Array;
+  /** The answer's tokens as the server writes them. */
+  readonly tokens: readonly string[];
+}
+/** What the trainer makes of a proof's answer. */
+export interface ExpectedProof extends Pick<Proof, 'answer' | 'tokens'> {
+  readonly logprobs: Float32Array;
+}
+
+const REQUEST = {
+  messages: [{ role: 'user', content: 'Describe the next action.' }],
+  max_tokens: 8,
+  // Sampled, the same way each time: the most probable token of a sharp distribution hardly tells weights apart.
+  temperature: 1,
+  top_p: 1,
+  top_k: -1,
+  min_p: 0,
+  repetition_penalty: 1,
+  seed: 7,
+  logprobs: true,
+  top_logprobs: 5,
+  return_token_ids: true,
+};
+/** Trainer and server differ by their number formats: 0.02 at most in bfloat16, as measured. In the mean of the tokens. */
+const TOLERANCE = 0.05;
+
+export const proofRequest = (imageToken: number | undefined): Readonly<Record<string, unknown>> =>
+  imageToken === undefined ? REQUEST : { ...REQUEST, logit_bias: { [imageToken]: -100 } };
+
+/** Undefined where the server does not say tokens. */
+export function proofIn(c: Completion): Proof | undefined {
+  const answer = traceOf(c)?.ids,
+    tokens = c.choices?.[0]?.logprobs?.content?.flatMap((t) => (t.token === undefined ? [] : [t.token]));
+  if (!c.prompt_token_ids || !answer || tokens?.length !== answer.length) return undefined;
+  return { prompt: Int32Array.from(c.prompt_token_ids), answer, tokens };
+}
+/** The proof, from a model that the server has. */
+export async function proofOf(
+  o: ModelServerOptions & { readonly imageToken?: number },
+  model: string,
+  signal: AbortSignal,
+): Promise<Proof | undefined> {
+  return proofIn(await new ModelServer(o).complete({ ...proofRequest(o.imageToken), model }, signal));
+}
+
+/** How far a server is from the trainer at one token, and what it said of it. */
+interface Distance {
+  readonly by: number;
+  readonly there: string;
+  readonly training: number;
+}
+/** In words, where a server answered with other weights than those that are expected. */
+export function unlike({ answer, tokens, logprobs }: ExpectedProof, c: Completion): string | undefined {
+  const [choice] = c.choices ?? [],
+    said = choice?.logprobs?.content ?? [],
+    ids = choice?.token_ids,
+    distances: Distance[] = [];
+  for (let i = 0; i < Math.min(said.length, tokens.length); i++) {
+    distances.push(distance(tokens[i]!, logprobs[i]!, said[i]!));
+    // Behind another token it is another prompt.
+    if (ids ? ids[i] !== answer[i] : said[i]!.token !== tokens[i]) break;
+  }
+  const mean = distances.reduce((sum, d) => sum + d.by, 0) / Math.max(1, distances.length);
+  if (mean <= TOLERANCE) return undefined;
+  const { there, training } = distances.reduce((a, b) => (b.by > a.by ? b : a));
+  return `a log-prob is ${there} there and ${training.toFixed(3)} in training`;
+}
+
+function distance(token: string, training: number, sampled: TokenLogprob): Distance {
+  const top = knownOf(sampled.top_logprobs ?? []),
+    known = [...knownOf([sampled]), ...top];
+  if (known.length === 0) return { by: Infinity, there: 'not known', training };
+  // Several tokens may be written alike: those that are part of a character.
+  const named = known.filter((t) => t.token === token).map((t) => t.logprob);
+  if (named.length > 0) {
+    const nearest = named.reduce((a, b) => (Math.abs(b - training) < Math.abs(a - training) ? b : a));
+    return { by: Math.abs(nearest - training), there: nearest.toFixed(3), training };
+  }
+  // It is none of the most probable ones, and so at most as probable as the least of them. What was sampled may be less
+  // probable, and vLLM puts it among them.
+  const most = Math.min(...top.filter((t) => t.token !== sampled.token).map((t) => t.logprob));
+  return { by: Math.max(0, training - most), there: `at most ${most.toFixed(3)}`, training };
+}
+const knownOf = (of: readonly Pick<TokenLogprob, 'token' | 'logprob'>[]): { token?: string; logprob: number }[] =>
+  of.flatMap(({ token, logprob }) => (typeof logprob === 'number' ? [{ token, logprob }] : []));

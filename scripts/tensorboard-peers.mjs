@@ -7,6 +7,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, 
 import { homedir, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { bundled } from './lib/bundle.mjs';
 import { ensureBuilt } from './lib/ensure.mjs';
 
 const { values: o } = parseArgs({ options: { out: { type: 'string' }, short: { type: 'boolean', default: false } } });
@@ -32,21 +33,7 @@ function environment() {
   writeFileSync(stamp, wanted);
 }
 async function exported() {
-  const { build } = await import('esbuild'),
-    // Inside the checkout: what is not bundled is found from there.
-    maker = join('dist', 'bench', 'makeRun.mjs');
-  await build({
-    entryPoints: [join(folder, 'makeRun.ts')],
-    outfile: maker,
-    bundle: true,
-    platform: 'node',
-    target: 'node20',
-    format: 'esm',
-    logLevel: 'warning',
-    banner: {
-      js: "import { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url); import { fileURLToPath as __fu } from 'node:url'; import { dirname as __dn } from 'node:path'; const __filename = __fu(import.meta.url); const __dirname = __dn(__filename);",
-    },
-  });
+  const maker = await bundled(join(folder, 'makeRun.ts'), 'makeRun');
   const made = join(scratch, 'run'),
     files = ['metrics.csv', 'metrics.json', 'metrics.parquet', 'rollouts.csv', 'rollouts.json', 'rollouts.parquet'].map(
       (f) => join(scratch, f),

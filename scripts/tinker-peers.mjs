@@ -5,7 +5,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { build } from 'esbuild';
+import { bundled } from './lib/bundle.mjs';
 import { ensureBuilt } from './lib/ensure.mjs';
 import { install, KEY, SERVERS, start, versionsOf } from './lib/tinkerServers.mjs';
 import { failures, table } from './lib/tinkerTable.mjs';
@@ -41,23 +41,6 @@ const output = (file, argv, ms, codes = [0]) =>
       else reject(new Error(`${argv.slice(0, 3).join(' ')} ended with ${signal ?? code}: ${text.slice(-2000)}`));
     });
   });
-async function bundled() {
-  // Inside the checkout: what is not bundled is found from there.
-  const outfile = join('dist', 'bench', 'tinkerPeerTrain.mjs');
-  await build({
-    entryPoints: [join(folder, 'train.ts')],
-    outfile,
-    bundle: true,
-    platform: 'node',
-    target: 'node20',
-    format: 'esm',
-    logLevel: 'warning',
-    banner: {
-      js: "import { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url); import { fileURLToPath as __fu } from 'node:url'; import { dirname as __dn } from 'node:path'; const __filename = __fu(import.meta.url); const __dirname = __dn(__filename);",
-    },
-  });
-  return outfile;
-}
 
 /** Made once, by whichever environment comes first: all servers train the same weights. */
 function tinyModel(python) {
@@ -122,7 +105,7 @@ async function measure(name, program) {
 
 try {
   await ensureBuilt();
-  const program = await bundled(),
+  const program = await bundled(join(folder, 'train.ts'), 'tinkerPeerTrain'),
     before = existsSync(results) ? JSON.parse(readFileSync(results, 'utf8')) : { servers: {} },
     servers = { ...before.servers };
   mkdirSync(join(folder, 'results'), { recursive: true });

@@ -6,6 +6,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { bundled } from './lib/bundle.mjs';
 import { ensureBuilt } from './lib/ensure.mjs';
 
 const { values: o } = parseArgs({ options: { out: { type: 'string' } } });
@@ -38,27 +39,6 @@ function environment() {
   writeFileSync(stamp, wanted);
 }
 
-async function bundled() {
-  const { build } = await import('esbuild'),
-    // Inside the checkout: what is not bundled is found from there.
-    driver = join('dist', 'bench', 'vllm.mjs');
-  await build({
-    entryPoints: [join(folder, 'drive.ts')],
-    outfile: driver,
-    bundle: true,
-    platform: 'node',
-    target: 'node20',
-    format: 'esm',
-    sourcemap: true,
-    external: ['onnxruntime-node', 'cpu-features', 'esbuild', '*.node'],
-    logLevel: 'warning',
-    banner: {
-      js: "import { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url); import { fileURLToPath as __fu } from 'node:url'; import { dirname as __dn } from 'node:path'; const __filename = __fu(import.meta.url); const __dirname = __dn(__filename);",
-    },
-  });
-  return driver;
-}
-
 /** Ctrl-C in a terminal reaches the driver too, which ends the servers it started: this waits for it. */
 const drive = (driver) =>
   new Promise((resolve) => {
@@ -85,7 +65,7 @@ try {
     console.error(`vLLM cannot be installed: ${why.message}`);
     process.exitCode = UNAVAILABLE;
   } else {
-    process.exitCode = await drive(await bundled());
+    process.exitCode = await drive(await bundled(join(folder, 'drive.ts'), 'vllm'));
     keep = process.exitCode !== 0;
   }
 } finally {

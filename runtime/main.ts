@@ -25,6 +25,9 @@ switch (role) {
   case '__index':
     await (await import('./data/store/indexWorker.js')).runIndexWorker();
     break;
+  case '__screens':
+    (await import('./data/store/screenWorker.js')).runScreenWorker();
+    break;
   case '__thumbnails':
     (await import('./service/thumbnailWorker.js')).runThumbnailWorker();
     break;

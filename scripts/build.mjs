@@ -27,6 +27,7 @@ const parts = {
   'runtime.studio': ['cli/commandLine.js', 'service/interchangeWorker.js'],
   'runtime.workers': [
     'data/store/indexWorker.js',
+    'data/store/screenWorker.js',
     'service/thumbnailWorker.js',
     'interchange/jpegWorker.js',
     'tasks/metrics/metricWorker.js',

@@ -139,6 +139,32 @@ export function benchmarkTables({ schedule, live, curation, pool }) {
   };
 }
 
+/** Columns of the benchmark's rows that a reader wants first. */
+const SCALE = [
+  'desktops',
+  'screen',
+  'utilisation',
+  'steps/s',
+  'daemon ms/step',
+  'main thread',
+  'loop p99 ms',
+  'RSS MB',
+];
+
+/** What one daemon costs, and the bars, from the benchmark's JSON. */
+export const scaleTables = ({ at, commit, machine, rows, bars }) =>
+  [
+    `Run of ${at.slice(0, 10)}, commit ${commit}: ${machine.cores} cores of an ${machine.cpu}, nothing else on the machine.`,
+    table(
+      SCALE,
+      rows.map((r) => SCALE.map((k) => r[k] ?? '')),
+    ),
+    table(
+      ['bar', 'value', 'goal', ''],
+      bars.map((b) => [code(b.name), Number(b.value.toPrecision(3)), b.goal, b.holds ? 'holds' : '**missed**']),
+    ),
+  ].join('\n\n');
+
 /**
  * The report of a benchmark. One run writes page and JSON, and both say which: figures of different runs are not put
  * beside each other.
@@ -165,7 +191,10 @@ export async function generatedPages() {
     'runtime/cli/README.md': {
       commands: commandReference(createProgram({ serve: async () => {}, train: async () => {} }, () => {})),
     },
-    'test/bench/README.md': benchmarkTables({ schedule, live, curation, pool }),
+    'test/bench/README.md': {
+      ...benchmarkTables({ schedule, live, curation, pool }),
+      scale: scaleTables(JSON.parse(await readFile(join(root, 'test/bench/results/scale/latest.json'), 'utf8'))),
+    },
   };
   const pages = new Map();
   for (const [page, texts] of Object.entries(parts)) {

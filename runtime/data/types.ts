@@ -64,6 +64,8 @@ export interface FrameStore {
   get(ref: FrameRef): Promise<Frame>;
   /** Its bytes as they are stored, a PNG file. Rejects with Node's errors (ENOENT: it is missing), or a `ForeignFileError`. */
   read(ref: FrameRef): Promise<Buffer>;
+  /** The file that `put` keeps of a frame, kept or not. */
+  encode?(f: Frame): Promise<Uint8Array>;
 }
 
 export type { Group, Trajectory };

@@ -30,15 +30,12 @@ export interface CompareQuery {
 export type ComparedParts = Pick<ComparedRun, 'progress' | 'success' | 'evals' | 'tasks' | 'series'>;
 
 export async function comparedParts(run: RunReader, facts: RunFacts, q: CompareQuery): Promise<ComparedParts> {
-  const [o, timeline, evals, [trainedAt = [], steps = [], versions = []], tokens, names, [last]] = await Promise.all([
+  const [o, timeline, evals, trained, names, [last]] = await Promise.all([
     outcomes(run),
     timelineOf(run),
     evalPoints(run),
-    run.index.columns(
-      'SELECT trained_at, steps, trained_version FROM batches WHERE trained_at IS NOT NULL ORDER BY trained_at',
-    ),
-    tokensOf(run),
-    run.index.query(`SELECT name, COUNT(*) AS n FROM metrics GROUP BY name LIMIT ${MOST_METRICS}`),
+    trainedOf(run),
+    run.index.query(`SELECT name FROM metrics GROUP BY name LIMIT ${MOST_METRICS}`),
     run.index.query("SELECT value AS at FROM meta WHERE key = 'at'"),
   ]);
   const infeasible = (f: string): boolean => facts.families.get(f)?.infeasible ?? false,
@@ -56,11 +53,7 @@ export async function comparedParts(run: RunReader, facts: RunFacts, q: CompareQ
       to: Number(last?.['at'] ?? run.meta.createdAt),
       timeline,
       ended: o.at,
-      trained: trainedAt.map((at, i) => ({
-        at: Number(at),
-        steps: Number(steps[i] ?? 0),
-        ...(tokens && { tokens: tokens.get(Number(versions[i])) ?? 0 }),
-      })),
+      trained,
     }),
     success: balancedCurve(o, { ...q, infeasible }),
     evals: evals.map((e) => ({ ...e, perFamily: {} })),
@@ -68,17 +61,29 @@ export async function comparedParts(run: RunReader, facts: RunFacts, q: CompareQ
     series: metrics.map(({ name, at, value }) => ({ name, at, value })),
   };
 }
+/** At `at`, `n` updates more than before (1 when absent) with all their steps and tokens. */
+interface Trained {
+  readonly at: number;
+  readonly n?: number;
+  readonly steps: number;
+  readonly tokens?: number;
+}
 /**
- * Tokens of the updates by version; undefined where one that left its metrics does not say how many it had: a run of
- * before they were recorded. One whose metrics a crash took counts as none.
+ * Updates in order, older ones several at once. Without tokens where one that left its metrics does not say how many it
+ * had: a run of before they were recorded. One whose metrics a crash took counts as none.
  */
-async function tokensOf(run: RunReader): Promise<ReadonlyMap<number, number> | undefined> {
-  const [[version = [], tokens = []], [updates]] = await Promise.all([
-    run.index.columns("SELECT version, value FROM metrics WHERE name = 'update.tokens'"),
-    run.index.query("SELECT COUNT(*) AS n FROM metrics WHERE name = 'update.loss'"),
-  ]);
-  if (version.length < Number(updates?.['n'] ?? 0)) return undefined;
-  return new Map(version.map((v, i) => [Number(v), Number(tokens[i])]));
+export async function trainedOf(run: RunReader): Promise<Trained[]> {
+  const [at = [], n = [], steps = [], tokens = [], mute = []] = await run.index.columns(
+      `SELECT at, n, steps, tokens, mute FROM past_updates
+      UNION ALL SELECT trained_at, 1, steps, tokens, mute FROM batches WHERE trained_at IS NOT NULL ORDER BY 1`,
+    ),
+    told = !mute.some((m) => Number(m) > 0);
+  return at.map((t, i) => ({
+    at: Number(t),
+    n: Number(n[i]),
+    steps: Number(steps[i] ?? 0),
+    ...(told && { tokens: Number(tokens[i] ?? 0) }),
+  }));
 }
 const taskOf = (t: TaskRow): ComparedTask => ({
   family: t.family,
@@ -98,10 +103,10 @@ export function progressOf(r: {
   readonly from: number;
   readonly to: number;
   readonly timeline: Pick<RunTimeline, 'outages'>;
-  readonly ended: readonly number[];
-  readonly trained: readonly { readonly at: number; readonly steps: number; readonly tokens?: number }[];
+  readonly ended: ArrayLike<number>;
+  readonly trained: readonly Trained[];
 }): RunProgressCurve {
-  const to = Math.max(r.from + 1, r.to, r.ended.at(-1) ?? 0, r.trained.at(-1)?.at ?? 0),
+  const to = Math.max(r.from + 1, r.to, r.ended[r.ended.length - 1] ?? 0, r.trained.at(-1)?.at ?? 0),
     half = MOMENTS / 2,
     every = Math.max(1, Math.ceil(r.trained.length / half)),
     moments = [
@@ -116,16 +121,19 @@ export function progressOf(r: {
     actions: number[] = [],
     tokens: number[] = [];
   let u = 0,
+    n = 0,
     e = 0,
     a = 0,
     k = 0;
   for (const t of at) {
     while (e < r.ended.length && r.ended[e]! <= t) e++;
     while (u < r.trained.length && r.trained[u]!.at <= t) {
-      a += r.trained[u]!.steps;
-      k += r.trained[u++]!.tokens ?? 0;
+      const b = r.trained[u++]!;
+      n += b.n ?? 1;
+      a += b.steps;
+      k += b.tokens ?? 0;
     }
-    updates.push(u);
+    updates.push(n);
     rollouts.push(e);
     actions.push(a);
     tokens.push(k);

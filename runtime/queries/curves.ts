@@ -52,23 +52,22 @@ const Z = 1.96;
  * each family's variance from its rate with a success and a failure added. Pure.
  */
 export function balancedCurve(o: Ends, q: CurveQuery, extra: Pick<SuccessCurve, 'infeasible'> = {}): SuccessCurve {
-  const of = o.family.flatMap((f, i) => (q.infeasible(f) === (extra.infeasible ?? false) ? [i] : [])),
+  const shown = o.families.map((f) => q.infeasible(f) === (extra.infeasible ?? false)),
+    of = placesOf(o, (f) => shown[f]!),
     families = new Set(of.map((i) => o.family[i]!)).size,
     each = Math.max(LEAST_EACH, Math.ceil(q.window / Math.max(1, families))),
-    known = new Map<string, { outcomes: boolean[]; won: number; rate: number; variance: number }>(),
-    mean: number[] = [],
-    low: number[] = [],
-    high: number[] = [];
+    known: Rolling[] = [],
+    band = bandOf(of.length);
   let sum = 0,
-    variance = 0;
-  for (const i of of) {
-    const family = o.family[i]!,
-      k = known.get(family) ?? { outcomes: [], won: 0, rate: 0, variance: 0 };
-    known.set(family, k);
-    k.outcomes.push(o.success[i]!);
-    if (o.success[i]) k.won++;
-    if (k.outcomes.length > each && k.outcomes[k.outcomes.length - 1 - each]) k.won--;
-    const n = Math.min(each, k.outcomes.length),
+    variance = 0,
+    met = 0;
+  of.forEach((i, at) => {
+    const family = o.family[i]!;
+    if (!known[family]) met++;
+    const k = (known[family] ??= { newest: new Uint8Array(each), n: 0, won: 0, rate: 0, variance: 0 });
+    k.won += o.success[i]! - (k.n >= each ? k.newest[k.n % each]! : 0);
+    k.newest[k.n++ % each] = o.success[i]!;
+    const n = Math.min(each, k.n),
       likely = (k.won + 1) / (n + 2),
       rate = k.won / n,
       spread = (likely * (1 - likely)) / (n + 2);
@@ -76,27 +75,51 @@ export function balancedCurve(o: Ends, q: CurveQuery, extra: Pick<SuccessCurve, 
     variance += spread - k.variance;
     k.rate = rate;
     k.variance = spread;
-    const m = Math.min(1, Math.max(0, sum / known.size)),
-      half = (Z * Math.sqrt(Math.max(0, variance))) / known.size;
-    mean.push(m);
-    low.push(Math.max(0, m - half));
-    high.push(Math.min(1, m + half));
-  }
+    const m = Math.min(1, Math.max(0, sum / met)),
+      half = (Z * Math.sqrt(Math.max(0, variance))) / met;
+    band.mean[at] = m;
+    band.low[at] = Math.max(0, m - half);
+    band.high[at] = Math.min(1, m + half);
+  });
   return {
-    ...thinned(o, of, { mean, low, high }, q.maxPoints),
+    ...thinned(o, of, band, q.maxPoints),
     ...extra,
     window: q.window,
     balanced: { families, each },
   };
 }
+/** The newest outcomes of a family, as a ring. */
+interface Rolling {
+  readonly newest: Uint8Array;
+  n: number;
+  won: number;
+  rate: number;
+  variance: number;
+}
+interface Band {
+  readonly mean: Float64Array;
+  readonly low: Float64Array;
+  readonly high: Float64Array;
+}
+const bandOf = (n: number): Band => ({
+  mean: new Float64Array(n),
+  low: new Float64Array(n),
+  high: new Float64Array(n),
+});
+function placesOf(o: Ends, of: (family: number) => boolean): Uint32Array {
+  const out = new Uint32Array(o.at.length);
+  let n = 0;
+  for (let i = 0; i < o.at.length; i++) if (of(o.family[i]!)) out[n++] = i;
+  return out.subarray(0, n);
+}
 const thinned = (
   o: Ends,
-  of: readonly number[],
-  c: { readonly mean: number[]; readonly low: number[]; readonly high: number[] },
+  of: Uint32Array,
+  c: Band,
   maxPoints: number,
 ): Pick<SuccessCurve, 'at' | 'rollout' | 'mean' | 'low' | 'high'> => {
   const keep = downsample(c.mean, maxPoints),
-    rates = (xs: readonly number[]): number[] => pick(xs, keep).map((x) => Math.round(x * 1e4) / 1e4);
+    rates = (xs: Float64Array): number[] => pick(xs, keep).map((x) => Math.round(x * 1e4) / 1e4);
   return {
     at: keep.map((k) => o.at[of[k]!]!),
     rollout: keep.map((k) => k + 1),
@@ -108,38 +131,33 @@ const thinned = (
 
 /** Overall (feasible tasks, each family weighing the same), infeasible ones apart, then family by family. Pure. */
 export function successCurves(o: Ends, q: CurveQuery): SuccessCurve[] {
-  const byFamily = new Map<string, number[]>();
-  o.family.forEach((f, i) => {
-    const mine = byFamily.get(f);
-    if (mine) mine.push(i);
-    else byFamily.set(f, [i]);
-  });
   const curve = (
-    of: readonly number[],
+    of: Uint32Array,
     extra: Pick<SuccessCurve, 'family' | 'infeasible'>,
     maxPoints: number,
   ): SuccessCurve => {
-    const mean: number[] = [],
-      low: number[] = [],
-      high: number[] = [];
+    const band = bandOf(of.length);
     let won = 0;
     of.forEach((i, k) => {
-      if (o.success[i]) won++;
-      if (k >= q.window && o.success[of[k - q.window]!]) won--;
+      won += o.success[i]! - (k >= q.window ? o.success[of[k - q.window]!]! : 0);
       const w = wilson(won, Math.min(k + 1, q.window));
-      mean.push(w.rate);
-      low.push(w.low);
-      high.push(w.high);
+      band.mean[k] = w.rate;
+      band.low[k] = w.low;
+      band.high[k] = w.high;
     });
-    return { ...extra, window: q.window, ...thinned(o, of, { mean, low, high }, maxPoints) };
+    return { ...extra, window: q.window, ...thinned(o, of, band, maxPoints) };
   };
   return [
     balancedCurve(o, q),
-    ...([...byFamily.keys()].some(q.infeasible) ? [balancedCurve(o, q, { infeasible: true })] : []),
-    ...[...byFamily]
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([family, of]) =>
-        curve(of, { family, infeasible: q.infeasible(family) ? true : undefined }, Math.ceil(q.maxPoints / 2)),
-      ), // drawn smaller
+    ...(o.families.some(q.infeasible) ? [balancedCurve(o, q, { infeasible: true })] : []),
+    ...[...o.families]
+      .sort((a, b) => (a < b ? -1 : 1))
+      .map((family) =>
+        curve(
+          placesOf(o, (f) => o.families[f] === family),
+          { family, infeasible: q.infeasible(family) ? true : undefined },
+          Math.ceil(q.maxPoints / 2), // drawn smaller
+        ),
+      ),
   ];
 }

@@ -2,9 +2,9 @@
  * Min-max downsampling: which points of a curve to keep so that a chart of `max` points shows every peak and trough the
  * whole one would. Indices ascending, first and last among them; all of them when there are no more than `max`.
  */
-export function downsample(values: readonly number[], max: number): number[] {
+export function downsample(values: ArrayLike<number>, max: number): number[] {
   const n = values.length;
-  if (n <= max) return values.map((_, i) => i);
+  if (n <= max) return Array.from({ length: n }, (_, i) => i);
   if (max < 4) return [0, n - 1].slice(0, max);
   const buckets = Math.floor((max - 2) / 2),
     out: number[] = [0];
@@ -24,7 +24,7 @@ export function downsample(values: readonly number[], max: number): number[] {
   out.push(n - 1);
   return out;
 }
-export const pick = <T>(xs: readonly T[], at: readonly number[]): T[] => at.map((i) => xs[i]!);
+export const pick = <T>(xs: ArrayLike<T>, at: readonly number[]): T[] => at.map((i) => xs[i]!);
 
 /** Equal bins over [lo, hi] (taken from the values when absent); what lies outside counts in the outermost bin. */
 export function histogram(

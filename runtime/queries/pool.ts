@@ -41,9 +41,10 @@ export async function poolView(run: RunReader, q: PoolQuery): Promise<PoolView> 
     if (mine) mine.push(row);
     else rows.set(family, [row]);
   }
-  won.family.forEach((f, i) => {
-    const r = record.get(f) ?? { n: 0, won: 0 };
-    record.set(f, { n: r.n + 1, won: r.won + (won.success[i] ? 1 : 0) });
+  won.family.forEach((place, i) => {
+    const f = won.families[place]!,
+      r = record.get(f) ?? { n: 0, won: 0 };
+    record.set(f, { n: r.n + 1, won: r.won + won.success[i]! });
   });
   const families = [...new Set([...rows.keys(), ...[...record].flatMap(([f, r]) => (r.won === 0 ? [f] : []))])].map(
     (family): PoolFamily => {

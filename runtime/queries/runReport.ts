@@ -1,4 +1,5 @@
 import type { EventOf } from '../data/events.js';
+import type { ListedEvent } from '../data/store/indexWriter.js';
 import { runHolder } from '../data/store/runLock.js';
 import { RunReader } from '../data/store/runStore.js';
 import { nameOfTask } from '../protocol/taskGroups.js';
@@ -107,11 +108,47 @@ export interface MetricRow {
 export async function metricRows(dir: string): Promise<readonly MetricRow[]> {
   const run = await RunReader.open(dir, { index: 'local' });
   try {
+    const [thinned] = await run.index.query('SELECT 1 FROM past_metrics LIMIT 1', []);
+    if (thinned) return await journalledRows(run);
     const rows = await run.index.query('SELECT name, at, version, value FROM metrics ORDER BY seq, name', []);
     return rows as unknown as readonly MetricRow[];
   } finally {
     await run.close();
   }
+}
+
+/** From the journal, where the index has only the peaks of older ones. */
+async function journalledRows(run: RunReader): Promise<MetricRow[]> {
+  const out: MetricRow[] = [];
+  for await (const e of recordsOf(run, ['metrics', 'checkpoint'])) {
+    const of = e.type === 'checkpoint' ? e.learned : e.type === 'metrics' ? e : undefined;
+    for (const [name, value] of Object.entries(of?.values ?? {})
+      .map(([n, v]) => [`${of!.source}.${n}`, v] as const)
+      .sort(([a], [b]) => (a < b ? -1 : 1)))
+      if (typeof value === 'number' && Number.isFinite(value))
+        out.push({ name, at: e.at, version: ('version' in e ? e.version : undefined) ?? null, value });
+  }
+  return out;
+}
+/** Records at once: many are read, each from its place in the journal. */
+const AT_ONCE = 64;
+/** Records of these types, oldest first; those of metrics also where the index has not listed them for long. */
+async function* recordsOf(
+  run: RunReader,
+  types: readonly ListedEvent[],
+): AsyncGenerator<NonNullable<Awaited<ReturnType<RunReader['at']>>>> {
+  const [listed, past] = await Promise.all([
+      run.index.query(`SELECT position FROM events WHERE type IN (SELECT value FROM json_each(?))`, [
+        JSON.stringify(types),
+      ]),
+      types.includes('metrics') ? run.index.query('SELECT positions FROM past_metrics', []) : [],
+    ]),
+    places = [
+      ...past.flatMap((r) => [...new Float64Array(Uint8Array.from(r['positions'] as Uint8Array).buffer)]),
+      ...listed.map((r) => n(r['position'])),
+    ].sort((a, b) => a - b);
+  for (let i = 0; i < places.length; i += AT_ONCE)
+    for (const e of await Promise.all(places.slice(i, i + AT_ONCE).map((p) => run.at(p)))) if (e) yield e;
 }
 
 /** Columns of `rolloutTable`. */
@@ -168,15 +205,9 @@ export async function metricRecords(dir: string): Promise<{
 }> {
   const run = await RunReader.open(dir, { index: 'local' });
   try {
-    const rows = await run.index.query(
-        "SELECT position FROM events WHERE type IN ('metrics', 'eval') ORDER BY seq",
-        [],
-      ),
-      records: (EventOf<'metrics' | 'eval'> & { readonly at: number })[] = [];
-    for (const r of rows) {
-      const e = await run.at(Number(r['position']));
-      if (e?.type === 'metrics' || e?.type === 'eval') records.push(e);
-    }
+    const records: (EventOf<'metrics' | 'eval'> & { readonly at: number })[] = [];
+    for await (const e of recordsOf(run, ['metrics', 'eval']))
+      if (e.type === 'metrics' || e.type === 'eval') records.push(e);
     return { createdAt: run.meta.createdAt, records };
   } finally {
     await run.close();

@@ -186,10 +186,11 @@ interface FamilyEnds {
 /** What each family's rollouts came to, oldest first, and the steps and rewards of all of them. */
 function byFamilyOf(o: Outcomes): Map<string, FamilyEnds> {
   const out = new Map<string, FamilyEnds>();
-  o.family.forEach((f, i) => {
-    const of = out.get(f) ?? { won: [], steps: 0, score: 0 };
+  o.family.forEach((place, i) => {
+    const f = o.families[place]!,
+      of = out.get(f) ?? { won: [], steps: 0, score: 0 };
     out.set(f, of);
-    of.won.push(o.success[i]!);
+    of.won.push(o.success[i] === 1);
     of.steps += o.steps[i]!;
     of.score += o.score[i]!;
   });

@@ -21,7 +21,7 @@ export async function trajectoryView(
   // First, so that events behind it repeat what is here at worst.
   const seq = await nextSeq(run);
   const [r] = await run.index.query(
-    `SELECT ${rowColumns}, r.head_position, b.trained_position FROM rollouts r LEFT JOIN batches b ON b.id = r.batch WHERE r.id = ?`,
+    `SELECT ${rowColumns}, r.head_position, r.trained_position FROM rollouts r WHERE r.id = ?`,
     [rollout],
   );
   if (!r)

@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto';
-import type { Hash } from 'node:crypto';
 import { lstat, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { StudioError, isEncoded, orUndefined, messageOf, settled, errorCode } from '../../domain/index.js';
@@ -12,8 +10,9 @@ import { FrameAppender } from './frameAppender.js';
 import { compact, mayGo } from './frameCompaction.js';
 import { FramePacks, readPlace, type FramePlace } from './framePacks.js';
 import { headBytes, maxFrameBytes } from './packRecord.js';
-import { decodePng, encodePng, sizeOf, toBgrx, toScanlines } from './png.js';
+import { decodePng, sizeOf, toBgrx } from './png.js';
 import { DiskRoom } from './room.js';
+import { pixelHash, ScreensHere, type ScreenEncoder } from './screenEncoder.js';
 
 export type { FramePlace };
 export interface FrameStoreOptions {
@@ -31,6 +30,8 @@ export interface FrameStoreOptions {
   readonly packBytes?: number;
   /** Where writes wait while the disk is full. */
   readonly room?: DiskRoom;
+  /** What makes files of pixels; this thread unless given. It is closed with the store. */
+  readonly encoder?: ScreenEncoder;
 }
 export interface FrameStats {
   readonly puts: number;
@@ -54,21 +55,14 @@ const LOOSE = 0.5,
 /** Longer than any step takes from its screen to its record. */
 const LATELY_MS = 15 * 60_000;
 
-/** A new hash, fed with width and height (little-endian u32 each); RGB follows. */
-function pixelHash(width: number, height: number): Hash {
-  const head = Buffer.alloc(8);
-  head.writeUInt32LE(width, 0);
-  head.writeUInt32LE(height, 4);
-  return createHash('sha256').update(head);
-}
-
 /**
  * Content-addressed screens, in packs (packRecord.ts). The same screen is written once, however many ask at the same
  * time. Frames that are files of their own, as older versions wrote them, are read as well.
  */
 export class PngFrameStore implements FrameStore {
   readonly #dir: string;
-  readonly #o: Required<FrameStoreOptions>;
+  readonly #o: Required<Omit<FrameStoreOptions, 'encoder'>>;
+  readonly #encoder: ScreenEncoder;
   /** When each was put last, ms; insertion order is age: a hit is moved to the end. */
   readonly #known = new Map<string, number>();
   /** Being removed: a put of one of them waits, and writes it again. */
@@ -76,6 +70,7 @@ export class PngFrameStore implements FrameStore {
   /** To be removed, unless they are put again before. */
   readonly #leaving = new Set<string>();
   readonly #writing = new Map<string, Promise<void>>();
+  readonly #putting = new Set<Promise<FrameRef>>();
   readonly #queue: (() => void)[] = [];
   readonly #packs: FramePacks;
   readonly #appender: FrameAppender;
@@ -86,6 +81,7 @@ export class PngFrameStore implements FrameStore {
 
   constructor(dir: string, o: FrameStoreOptions = {}) {
     this.#dir = dir;
+    this.#encoder = o.encoder ?? new ScreensHere();
     this.#o = {
       concurrency: 4,
       known: 65_536,
@@ -124,7 +120,11 @@ export class PngFrameStore implements FrameStore {
   }
 
   put(screen: Screenshot): Promise<FrameRef> {
-    return isEncoded(screen) ? this.#putFile(screen) : this.#putPixels(screen);
+    const done = isEncoded(screen) ? this.#putFile(screen) : this.#putPixels(screen),
+      gone = (): boolean => this.#putting.delete(done);
+    this.#putting.add(done);
+    done.then(gone, gone);
+    return done;
   }
 
   /** A file that was encoded elsewhere: its bytes are what is kept, and named by. */
@@ -143,7 +143,8 @@ export class PngFrameStore implements FrameStore {
     return this.#keep({ hash: digestOf(png), width, height }, () => Promise.resolve(png));
   }
 
-  async #putPixels({ width, height, data }: Frame): Promise<FrameRef> {
+  async #putPixels(frame: Frame): Promise<FrameRef> {
+    const { width, height, data } = frame;
     if (
       !Number.isInteger(width) ||
       !Number.isInteger(height) ||
@@ -158,10 +159,12 @@ export class PngFrameStore implements FrameStore {
       );
     }
     this.#puts++;
-    const hash = pixelHash(width, height);
-    const scanlines = await toScanlines(data, width, height, (rgb) => hash.update(rgb));
-    const ref: FrameRef = { hash: hash.digest('hex'), width, height };
-    return this.#keep(ref, () => encodePng(scanlines, width, height));
+    const { hash, png } = await this.#encoder.encode(frame);
+    return this.#keep({ hash, width, height }, png);
+  }
+
+  async encode(frame: Frame): Promise<Uint8Array> {
+    return (await this.#encoder.encode(frame)).png();
   }
 
   /** Writes the file unless it is there; one that is being written is waited for. */
@@ -374,11 +377,8 @@ export class PngFrameStore implements FrameStore {
   }
   /** Gives the disk back what removed screens take, as far as it is worth copying the others. For the writer of the run. */
   compact(o: { readonly tight?: boolean; readonly signal?: AbortSignal | undefined } = {}): Promise<void> {
-    return compact(this.#packs, this.#appender, {
-      share: o.tight ? TIGHT : LOOSE,
-      restMs: LATELY_MS,
-      signal: o.signal,
-    });
+    const share = o.tight ? TIGHT : LOOSE;
+    return compact(this.#packs, this.#appender, { share, restMs: LATELY_MS, signal: o.signal });
   }
 
   /** A frame of another run, named by the same `ref`; one that is there already is the same. */
@@ -388,8 +388,10 @@ export class PngFrameStore implements FrameStore {
 
   /** Waits for what is being written; the store can still be used. */
   async close(): Promise<void> {
-    await Promise.allSettled([...this.#writing.values()]);
+    while (this.#putting.size + this.#writing.size > 0)
+      await Promise.allSettled([...this.#putting, ...this.#writing.values()]);
     await this.#appender.close();
+    this.#encoder.close();
   }
 
   async #makeFile(hash: string, png: Buffer): Promise<void> {

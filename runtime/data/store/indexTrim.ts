@@ -3,6 +3,7 @@
  * records, and what goes is counted.
  */
 import type { Rows } from './indexRows.js';
+import { Thinner } from './indexThin.js';
 
 /** Which of a run's trajectories lose their screens by a rule of `store.keep`. */
 export type ScreenClass = 'retired' | 'failure' | 'success';
@@ -13,6 +14,8 @@ export interface IndexOptions {
   readonly successes?: number | undefined;
   /** These stay until their screens are gone, as far as there is room: who removes screens finds them here. */
   readonly loseScreens?: readonly ScreenClass[] | undefined;
+  /** The newest records of metrics, and batches, stay as they are. */
+  readonly updates?: number | undefined;
 }
 
 /**
@@ -50,6 +53,7 @@ export class Trimmer {
   readonly #bound: number;
   readonly #lose: string;
   readonly #successes: number;
+  readonly #updates: Thinner;
   /** Where the next look at rollouts begins: behind those that had to stay. */
   #born = -1;
   /** Hour and lane whose minutes were added up last. */
@@ -59,13 +63,21 @@ export class Trimmer {
     this.#rows = rows;
     this.#bound = o.bound ?? INDEX_BOUND;
     this.#successes = o.successes ?? SUCCESSES;
+    this.#updates = new Thinner(rows, o.updates);
     this.#lose = (o.loseScreens ?? []).join(' ');
   }
 
   /** Within the transaction of a batch. */
   trim(): void {
     for (let i = 0; i < SLICES && this.#bytes() > this.#bound; i++)
-      if (!this.#spans(KEEP_SPANS_MS) && !this.#minutes() && !this.#rollouts() && !this.#spans(0)) return;
+      if (
+        !this.#spans(KEEP_SPANS_MS) &&
+        !this.#minutes() &&
+        !this.#updates.slice() &&
+        !this.#rollouts() &&
+        !this.#spans(0)
+      )
+        return;
   }
 
   /** What is in use: the file does not get smaller, but fills what became free. */

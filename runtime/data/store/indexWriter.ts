@@ -4,6 +4,7 @@ import type { Provenance } from '../../domain/index.js';
 import { stepEntropy } from '../curation/highEntropy.js';
 import { isError } from '../events.js';
 import type { EventOf, JournalEvent, StoredEvent } from '../events.js';
+import { addMetrics, addTokens } from './indexMetrics.js';
 import type { Rows } from './indexRows.js';
 import type { JournalPosition } from './journalReader.js';
 import { packSteps } from './stepPack.js';
@@ -173,16 +174,19 @@ const handlers: Handlers = {
       ]);
   },
   'batch.claimed'(rows, e) {
-    rows.run("INSERT OR REPLACE INTO batches VALUES(?, ?, ?, ?, ?, NULL, ?, ?, ?, NULL, 'claimed', NULL)", [
-      e.batch,
-      e.groups.length,
-      e.lags.length,
-      e.steps,
-      e.version,
-      mean(e.lags),
-      e.lags.length > 0 ? Math.max(...e.lags) : null,
-      e.at,
-    ]);
+    rows.run(
+      "INSERT OR REPLACE INTO batches(id, groups, rollouts, steps, version, lag_mean, lag_max, claimed_at, state) VALUES(?, ?, ?, ?, ?, ?, ?, ?, 'claimed')",
+      [
+        e.batch,
+        e.groups.length,
+        e.lags.length,
+        e.steps,
+        e.version,
+        mean(e.lags),
+        e.lags.length > 0 ? Math.max(...e.lags) : null,
+        e.at,
+      ],
+    );
     for (const g of e.groups) {
       rows.run("UPDATE groups SET state = 'claimed' WHERE id = ?", [g.group]);
       for (const r of g.rollouts)
@@ -197,12 +201,17 @@ const handlers: Handlers = {
     }
   },
   'batch.trained'(rows, e, position) {
-    rows.run(
-      "UPDATE batches SET state = 'trained', trained_version = ?, trained_at = ?, trained_position = ? WHERE id = ?",
-      [e.version, e.at, position, e.batch],
-    );
+    rows.run("UPDATE batches SET state = 'trained', trained_version = ?, trained_at = ? WHERE id = ?", [
+      e.version,
+      e.at,
+      e.batch,
+    ]);
     for (const r of e.rollouts) {
-      rows.run("UPDATE rollouts SET state = 'trained', trained_version = ? WHERE id = ?", [e.version, r]);
+      rows.run("UPDATE rollouts SET state = 'trained', trained_version = ?, trained_position = ? WHERE id = ?", [
+        e.version,
+        position,
+        r,
+      ]);
       rows.run("UPDATE groups SET state = 'trained' WHERE id = (SELECT grp FROM rollouts WHERE id = ?)", [r]);
     }
     for (const t of e.trajectories ?? [])
@@ -234,6 +243,7 @@ const handlers: Handlers = {
   },
   metrics(rows, e) {
     addMetrics(rows, e, e);
+    if (e.source === 'update') addTokens(rows, e);
   },
   checkpoint(rows, e) {
     if (e.learned) addMetrics(rows, e, e.learned);
@@ -258,23 +268,6 @@ const handlers: Handlers = {
     for (const r of e.rollouts) rows.run('UPDATE rollouts SET bare = 1 WHERE id = ?', [r]);
   },
 };
-
-function addMetrics(
-  rows: Rows,
-  e: Stored<'metrics' | 'checkpoint'>,
-  { source, values }: Pick<EventOf<'metrics'>, 'source' | 'values'>,
-): void {
-  for (const [name, value] of Object.entries(values))
-    // JSON has no NaN: what could not be measured reads back as null.
-    if (typeof value === 'number' && Number.isFinite(value))
-      rows.run('INSERT OR REPLACE INTO metrics VALUES(?, ?, ?, ?, ?)', [
-        `${source}.${name}`,
-        e.at,
-        e.seq,
-        e.version,
-        value,
-      ]);
-}
 
 const endOf = (e: EventOf<'spans'>): number => e.t0 + e.start.reduce((m, s, i) => Math.max(m, s + e.ms[i]!), 0);
 function addSpans(rows: Rows, e: Stored<'spans'>): void {
@@ -333,6 +326,11 @@ function endRollout(rows: Rows, e: Stored<'trajectory.recorded'>, position: numb
   const h = e.head,
     o = h.outcome,
     error = isError(o);
+  // Whoever has read how it ended before has to read all of them again.
+  rows.run(
+    "INSERT OR REPLACE INTO meta SELECT 'again', ? WHERE EXISTS(SELECT 1 FROM rollouts WHERE id = ? AND recorded IS NOT NULL)",
+    [e.seq, h.id],
+  );
   rows.run(
     "INSERT OR IGNORE INTO rollouts(id, family, task, cap, provenance, state, born) VALUES(?, ?, ?, ?, ?, 'kept', ?)",
     [h.id, h.family, h.task, h.cap, h.provenance.kind, e.seq],

@@ -11,6 +11,9 @@ import { slicePixels, slices } from '../../files/slices.js';
  */
 const deflate = promisify(deflateCb),
   inflate = promisify(inflateCb);
+/** zlib level 1. */
+export type Compress = (raw: Buffer) => Buffer | Promise<Buffer>;
+const onPool: Compress = (raw) => deflate(raw, { level: 1 });
 const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const rowsPerSlice = (width: number): number => Math.max(1, Math.floor(slicePixels / width));
 
@@ -84,7 +87,7 @@ function packRgb(pixels: Uint32Array, words: Uint32Array, bytes: Buffer): void {
   }
 }
 
-export async function encodePng(scanlines: Buffer, width: number, height: number): Promise<Buffer> {
+export async function encodePng(scanlines: Buffer, width: number, height: number, compress = onPool): Promise<Buffer> {
   const head = Buffer.alloc(13);
   head.writeUInt32BE(width, 0);
   head.writeUInt32BE(height, 4);
@@ -93,7 +96,7 @@ export async function encodePng(scanlines: Buffer, width: number, height: number
   return Buffer.concat([
     signature,
     chunk('IHDR', head),
-    chunk('IDAT', await deflate(scanlines, { level: 1 })),
+    chunk('IDAT', await compress(scanlines)),
     chunk('IEND', Buffer.alloc(0)),
   ]);
 }

@@ -88,6 +88,8 @@ const RESTARTS = 3;
 const AGAIN = 2;
 /** A worker that is silent for so long while it has work is ended, ms. */
 const SILENT_MS = 60_000;
+/** Each time that the index goes on it opens a file; a journal grows many times a second. */
+const APART_MS = 250;
 
 /**
  * The index in a worker thread, so that neither queries nor exports stall the daemon. A worker that dies or hangs is
@@ -199,10 +201,12 @@ export class WorkerIndex implements RunIndex {
     this.#following = true;
     void (async () => {
       try {
-        for (let done = 0; done < this.#target;) {
+        for (let done = 0; done < this.#target && !this.#closing;) {
           done = this.#target;
           await this.#ask({ do: 'advance', until: done });
           this.#failed = false;
+          // A query brings the rest with it.
+          await new Promise<void>((r) => setTimeout(r, APART_MS).unref());
         }
       } catch (e) {
         if (!this.#failed && !this.#closing) this.#paths.onFailure?.(e);
@@ -229,6 +233,8 @@ export class WorkerIndex implements RunIndex {
     await this.#ask({ do: 'hold', rollouts });
   }
   async snapshot(): Promise<number> {
+    const until = this.#target;
+    if (until > 0) await this.#ask({ do: 'advance', until });
     return (await this.#ask({ do: 'snapshot' })) as number;
   }
   async close(o: { snapshot: boolean }): Promise<void> {

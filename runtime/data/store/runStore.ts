@@ -19,6 +19,7 @@ import type { RunIndex } from './runIndex.js';
 import { io, readMeta, runPaths, writeMeta, type RunMeta } from './runMeta.js';
 import { lockRun } from './runLock.js';
 import type { RunLock } from './runLock.js';
+import { ScreenThreads } from './screenEncoder.js';
 import { DiskRoom } from './room.js';
 import { Snapshots, indexTrouble } from './snapshots.js';
 import { stepPlaces, type StepPlace } from './stepPlaces.js';
@@ -258,7 +259,13 @@ export class RunStore extends RunReader {
         onFailure: (why: unknown) => say(indexTrouble.behind(why)),
       };
       const index = o.index === 'local' ? new LocalIndex(paths) : new WorkerIndex(o.index, paths);
-      const frames = new PngFrameStore(p.frames, { ...o.frames, room });
+      const encoder =
+          o.index === 'local'
+            ? undefined
+            : new ScreenThreads(o.index, {
+                onFailure: (why) => say(`Screens are encoded in the main thread: ${why}.`),
+              }),
+        frames = new PngFrameStore(p.frames, { encoder, ...o.frames, room });
       return new RunStore(dir, meta, frames, index, journal, opened.recovery, lock, room, o, say);
     } catch (e) {
       await journal?.close();

@@ -13,7 +13,7 @@ export function startOpenAi(r: BackendRequest): Promise<PolicyBackend> {
     images: o.images,
     coordinates: o.coordinates,
     apiKey: apiKeyOf('policy.openai.apiKeyEnv', o.apiKeyEnv),
-    encodePng: pngOf,
+    encodePng: (f) => r.frames.encode?.(f) ?? pngOf(f),
   });
   return Promise.resolve({ policy, frames: r.frames });
 }

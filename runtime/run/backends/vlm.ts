@@ -89,7 +89,7 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
   parts.add(() => models.close());
   parts.throwIfCancelled();
   const ended = new AbortController(),
-    chat = chatOptions(config);
+    chat = chatOptions(r);
   parts.add(() => Promise.resolve(ended.abort()));
   return {
     policy: { takesEncoded: true, open: (s) => new ChatSession(chat, pooledChat(models), s) },
@@ -272,10 +272,10 @@ function startPool(
   });
 }
 
-const chatOptions = ({ policy, trainer }: RunConfig): ChatOptions => {
+const chatOptions = ({ config: { policy, trainer }, frames }: BackendRequest): ChatOptions => {
   const vlm = policy.vlm!;
   return {
-    encodePng: pngOf,
+    encodePng: (f) => frames.encode?.(f) ?? pngOf(f),
     coordinates: vlm.coordinates,
     limits: resizeLimits(vlm.coordinates, trainer.remote!.options),
     images: vlm.images,

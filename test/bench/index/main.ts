@@ -1,6 +1,7 @@
 // npm run bench:index [-- --rollouts N] [-- --bound MB] [-- --json FILE]: what a rollout takes of a run's index, and what
 // an index holds that has a bound.
 import { writeFile } from 'node:fs/promises';
+import type { StoredEvent } from '../../../runtime/data/events.js';
 import { INDEX_BOUND } from '../../../runtime/data/store/indexTrim.js';
 import { MemoryIndex } from '../../helpers/data/memoryIndex.js';
 import { syntheticEvents } from '../../helpers/data/syntheticEvents.js';
@@ -9,7 +10,9 @@ const argument = (name: string): string | undefined => process.argv[process.argv
 const rollouts = Number(argument('--rollouts') ?? 100_000),
   bound = Number(argument('--bound') ?? 64) * 1e6,
   STEPS = 15,
-  METRICS = 30,
+  METRICS = 44,
+  /** Enough that buckets are as many as they get. */
+  UPDATES = 20_000,
   WEEK = 6_000_000;
 
 /** `ms`: of processor time a rollout. */
@@ -49,7 +52,34 @@ const part = Math.min(rollouts, 20_000),
     ['spans', 'rollouts', 'tracks', 'groups', 'span_minutes'].map((t) => [t, room(whole.index, [t]) / part]),
   ),
   update = room(whole.index, ['metrics', 'batches', 'events']) / updates;
+/** What updates take, from when on the index is full: so much at most, and so much an update that is added up. */
+async function updatesAlone(): Promise<{ most: number; addedUp: number; msOfAnUpdate: number }> {
+  const index = await MemoryIndex.open({ bound: 0 }),
+    began = process.cpuUsage().user,
+    values = (i: number, names: number): Record<string, number> =>
+      Object.fromEntries(Array.from({ length: names }, (_, k) => [`measure-of-${k}`, Math.sin(i * (k + 1))]));
+  let most = 0;
+  const stays = index.bytes;
+  for (let i = 1, seq = 0; i <= UPDATES; i++) {
+    const e = (o: object): StoredEvent => ({ ...o, seq: ++seq, at: 1.8e12 + i * 5000 }) as StoredEvent;
+    index.write([
+      e({ type: 'batch.claimed', batch: `b-${i}`, groups: [], version: i - 1, lags: [1, 1], steps: 9 }),
+      e({ type: 'batch.trained', batch: `b-${i}`, rollouts: [], version: i }),
+      e({ type: 'metrics', source: 'update', version: i, values: values(i, METRICS - 16) }),
+      e({ type: 'metrics', source: 'sync', version: i, values: values(i, 4) }),
+      e({ type: 'metrics', source: 'run', version: i, values: values(i, 12) }),
+    ]);
+    most = Math.max(most, index.bytes - stays);
+  }
+  return {
+    most,
+    addedUp: room(index, ['past_updates', 'past_metrics']) / UPDATES,
+    msOfAnUpdate: (process.cpuUsage().user - began) / 1e3 / UPDATES,
+  };
+}
+
 const small = await filled(rollouts, { bound }),
+  updatesOf = await updatesAlone(),
   held = small.index.rows.number('SELECT COUNT(*) FROM rollouts'),
   counted = room(small.index, ['past_outcomes', 'past', 'past_groups', 'past_families']) / (rollouts - held),
   total = Object.values(each).reduce((a, b) => a + b, 0),
@@ -59,13 +89,19 @@ const small = await filled(rollouts, { bound }),
     rollouts,
     bytesOfARollout: { ...each, all: total, withoutSpans: stays, counted },
     bytesOfAnUpdate: update,
+    updates: updatesOf,
     msOfARollout: { unbounded: whole.ms, bounded: small.ms },
     bound,
     most: small.most,
     held,
     /** Of six million rollouts, an update for every 32 of them. */
-    aWeekMb: { unbounded: weekMb(total + update / 32), counted: weekMb(counted), updates: weekMb(update / 32) },
-    heldAfterAWeek: Math.floor((INDEX_BOUND - (counted + update / 32) * WEEK) / stays),
+    aWeekMb: {
+      unbounded: weekMb(total + update / 32),
+      counted: weekMb(counted),
+      updates: weekMb(update / 32),
+      updatesAddedUp: weekMb(updatesOf.addedUp / 32),
+    },
+    heldAfterAWeek: Math.floor((INDEX_BOUND - updatesOf.most - (counted + updatesOf.addedUp / 32) * WEEK) / stays),
   };
 console.log(JSON.stringify(report, undefined, 2));
 const file = argument('--json');

@@ -4,6 +4,7 @@ import { makeScreens } from './screens.js';
 import { serveDesktops } from './desktops.js';
 import { serveModels, type Asked } from './models.js';
 import { runDaemon } from './daemon.js';
+import { localScreens } from './local.js';
 
 const tell = (r: Reply): void => {
   process.send!(r);
@@ -21,7 +22,8 @@ export async function child(): Promise<void> {
       });
       tell({ result });
       process.disconnect();
-    } else serve(r);
+    } else if (r.role === 'local') tell({ local: await localScreens(r.screen) });
+    else serve(r);
   } catch (e) {
     tell({ failed: e instanceof Error ? (e.stack ?? e.message) : String(e) });
   }
@@ -34,7 +36,7 @@ function serve(r: HarnessRequest): void {
     asked: Asked = { requests: 0, bytes: 0, images: 0 };
   const server =
     r.role === 'desktops'
-      ? serveDesktops({ screens: makeScreens(r.screen, 1), drawn, draw })
+      ? serveDesktops({ screens: makeScreens(r.screen, r.seed), drawn, draw })
       : serveModels({ drawn, draw, asked, hurry: r.hurry, slow: r.slow });
   process.on('message', () => tell({ used: { drawnMs: drawn.total(), cpuMs: cpuMs(), detail: { ...asked } } }));
   if (r.role === 'desktops') server.listen(r.socket, 4096, () => tell({ ready: r.socket }));

@@ -2,7 +2,6 @@
  * The daemon's side: what a training run with a remote model is made of (TrainingRun), on synthetic desktops: pool,
  * registry, scheduler, episodes, ledger, journal, frames, index, meters, and the listeners of one window.
  */
-import { readFileSync } from 'node:fs';
 import { stat, readdir } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
@@ -17,6 +16,7 @@ import type { DesktopProvider, DesktopSpec } from '../../../runtime/cluster/type
 import { parseRunFile, type RunConfig } from '../../../runtime/config/index.js';
 import { DataManager } from '../../../runtime/data/dataManager.js';
 import { dataConfig } from '../../../runtime/data/fromConfig.js';
+import type { FrameStats } from '../../../runtime/data/store/frames.js';
 import { pngOf } from '../../../runtime/data/store/png.js';
 import {
   id,
@@ -40,7 +40,7 @@ import { RunState } from '../../../runtime/run/runState.js';
 import { Successes } from '../../../runtime/run/successes.js';
 import type { Task, TaskEngine } from '../../../runtime/tasks/types.js';
 import { watchAsWindow } from './window.js';
-import { cpuMs, type DaemonRequest, type DaemonResult } from './wire.js';
+import { cpuMs, mainThreadMs, type DaemonRequest, type DaemonResult } from './wire.js';
 
 /** As many as OSWorld has of the tasks that DART trains on. */
 const FAMILIES = 203;
@@ -156,6 +156,7 @@ export async function runDaemon(
       main: mainThreadMs(),
       now: performance.now(),
       size: await sizes(r.dir),
+      frames: data.store.frames.stats(),
     };
   loop.enable();
   let rss = 0;
@@ -179,6 +180,7 @@ export async function runDaemon(
     heapMb: process.memoryUsage().heapUsed / MB,
     journalKb: 0,
     framesMb: 0,
+    newScreens: share(at.frames, data.store.frames.stats()),
     startMs,
   };
   await window('ended');
@@ -307,12 +309,8 @@ function trainAsTheyCome(data: DataManager, state: RunState): () => void {
   };
 }
 
-/** Processor time of the main thread alone, ms; Linux counts it in hundredths of a second. */
-function mainThreadMs(): number {
-  const text = readFileSync(`/proc/self/task/${process.pid}/stat`, 'utf8'),
-    fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * 10;
-}
+const share = (from: FrameStats, to: FrameStats): number =>
+  (to.written - from.written) / Math.max(1, to.puts - from.puts);
 
 async function sizes(dir: string): Promise<{ readonly journal: number; readonly frames: number }> {
   const of = async (d: string): Promise<number> => {

@@ -50,7 +50,8 @@ async function main(): Promise<void> {
     results.push(m);
     console.log(line(m));
   }
-  finish('scale', results.map(rowOf), barsOf(results), args.json);
+  const local = await localCosts();
+  finish('scale', [...results.map(rowOf), ...local.rows], [...barsOf(results), ...local.bars], args.json);
 }
 
 async function measure(
@@ -122,6 +123,27 @@ function figures(s: Setting, before: readonly Used[], after: readonly Used[], da
   };
 }
 
+/** Screens of desktops on this machine, at 1920x1080. */
+async function localCosts(): Promise<{ readonly rows: Record<string, unknown>[]; readonly bars: Bar[] }> {
+  const c = new Child(),
+    { local } = await c.ask({ role: 'local', screen: FULL_HD } satisfies Request, 'local'),
+    ms = 'ms a screen of a desktop on this machine';
+  c.end();
+  return {
+    rows: (['here', 'threads'] as const).map((how) => ({
+      desktops: how === 'here' ? 'local, no threads' : 'local',
+      screen: `${FULL_HD.width}x${FULL_HD.height}`,
+      'daemon ms/step': round(local[how].all),
+      'main thread': round(local[how].main),
+      'of it reading': round(local[how].reading),
+    })),
+    bars: [
+      bar('local_main_ms_per_step_1080p', local.threads.main, ms, '<= 1'),
+      bar('local_cpu_ms_per_step_1080p', local.threads.all, ms, '<= 2.5'),
+    ],
+  };
+}
+
 const round = (x: number, digits = 2): number => Number(x.toFixed(digits));
 const rowOf = (m: Measured): Record<string, unknown> => ({
   desktops: m.desktops,
@@ -138,6 +160,7 @@ const rowOf = (m: Measured): Record<string, unknown> => ({
   'request kB': round(m.requestKb, 0),
   images: round(m.imagesPerRequest),
   'frames MB/s': round((1000 * m.daemon.framesMb) / m.daemon.windowMs, 1),
+  'new screens %': round(100 * m.daemon.newScreens, 0),
   'journal kB/step': round(m.daemon.journalKb / Math.max(1, m.daemon.steps), 1),
   rollouts: m.daemon.rollouts,
   errors: m.daemon.errors,

@@ -1,4 +1,5 @@
 /** What the processes of the benchmark say to one another, over Node's own channel between parent and child. */
+import { readFileSync } from 'node:fs';
 import type { Size } from '../../../runtime/domain/index.js';
 
 /** What a model of 7 B takes for an answer, ms: drawn evenly between them. */
@@ -28,7 +29,12 @@ export interface DaemonRequest {
   readonly warmMs: number;
   readonly windowMs: number;
 }
-export type Request = HarnessRequest | DaemonRequest;
+/** Screens of desktops on this machine; nothing else runs beside it. */
+export interface LocalRequest {
+  readonly role: 'local';
+  readonly screen: Size;
+}
+export type Request = HarnessRequest | DaemonRequest | LocalRequest;
 
 /** What a process used so far, ms. */
 export interface Used {
@@ -41,6 +47,7 @@ export type Reply =
   | { readonly used: Used }
   | { readonly window: 'begins' | 'ended' }
   | { readonly result: DaemonResult }
+  | { readonly local: LocalResult }
   | { readonly failed: string };
 
 export interface DaemonResult {
@@ -56,7 +63,21 @@ export interface DaemonResult {
   readonly heapMb: number;
   readonly journalKb: number;
   readonly framesMb: number;
+  /** Share of screens that no desktop had shown: others are not stored again. */
+  readonly newScreens: number;
   readonly startMs: number;
+}
+
+/** Processor time a screen, ms: of the main thread, of which so much copied it out of the framebuffer, and of all threads. */
+export type LocalResult = Readonly<
+  Record<'threads' | 'here', { readonly main: number; readonly all: number; readonly reading: number }>
+>;
+
+/** Processor time of the main thread alone, ms; Linux counts it in hundredths of a second. */
+export function mainThreadMs(): number {
+  const text = readFileSync(`/proc/self/task/${process.pid}/stat`, 'utf8'),
+    fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
 export const cpuMs = (): number => {

@@ -1,7 +1,10 @@
 /**
- * The index worker alone, as runtime/main.ts starts it for the role `__index`: a bundle of it does not need the other
+ * What a run's store starts threads of, as runtime/main.ts does for their roles: a bundle of them does not need the other
  * rooms.
  */
+import { workerData } from 'node:worker_threads';
 import { runIndexWorker } from '../../../runtime/data/store/indexWorker.js';
+import { runScreenWorker } from '../../../runtime/data/store/screenWorker.js';
 
-await runIndexWorker();
+if ((workerData as { readonly role: string }).role === '__screens') runScreenWorker();
+else await runIndexWorker();

@@ -180,7 +180,10 @@ export function* syntheticEvents(o: SyntheticJournal): Generator<StoredEvent[], 
       });
       version++;
       say({ type: 'batch.trained', batch: name, rollouts, version });
-      const values = Array.from({ length: o.metrics ?? 1 }, (_, i) => [`curation.measure-${i}`, r.next()]);
+      const values = Array.from({ length: o.metrics ?? 1 }, (_, i) => [
+        i === 0 ? 'tokens' : `measure-${i}`,
+        r.int(1000),
+      ]);
       say({ type: 'metrics', source: 'update', version, values: Object.fromEntries(values) as Record<string, number> });
     }
     if (batch.length > 150) {

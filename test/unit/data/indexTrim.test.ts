@@ -1,13 +1,18 @@
+import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { IndexEngine } from '../../../runtime/data/store/indexEngine.js';
+import { peaks } from '../../../runtime/data/store/indexThin.js';
 import { losingScreens } from '../../../runtime/data/store/indexTrim.js';
 import { RunReader } from '../../../runtime/data/store/runStore.js';
 import { WorkerIndex } from '../../../runtime/data/store/runIndex.js';
 import { Snapshots, indexTrouble } from '../../../runtime/data/store/snapshots.js';
 import { JUDGED, REASONS, STATES } from '../../../runtime/data/store/totals.js';
+import { progressOf, trainedOf } from '../../../runtime/queries/compare.js';
+import { series } from '../../../runtime/queries/curves.js';
 import { failuresView } from '../../../runtime/queries/failures.js';
 import { lanes } from '../../../runtime/queries/lanes.js';
+import { metricRecords, metricRows } from '../../../runtime/queries/runReport.js';
 import { listTrajectories } from '../../../runtime/queries/rows.js';
 import { trajectoryColumns } from '../../../runtime/queries/table.js';
 import { trajectoryView } from '../../../runtime/queries/trajectory.js';
@@ -125,6 +130,62 @@ describe('an index that is full', () => {
       const reader = await RunReader.open(run, { index: 'local' });
       expect((await reader.readTrajectory('r000001' as never))?.steps.length).toBeGreaterThan(0);
       await reader.close();
+    }));
+
+  it('holds no more of its metrics however many updates there are, and their curves keep every peak', async () => {
+    const whole = await MemoryIndex.open({ bound: Infinity }),
+      small = await MemoryIndex.open({ bound: 0, updates: 16 });
+    let most = 0;
+    for (const batch of syntheticEvents({ rollouts: 6000, seed: 5, size: 4, steps: 1, activities: 1, metrics: 3 })) {
+      whole.write(batch);
+      small.write(batch);
+      most = Math.max(most, small.rows.number("SELECT COUNT(*) FROM metrics WHERE name = 'update.measure-1'"));
+    }
+    const n = whole.rows.number('SELECT COUNT(*) FROM batches');
+    expect(n).toBeGreaterThan(1000);
+    // Two of each of 64 buckets, and what comes in during a pass over all names.
+    expect(most).toBeLessThan(2 * 64 + 4 * 16 + 16);
+    expect(small.rows.number('SELECT COUNT(*) FROM batches')).toBeLessThan(4 * 16);
+    expect(small.rows.number('SELECT COUNT(*) FROM events')).toBeLessThan(3 * 4 * 16);
+    const [a] = await series(small.run, ['update.measure-1'], 12),
+      [b] = await series(whole.run, ['update.measure-1'], 1e6),
+      drawn = (s: typeof a): number[] => [s!.at[0]!, s!.at.at(-1)!, Math.min(...s!.value), Math.max(...s!.value)];
+    expect(drawn(a)).toEqual(drawn(b));
+    const moved = progressOf({
+      from: 0,
+      to: 1,
+      timeline: { outages: [] },
+      ended: [],
+      trained: await trainedOf(small.run),
+    });
+    expect(moved.updates.at(-1)).toBe(n);
+    expect(moved.tokens!.at(-1)).toBe(whole.rows.number("SELECT SUM(value) FROM metrics WHERE name = 'update.tokens'"));
+    whole.close();
+    small.close();
+  }, 60_000);
+
+  it('keeps of each bucket the lowest and the highest, and the first of all', () => {
+    const seq = [3, 5, 6, 9, 17, 18, 19, 40],
+      of = (value: number[], width: number): number[] => [...peaks(seq, value, width)].sort((a, b) => a - b);
+    expect(of([5, 1, 9, 4, 2, 2, 2, 7], 10)).toEqual([3, 5, 6, 17, 40]);
+    expect(of([5, 1, 9, 4, 2, 2, 2, 7], 1)).toEqual(seq);
+    expect(of([1, 2, 3, 4, 5, 6, 7, 8], 100)).toEqual([3, 40]);
+    expect(peaks([], [], 8).size).toBe(0);
+  });
+
+  it('exports all metrics all the same, and what a lesson left stays', () =>
+    withDir(async (dir) => {
+      const run = join(dir, 'run');
+      await writeSyntheticRun(run, { groups: 40, steps: 2 });
+      const before = [await metricRows(run), (await metricRecords(run)).records],
+        small = await IndexEngine.open(join(run, 'journal'), join(dir, 'small'), undefined, { bound: 0, updates: 3 }),
+        count = (where: string): unknown => small.query(`SELECT COUNT(*) AS n FROM ${where}`)[0]!['n'];
+      expect(count('past_metrics')).toBeGreaterThan(0);
+      expect(count('metrics')).toBeLessThan(before[0]!.length);
+      await small.snapshot();
+      small.close();
+      await rename(join(dir, 'small'), join(run, 'index.sqlite'));
+      expect([await metricRows(run), (await metricRecords(run)).records]).toEqual(before);
     }));
 
   it('that cannot follow the journal is said once', () =>

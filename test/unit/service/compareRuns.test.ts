@@ -50,16 +50,22 @@ describe('a run to compare', () => {
 });
 
 describe('success in which every task weighs the same', () => {
+  const ends = (families: string[], family: number[], success: number[]): Parameters<typeof balancedCurve>[0] => ({
+    at: Float64Array.from(family, (_, i) => i),
+    families,
+    family: Uint32Array.from(family),
+    success: Uint8Array.from(success),
+  });
   it('does not fall because the planner asks the hard task more often', () => {
     // `easy` always succeeds, `hard` half the time; later the hard one is asked nine times as often.
-    const family: string[] = [],
-      success: boolean[] = [];
+    const family: number[] = [],
+      success: number[] = [];
     for (let i = 0; i < 400; i++) {
       const hard = i < 200 ? i % 2 === 0 : i % 10 !== 0;
-      family.push(hard ? 'hard' : 'easy');
-      success.push(!hard || Math.floor(i / 2) % 2 === 0);
+      family.push(hard ? 1 : 0);
+      success.push(!hard || Math.floor(i / 2) % 2 === 0 ? 1 : 0);
     }
-    const o = { at: family.map((_, i) => i), family, success },
+    const o = ends(['easy', 'hard'], family, success),
       c = balancedCurve(o, { window: 64, maxPoints: 2000, infeasible: () => false }),
       sampled = success.slice(-64).filter(Boolean).length / 64;
     expect(c.balanced).toEqual({ families: 2, each: 32 });
@@ -72,16 +78,18 @@ describe('success in which every task weighs the same', () => {
     }
   });
   it('of one task is its rolling mean, and of none is empty', () => {
-    const success = Array.from({ length: 50 }, (_, i) => i % 3 === 0),
-      o = { at: success.map((_, i) => i), family: success.map(() => 'a'), success },
+    const success = Array.from({ length: 50 }, (_, i) => (i % 3 === 0 ? 1 : 0)),
+      o = ends(
+        ['a'],
+        success.map(() => 0),
+        success,
+      ),
       c = balancedCurve(o, { window: 8, maxPoints: 2000, infeasible: () => false });
     success.forEach((_, i) => {
       const of = success.slice(Math.max(0, i - 7), i + 1);
       expect(c.mean[i]).toBeCloseTo(wilson(of.filter(Boolean).length, of.length).rate, 4);
     });
-    expect(
-      balancedCurve({ at: [], family: [], success: [] }, { window: 8, maxPoints: 9, infeasible: () => false }).mean,
-    ).toEqual([]);
+    expect(balancedCurve(ends([], [], []), { window: 8, maxPoints: 9, infeasible: () => false }).mean).toEqual([]);
   });
 });
 
@@ -94,7 +102,8 @@ describe('how far a run was', () => {
       ended: [2000, 3000, 9000],
       trained: [
         { at: 3500, steps: 10, tokens: 900 },
-        { at: 10_000, steps: 7, tokens: 40 },
+        // Older ones are added up.
+        { at: 10_000, n: 3, steps: 7, tokens: 40 },
       ],
     });
     const at = (t: number): readonly number[] => {
@@ -104,8 +113,8 @@ describe('how far a run was', () => {
     expect(at(1000)).toEqual([0, 0, 0, 0, 0]);
     expect(at(3500)).toEqual([2500, 1, 2, 10, 900]);
     expect(at(6000)).toEqual([3000, 1, 2, 10, 900]);
-    expect(at(10_000)).toEqual([5000, 2, 3, 17, 940]);
-    expect(at(11_000)).toEqual([6000, 2, 3, 17, 940]);
+    expect(at(10_000)).toEqual([5000, 4, 3, 17, 940]);
+    expect(at(11_000)).toEqual([6000, 4, 3, 17, 940]);
   });
 });
 

@@ -70,7 +70,8 @@ const partsApart = {
  * What packages bring and nobody here calls: dockerode's BuildKit sessions (a gRPC server; images are built without),
  * ssh2's servers, SFTP and key making (an engine over SSH needs a client), and ChaCha20 of its ciphers, which takes a
  * WebAssembly module (every server has AES, too), zod's words in 50 languages and its reader of JSON schemas. Of
- * tweetnacl, which reads SSH keys with a passphrase, one function is called: Node has it, too.
+ * tweetnacl, which reads SSH keys with a passphrase, one function is called: Node has it, too. And readable-stream, which is a copy
+ * of Node's own streams for older ones and for browsers.
  */
 const unused = {
   name: 'unused',
@@ -82,6 +83,7 @@ const unused = {
       contents: "module.exports = () => { throw new Error('BuildKit is not bundled'); };",
       loader: 'js',
     }));
+    b.onResolve({ filter: /^readable-stream$/ }, () => ({ path: 'node:stream', external: true }));
     b.onLoad({ filter: /ssh2[\\/]lib[\\/](server|keygen|http-agents|protocol[\\/]SFTP)\.js$/ }, () => ({
       contents: 'module.exports = {};',
       loader: 'js',

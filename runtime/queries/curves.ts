@@ -112,6 +112,15 @@ function placesOf(o: Ends, of: (family: number) => boolean): Uint32Array {
   for (let i = 0; i < o.at.length; i++) if (of(o.family[i]!)) out[n++] = i;
   return out.subarray(0, n);
 }
+/** The places of each family, in one pass: there are millions of outcomes, and hundreds of families. */
+function placesByFamily(o: Ends): Uint32Array[] {
+  const n = new Uint32Array(o.families.length);
+  for (const f of o.family) n[f]!++;
+  const out = Array.from(n, (size) => new Uint32Array(size));
+  n.fill(0);
+  for (let i = 0; i < o.family.length; i++) out[o.family[i]!]![n[o.family[i]!]!++] = i;
+  return out;
+}
 const thinned = (
   o: Ends,
   of: Uint32Array,
@@ -147,14 +156,16 @@ export function successCurves(o: Ends, q: CurveQuery): SuccessCurve[] {
     });
     return { ...extra, window: q.window, ...thinned(o, of, band, maxPoints) };
   };
+  const places = placesByFamily(o);
   return [
     balancedCurve(o, q),
     ...(o.families.some(q.infeasible) ? [balancedCurve(o, q, { infeasible: true })] : []),
-    ...[...o.families]
-      .sort((a, b) => (a < b ? -1 : 1))
-      .map((family) =>
+    ...o.families
+      .map((family, i) => ({ family, i }))
+      .sort((a, b) => (a.family < b.family ? -1 : 1))
+      .map(({ family, i }) =>
         curve(
-          placesOf(o, (f) => o.families[f] === family),
+          places[i]!,
           { family, infeasible: q.infeasible(family) ? true : undefined },
           Math.ceil(q.maxPoints / 2), // drawn smaller
         ),

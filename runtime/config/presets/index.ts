@@ -22,14 +22,14 @@ const QUICKSTART = {
   warmStart: {
     reading: { screens: 480, steps: 1600, lr: 4e-3 },
     demonstrations: 6,
-    steps: 300,
+    steps: 420,
     lr: 2e-3,
     shift: 16,
     tones: 0.5,
   },
   policy: { temperature: 0.6 },
   trainer: { lr: 5e-4, lrDecay: 0.4, minibatchStates: 24, replay: 24, entropyBonus: 0.002, imitationCoef: 0.3 },
-  evaluation: { episodes: 64, everyMinutes: 4 },
+  evaluation: { episodes: 66, everyMinutes: 4 },
   budget: { minutes: 20 },
 } satisfies RunFile;
 
@@ -40,7 +40,7 @@ export const PRESETS: Readonly<Record<PresetName, RunFile>> = {
   desk: {
     ...QUICKSTART,
     name: 'desk',
-    // Four times the templates of the quick start.
+    // More than twice the templates of the quick start.
     warmStart: { ...QUICKSTART.warmStart, steps: 900 },
     evaluation: { episodes: 128, everyMinutes: 10 },
     budget: { minutes: 60 },

@@ -30,21 +30,30 @@ const DRAWS = 3000;
 
 export const deskFamily = (name: string): FamilyId => id<FamilyId>(`desk/${name}`);
 
-/** The templates of `npm run quickstart`: learnable by the small policy on two cores, over five applications. */
+/** The templates of `npm run quickstart`: learnable by the small policy on two cores, over six applications. */
 export const quickstartFamilies: readonly FamilyId[] = [
   'press-button',
+  'press-grid',
+  'press-order',
   'press-two',
   'list-pick',
   'list-confirm',
+  'list-cancel',
   'entry-type',
   'form-one',
+  'form-choice',
+  'calendar-day',
+  'wizard',
   'note-save',
   'note-replace',
+  'note-menu-save',
+  'note-copy',
   'calc-copy',
   'file-rename',
   'file-delete',
   'folder-new',
   'term-touch',
+  'window-move',
 ].map(deskFamily);
 
 /** `screen` is where windows are placed; it must be the desktops' size, at least 640x400. */

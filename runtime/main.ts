@@ -28,6 +28,9 @@ switch (role) {
   case '__screens':
     (await import('./data/store/screenWorker.js')).runScreenWorker();
     break;
+  case '__models':
+    (await import('./run/backends/modelWorker.js')).runModelWorker();
+    break;
   case '__thumbnails':
     (await import('./service/thumbnailWorker.js')).runThumbnailWorker();
     break;

@@ -28,6 +28,7 @@ const parts = {
   'runtime.workers': [
     'data/store/indexWorker.js',
     'data/store/screenWorker.js',
+    'run/backends/modelWorker.js',
     'service/thumbnailWorker.js',
     'interchange/jpegWorker.js',
     'tasks/metrics/metricWorker.js',

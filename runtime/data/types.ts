@@ -11,6 +11,7 @@ import type {
   Trajectory,
   RetireReason,
 } from '../domain/index.js';
+import type { FramePlace } from './store/framePacks.js';
 
 /** Module 3, data manager. */
 
@@ -66,6 +67,8 @@ export interface FrameStore {
   read(ref: FrameRef): Promise<Buffer>;
   /** The file that `put` keeps of a frame, kept or not. */
   encode?(f: Frame): Promise<Uint8Array>;
+  /** Where its bytes are at the moment, for `readFrame` in any thread; undefined where they are not. */
+  place?(hash: string): Promise<FramePlace | undefined>;
 }
 
 export type { Group, Trajectory };

@@ -12,7 +12,7 @@ import { preview } from '../../runtime/interchange/importer.js';
 import { JpegDecoder } from '../../runtime/interchange/jpegDecoder.js';
 import { checkPicture, decodePicture, pictureSize } from '../../runtime/interchange/picture.js';
 import { ChatSession } from '../../runtime/policy/remote/chatSession.js';
-import { completionOf, versionOf } from '../../runtime/policy/remote/completion.js';
+import { completionOf, saidIn } from '../../runtime/policy/remote/completion.js';
 import { recordedView } from '../../runtime/service/recordedView.js';
 import { noAssets } from '../../runtime/tasks/assets.js';
 import { needsOf } from '../../runtime/tasks/needs.js';
@@ -252,10 +252,10 @@ export function modelReplies(): Target {
             { encodePng: () => Promise.resolve(Buffer.from('png')), coordinates: 'qwen25', imageToken: 9 },
             {
               complete: () => {
-                const c = completionOf(reply, 'http://server');
+                const said = saidIn(completionOf(reply, 'http://server'));
                 return Promise.resolve({
-                  completion: c,
-                  version: versionOf(c, 0),
+                  said,
+                  version: said.version ?? 0,
                   replica: 'r' as never,
                   queueMs: 0,
                   computeMs: 0,

@@ -22,14 +22,14 @@ const QUICKSTART = {
   warmStart: {
     reading: { screens: 480, steps: 1600, lr: 4e-3 },
     demonstrations: 6,
-    steps: 420,
+    steps: 600,
     lr: 2e-3,
     shift: 16,
     tones: 0.5,
   },
   policy: { temperature: 0.6 },
-  trainer: { lr: 5e-4, lrDecay: 0.4, minibatchStates: 24, replay: 24, entropyBonus: 0.002, imitationCoef: 0.3 },
-  evaluation: { episodes: 66, everyMinutes: 4 },
+  trainer: { lr: 5e-4, lrDecay: 0.7, minibatchStates: 24, replay: 24, entropyBonus: 0.002, imitationCoef: 0.3 },
+  evaluation: { episodes: 84, everyMinutes: 4 },
   budget: { minutes: 20 },
 } satisfies RunFile;
 
@@ -42,6 +42,7 @@ export const PRESETS: Readonly<Record<PresetName, RunFile>> = {
     name: 'desk',
     // More than twice the templates of the quick start.
     warmStart: { ...QUICKSTART.warmStart, steps: 900 },
+    trainer: { ...QUICKSTART.trainer, lrDecay: 0.4 },
     evaluation: { episodes: 128, everyMinutes: 10 },
     budget: { minutes: 60 },
   },

@@ -4,22 +4,23 @@
  * where the server says it.
  */
 import type { Action, Frame, PolicyVersion, ReplicaId, Screenshot, Size } from '../../domain/index.js';
-import { StudioError, hash32, isEncoded } from '../../domain/index.js';
+import { StudioError, hash32, isEncoded, orUndefined } from '../../domain/index.js';
 import { checkPerformable } from '../../domain/performable.js';
 import { digestOf } from '../../files/digest.js';
 import type { CoordinateMode, ResizeLimits } from '../actions/coordinates.js';
 import type { Coordinates } from '../actions/uiTars.js';
 import { formatAnswer, parseActions } from '../actions/uiTars.js';
 import type { Decision, InvalidAnswer, PolicySession, Sampling } from '../types.js';
-import type { Completion } from './completion.js';
-import { traceOf, wordsOf } from './completion.js';
+import type { Said } from './completion.js';
 import { type PromptOptions, type Turn, addBoxTokens, messagesOf, uiTarsPrompt } from '../actions/prompt.js';
-import { Picture } from './picture.js';
+import { Picture, type KeptFile } from './picture.js';
 import { recordPrompt, type SentImage } from './promptRecord.js';
 
 export interface ChatOptions {
   /** For screens that their desktop did not encode. */
   readonly encodePng: (f: Frame) => Promise<Uint8Array>;
+  /** The file of a screen that its desktop encoded, by its SHA-256, once it is on disk; sessions hold it in memory until then. */
+  readonly kept?: (sha256: string) => Promise<KeptFile | undefined>;
   readonly coordinates: CoordinateMode;
   readonly limits?: ResizeLimits;
   /** Newest screenshots kept in the prompt, the present one included. Default 5 (paper). */
@@ -60,7 +61,7 @@ export interface ChatRequest {
   readonly extras: Readonly<Record<string, unknown>>;
 }
 export interface ChatReply {
-  readonly completion: Completion;
+  readonly said: Said;
   readonly version: PolicyVersion;
   readonly replica: ReplicaId;
   readonly queueMs: number;
@@ -84,6 +85,8 @@ interface Recorded {
 /** A turn, and its screenshot as the records of prompts know it. */
 interface ShownTurn extends Turn<Picture> {
   readonly sent?: SentImage;
+  /** Its desktop encoded it: the store names the file by its bytes. */
+  readonly byFile?: boolean;
 }
 /** The screen that is being decided on, and how things stood before it was. */
 interface Screen {
@@ -131,21 +134,26 @@ export class ChatSession implements PolicySession {
 
   async decide(frame: Screenshot, signal: AbortSignal): Promise<Decision> {
     const screen = await this.#show(frame);
+    await this.#leaveToDisk();
     this.#answered = false;
     const reply = await this.#transport.complete(this.#request(screen), { session: this.#session, signal });
-    const { completion, version } = reply;
-    const text = completion.choices?.[0]?.message?.content;
-    if (typeof text !== 'string')
+    const { version } = reply,
+      { text, tokens, promptIds, instead, labels, alternatives } = reply.said;
+    if (text === undefined)
       throw new StudioError(
         'policy.remote',
-        `${reply.replica} answered without a message: ${JSON.stringify(completion).slice(0, 300)}`,
+        `${reply.replica} answered without a message: ${instead}`,
         'Check that the endpoint serves chat completions.',
       );
-    const tokens = traceOf(completion),
-      prompt = this.#record(completion, tokens?.ids, screen);
-    const words = wordsOf(completion),
+    const prompt = this.#record(promptIds, tokens?.ids, screen),
+      words = labels ? { labels, alternatives } : {},
       said = this.#parse(text, { text, tokens, prompt, version, ...words });
-    this.#remember({ image: screen.picture, text: addBoxTokens(text), sent: screen.image });
+    this.#remember({
+      image: screen.picture,
+      text: addBoxTokens(text),
+      sent: screen.image,
+      byFile: isEncoded(screen.frame),
+    });
     this.#answered = true;
     return {
       actions: said.actions,
@@ -193,6 +201,17 @@ export class ChatSession implements PolicySession {
     return this.#screen;
   }
 
+  /** Screens of earlier turns that are on disk by now are read from there: in memory, a thousand sessions would hold five each. */
+  async #leaveToDisk(): Promise<void> {
+    const { kept } = this.#o;
+    if (!kept) return;
+    for (const { image, sent, byFile } of this.#turns) {
+      if (!image?.inMemory || !sent || !byFile) continue;
+      const file = await orUndefined(kept(sent.sha256), 'it stays in memory');
+      if (file) image.leaveTo(file);
+    }
+  }
+
   #request({ picture }: Screen): ChatRequest {
     const o = this.#o,
       sampling = this.#sampling,
@@ -216,9 +235,8 @@ export class ChatSession implements PolicySession {
   }
 
   /** The prompt of this completion as a record; undefined where the server does not say its tokens. */
-  #record(c: Completion, answer: Int32Array | undefined, screen: Screen): Decision['prompt'] {
-    const { imageToken } = this.#o,
-      ids = c.prompt_token_ids;
+  #record(ids: Int32Array | undefined, answer: Int32Array | undefined, screen: Screen): Decision['prompt'] {
+    const { imageToken } = this.#o;
     // A record tells a prompt by the one before it, and names each screen in its own step: after a gap there are none.
     if (!ids || !answer || imageToken === undefined || answer.includes(imageToken)) this.#unrecorded = true;
     if (this.#unrecorded) return undefined;

@@ -159,9 +159,34 @@ function idsFromNames(content: readonly TokenLogprob[]): Int32Array | undefined 
 }
 
 /** From the server's weight version, or a model name that ends in its version: `ui-tars@v12`, `dart-7b-v3`. */
-export function versionOf(c: Completion, fallback: PolicyVersion): PolicyVersion {
+export function versionOf(c: Completion): PolicyVersion | undefined {
   const w = Number(c.metadata?.weight_version ?? NaN);
   if (Number.isInteger(w) && w >= 0) return w;
   const m = /(?:^|[^a-zA-Z0-9.])v(\d+)$/.exec(c.model ?? '');
-  return m ? Number(m[1]) : fallback;
+  return m ? Number(m[1]) : undefined;
+}
+
+/** What of a completion a decision needs: small, and the same in another thread. */
+export interface Said extends Pick<Decision, 'labels' | 'alternatives'> {
+  readonly model: string | undefined;
+  readonly version: PolicyVersion | undefined;
+  /** Absent where the server left out the message. */
+  readonly text: string | undefined;
+  readonly tokens: TokenTrace | undefined;
+  readonly promptIds: Int32Array | undefined;
+  /** Of an answer without a message, how it begins. */
+  readonly instead?: string;
+}
+export function saidIn(c: Completion): Said {
+  const text = c.choices?.[0]?.message?.content ?? undefined,
+    ids = c.prompt_token_ids;
+  return {
+    model: c.model,
+    version: versionOf(c),
+    text,
+    tokens: traceOf(c),
+    promptIds: ids ? Int32Array.from(ids) : undefined,
+    ...(text === undefined ? { instead: JSON.stringify(c).slice(0, 300) } : {}),
+    ...wordsOf(c),
+  };
 }

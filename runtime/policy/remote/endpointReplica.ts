@@ -14,7 +14,7 @@ import {
 import type { AnswerBase, Replica } from '../types.js';
 import type { ChatRequest } from './chatSession.js';
 import { proofIn, proofRequest, unlike, type ExpectedProof, type Proof } from './adapterProof.js';
-import { traceOf, type Completion } from './completion.js';
+import { traceOf, type Completion, type Said } from './completion.js';
 import { LoadLimit } from './load.js';
 import { ModelServer, type ModelServerOptions } from './modelServer.js';
 
@@ -32,7 +32,7 @@ export interface ChatCall extends ChatRequest {
   readonly signal: AbortSignal;
 }
 export interface ChatAnswer extends AnswerBase {
-  readonly completion: Completion;
+  readonly said: Said;
 }
 export interface EndpointReplicaOptions extends ModelServerOptions {
   readonly id: ReplicaId;
@@ -118,14 +118,14 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
     this.#calls++;
     try {
       const either = AbortSignal.any([signal, this.#closed.signal]),
-        completion = await this.#complete(adapter.name, { ...body, ...extras }, either);
-      if (completion.model !== undefined && completion.model !== adapter.name)
+        said = await this.#ask(adapter.name, { ...body, ...extras }, either);
+      if (said.model !== undefined && said.model !== adapter.name)
         throw new StudioError(
           'policy.remote',
-          `${this.#o.url} answered with the model ${completion.model} where ${adapter.name} was asked.`,
+          `${this.#o.url} answered with the model ${said.model} where ${adapter.name} was asked.`,
           'Point policy.vlm.endpoints at the model servers themselves, not at a router that chooses models.',
         );
-      return { completion, version: adapter.weights.version, computeMs: performance.now() - began };
+      return { said, version: adapter.weights.version, computeMs: performance.now() - began };
     } finally {
       this.#askLoad(this.#calls--);
       adapter.calls--;
@@ -212,9 +212,9 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
    * A server that was started again between two calls has none of the adapters it was given, and no call met it gone:
    * it is lost like one that is away, and the replica that takes this one's place loads them.
    */
-  async #complete(model: string, body: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Completion> {
+  async #ask(model: string, body: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Said> {
     try {
-      return await this.#server.complete({ ...body, model }, signal);
+      return await this.#server.ask({ ...body, model }, signal);
     } catch (e) {
       if (!(await this.#forgot(e, model, signal))) throw e;
       throw new StudioError(

@@ -6,8 +6,8 @@
 import { withoutSlashes } from '../../domain/address.js';
 import { pause } from '../../domain/pause.js';
 import { StudioError, messageOf } from '../../domain/index.js';
-import { MOST_ANSWER_BYTES } from './completion.js';
-import { postJson } from './postJson.js';
+import { MOST_ANSWER_BYTES, type Said } from './completion.js';
+import { callHere, type ModelCaller } from './modelCalls.js';
 
 export interface EndpointOptions {
   /** Each ends in /v1 (or whatever precedes /chat/completions). */
@@ -22,9 +22,11 @@ export interface EndpointOptions {
   readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly random?: () => number;
   readonly now?: () => number;
+  /** Makes the calls. Default: this thread. */
+  readonly caller?: ModelCaller;
 }
 export interface Reply {
-  readonly text: string;
+  readonly said: Said;
   /** ms of the request that succeeded. */
   readonly ms: number;
   /** ms of failed attempts and pauses before it. */
@@ -54,6 +56,7 @@ export class Endpoints {
       sleep: (ms, signal) => pause(ms, signal, cancelled),
       random: Math.random,
       now: () => performance.now(),
+      caller: callHere,
       ...o,
     };
     if (o.baseUrls.length === 0)
@@ -86,7 +89,7 @@ export class Endpoints {
       let failure: Failure;
       try {
         const r = await this.#once(e, path, e.plain ? body : { ...body, ...extras }, signal);
-        if (!('failed' in r)) return { text: r.text, ms: this.#o.now() - t0, waited: t0 - began, endpoint: e.url };
+        if (!('failed' in r)) return { said: r.said, ms: this.#o.now() - t0, waited: t0 - began, endpoint: e.url };
         failure = r;
       } finally {
         e.inFlight--;
@@ -129,13 +132,13 @@ export class Endpoints {
     return best;
   }
 
-  async #once(e: Endpoint, path: string, body: unknown, signal: AbortSignal): Promise<{ text: string } | Failure> {
+  async #once(e: Endpoint, path: string, body: unknown, signal: AbortSignal): Promise<{ said: Said } | Failure> {
     const url = `${e.url}${path}`;
     try {
       const { apiKey, timeoutMs } = this.#o,
-        post = { url, body, apiKey, timeoutMs, signal, most: MOST_ANSWER_BYTES, tooLong },
-        { status, text, retryAfterMs } = await postJson(post);
-      if (status >= 200 && status < 300) return { text };
+        call = { url, body, apiKey, timeoutMs, server: e.url, most: MOST_ANSWER_BYTES, tooLong },
+        { status, text, said, retryAfterMs } = await this.#o.caller.call(call, signal);
+      if (said) return { said };
       return {
         status,
         retry: status === 408 || status === 429 || status >= 500,

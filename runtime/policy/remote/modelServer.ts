@@ -6,7 +6,9 @@ import { StudioError, messageOf } from '../../domain/index.js';
 import { jsonOf } from '../../domain/json.js';
 import type { JsonBounds } from '../../domain/jsonBounds.js';
 import { pause } from '../../domain/pause.js';
-import { MOST_ANSWER_BYTES, completionOf, type Completion } from './completion.js';
+import { MOST_ANSWER_BYTES, completionOf, type Completion, type Said } from './completion.js';
+import { callHere, type ModelCaller } from './modelCalls.js';
+import { jsonPieces } from './picture.js';
 import { postJson } from './postJson.js';
 import { loadOf, type ServerLoad } from './load.js';
 
@@ -20,6 +22,8 @@ export interface ModelServerOptions {
   readonly ready?: (signal: AbortSignal) => Promise<unknown>;
   /** First pause after 429; doubles each time. Default 250 ms. */
   readonly backoffMs?: number;
+  /** Makes the calls of `ask`. Default: this thread. */
+  readonly caller?: ModelCaller;
 }
 const TIMEOUT_MS = 180_000,
   BACKOFF_MS = 250,
@@ -29,6 +33,8 @@ const MOST_PAGE_BYTES = 1 << 20;
 /** Models with what a server says of each; token ids of a prompt. */
 const MODELS: JsonBounds = { depth: 16, values: 1 << 16 },
   TOKENS: JsonBounds = { depth: 16, values: (1 << 20) + 1024 };
+
+const COMPLETIONS = '/chat/completions';
 
 interface Answer {
   readonly status: number;
@@ -46,18 +52,29 @@ export class ModelServer {
   }
 
   /**
-   * A chat completion. A server that is busy (429) is waited for; one that fails or is away rejects with `policy.lost`,
-   * so that another replica answers; one that refuses the request rejects with `policy.remote`, its status beside.
+   * A chat completion, whole. A server that is busy (429) is waited for; one that fails or is away rejects with
+   * `policy.lost`, so that another replica answers; one that refuses the request rejects with `policy.remote`, its status
+   * beside.
    */
   async complete(body: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Completion> {
+    const a = await this.#patiently(signal, () => this.#post(COMPLETIONS, body, signal));
+    if (a.status === 200) return completionOf(a.text, this.#base);
+    throw this.#refused(a, COMPLETIONS);
+  }
+  /** The same, and of the answer what a decision needs. */
+  async ask(body: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Said> {
+    const { apiKey, timeoutMs = TIMEOUT_MS, caller = callHere } = this.#o,
+      call = { url: `${this.#base}${COMPLETIONS}`, body, apiKey, timeoutMs, most: MOST_ANSWER_BYTES, tooLong },
+      server = this.#base;
+    const a = await this.#patiently(signal, () => this.#answer(signal, () => caller.call({ ...call, server }, signal)));
+    if (a.said) return a.said;
+    throw this.#refused(a, COMPLETIONS);
+  }
+  async #patiently<A extends Answer>(signal: AbortSignal, ask: () => Promise<A>): Promise<A> {
     for (let backoff = this.#o.backoffMs ?? BACKOFF_MS; ; backoff = Math.min(MOST_BACKOFF_MS, backoff * 2)) {
-      const a = await this.#post('/chat/completions', body, signal);
-      if (a.status === 429) {
-        await pause(Math.min(MOST_BACKOFF_MS, a.retryAfterMs ?? backoff), signal, cancelled);
-        continue;
-      }
-      if (a.status === 200) return completionOf(a.text, this.#base);
-      throw this.#refused(a, '/chat/completions');
+      const a = await ask();
+      if (a.status !== 429) return a;
+      await pause(Math.min(MOST_BACKOFF_MS, a.retryAfterMs ?? backoff), signal, cancelled);
     }
   }
 
@@ -113,7 +130,15 @@ export class ModelServer {
   #post(path: string, body: unknown, signal: AbortSignal, base = this.#base): Promise<Answer> {
     const { apiKey, timeoutMs = TIMEOUT_MS } = this.#o;
     return this.#answer(signal, () =>
-      postJson({ url: `${base}${path}`, body, apiKey, timeoutMs, signal, most: MOST_ANSWER_BYTES, tooLong }),
+      postJson({
+        url: `${base}${path}`,
+        body: jsonPieces(body),
+        apiKey,
+        timeoutMs,
+        signal,
+        most: MOST_ANSWER_BYTES,
+        tooLong,
+      }),
     );
   }
   #get(path: string, signal: AbortSignal, base = this.#base): Promise<Answer> {
@@ -131,7 +156,7 @@ export class ModelServer {
       }),
     );
   }
-  async #answer(signal: AbortSignal, ask: () => Promise<Answer>): Promise<Answer> {
+  async #answer<A extends Answer>(signal: AbortSignal, ask: () => Promise<A>): Promise<A> {
     try {
       await this.#o.ready?.(signal);
       return await ask();

@@ -2,7 +2,6 @@
 import { id, type PolicyVersion, type ReplicaId } from '../../domain/index.js';
 import type { Policy } from '../types.js';
 import { ChatSession, type ChatOptions, type ChatTransport } from './chatSession.js';
-import { completionOf, versionOf } from './completion.js';
 import type { EndpointOptions } from './endpoints.js';
 import { Endpoints } from './endpoints.js';
 
@@ -16,11 +15,10 @@ export function createOpenAiPolicy(o: OpenAiPolicyOptions): Policy {
   const endpoints = new Endpoints(o);
   const transport: ChatTransport = {
     async complete({ body, extras }, { session, signal }) {
-      const reply = await endpoints.post(session, '/chat/completions', { model: o.model, ...body }, extras, signal),
-        completion = completionOf(reply.text, reply.endpoint);
+      const reply = await endpoints.post(session, '/chat/completions', { model: o.model, ...body }, extras, signal);
       return {
-        completion,
-        version: versionOf(completion, o.version ?? 0),
+        said: reply.said,
+        version: reply.said.version ?? o.version ?? 0,
         replica: id<ReplicaId>(reply.endpoint),
         queueMs: reply.waited,
         computeMs: reply.ms,

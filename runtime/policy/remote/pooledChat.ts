@@ -6,8 +6,8 @@ import type { ChatAnswer, ChatCall } from './endpointReplica.js';
 export const pooledChat = (pool: DecisionPool<ChatCall, ChatAnswer>): ChatTransport => ({
   async complete(request, o) {
     const { answer, replica, queueMs } = await pool.decide({ ...request, signal: o.signal }, o);
-    const { completion, version, computeMs } = answer;
-    return { completion, version, replica, queueMs, computeMs };
+    const { said, version, computeMs } = answer;
+    return { said, version, replica, queueMs, computeMs };
   },
   end: (session) => pool.end(session),
 });

@@ -4,11 +4,20 @@
  */
 import { Agent as PlainAgent, request as plainRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import { Agent as SecureAgent, request as secureRequest } from 'node:https';
-import { jsonPieces, type Picture } from './picture.js';
+import { messageOf } from '../../domain/index.js';
+import { base64Length, base64Of } from './picture.js';
 
+/** A part of a request's body: text, or a file that becomes base64. */
+export type Piece = string | PieceOfFile;
+export interface PieceOfFile {
+  /** Bytes of the file. */
+  readonly length: number;
+  /** The file; whole, or what is sent is not what was announced. */
+  read(): Uint8Array | Promise<Uint8Array>;
+}
 export interface PostOptions {
   readonly url: string;
-  readonly body: unknown;
+  readonly body: readonly Piece[];
   readonly apiKey?: string | undefined;
   /** Until the whole answer is there. */
   readonly timeoutMs: number;
@@ -32,23 +41,22 @@ const plain = new PlainAgent(options),
 
 /** Rejects with the error of the connection, with `tooLong()`, or when the signal fires. */
 export async function postJson(o: PostOptions): Promise<Posted> {
-  const pieces = jsonPieces(o.body);
   try {
-    return await once(o, pieces);
+    return await once(o);
   } catch (e) {
     // A server may close a connection at the moment in which it is used again: that says nothing about the server.
-    if (e instanceof Stale && !o.signal.aborted) return once(o, pieces);
+    if (e instanceof Stale && !o.signal.aborted) return once(o);
     throw e;
   }
 }
 
 class Stale extends Error {}
 
-function once(o: PostOptions, pieces: readonly (string | Picture)[]): Promise<Posted> {
+function once(o: PostOptions): Promise<Posted> {
   return new Promise((resolve, reject) => {
     const url = new URL(o.url),
       https = url.protocol === 'https:',
-      length = pieces.reduce((n, p) => n + (typeof p === 'string' ? Buffer.byteLength(p) : p.bytes), 0);
+      length = o.body.reduce((n, p) => n + (typeof p === 'string' ? Buffer.byteLength(p) : base64Length(p.length)), 0);
     const req = (https ? secureRequest : plainRequest)(url, {
       method: 'POST',
       agent: https ? secure : plain,
@@ -82,32 +90,47 @@ function once(o: PostOptions, pieces: readonly (string | Picture)[]): Promise<Po
         if (!req.writableFinished) req.destroy();
       }),
     );
-    send(req, pieces);
+    send(req, o.body).catch(fail);
   });
 }
 
+/** A file that a request needs could not be read. */
+export class UnreadableFile extends Error {}
+
 /** Writes piece after piece, each as soon as the socket has taken the one before. */
-function send(req: ClientRequest, pieces: readonly (string | Picture)[]): void {
-  let next = 0;
-  const write = (p: string | Picture): boolean => {
-    if (typeof p === 'string') return req.write(p);
-    let more = true;
-    req.cork();
-    for (const text of p.base64()) more = req.write(text, 'latin1');
-    req.uncork();
-    return more;
-  };
-  const go = (): void => {
-    while (next < pieces.length) {
-      if (!write(pieces[next++]!)) {
-        req.once('drain', go);
-        return;
-      }
-    }
-    req.end();
-  };
-  go();
+async function send(req: ClientRequest, pieces: readonly Piece[]): Promise<void> {
+  for (const p of pieces) {
+    const part = typeof p === 'string' ? p : await fileOf(p);
+    if (req.destroyed) return;
+    if (!(typeof part === 'string' ? req.write(part) : writeFile(req, part))) await drained(req);
+  }
+  req.end();
 }
+async function fileOf(p: PieceOfFile): Promise<Uint8Array> {
+  let file: Uint8Array;
+  try {
+    file = await p.read();
+  } catch (e) {
+    throw new UnreadableFile(messageOf(e), { cause: e });
+  }
+  if (file.length !== p.length) throw new UnreadableFile(`${file.length} bytes where ${p.length} were`);
+  return file;
+}
+function writeFile(req: ClientRequest, file: Uint8Array): boolean {
+  let more = true;
+  req.cork();
+  for (const text of base64Of(file)) more = req.write(text, 'latin1');
+  req.uncork();
+  return more;
+}
+const drained = (req: ClientRequest): Promise<void> =>
+  new Promise((resolve) => {
+    const go = (): void => {
+      req.off('drain', go).off('close', go);
+      resolve();
+    };
+    req.on('drain', go).on('close', go);
+  });
 
 function collect(
   res: IncomingMessage,

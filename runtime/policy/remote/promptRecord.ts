@@ -17,6 +17,9 @@ export interface SentImage extends Omit<PromptImage, 'tokens'> {
   readonly number: number;
 }
 
+/** Token ids as a server says them. */
+type Ids = Int32Array | readonly number[];
+
 /** Most prompt tokens that are believed of a server. */
 const MOST_TOKENS = 1 << 20;
 
@@ -25,11 +28,11 @@ const MOST_TOKENS = 1 << 20;
  * server's images are not those that were sent: a prompt that lacks one must not be trained on.
  */
 export function cutPrompt(
-  ids: readonly number[],
+  ids: Ids,
   pad: number,
   sent: readonly Pick<SentImage, 'number'>[],
 ): { readonly symbols: Int32Array; readonly tokens: readonly number[] } {
-  if (ids.length > MOST_TOKENS || !ids.every((x) => Number.isInteger(x) && x >= 0 && x < 2 ** 31))
+  if (ids.length > MOST_TOKENS || !ids.every((x: number) => Number.isInteger(x) && x >= 0 && x < 2 ** 31))
     throw new StudioError(
       'policy.remote',
       'The model server answered with prompt tokens that are no token ids.',
@@ -70,7 +73,7 @@ export interface PromptRecord {
  */
 export function recordPrompt(
   before: Int32Array,
-  ids: readonly number[],
+  ids: Ids,
   answer: Int32Array,
   o: { readonly pad: number; readonly sent: readonly SentImage[]; readonly known: number },
 ): PromptRecord {

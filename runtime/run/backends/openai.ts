@@ -1,10 +1,11 @@
-import { pngOf } from '../../data/store/png.js';
 import { createOpenAiPolicy } from '../../policy/remote/openai.js';
 import { apiKeyOf } from '../../config/apiKey.js';
+import { keptScreens, modelThread } from './remoteParts.js';
+import type { StartedParts } from './startedParts.js';
 import type { BackendRequest, PolicyBackend } from './types.js';
 
 /** A model behind endpoints of somebody else: rolled out and evaluated, not trained. */
-export function startOpenAi(r: BackendRequest): Promise<PolicyBackend> {
+export function startOpenAi(r: BackendRequest, parts: StartedParts): Promise<PolicyBackend> {
   const o = r.config.policy.openai!;
   const policy = createOpenAiPolicy({
     baseUrls: o.baseUrls,
@@ -13,7 +14,8 @@ export function startOpenAi(r: BackendRequest): Promise<PolicyBackend> {
     images: o.images,
     coordinates: o.coordinates,
     apiKey: apiKeyOf('policy.openai.apiKeyEnv', o.apiKeyEnv),
-    encodePng: (f) => r.frames.encode?.(f) ?? pngOf(f),
+    caller: modelThread(r, parts),
+    ...keptScreens(r.frames),
   });
   return Promise.resolve({ policy, frames: r.frames });
 }

@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto';
 import { basename, join, resolve } from 'node:path';
 import { startsEngine, type RunConfig } from '../../config/index.js';
 import { StudioError, id, withDeadline, type ReplicaId } from '../../domain/index.js';
-import { pngOf } from '../../data/store/png.js';
 import { limitsOf } from '../../policy/actions/imageTokens.js';
 import { ChatSession, type ChatOptions } from '../../policy/remote/chatSession.js';
 import { ChatTokenizer } from '../../policy/remote/demonstrationTokens.js';
@@ -15,6 +14,7 @@ import {
   type ChatCall,
 } from '../../policy/remote/endpointReplica.js';
 import { ModelServer, type ModelServerOptions } from '../../policy/remote/modelServer.js';
+import type { ModelCaller } from '../../policy/remote/modelCalls.js';
 import { pooledChat } from '../../policy/remote/pooledChat.js';
 import { systemClock } from '../../rollout/clock.js';
 import { ModelPool } from '../../rollout/modelPool.js';
@@ -30,6 +30,7 @@ import type { TrainerEngine } from '../../trainer/types.js';
 import { apiKeyOf } from '../../config/apiKey.js';
 import { learnerOf } from './learner.js';
 import { engineState, startOwnEngine } from './ownEngine.js';
+import { keptScreens, modelThread } from './remoteParts.js';
 import type { StartedParts } from './startedParts.js';
 import type { BackendRequest, PolicyBackend } from './types.js';
 import { TokenSamples } from './vlmSamples.js';
@@ -82,8 +83,9 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
       await unloadAdapters(servers.acting, basename(r.dir));
       await loaded.forgetAll();
     });
+  const caller = modelThread(r, parts);
   const models = await servers.through(async () =>
-    startPool(r, vlm, { servers: servers.acting, loaded, proofs }, await proven.exportWeights()),
+    startPool(r, vlm, { servers: servers.acting, loaded, proofs, caller }, await proven.exportWeights()),
   );
   loaded.oldest = () => models.oldest;
   parts.add(() => models.close());
@@ -239,7 +241,13 @@ function startPool(
     servers,
     loaded,
     proofs,
-  }: { readonly servers: readonly ModelServerOptions[]; readonly loaded: LoadedWeights; readonly proofs: Proofs },
+    caller,
+  }: {
+    readonly servers: readonly ModelServerOptions[];
+    readonly loaded: LoadedWeights;
+    readonly proofs: Proofs;
+    readonly caller: ModelCaller;
+  },
   weights: AdapterWeights,
 ): Promise<ModelPool<ChatCall, ChatAnswer, AdapterWeights>> {
   const byId = new Map(servers.map((server) => [id<ReplicaId>(server.url), server])),
@@ -256,6 +264,7 @@ function startPool(
       startEndpointReplica(
         {
           ...byId.get(replica)!,
+          caller,
           id: replica,
           run: basename(r.dir),
           start,
@@ -275,7 +284,7 @@ function startPool(
 const chatOptions = ({ config: { policy, trainer }, frames }: BackendRequest): ChatOptions => {
   const vlm = policy.vlm!;
   return {
-    encodePng: (f) => frames.encode?.(f) ?? pngOf(f),
+    ...keptScreens(frames),
     coordinates: vlm.coordinates,
     limits: resizeLimits(vlm.coordinates, trainer.remote!.options),
     images: vlm.images,

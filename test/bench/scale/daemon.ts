@@ -17,7 +17,6 @@ import { parseRunFile, type RunConfig } from '../../../runtime/config/index.js';
 import { DataManager } from '../../../runtime/data/dataManager.js';
 import { dataConfig } from '../../../runtime/data/fromConfig.js';
 import type { FrameStats } from '../../../runtime/data/store/frames.js';
-import { pngOf } from '../../../runtime/data/store/png.js';
 import {
   id,
   ignoreFailure,
@@ -26,11 +25,13 @@ import {
   type TaskId,
   type FamilyId,
 } from '../../../runtime/domain/index.js';
+import { ModelThread } from '../../../runtime/policy/remote/modelThread.js';
 import { createOpenAiPolicy } from '../../../runtime/policy/remote/openai.js';
 import { systemClock } from '../../../runtime/rollout/clock.js';
 import { DesktopRegistry } from '../../../runtime/rollout/desktopRegistry.js';
 import { Scheduler, trainingSampling } from '../../../runtime/rollout/scheduler.js';
 import { RunBudget } from '../../../runtime/run/budget.js';
+import { keptScreens } from '../../../runtime/run/backends/remoteParts.js';
 import type { Engine } from '../../../runtime/run/engine.js';
 import { RunMonitor } from '../../../runtime/run/monitor.js';
 import { OrderQueue } from '../../../runtime/run/orders.js';
@@ -77,13 +78,15 @@ export async function runDaemon(
       counts: () => ({ rollouts: data.counts().ledger.generated, errors: 0, updates: data.counts().batches }),
     }),
     monitor = new RunMonitor({ config, data, clock: systemClock, budget, state, log });
+  const caller = new ModelThread(entry);
   const policy = createOpenAiPolicy({
     baseUrls: r.models,
     model: 'scale',
     maxTokens: 512,
     images: 5,
     coordinates: 'qwen25',
-    encodePng: pngOf,
+    caller,
+    ...keptScreens(data.frames),
   });
   const orders = new OrderQueue(data, {
     limit: r.desktops + 2,
@@ -191,6 +194,7 @@ export async function runDaemon(
   await scheduler.stop({ graceMs: 0 });
   await orders.close();
   await pool.close();
+  caller.close();
   budget.close();
   await data.close();
   return {

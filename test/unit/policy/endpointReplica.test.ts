@@ -8,6 +8,7 @@ import {
   type Step,
 } from '../../../runtime/domain/index.js';
 import { ChatSession } from '../../../runtime/policy/remote/chatSession.js';
+import { saidIn } from '../../../runtime/policy/remote/completion.js';
 import { proofOf } from '../../../runtime/policy/remote/adapterProof.js';
 import {
   startEndpointReplica,
@@ -424,7 +425,7 @@ describe('episodes on such servers', () => {
       {
         complete: () =>
           Promise.resolve({
-            completion: {
+            said: saidIn({
               choices: [
                 {
                   message: { content: 'Action: wait()' },
@@ -433,7 +434,7 @@ describe('episodes on such servers', () => {
                 },
               ],
               prompt_token_ids: prompts[call++],
-            },
+            }),
             version: 1,
             replica: id<ReplicaId>('x'),
             queueMs: 0,

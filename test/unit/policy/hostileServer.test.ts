@@ -100,7 +100,7 @@ describe('a completion', () => {
     const c = completionOf(JSON.stringify(good), 's');
     expect(c).toEqual(good);
     expect(traceOf(c)!.ids).toEqual(Int32Array.of(1));
-    expect(versionOf(c, 0)).toBe(3);
+    expect(versionOf(c)).toBe(3);
     for (const odd of [{}, { choices: [] }, { choices: [{}] }, { choices: [{ message: null, logprobs: null }] }])
       expect(traceOf(completionOf(JSON.stringify(odd), 's'))).toBeUndefined();
   });

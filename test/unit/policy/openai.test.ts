@@ -387,11 +387,11 @@ describe('completion', () => {
     expect(entropyLowerBound([0], [])).toBe(0);
   });
   it('reads the version from wherever the server says it', () => {
-    expect(versionOf({ model: 'dart-7b-v12' }, 3)).toBe(12);
-    expect(versionOf({ model: 'UI-TARS-1.5-7B' }, 3)).toBe(3);
-    expect(versionOf({ model: 'm', metadata: { weight_version: '9' } }, 3)).toBe(9);
-    expect(versionOf({ model: 'm-v2', metadata: { weight_version: 'default' } }, 3)).toBe(2);
-    expect(versionOf({}, 3)).toBe(3);
+    expect(versionOf({ model: 'dart-7b-v12' })).toBe(12);
+    expect(versionOf({ model: 'UI-TARS-1.5-7B' })).toBeUndefined();
+    expect(versionOf({ model: 'm', metadata: { weight_version: '9' } })).toBe(9);
+    expect(versionOf({ model: 'm-v2', metadata: { weight_version: 'default' } })).toBe(2);
+    expect(versionOf({})).toBeUndefined();
   });
   it('takes token ids only when they belong to the log-probs', () => {
     const content = [

@@ -18,7 +18,14 @@ async function serve(answer: Parameters<typeof createServer>[1]): Promise<string
   return `http://127.0.0.1:${(s.address() as { port: number }).port}/v1`;
 }
 const post = (url: string, body: unknown, signal = new AbortController().signal): ReturnType<typeof postJson> =>
-  postJson({ url, body, timeoutMs: 5000, most: 1 << 16, tooLong: () => new Error('too long'), signal });
+  postJson({
+    url,
+    body: jsonPieces(body),
+    timeoutMs: 5000,
+    most: 1 << 16,
+    tooLong: () => new Error('too long'),
+    signal,
+  });
 
 describe('requests with pictures', () => {
   it('hold pictures as they are stored until they are sent, and arrive as the same JSON', async () => {

@@ -34,7 +34,6 @@ export const deskFamily = (name: string): FamilyId => id<FamilyId>(`desk/${name}
 export const quickstartFamilies: readonly FamilyId[] = [
   'press-button',
   'press-grid',
-  'press-order',
   'press-two',
   'list-pick',
   'list-confirm',

@@ -237,6 +237,7 @@ export const RunFileSchema = z.strictObject({
         24,
         'Pool successes that are imitated beside each batch (weight `imitationCoef`); 0 = none (paper).',
       ),
+      replayVaried: flag(false, 'Vary them as the warm start varies what it imitates (`warmStart.shift`, `tones`).'),
       lr: positive(5e-4, 'AdamW learning rate (paper: 1e-6 for 7 B).'),
       lrDecay: share(
         0,

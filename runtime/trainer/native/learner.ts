@@ -117,7 +117,10 @@ export class Learner {
   async update(b: EmbeddedBatch, onProgress?: OnProgress): Promise<UpdateReport> {
     const o = this.options,
       start = this.#now(),
-      states = packSamples(await this.#complete(b.samples), o.slots),
+      states = packSamples(
+        (await this.#complete(b.samples)).map((s, i) => this.#varied(s, i)),
+        o.slots,
+      ),
       report = new ReportBuilder(o),
       perEpoch = equalParts(states, o.minibatchStates).length;
     const variant: GradVariant = {
@@ -264,6 +267,15 @@ export class Learner {
       if (queue.length === 0) queue = this.#rng.shuffle(items);
       return queue.pop()!;
     };
+  }
+
+  /** A replayed step as the warm start would show it: what is trained beside it was seen as it was, in few looks. */
+  #varied(s: EmbeddedSample, i: number): EmbeddedSample {
+    const { replayVary } = this.options,
+      { spec } = this.model;
+    if (!replayVary || s.weight === 0 || s.kind !== 'imitation' || s.advantage !== 0) return s;
+    const { state, choices } = augment(spec, forgetful(spec, s.state, this.#rng), s.choices, replayVary, this.#rng);
+    return { ...s, state, choices, stateKey: `${s.stateKey}/varied/${i}` };
   }
 
   /** A demonstrated step, randomly moved and toned; part of a cell's weight goes to its neighbours (`cellSmoothing`). */

@@ -1,4 +1,5 @@
 import type { RunConfig } from '../../config/index.js';
+import type { Augmentation } from '../types.js';
 
 type FromTrainer =
   | 'algorithm'
@@ -24,6 +25,8 @@ export interface RunFileOptions extends Readonly<Pick<RunConfig['trainer'], From
    * so that a few demonstrations do not undo what the policy learned about reading; 0 = none.
    */
   readonly readingCoef: number;
+  /** How replayed successes are varied (`trainer.replayVaried`); absent: they are shown as they were. */
+  readonly replayVary?: Augmentation;
 }
 
 /** The trainer's own constants, in no run file: measured on the embedded policy. */
@@ -82,6 +85,7 @@ export function trainerOptions(c: RunConfig, exportDir: string): RunFileOptions 
     minibatchStates: t.minibatchStates,
     threads: t.threads,
     readingCoef: c.warmStart.reading.coef,
+    ...(t.replayVaried ? { replayVary: { shift: c.warmStart.shift, tones: c.warmStart.tones } } : {}),
     exportDir,
   };
 }

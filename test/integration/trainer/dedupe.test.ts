@@ -121,4 +121,23 @@ describe('state de-duplication', () => {
       less = await thetaAfter(batch(samples.slice(1)));
     expect(difference(one.theta, less.theta, one.before)).toBeGreaterThan(1e-2);
   });
+
+  it('replayed successes are varied where that is asked, and nothing else is', async () => {
+    const own = batch(samples.filter((s) => s.kind === 'policy')),
+      all = batch(samples),
+      replayVary = { shift: 0, tones: 1 };
+    const [plain, varied] = await Promise.all([thetaAfter(own), thetaAfter(own, { replayVary })]);
+    expect(Array.from(varied.theta)).toEqual(Array.from(plain.theta));
+    expect(varied.states).toBe(plain.states);
+    const [asItWas, other, again] = await Promise.all([
+      thetaAfter(all),
+      thetaAfter(all, { replayVary }),
+      thetaAfter(all, { replayVary }),
+    ]);
+    // What is shown in other tones is another input, which no sample of the policy shares.
+    expect(other.states).toBe(asItWas.states + 1);
+    expect(other.samples).toBe(asItWas.samples);
+    expect(Array.from(other.theta)).toEqual(Array.from(again.theta));
+    expect(Array.from(other.theta)).not.toEqual(Array.from(asItWas.theta));
+  });
 });

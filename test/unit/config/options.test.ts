@@ -66,10 +66,13 @@ describe('the options of the run file', () => {
     expect(data.dynamicLength.global).toBe(c.rollout.maxSteps);
     expect(data.groupFilter.maxSize).toBe(c.curation.dynamicRollouts.max);
     expect(data.staleness.groupsPerUpdate).toBe(c.trainer.batchGroups);
-    const { temperature, readingCoef, ...own }: Partial<RunFileOptions> & { exportDir?: string } = trainer;
+    const { temperature, readingCoef, replayVary, ...own }: Partial<RunFileOptions> & { exportDir?: string } = trainer;
     delete own.exportDir;
     expect(own).toEqual(Object.fromEntries(Object.keys(own).map((k) => [k, c.trainer[k as keyof typeof c.trainer]])));
     expect([temperature, readingCoef]).toEqual([c.policy.temperature, c.warmStart.reading.coef]);
+    const { replayVaried } = c.trainer,
+      { shift, tones } = c.warmStart;
+    expect(replayVary).toEqual(replayVaried ? { shift, tones } : undefined);
     expect(gateOptions(c)).toMatchObject({ regime: c.rollout.regime, slots: c.desktops.count });
   });
 

@@ -1,9 +1,10 @@
 // `node scripts/readme.mjs`: writes what pages say about options, commands and benchmarks from the run file's schema,
 // the command line's program and the recorded reports. With --check: fails when a page is not current.
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { load } from './lib/load.mjs';
+import { quickstartTables } from './lib/quickstartTables.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const cell = (text) => String(text).replaceAll('|', '\\|').replaceAll('\n', ' ');
@@ -178,12 +179,22 @@ async function report(name) {
   return page;
 }
 
+/** The quick start of each seed that is recorded. */
+async function quickstart() {
+  const dir = join(root, 'test/bench/results/quickstart'),
+    files = (await readdir(dir)).filter((f) => /^seed-\d+\.json$/.test(f));
+  const seeds = await Promise.all(files.map(async (f) => JSON.parse(await readFile(join(dir, f), 'utf8'))));
+  return quickstartTables(seeds, table);
+}
+
 /** Pages with everything between their markers made anew: path -> [now, as it should be]. */
 export async function generatedPages() {
   const { jsonSchema, PRESETS, PRESET_SOURCES } = await load('runtime/config/index.ts');
   const { createProgram } = await load('runtime/cli/cli.ts');
   const [schedule, live, curation, pool] = await Promise.all(['schedule', 'live', 'curation', 'pool'].map(report));
+  const { short, each } = await quickstart();
   const parts = {
+    'README.md': { quickstart: short },
     'runtime/config/README.md': {
       keys: runFileReference(jsonSchema()),
       presets: presetReference(PRESETS, PRESET_SOURCES),
@@ -193,6 +204,7 @@ export async function generatedPages() {
     },
     'test/bench/README.md': {
       ...benchmarkTables({ schedule, live, curation, pool }),
+      quickstart: each,
       scale: scaleTables(JSON.parse(await readFile(join(root, 'test/bench/results/scale/latest.json'), 'utf8'))),
     },
   };

@@ -12,7 +12,7 @@ import {
 import { annotatedOf, marksOf } from './facts.js';
 import { AnnotationLog, annotationsDir, logMark, readLog, type Lines } from './log.js';
 import { emptyLine, type AnnotationRecord, type Line } from './line.js';
-import { Turns } from './turns.js';
+import { Turns } from '../domain/turns.js';
 
 /** Most logs kept open for writing, and most logs cached in memory for reading. */
 const OPEN = 8,

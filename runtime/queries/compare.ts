@@ -55,7 +55,7 @@ export async function comparedParts(run: RunReader, facts: RunFacts, q: CompareQ
       ended: o.at,
       trained,
     }),
-    success: balancedCurve(o, { ...q, infeasible }),
+    success: await balancedCurve(o, { ...q, infeasible }),
     evals: evals.map((e) => ({ ...e, perFamily: {} })),
     tasks: tasks.map(taskOf),
     series: metrics.map(({ name, at, value }) => ({ name, at, value })),

@@ -1,6 +1,7 @@
 import type { RunReader } from '../data/store/runStore.js';
 import type { Series, SuccessCurve } from '../protocol/types.js';
 import { wilson } from '../domain/stats.js';
+import { Turns } from '../domain/turns.js';
 import { downsample, pick } from './downsample.js';
 import type { Outcomes } from './outcomes.js';
 
@@ -49,44 +50,75 @@ const Z = 1.96;
  * Success of training rollouts in which every family weighs the same: the mean, over the families met so far, of the
  * success of each one's newest rollouts. The planner asks hard families more often, so the mean of whatever was sampled
  * falls while the policy gets better. The window is shared out among all families. Band: 95 %, of a stratified mean,
- * each family's variance from its rate with a success and a failure added. Pure.
+ * each family's variance from its rate with a success and a failure added.
  */
-export function balancedCurve(o: Ends, q: CurveQuery, extra: Pick<SuccessCurve, 'infeasible'> = {}): SuccessCurve {
+export const balancedCurve = (o: Ends, q: CurveQuery): Promise<SuccessCurve> => balanced(fixed(o), q, new Turns());
+
+async function balanced(
+  o: Ends,
+  q: CurveQuery,
+  turns: Turns,
+  extra: Pick<SuccessCurve, 'infeasible'> = {},
+): Promise<SuccessCurve> {
   const shown = o.families.map((f) => q.infeasible(f) === (extra.infeasible ?? false)),
-    of = placesOf(o, (f) => shown[f]!),
-    families = new Set(of.map((i) => o.family[i]!)).size,
-    each = Math.max(LEAST_EACH, Math.ceil(q.window / Math.max(1, families))),
-    known: Rolling[] = [],
+    of = placesOf(o, (f) => shown[f]!);
+  const met = new Set<number>();
+  for (const i of of) met.add(o.family[i]!);
+  const each = Math.max(LEAST_EACH, Math.ceil(q.window / Math.max(1, met.size))),
+    newest = new Newest(each),
     band = bandOf(of.length);
-  let sum = 0,
-    variance = 0,
-    met = 0;
-  of.forEach((i, at) => {
-    const family = o.family[i]!;
-    if (!known[family]) met++;
-    const k = (known[family] ??= { newest: new Uint8Array(each), n: 0, won: 0, rate: 0, variance: 0 });
-    k.won += o.success[i]! - (k.n >= each ? k.newest[k.n % each]! : 0);
-    k.newest[k.n++ % each] = o.success[i]!;
-    const n = Math.min(each, k.n),
-      likely = (k.won + 1) / (n + 2),
-      rate = k.won / n,
-      spread = (likely * (1 - likely)) / (n + 2);
-    sum += rate - k.rate;
-    variance += spread - k.variance;
-    k.rate = rate;
-    k.variance = spread;
-    const m = Math.min(1, Math.max(0, sum / met)),
-      half = (Z * Math.sqrt(Math.max(0, variance))) / met;
+  for (let at = 0; at < of.length; at++) {
+    if (at % STEP === 0 && turns.over) await turns.next();
+    newest.add(o.family[of[at]!]!, o.success[of[at]!]!);
+    const m = Math.min(1, Math.max(0, newest.mean)),
+      half = Z * newest.error;
     band.mean[at] = m;
     band.low[at] = Math.max(0, m - half);
     band.high[at] = Math.min(1, m + half);
-  });
+  }
   return {
     ...thinned(o, of, band, q.maxPoints),
     ...extra,
     window: q.window,
-    balanced: { families, each },
+    balanced: { families: met.size, each },
   };
+}
+/** Rollouts that are looked at between two looks at the clock: about a millisecond. */
+const STEP = 8192;
+
+/** The newest outcomes of every family, and the mean of the families' rates. */
+class Newest {
+  readonly #each: number;
+  readonly #known: Rolling[] = [];
+  #met = 0;
+  #sum = 0;
+  #variance = 0;
+
+  constructor(each: number) {
+    this.#each = each;
+  }
+  get mean(): number {
+    return this.#sum / this.#met;
+  }
+  /** Standard error of the mean. */
+  get error(): number {
+    return Math.sqrt(Math.max(0, this.#variance)) / this.#met;
+  }
+  add(family: number, success: number): void {
+    const each = this.#each;
+    if (!this.#known[family]) this.#met++;
+    const k = (this.#known[family] ??= { newest: new Uint8Array(each), n: 0, won: 0, rate: 0, variance: 0 });
+    k.won += success - (k.n >= each ? k.newest[k.n % each]! : 0);
+    k.newest[k.n++ % each] = success;
+    const n = Math.min(each, k.n),
+      likely = (k.won + 1) / (n + 2),
+      rate = k.won / n,
+      spread = (likely * (1 - likely)) / (n + 2);
+    this.#sum += rate - k.rate;
+    this.#variance += spread - k.variance;
+    k.rate = rate;
+    k.variance = spread;
+  }
 }
 /** The newest outcomes of a family, as a ring. */
 interface Rolling {
@@ -138,37 +170,46 @@ const thinned = (
   };
 };
 
-/** Overall (feasible tasks, each family weighing the same), infeasible ones apart, then family by family. Pure. */
-export function successCurves(o: Ends, q: CurveQuery): SuccessCurve[] {
-  const curve = (
-    of: Uint32Array,
-    extra: Pick<SuccessCurve, 'family' | 'infeasible'>,
-    maxPoints: number,
-  ): SuccessCurve => {
-    const band = bandOf(of.length);
-    let won = 0;
-    of.forEach((i, k) => {
-      won += o.success[i]! - (k >= q.window ? o.success[of[k - q.window]!]! : 0);
-      const w = wilson(won, Math.min(k + 1, q.window));
-      band.mean[k] = w.rate;
-      band.low[k] = w.low;
-      band.high[k] = w.high;
-    });
-    return { ...extra, window: q.window, ...thinned(o, of, band, maxPoints) };
-  };
+/** Overall (feasible tasks, each family weighing the same), infeasible ones apart, then family by family. */
+export async function successCurves(now: Ends, q: CurveQuery): Promise<SuccessCurve[]> {
+  const o = fixed(now),
+    turns = new Turns(),
+    curves = [await balanced(o, q, turns)];
+  if (o.families.some(q.infeasible)) curves.push(await balanced(o, q, turns, { infeasible: true }));
   const places = placesByFamily(o);
-  return [
-    balancedCurve(o, q),
-    ...(o.families.some(q.infeasible) ? [balancedCurve(o, q, { infeasible: true })] : []),
-    ...o.families
-      .map((family, i) => ({ family, i }))
-      .sort((a, b) => (a.family < b.family ? -1 : 1))
-      .map(({ family, i }) =>
-        curve(
-          places[i]!,
-          { family, infeasible: q.infeasible(family) ? true : undefined },
-          Math.ceil(q.maxPoints / 2), // drawn smaller
-        ),
-      ),
-  ];
+  for (const [i, family] of [...o.families.entries()].sort(([, a], [, b]) => (a < b ? -1 : 1)))
+    curves.push(await familyCurve(o, q, { of: places[i]!, family }, turns));
+  return curves;
 }
+async function familyCurve(
+  o: Ends,
+  q: CurveQuery,
+  { of, family }: { readonly of: Uint32Array; readonly family: string },
+  turns: Turns,
+): Promise<SuccessCurve> {
+  const band = bandOf(of.length);
+  let won = 0;
+  for (let k = 0; k < of.length; k++) {
+    if (k % STEP === 0 && turns.over) await turns.next();
+    won += o.success[of[k]!]! - (k >= q.window ? o.success[of[k - q.window]!]! : 0);
+    const w = wilson(won, Math.min(k + 1, q.window));
+    band.mean[k] = w.rate;
+    band.low[k] = w.low;
+    band.high[k] = w.high;
+  }
+  return {
+    family,
+    infeasible: q.infeasible(family) ? true : undefined,
+    window: q.window,
+    // Drawn smaller.
+    ...thinned(o, of, band, Math.ceil(q.maxPoints / 2)),
+  };
+}
+
+/** Outcomes as they are now: later ones are merged into the same memory while this work lets others have their turn. */
+const fixed = (o: Ends): Ends => ({
+  at: o.at.slice(),
+  family: o.family.slice(),
+  success: o.success.slice(),
+  families: [...o.families],
+});

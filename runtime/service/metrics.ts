@@ -41,14 +41,12 @@ export function metricHandlers(h: Handlers, s: Studio): void {
     s.read(p.run, (r) =>
       once(r, 'curves', p, async () => {
         const [o, evals] = await Promise.all([outcomes(r.reader), evalPoints(r.reader)]);
-        return {
-          curves: successCurves(o, {
-            window: p.window ?? 64,
-            maxPoints: p.maxPoints ?? 500,
-            infeasible: (f) => r.facts.families.get(f)?.infeasible ?? false,
-          }),
-          evals,
-        };
+        const curves = await successCurves(o, {
+          window: p.window ?? 64,
+          maxPoints: p.maxPoints ?? 500,
+          infeasible: (f) => r.facts.families.get(f)?.infeasible ?? false,
+        });
+        return { curves, evals };
       }),
     ),
   );

@@ -110,10 +110,11 @@ export async function runPageData(
       examples(run, 'success'),
       examples(run, 'failure'),
     ]),
-    infeasible = (f: string): boolean => facts.families.get(f)?.infeasible ?? false;
+    infeasible = (f: string): boolean => facts.families.get(f)?.infeasible ?? false,
+    curves = await successCurves(all, { window: WINDOW, maxPoints: POINTS, infeasible });
   return {
     detail: { summary: o.summary, ledger: o.ledger, evals, tasks, timeline },
-    curves: successCurves(all, { window: WINDOW, maxPoints: POINTS, infeasible }).filter((c) => c.family === undefined),
+    curves: curves.filter((c) => c.family === undefined),
     series: metrics,
     // It may name folders of whoever ran it.
     runFile: redact(runFileText(run.meta.config ?? {})),

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RunReader } from '../../../runtime/data/store/runStore.js';
 import { wilson } from '../../../runtime/domain/stats.js';
 import { compareConfigs, comparedParts, flatConfig, progressOf } from '../../../runtime/queries/compare.js';
-import { balancedCurve } from '../../../runtime/queries/curves.js';
+import { balancedCurve, successCurves } from '../../../runtime/queries/curves.js';
 import { factsOf } from '../../../runtime/service/facts.js';
 import { families, writeSyntheticRun, type SyntheticRun } from '../../helpers/data/syntheticRun.js';
 
@@ -56,7 +56,7 @@ describe('success in which every task weighs the same', () => {
     family: Uint32Array.from(family),
     success: Uint8Array.from(success),
   });
-  it('does not fall because the planner asks the hard task more often', () => {
+  it('does not fall because the planner asks the hard task more often', async () => {
     // `easy` always succeeds, `hard` half the time; later the hard one is asked nine times as often.
     const family: number[] = [],
       success: number[] = [];
@@ -66,7 +66,7 @@ describe('success in which every task weighs the same', () => {
       success.push(!hard || Math.floor(i / 2) % 2 === 0 ? 1 : 0);
     }
     const o = ends(['easy', 'hard'], family, success),
-      c = balancedCurve(o, { window: 64, maxPoints: 2000, infeasible: () => false }),
+      c = await balancedCurve(o, { window: 64, maxPoints: 2000, infeasible: () => false }),
       sampled = success.slice(-64).filter(Boolean).length / 64;
     expect(c.balanced).toEqual({ families: 2, each: 32 });
     expect(c.mean[199]).toBeCloseTo(0.75, 1);
@@ -77,19 +77,49 @@ describe('success in which every task weighs the same', () => {
       expect(c.high[i]).toBeGreaterThanOrEqual(c.mean[i]!);
     }
   });
-  it('of one task is its rolling mean, and of none is empty', () => {
+  it('of one task is its rolling mean, and of none is empty', async () => {
     const success = Array.from({ length: 50 }, (_, i) => (i % 3 === 0 ? 1 : 0)),
       o = ends(
         ['a'],
         success.map(() => 0),
         success,
       ),
-      c = balancedCurve(o, { window: 8, maxPoints: 2000, infeasible: () => false });
+      c = await balancedCurve(o, { window: 8, maxPoints: 2000, infeasible: () => false });
     success.forEach((_, i) => {
       const of = success.slice(Math.max(0, i - 7), i + 1);
       expect(c.mean[i]).toBeCloseTo(wilson(of.filter(Boolean).length, of.length).rate, 4);
     });
-    expect(balancedCurve(ends([], [], []), { window: 8, maxPoints: 9, infeasible: () => false }).mean).toEqual([]);
+    expect((await balancedCurve(ends([], [], []), { window: 8, maxPoints: 9, infeasible: () => false })).mean).toEqual(
+      [],
+    );
+  });
+  it('of a long run lets others have their turn, and is of what was known when it was asked', async () => {
+    const n = 600_000,
+      family = Array.from({ length: n }, (_, i) => i % 7),
+      success = Array.from({ length: n }, (_, i) => ((i * 2654435761) % 5) & 1),
+      names = ['a', 'b', 'c', 'd', 'e', 'f', 'g'],
+      q = { window: 64, maxPoints: 500, infeasible: (f: string) => f === 'c' };
+    const still = await successCurves(ends(names, family, success), q);
+    const moving = ends(names, family, success),
+      asked = successCurves(moving, q);
+    let turns = 0,
+      done = false;
+    const turn = (): void => {
+      turns++;
+      (moving.success as Uint8Array).fill(1);
+      (moving.family as Uint32Array).fill(0);
+      if (!done) setImmediate(turn);
+    };
+    setImmediate(turn);
+    const curves = await asked;
+    done = true;
+    expect(turns).toBeGreaterThan(1);
+    expect(curves).toEqual(still);
+    expect(curves.map((c) => [c.family, c.infeasible])).toEqual([
+      [undefined, undefined],
+      [undefined, true],
+      ...names.map((f) => [f, f === 'c' ? true : undefined]),
+    ]);
   });
 });
 

@@ -326,7 +326,7 @@ describe('tasks that are not there any more', () => {
 describe('dashboard', () => {
   it('draws rolling success with its band, families and infeasible tasks apart', async () => {
     const o = await outcomes(run),
-      curves = successCurves(o, { window: 8, maxPoints: 2000, infeasible: (f) => f === families[2] });
+      curves = await successCurves(o, { window: 8, maxPoints: 2000, infeasible: (f) => f === families[2] });
     const ended = truth.told.filter((t) => t.reward !== undefined),
       feasible = ended.filter((t) => t.family !== families[2]);
     expect(curves.map((c) => [c.family, c.infeasible])).toEqual([

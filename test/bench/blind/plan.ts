@@ -5,6 +5,8 @@ export interface BlindPlan {
   readonly seeds: readonly number[];
   /** Of one run: the quick start's own budget, with as many templates as it has. */
   readonly minutes: number;
+  /** So many of `blindParts`. */
+  readonly parts: number;
   readonly quick: boolean;
 }
 /** Episodes of a template in the last evaluation: 20 % of them is four. */
@@ -24,21 +26,23 @@ export function blindParts(): readonly (readonly string[])[] {
 /** The quick start with one even grey in place of every screen: demonstrations, imitation and RL as always. */
 export const blindPlan = (p: BlindPlan): Experiment[] =>
   p.seeds.flatMap((seed) =>
-    (p.quick ? blindParts().slice(0, 1) : blindParts()).map((families, part): Experiment => ({
-      name: `blind-${part + 1}-s${seed}`,
-      variant: `part ${part + 1}`,
-      seed,
-      half: 'redo',
-      file: {
-        preset: 'quickstart',
-        name: `blind-${part + 1}`,
+    blindParts()
+      .slice(0, p.parts)
+      .map((families, part): Experiment => ({
+        name: `blind-${part + 1}-s${seed}`,
+        variant: `part ${part + 1}`,
         seed,
-        tasks: { families: [...families] },
-        policy: { blind: true },
-        // Nothing is there to be read.
-        warmStart: { reading: { screens: 0, steps: 0 } },
-        evaluation: { episodes: (p.quick ? 2 : EPISODES) * families.length, untrained: false, everyMinutes: 0 },
-        budget: { minutes: p.minutes },
-      },
-    })),
+        half: 'redo',
+        file: {
+          preset: 'quickstart',
+          name: `blind-${part + 1}`,
+          seed,
+          tasks: { families: [...families] },
+          policy: { blind: true },
+          // Nothing is there to be read.
+          warmStart: { reading: { screens: 0, steps: 0 } },
+          evaluation: { episodes: (p.quick ? 2 : EPISODES) * families.length, untrained: false, everyMinutes: 0 },
+          budget: { minutes: p.minutes },
+        },
+      })),
   );

@@ -1,4 +1,5 @@
 import { hierarchicalBootstrap, outcomesOf } from '../../../runtime/domain/bootstrap.js';
+import { quickstartFamilies } from '../../../runtime/tasks/suites/desk/index.js';
 import { dotChart } from '../lib/chart.js';
 import type { RunResult } from '../lib/experiments.js';
 import { bar } from '../lib/report.js';
@@ -70,7 +71,7 @@ export function blindReport(
     markdown: [
       '# Templates that need no eyes',
       '',
-      `The quick start with one even grey in place of every screen, ${how.minutes} minutes for each 13 templates${how.quick ? ' (a short look, no figures to quote)' : ''}. A template is blind if the policy then solves ${percent(BLIND_SHARE)} % of its episodes or more, on other arrangements of the words of training. Intervals by bootstrap over seeds and episodes.`,
+      `The quick start with one even grey in place of every screen, ${how.minutes} minutes for each part of ${Math.min(templates.length, quickstartFamilies.length)} templates${how.quick ? ' (a short look, no figures to quote)' : ''}. A template is blind if the policy then solves ${percent(BLIND_SHARE)} % of its episodes or more, on other arrangements of the words of training. Intervals by bootstrap over seeds and episodes.`,
       '',
       barLines(bars),
       '',

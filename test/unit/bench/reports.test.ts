@@ -1,3 +1,4 @@
+import { quickstartFamilies } from '../../../runtime/tasks/suites/desk/index.js';
 import { describe, expect, it } from 'vitest';
 import { parseRunFile } from '../../../runtime/config/index.js';
 import { additive } from '../../bench/curation/additive.js';
@@ -376,14 +377,17 @@ describe('the regimes live', () => {
 
 describe('templates that need no eyes', () => {
   it('are found with the quick start on blank screens, all training templates in parts of its size', () => {
-    const plan = blindPlan({ seeds: [1], minutes: 20, quick: false }),
+    const plan = blindPlan({ seeds: [1], minutes: 20, parts: Infinity, quick: false }),
       families = blindParts().flat();
+    expect(blindPlan({ seeds: [1], minutes: 20, parts: 1, quick: false }).map((e) => e.file.tasks)).toEqual([
+      { families: [...quickstartFamilies] },
+    ]);
     expect(new Set(families).size).toBe(families.length);
     expect(families.length).toBeGreaterThanOrEqual(51);
     for (const e of plan) {
       const c = parseRunFile(e.file);
       expect(c.policy.blind).toBe(true);
-      expect(c.tasks.families!.length).toBeLessThanOrEqual(13);
+      expect(c.tasks.families!.length).toBeLessThanOrEqual(quickstartFamilies.length);
       expect(c.evaluation.episodes).toBe(20 * c.tasks.families!.length);
       expect([c.budget.minutes, c.warmStart.reading.steps]).toEqual([20, 0]);
     }

@@ -1,10 +1,10 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { parentPort } from 'node:worker_threads';
 import { decode } from 'jpeg-js';
 import type { Size } from '../domain/index.js';
 import { limits } from './types.js';
 import { messageOf } from '../domain/index.js';
+import { portOf } from '../domain/workerPort.js';
 
 export interface JpegJob {
   readonly bytes: Uint8Array;
@@ -21,10 +21,9 @@ const COLLECTED_PIXELS = 200_000;
 
 /** Body of the JPEG worker: one picture after the other. */
 export function runJpegWorker(): void {
-  const port = parentPort,
+  const port = portOf('JPEG'),
     collect = collector();
   let uncollected = 0;
-  if (!port) throw new Error('the JPEG worker runs only in a worker thread');
   port.on('message', (j: JpegJob) => {
     const done = decoded(j);
     port.postMessage(done, 'data' in done ? [done.data.buffer] : []);

@@ -1,4 +1,4 @@
-import { parentPort, workerData } from 'node:worker_threads';
+import { workerData } from 'node:worker_threads';
 import { toRunError, type ProcessEntry, type RunError } from '../domain/index.js';
 import { exportRun, type ExportReport, type ExportRequest } from '../interchange/exporter.js';
 import { importInto, preview, type ImportSource } from '../interchange/importer.js';
@@ -8,6 +8,7 @@ import { writeShared, type Shared, type ShareJob } from '../share/write.js';
 import { exportTable, type TableKind } from './exportTable.js';
 import { recordedView } from './recordedView.js';
 import { fileJob } from './sharedFile.js';
+import { portOf } from '../domain/workerPort.js';
 
 /**
  * Import and export in a thread of their own: strangers' files are read, checked and hashed there, and the daemon goes
@@ -50,8 +51,7 @@ const TELL_MS = 100;
 
 /** Body of the worker: one job; any message means "stop between two trajectories". */
 export async function runInterchangeWorker(): Promise<void> {
-  const port = parentPort;
-  if (!port) throw new Error('the interchange worker runs only in a worker thread');
+  const port = portOf('interchange');
   const { job } = workerData as InterchangeWorkerData,
     stop = new AbortController(),
     say = (m: FromInterchange): void => {

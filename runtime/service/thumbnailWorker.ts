@@ -1,9 +1,9 @@
-import { parentPort } from 'node:worker_threads';
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { readFrame, type FramePlace } from '../data/store/frames.js';
 import { decodePng, encodePng } from '../data/store/png.js';
 import { messageOf } from '../domain/index.js';
+import { oneByOne } from '../domain/workerPort.js';
 
 export interface ThumbnailJob {
   readonly id: number;
@@ -19,18 +19,12 @@ export interface ThumbnailDone {
 
 /** Body of the thumbnail worker: one picture after the other. */
 export function runThumbnailWorker(): void {
-  const port = parentPort;
-  if (!port) throw new Error('the thumbnail worker runs only in a worker thread');
-  let chain: Promise<void> = Promise.resolve();
-  port.on('message', (j: ThumbnailJob) => {
-    chain = chain.then(async () => {
-      port.postMessage(
-        await thumbnail(j).then(
-          (): ThumbnailDone => ({ id: j.id }),
-          (e: unknown): ThumbnailDone => ({ id: j.id, error: messageOf(e) }),
-        ),
-      );
-    });
+  oneByOne<ThumbnailJob>('thumbnail', async (j, port) => {
+    const done = thumbnail(j).then(
+      (): ThumbnailDone => ({ id: j.id }),
+      (e: unknown): ThumbnailDone => ({ id: j.id, error: messageOf(e) }),
+    );
+    port.postMessage(await done);
   });
 }
 

@@ -1,5 +1,6 @@
 import { ignoreFailure, messageOf } from '../../domain/index.js';
-import { parentPort, workerData } from 'node:worker_threads';
+import { oneByOne, portOf } from '../../domain/workerPort.js';
+import { workerData } from 'node:worker_threads';
 import { IndexEngine, sqlJs } from './indexEngine.js';
 import type { IndexOptions } from './indexTrim.js';
 
@@ -35,8 +36,7 @@ export const INDEX_BEAT_MS = 1000;
 
 /** Body of the index worker: answers one request after the other; id 0 answers the start. */
 export async function runIndexWorker(): Promise<void> {
-  const port = parentPort;
-  if (!port) throw new Error('the index worker runs only in a worker thread');
+  const port = portOf('index');
   const given = (workerData as IndexWorkerData).place;
   if (!given) ignoreFailure(sqlJs(), 'opening the index asks again and reports it');
   const { journal, file, until, options } = given ?? (await new Promise<IndexPlace>((r) => port.once('message', r)));
@@ -77,16 +77,12 @@ export async function runIndexWorker(): Promise<void> {
       }
     }
   };
-  let chain: Promise<void> = Promise.resolve();
-  port.on('message', (r: IndexRequest) => {
-    chain = chain.then(async () => {
-      port.postMessage(
-        await beating(handle(r)).then(
-          (ok): IndexReply => ({ id: r.id, ok }),
-          (e: unknown): IndexReply => ({ id: r.id, error: messageOf(e) }),
-        ),
-      );
-      if (r.do === 'close') port.close();
-    });
+  oneByOne<IndexRequest>('index', async (r) => {
+    const reply = beating(handle(r)).then(
+      (ok): IndexReply => ({ id: r.id, ok }),
+      (e: unknown): IndexReply => ({ id: r.id, error: messageOf(e) }),
+    );
+    port.postMessage(await reply);
+    if (r.do === 'close') port.close();
   });
 }

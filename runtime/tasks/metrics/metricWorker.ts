@@ -1,11 +1,10 @@
-import { parentPort } from 'node:worker_threads';
 import type { MetricJob } from './job.js';
 import { evaluate } from './job.js';
+import { portOf } from '../../domain/workerPort.js';
 
 /** Body of the metric worker: reports that it has started, then answers one job after the other. */
 export function runMetricWorker(): void {
-  const port = parentPort;
-  if (!port) throw new Error('the metric worker runs only in a worker thread');
+  const port = portOf('metric');
   // Nobody reads where in a metric an error came from; parsers make many.
   Error.stackTraceLimit = 0;
   port.on('message', (job: MetricJob) => {

@@ -172,15 +172,15 @@ describe('the thread that asks model servers', () => {
   });
 
   it.each([
-    ['dies', 'process.exit(3);', 'ended'],
-    ['fails', "throw new Error('broken');", 'broken'],
-    ['hangs', 'setInterval(() => undefined, 1000);', 'does not answer'],
+    ['dies', 'process.exit(3);', 'ended', 20_000],
+    ['fails', "throw new Error('broken');", 'broken', 20_000],
+    ['hangs', 'setInterval(() => undefined, 1000);', 'does not answer', 50],
   ])(
     'a thread that %s loses the calls under way; after three the calls are made in this thread',
-    async (_how, text, why) => {
+    async (_how, text, why, timeoutMs) => {
       const url = await serve((_req, res) => res.end(JSON.stringify(completion)));
       const t = thread(text, 50),
-        call = (): Promise<unknown> => t.call(callOf(url, {}, { timeoutMs: 50 }), never);
+        call = (): Promise<unknown> => t.call(callOf(url, {}, { timeoutMs }), never);
       for (let i = 0; i < 3; i++) {
         const results = await Promise.allSettled([call(), call()]);
         for (const r of results)

@@ -1,0 +1,19 @@
+import { parentPort, type MessagePort } from 'node:worker_threads';
+
+/**
+ * Body of a worker thread that takes one message after the other: each begins when the one before has been handled.
+ * `handle` must not reject. `name` is what the worker is called where it is started outside a thread.
+ */
+export function oneByOne<M>(name: string, handle: (message: M, port: MessagePort) => Promise<void>): void {
+  const port = portOf(name);
+  let chain: Promise<void> = Promise.resolve();
+  port.on('message', (message: M) => {
+    chain = chain.then(() => handle(message, port));
+  });
+}
+
+/** The port to whoever started this thread. */
+export function portOf(name: string): MessagePort {
+  if (!parentPort) throw new Error(`the ${name} worker runs only in a worker thread`);
+  return parentPort;
+}

@@ -67,8 +67,8 @@ export interface FrameStore {
   read(ref: FrameRef): Promise<Buffer>;
   /** The file that `put` keeps of a frame, kept or not. */
   encode?(f: Frame): Promise<Uint8Array>;
-  /** Where its bytes are at the moment, for `readFrame` in any thread; undefined where they are not. */
-  place?(hash: string): Promise<FramePlace | undefined>;
+  /** Where its bytes are in a pack, for any thread, as far as is known without a look at the disk. */
+  packed?(hash: string): FramePlace | undefined;
 }
 
 export type { Group, Trajectory };

@@ -201,6 +201,10 @@ export class PngFrameStore implements FrameStore {
     if (place) return this.#packs.placeOf(hash, place);
     return (await this.#fileBytes(hash)) === undefined ? undefined : { file, hash };
   }
+  packed(hash: string): FramePlace | undefined {
+    const place = this.#packs.find(hash);
+    return place && this.#packs.placeOf(hash, place);
+  }
   /** It may be a file of its own, as in runs of older versions. */
   #inFile(hash: string): boolean {
     return this.#packs.folders.has(hash.slice(0, 2)) && !this.#packs.find(hash);

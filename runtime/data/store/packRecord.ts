@@ -99,10 +99,15 @@ async function bytesAt(file: FileHandle, at: number, most: number): Promise<Buff
 export async function readPacked(file: FileHandle, { name, at, bytes }: Packed): Promise<Buffer | undefined> {
   const record = await bytesAt(file, at, headBytes + bytes);
   if (record.length < headBytes + bytes) return undefined;
-  const found = headAt(record, 0),
-    frame = record.subarray(headBytes);
-  if (!found || found.contents || found.bytes !== bytes || !record.subarray(12, 44).equals(name)) return undefined;
-  return (await crc32InTurns(frame)) === record.readUInt32LE(8) ? frame : undefined;
+  const frame = frameIn(record, { name, bytes });
+  return frame && (await crc32InTurns(frame)) === record.readUInt32LE(8) ? frame : undefined;
+}
+/** The frame of a record that is whole, by its head; undefined where it is another's. */
+export function frameIn(record: Buffer, { name, bytes }: Omit<Packed, 'at'>): Buffer | undefined {
+  const found = headAt(record, 0);
+  return found?.contents === false && found.bytes === bytes && record.subarray(12, 44).equals(name)
+    ? record.subarray(headBytes)
+    : undefined;
 }
 
 /** What its contents say; undefined where it has none, or damaged ones. */

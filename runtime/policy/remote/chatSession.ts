@@ -4,7 +4,7 @@
  * where the server says it.
  */
 import type { Action, Frame, PolicyVersion, ReplicaId, Screenshot, Size } from '../../domain/index.js';
-import { StudioError, hash32, isEncoded, orUndefined } from '../../domain/index.js';
+import { StudioError, hash32, isEncoded } from '../../domain/index.js';
 import { checkPerformable } from '../../domain/performable.js';
 import { digestOf } from '../../files/digest.js';
 import type { CoordinateMode, ResizeLimits } from '../actions/coordinates.js';
@@ -20,7 +20,7 @@ export interface ChatOptions {
   /** For screens that their desktop did not encode. */
   readonly encodePng: (f: Frame) => Promise<Uint8Array>;
   /** The file of a screen that its desktop encoded, by its SHA-256, once it is on disk; sessions hold it in memory until then. */
-  readonly kept?: (sha256: string) => Promise<KeptFile | undefined>;
+  readonly kept?: (sha256: string) => KeptFile | undefined;
   readonly coordinates: CoordinateMode;
   readonly limits?: ResizeLimits;
   /** Newest screenshots kept in the prompt, the present one included. Default 5 (paper). */
@@ -134,7 +134,7 @@ export class ChatSession implements PolicySession {
 
   async decide(frame: Screenshot, signal: AbortSignal): Promise<Decision> {
     const screen = await this.#show(frame);
-    await this.#leaveToDisk();
+    this.#leaveToDisk();
     this.#answered = false;
     const reply = await this.#transport.complete(this.#request(screen), { session: this.#session, signal });
     const { version } = reply,
@@ -202,12 +202,12 @@ export class ChatSession implements PolicySession {
   }
 
   /** Screens of earlier turns that are on disk by now are read from there: in memory, a thousand sessions would hold five each. */
-  async #leaveToDisk(): Promise<void> {
+  #leaveToDisk(): void {
     const { kept } = this.#o;
     if (!kept) return;
     for (const { image, sent, byFile } of this.#turns) {
       if (!image?.inMemory || !sent || !byFile) continue;
-      const file = await orUndefined(kept(sent.sha256), 'it stays in memory');
+      const file = kept(sent.sha256);
       if (file) image.leaveTo(file);
     }
   }

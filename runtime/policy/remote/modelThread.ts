@@ -171,8 +171,10 @@ const sent = (p: string | Picture): SentPiece =>
 const whole = async (p: string | Picture): Promise<SentPiece> =>
   typeof p === 'string' ? p : new Uint8Array(await p.read());
 
-/** What the thread makes of a part: `read` reads a file where it is said to be. */
-export const received = (p: SentPiece, read: (place: unknown) => Promise<Uint8Array>): Piece =>
+/** Reads a file where it is said to be; what it returns at once is valid until the next call. */
+export type ReadPlace = (place: unknown) => Uint8Array | Promise<Uint8Array>;
+/** What the thread makes of a part. */
+export const received = (p: SentPiece, read: ReadPlace): Piece =>
   typeof p === 'string'
     ? p
     : p instanceof Uint8Array

@@ -1,13 +1,13 @@
 import type { MessagePort } from 'node:worker_threads';
 import { messageOf, StudioError } from '../../domain/index.js';
 import { callNow } from './modelCalls.js';
-import { received, type ThreadCall, type ThreadDone, type ThreadJob } from './modelThread.js';
+import { received, type ReadPlace, type ThreadCall, type ThreadDone, type ThreadJob } from './modelThread.js';
 import { UnreadableFile } from './postJson.js';
 
 class TooLong extends Error {}
 
 /** Body of a thread that asks model servers; all calls at once. `read` reads a picture where its store says it is. */
-export function serveModelCalls(port: MessagePort, read: (place: unknown) => Promise<Uint8Array>): void {
+export function serveModelCalls(port: MessagePort, read: ReadPlace): void {
   const running = new Map<number, AbortController>();
   const answer = async ({ id, body, server, ...c }: ThreadCall): Promise<ThreadDone> => {
     const stop = new AbortController();

@@ -100,21 +100,26 @@ export class UnreadableFile extends Error {}
 /** Writes piece after piece, each as soon as the socket has taken the one before. */
 async function send(req: ClientRequest, pieces: readonly Piece[]): Promise<void> {
   for (const p of pieces) {
-    const part = typeof p === 'string' ? p : await fileOf(p);
+    const part = typeof p === 'string' ? p : fileOf(p),
+      // What is there at once is used at once: another request may read into the same memory.
+      ready = part instanceof Promise ? await part : part;
     if (req.destroyed) return;
-    if (!(typeof part === 'string' ? req.write(part) : writeFile(req, part))) await drained(req);
+    if (!(typeof ready === 'string' ? req.write(ready) : writeFile(req, ready))) await drained(req);
   }
   req.end();
 }
-async function fileOf(p: PieceOfFile): Promise<Uint8Array> {
-  let file: Uint8Array;
-  try {
-    file = await p.read();
-  } catch (e) {
+function fileOf(p: PieceOfFile): Uint8Array | Promise<Uint8Array> {
+  const unreadable = (e: unknown): never => {
     throw new UnreadableFile(messageOf(e), { cause: e });
+  };
+  const whole = (file: Uint8Array): Uint8Array =>
+    file.length === p.length ? file : unreadable(new Error(`${file.length} bytes where ${p.length} were`));
+  try {
+    const file = p.read();
+    return file instanceof Promise ? file.then(whole).catch(unreadable) : whole(file);
+  } catch (e) {
+    return unreadable(e);
   }
-  if (file.length !== p.length) throw new UnreadableFile(`${file.length} bytes where ${p.length} were`);
-  return file;
 }
 function writeFile(req: ClientRequest, file: Uint8Array): boolean {
   let more = true;

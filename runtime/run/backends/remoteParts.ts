@@ -8,11 +8,9 @@ import type { BackendRequest } from './types.js';
 /** How a model is shown the screens that a run keeps: the files that are stored anyway, once they are there. */
 export const keptScreens = (frames: FrameStore): Pick<ChatOptions, 'encodePng' | 'kept'> => ({
   encodePng: (f) => frames.encode?.(f) ?? pngOf(f),
-  kept: async (sha256) => {
-    const place = await frames.place?.(sha256);
-    // A frame that is a file of its own has no place in a pack.
-    if (place?.at === undefined) return undefined;
-    return { place, read: () => frames.read({ hash: sha256, width: 0, height: 0 }) };
+  kept: (sha256) => {
+    const place = frames.packed?.(sha256);
+    return place && { place, read: () => frames.read({ hash: sha256, width: 0, height: 0 }) };
   },
 });
 

@@ -89,7 +89,7 @@ describe('the thread that asks model servers', () => {
     const store = new PngFrameStore(join(dir, 'sent')),
       png = await pngOf(screenOf(3)),
       { hash } = await store.put({ width: 64, height: 40, png, capturedAt: 1 });
-    const kept = (await keptScreens(store).kept!(hash))!,
+    const kept = keptScreens(store).kept!(hash)!,
       onDisk = new Picture(png),
       // A view of larger memory, which must stay ours.
       inMemory = new Picture(Buffer.concat([Buffer.alloc(7), png, Buffer.alloc(5)]).subarray(7, 7 + png.length));

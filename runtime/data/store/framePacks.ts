@@ -104,6 +104,11 @@ export class FramePacks {
   find(hash: string): Place | undefined {
     return this.#table.get(nameOf(hash));
   }
+  /** As far as is known without a look at the disk. */
+  placed(hash: string): FramePlace | undefined {
+    const place = this.find(hash);
+    return place && this.placeOf(hash, place);
+  }
   async locate(hash: string): Promise<Place | undefined> {
     await this.known();
     const place = this.find(hash);

@@ -197,13 +197,11 @@ export class PngFrameStore implements FrameStore {
     const file = this.#file(hash);
     await this.#packs.known();
     if (this.#inFile(hash) && (await this.#fileBytes(hash)) !== undefined) return { file, hash };
-    const place = await this.#packs.located(hash);
-    if (place) return this.#packs.placeOf(hash, place);
+    if (await this.#packs.located(hash)) return this.#packs.placed(hash);
     return (await this.#fileBytes(hash)) === undefined ? undefined : { file, hash };
   }
   packed(hash: string): FramePlace | undefined {
-    const place = this.#packs.find(hash);
-    return place && this.#packs.placeOf(hash, place);
+    return this.#packs.placed(hash);
   }
   /** It may be a file of its own, as in runs of older versions. */
   #inFile(hash: string): boolean {

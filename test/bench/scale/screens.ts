@@ -23,7 +23,8 @@ export interface Screens extends Size {
 export function makeScreens({ width, height }: Size, seed: number): Screens {
   const bands = Math.ceil(height / BAND);
   const raw = Array.from({ length: VARIANTS }, (_, v) => {
-    const pixels = paint(width, height, drawing(seed * VARIANTS + v));
+    // A desktop that was just reset shows the first picture, and must look like all others: else the pool replaces it.
+    const pixels = paint(width, height, drawing(v === 0 ? 0 : seed * VARIANTS + v));
     return Array.from({ length: bands }, (_, b) =>
       pixels.subarray(b * BAND * width * 4, Math.min(height, (b + 1) * BAND) * width * 4),
     );

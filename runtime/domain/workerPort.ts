@@ -1,3 +1,5 @@
+import { readlinkSync } from 'node:fs';
+import { getPriority, setPriority } from 'node:os';
 import { parentPort, type MessagePort } from 'node:worker_threads';
 
 /**
@@ -16,4 +18,20 @@ export function oneByOne<M>(name: string, handle: (message: M, port: MessagePort
 export function portOf(name: string): MessagePort {
   if (!parentPort) throw new Error(`the ${name} worker runs only in a worker thread`);
   return parentPort;
+}
+
+/** How much more willingly than the main thread a worker waits for the processor (nice). */
+const BEHIND_MAIN = 5;
+/**
+ * This thread waits for the processor rather than the main one, which everything else waits for. On Linux, where threads
+ * have priorities of their own; elsewhere nothing happens.
+ */
+export function behindMain(): void {
+  if (process.platform !== 'linux') return;
+  try {
+    const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1));
+    setPriority(thread, Math.min(19, getPriority(thread) + BEHIND_MAIN));
+  } catch {
+    // Without /proc it is as urgent as the others.
+  }
 }

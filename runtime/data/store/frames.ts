@@ -200,9 +200,7 @@ export class PngFrameStore implements FrameStore {
     if (await this.#packs.located(hash)) return this.#packs.placed(hash);
     return (await this.#fileBytes(hash)) === undefined ? undefined : { file, hash };
   }
-  packed(hash: string): FramePlace | undefined {
-    return this.#packs.placed(hash);
-  }
+  readonly packed = (hash: string): FramePlace | undefined => this.#packs.placed(hash);
   /** It may be a file of its own, as in runs of older versions. */
   #inFile(hash: string): boolean {
     return this.#packs.folders.has(hash.slice(0, 2)) && !this.#packs.find(hash);

@@ -1,5 +1,5 @@
 import { ignoreFailure, messageOf } from '../../domain/index.js';
-import { oneByOne, portOf } from '../../domain/workerPort.js';
+import { behindMain, oneByOne, portOf } from '../../domain/workerPort.js';
 import { workerData } from 'node:worker_threads';
 import { IndexEngine, sqlJs } from './indexEngine.js';
 import type { IndexOptions } from './indexTrim.js';
@@ -37,6 +37,7 @@ export const INDEX_BEAT_MS = 1000;
 /** Body of the index worker: answers one request after the other; id 0 answers the start. */
 export async function runIndexWorker(): Promise<void> {
   const port = portOf('index');
+  behindMain();
   const given = (workerData as IndexWorkerData).place;
   if (!given) ignoreFailure(sqlJs(), 'opening the index asks again and reports it');
   const { journal, file, until, options } = given ?? (await new Promise<IndexPlace>((r) => port.once('message', r)));

@@ -25,4 +25,12 @@ export const inRole = (
 /** Second argument of a child that runs at a lower priority. */
 export const background = 'background';
 export type ProcessRole =
-  '__replica' | '__trainer' | '__index' | '__thumbnails' | '__jpeg' | '__interchange' | '__metrics' | '__screens' | '__models';
+  | '__replica'
+  | '__trainer'
+  | '__index'
+  | '__thumbnails'
+  | '__jpeg'
+  | '__interchange'
+  | '__metrics'
+  | '__screens'
+  | '__models';

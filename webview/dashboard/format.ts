@@ -8,14 +8,15 @@ const known = (x: number | undefined): x is number => x !== undefined && Number.
 export const percent = (x: number | undefined, digits = 0): string =>
   known(x) ? `${(100 * x).toFixed(digits)} %` : dash;
 /** Digits behind the point that tell values apart which differ by `step`. */
-const digitsOf = (step: number): number => Math.max(0, Math.min(12, -Math.floor(Math.log10(step) + 1e-9)));
+const digitsOf = (step: number): number => Math.max(0, Math.min(12, -Math.floor(Math.log10(step) + 1e-6)));
 /** A tick of an axis of shares; `step`: distance of the ticks. */
 export const percentTick = (x: number, step: number): string => percent(x, step > 0 ? digitsOf(step * 100) : 0);
 /** A tick of any other number: as many digits as its neighbours need to differ from it. */
 export function decimalTick(x: number, step: number): string {
   if (x === 0) return '0';
   const a = Math.abs(x);
-  if (!(step > 0) || a >= 1e6 || step < 1e-4) return decimal(x);
+  // A distance is the difference of two ticks, and may be a little less than it should be.
+  if (!(step > 0) || a >= 1e6 || step < 1e-4 * (1 - 1e-6)) return decimal(x);
   const [whole = '', part] = a.toFixed(digitsOf(step)).split('.'),
     grouped = whole.replace(/\B(?=(\d{3})+$)/g, ',');
   return `${x < 0 ? '−' : ''}${part === undefined ? grouped : `${grouped}.${part}`}`;

@@ -40,6 +40,9 @@ describe('numbers as words', () => {
   });
   it('ticks of an axis differ from one another, whatever it is zoomed to', () => {
     const distinct = (words: readonly string[]): void => expect(new Set(words).size).toBe(words.length);
+    // Two of these are 9.999e-5 apart, by their numbers.
+    const close = niceTicks(3.4802000000001, 3.4812, 10);
+    distinct(close.map((v) => decimalTick(v, close[1]! - close[0]!)));
     fc.assert(
       fc.property(
         fc.double({ min: 0, max: 5000, noNaN: true }),

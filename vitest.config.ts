@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 
 /**
  * Layers: `unit` needs nothing but Node; `integration` drives real desktops, Docker and ONNX Runtime, one file at a
- * time; `pages`, after it, the webviews in a real browser; `e2e`, last, drives the packaged extension in a real VS Code
+ * time; `pages`, after it, the webviews in a real browser, a file a processor; `e2e`, last, drives the packaged extension in a real VS Code
  * workbench (scripts/e2e.mjs makes it ready).
  */
 export default defineConfig({
@@ -38,11 +38,11 @@ export default defineConfig({
           name: 'pages',
           include: ['test/webview/**/*.test.ts'],
           environment: 'node',
+          sequence: { groupOrder: 1 },
           testTimeout: 180_000,
           hookTimeout: 300_000,
           expect: { poll: { timeout: 15_000, interval: 20 } },
           pool: 'forks',
-          poolOptions: { forks: { singleFork: true } },
         },
       },
       {
@@ -50,7 +50,7 @@ export default defineConfig({
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts'],
           environment: 'node',
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
           testTimeout: 180_000,
           hookTimeout: 600_000,
           expect: { poll: { timeout: 15_000, interval: 50 } },

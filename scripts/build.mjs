@@ -43,6 +43,20 @@ const onDemand = {
   'runtime.kubernetes': 'cluster/providers/kubernetes/library.js',
   'runtime.parquet': 'interchange/parquet/library.js',
 };
+/** Packages that several parts use: each is in the VSIX once. */
+const sharedPackages = {
+  'sql.js': { bundle: 'runtime.sql', contents: "export { default } from 'sql.js';" },
+  'csv-parse': { bundle: 'runtime.csv', contents: "export { parse } from 'csv-parse';" },
+};
+const packagesApart = {
+  name: 'packages',
+  setup(b) {
+    b.onResolve({ filter: /^(sql\.js|csv-parse)$/ }, (a) => ({
+      path: `./${sharedPackages[a.path].bundle}.js`,
+      external: true,
+    }));
+  },
+};
 /** Parts that are imported on demand are in bundles of their own, beside the one that asks. */
 const demandApart = {
   name: 'demand',
@@ -301,7 +315,7 @@ const built = await Promise.all([
       stdin: reexport(files),
       outdir: undefined,
       outfile: `dist/${name}.js`,
-      plugins: [unused, demandApart, foreignNames],
+      plugins: [unused, demandApart, packagesApart, foreignNames],
     }),
   ),
   ...Object.entries(onDemand).map(([name, file]) =>
@@ -312,6 +326,15 @@ const built = await Promise.all([
       outfile: `dist/${name}.js`,
       minify: true,
       plugins: [kubeconfigOnly, plainColumns],
+    }),
+  ),
+  ...Object.values(sharedPackages).map(({ bundle, contents }) =>
+    build({
+      ...runtime,
+      stdin: { contents, resolveDir: 'runtime' },
+      outdir: undefined,
+      outfile: `dist/${bundle}.js`,
+      minify: true,
     }),
   ),
   buildExtension(),

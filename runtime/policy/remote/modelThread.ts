@@ -80,7 +80,7 @@ export class ModelThread implements ModelCaller {
 
   #ask(c: ModelCall, body: readonly SentPiece[], signal: AbortSignal): Promise<ThreadDone> {
     return new Promise((resolve, reject) => {
-      if (signal.aborted) return reject(new Error('cancelled'));
+      if (signal.aborted || this.#closed) return reject(new Error('cancelled'));
       const id = ++this.#id,
         { url, apiKey, timeoutMs, most, server } = c;
       const hangs = setTimeout(

@@ -41,18 +41,19 @@ const plain = new PlainAgent(options),
 
 /** Rejects with the error of the connection, with `tooLong()`, or when the signal fires. */
 export async function postJson(o: PostOptions): Promise<Posted> {
+  const begun = performance.now();
   try {
-    return await once(o);
+    return await once(o, o.timeoutMs);
   } catch (e) {
     // A server may close a connection at the moment in which it is used again: that says nothing about the server.
-    if (e instanceof Stale && !o.signal.aborted) return once(o);
+    if (e instanceof Stale && !o.signal.aborted) return once(o, o.timeoutMs - (performance.now() - begun));
     throw e;
   }
 }
 
 class Stale extends Error {}
 
-function once(o: PostOptions): Promise<Posted> {
+function once(o: PostOptions, leftMs: number): Promise<Posted> {
   return new Promise((resolve, reject) => {
     const url = new URL(o.url),
       https = url.protocol === 'https:',
@@ -66,7 +67,7 @@ function once(o: PostOptions): Promise<Posted> {
         ...(o.apiKey === undefined ? {} : { authorization: `Bearer ${o.apiKey}` }),
       },
     });
-    const timer = setTimeout(() => fail(new Error(`no answer within ${o.timeoutMs / 1000} s`)), o.timeoutMs),
+    const timer = setTimeout(() => fail(new Error(`no answer within ${o.timeoutMs / 1000} s`)), leftMs),
       abort = (): void => fail(new Error('cancelled'));
     const done = (): void => {
       clearTimeout(timer);
@@ -162,5 +163,5 @@ const plainer = (e: Error): Error => (e instanceof AggregateError ? ((e.errors a
 
 function secondsOf(header: string | undefined): number | undefined {
   const s = Number(header ?? NaN);
-  return Number.isFinite(s) ? s * 1000 : undefined;
+  return Number.isFinite(s) && s >= 0 ? s * 1000 : undefined;
 }

@@ -169,6 +169,16 @@ describe('the thread that asks model servers', () => {
     p.leaveTo({ place: undefined, read: () => Promise.reject(new Error('no such file')) });
     await expect(thread().call(callOf(url, [p]), never)).rejects.toThrow('no such file');
     await expect(callHere.call(callOf(url, [p]), never)).rejects.toThrow('no such file');
+    const t = thread();
+    p.leaveTo({
+      place: undefined,
+      read: async () => {
+        t.close();
+        return png;
+      },
+    });
+    await expect(t.call(callOf(url, [p]), never)).rejects.toThrow('cancelled');
+    expect(bodies).toHaveLength(1);
   });
 
   it.each([

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import { randomBytes } from 'node:crypto';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Picture, jsonPieces } from '../../../runtime/policy/remote/picture.js';
 import { postJson } from '../../../runtime/policy/remote/postJson.js';
 
@@ -17,11 +17,16 @@ async function serve(answer: Parameters<typeof createServer>[1]): Promise<string
   await new Promise<void>((r) => s.listen(0, '127.0.0.1', r));
   return `http://127.0.0.1:${(s.address() as { port: number }).port}/v1`;
 }
-const post = (url: string, body: unknown, signal = new AbortController().signal): ReturnType<typeof postJson> =>
+const post = (
+  url: string,
+  body: unknown,
+  signal = new AbortController().signal,
+  timeoutMs = 5000,
+): ReturnType<typeof postJson> =>
   postJson({
     url,
     body: jsonPieces(body),
-    timeoutMs: 5000,
+    timeoutMs,
     most: 1 << 16,
     tooLong: () => new Error('too long'),
     signal,
@@ -59,6 +64,24 @@ describe('requests with pictures', () => {
     await post(url, {});
     expect((await post(url, {})).status).toBe(200);
     expect(asked).toBe(3);
+  });
+
+  it('have one time for both attempts when the server closes the connection long after', async () => {
+    let asked = 0;
+    const url = await serve((req, res) => {
+      req.resume();
+      asked++;
+      if (asked === 1) req.on('end', () => res.end('{}'));
+      if (asked === 2) setTimeout(() => req.socket.resetAndDestroy(), 600);
+    });
+    await post(url, {});
+    const timers = vi.spyOn(globalThis, 'setTimeout');
+    await expect(post(url, {}, undefined, 1000)).rejects.toThrow('no answer within 1 s');
+    expect(asked).toBe(3);
+    const delays = timers.mock.calls.map(([, ms]) => ms!);
+    timers.mockRestore();
+    expect(delays.slice(0, 2)).toEqual([1000, 600]);
+    expect(delays[2]).toBeLessThan(450);
   });
 
   it('follow no redirect, end with the signal, and take no answer without end', async () => {

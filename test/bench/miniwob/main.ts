@@ -1,14 +1,14 @@
 // npm run bench:miniwob -- --dir DIR [--quick] [--json FILE] [--minutes 60] [--episodes 50] [--seed 1] [--pages a,b]
 // [--provider docker] [--out DIR] [--work DIR]: trains one policy on all pages of a copy of MiniWoB++ that can be acted
 // on here, and measures it on each beside its blind self and chance. Goes on where it was stopped.
-import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { cliJson, evaluated, type Counts } from '../lib/evaluated.js';
 import { Interrupted, Lab, StatusLine, interruptSignal, writeAtomic } from '../lib/experiments.js';
 import { finish, machine } from '../lib/report.js';
 import { sessionArgs } from '../lib/session.js';
 import { ROWS, trainOn, type RowName } from './plan.js';
-import { miniwobBars, miniwobPage, pageResults, type Counts } from './report.js';
+import { miniwobBars, miniwobPage, pageResults } from './report.js';
 
 const args = sessionArgs(),
   { quick, json } = args,
@@ -30,19 +30,13 @@ const [seed] = args.numbers('--seed', [1]),
 mkdirSync(work, { recursive: true });
 mkdirSync(out, { recursive: true });
 
-/** What the runtime's command line answers with `--json`. */
-function cli<T>(...given: string[]): T {
-  const r = spawnSync(process.execPath, [runtime, ...given, '--json'], { encoding: 'utf8', maxBuffer: 1 << 28 });
-  if (r.stdout.trim() === '') throw new Error(`${given.join(' ')}: ${r.stderr.trim().slice(-2000)}`);
-  return JSON.parse(r.stdout) as T;
-}
-
 /** Pages that begin in the browser here; a short look takes the first few that ask for one click. */
 function usable(): { readonly pages: string[]; readonly left: readonly { id: string; why: string }[] } {
   const named = args.list('--pages') ?? (quick ? ['click-button', 'click-test-2', 'click-dialog'] : undefined);
   if (named) return { pages: named.map((n) => (n.startsWith('miniwob/') ? n : `miniwob/${n}`)), left: [] };
   log.note(`opening every page under ${dir!}`);
-  const { tasks } = cli<{ tasks: { id: string; status: string; error?: { message: string } }[] }>(
+  const { tasks } = cliJson<{ tasks: { id: string; status: string; error?: { message: string } }[] }>(
+    runtime,
     'tasks',
     'check',
     dir!,
@@ -64,20 +58,9 @@ try {
   const counts = {} as Record<RowName, Counts>;
   for (const { row, args: how } of ROWS) {
     const file = join(work, `${row}-${trained.fingerprint}-${episodes}.json`);
-    if (!existsSync(file)) {
-      log.note(`${row}: ${episodes} episodes of each page`);
-      const point = cli<{ perFamily: Counts }>(
-        'evaluate',
-        folder,
-        '--episodes',
-        String(episodes * pages.length),
-        '--provider',
-        provider,
-        ...how,
-      );
-      writeAtomic(file, JSON.stringify(point.perFamily));
-    }
-    counts[row] = JSON.parse(readFileSync(file, 'utf8')) as Counts;
+    log.note(`${row}: ${episodes} episodes of each page`);
+    const asked = ['--episodes', String(episodes * pages.length), '--provider', provider];
+    counts[row] = evaluated(runtime, file, [folder, ...asked, ...how]).perFamily;
     if (signal.aborted) throw new Interrupted();
   }
   const results = pageResults(counts),

@@ -1,14 +1,9 @@
 import { wilson } from '../../../runtime/domain/wilson.js';
+import type { Count, Counts } from '../lib/evaluated.js';
 import { bar, type Bar } from '../lib/report.js';
 import { markdown } from '../schedule/report.js';
 import type { RowName } from './plan.js';
 
-export interface Count {
-  readonly episodes: number;
-  readonly successes: number;
-}
-/** Episodes of one row by page. */
-export type Counts = Readonly<Record<string, Count>>;
 export interface PageResult {
   readonly page: string;
   readonly trained: Count;

@@ -3,11 +3,10 @@
 // the quick start's own results. Goes on where it was stopped.
 import { existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { evaluated, type Count } from '../lib/evaluated.js';
 import { Interrupted, Lab, StatusLine, interruptSignal } from '../lib/experiments.js';
 import { finish } from '../lib/report.js';
 import { sessionArgs } from '../lib/session.js';
-import { SPLITS, episodesOf, imitationPlan, type Split } from './plan.js';
+import { imitationPlan } from './plan.js';
 import { imitationReport, type Imitated, type QuickstartFile } from './report.js';
 
 const args = sessionArgs(),
@@ -29,20 +28,17 @@ const lab = new Lab({ bench: 'imitation', dir: work, runtime, provider, signal, 
 const imitated: Imitated[] = [];
 try {
   for (const e of imitationPlan({ seeds, steps: steps!, quick })) {
-    const { measure, wallSeconds, fingerprint } = await lab.run(e, `seed ${e.seed},`),
+    const { measure, wallSeconds, splits } = await lab.run(e, `seed ${e.seed},`),
       tuned = measure.evals.findLast((p) => p.label === 'warm start');
-    if (!tuned) throw new Error(`${e.name} was not evaluated after imitation`);
-    const reported: Partial<Record<Split, Count>> = {};
-    for (const split of quick ? SPLITS.slice(0, 1) : SPLITS) {
-      if (signal.aborted) throw new Interrupted();
-      log.note(`      ${split}`);
-      const file = join(work, `${e.name}-${split}-${fingerprint}.json`),
-        how = ['--split', split, '--episodes', String(episodesOf({ quick })), '--provider', provider],
-        { episodes, successes } = evaluated(runtime, file, [lab.runFolder(e.name)!, ...how]);
-      reported[split] = { episodes, successes };
-    }
+    if (!tuned || !splits) throw new Error(`${e.name} was not evaluated`);
     const { episodes, successes } = tuned;
-    imitated.push({ seed: e.seed, steps: steps!, seconds: wallSeconds, tuned: { episodes, successes }, reported });
+    imitated.push({
+      seed: e.seed,
+      steps: steps!,
+      seconds: wallSeconds,
+      tuned: { episodes, successes },
+      reported: splits,
+    });
   }
   const { rows, bars, markdown } = imitationReport(imitated, quickstart);
   console.log(markdown);

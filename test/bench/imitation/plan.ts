@@ -27,4 +27,6 @@ export const imitationPlan = (p: ImitationPlan): Experiment[] =>
       evaluation: { episodes: episodesOf(p), untrained: false, everyMinutes: 0 },
       budget: { rollouts: 1 },
     },
+    splits: p.quick ? SPLITS.slice(0, 1) : SPLITS,
+    episodes: episodesOf(p),
   }));

@@ -25,7 +25,7 @@ export interface Imitated {
   /** On the probe for tuning, after its last update. */
   readonly tuned: Count;
   /** On the sets for reporting. */
-  readonly reported: Readonly<Partial<Record<Split, Count>>>;
+  readonly reported: Readonly<Record<string, Count>>;
 }
 interface Pair {
   readonly seed: number;

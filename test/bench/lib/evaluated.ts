@@ -1,6 +1,4 @@
-import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
-import { writeAtomic } from './experiments.js';
+import { execFile } from 'node:child_process';
 
 export interface Count {
   readonly episodes: number;
@@ -8,20 +6,20 @@ export interface Count {
 }
 /** By family; of MiniWoB++, by page. */
 export type Counts = Readonly<Record<string, Count>>;
+/** What `evaluate` answers. */
 export interface EvaluatedRow extends Count {
   readonly errors: number;
   readonly perFamily: Counts;
 }
 
-/** What the runtime's command line answers with `--json`. Throws with what it said instead. */
-export function cliJson<T>(runtime: string, ...args: readonly string[]): T {
-  const r = spawnSync(process.execPath, [runtime, ...args, '--json'], { encoding: 'utf8', maxBuffer: 1 << 28 });
-  if (r.stdout.trim() === '') throw new Error(`${args.join(' ')}: ${r.stderr.trim().slice(-2000)}`);
-  return JSON.parse(r.stdout) as T;
-}
-
-/** `evaluate` of a run folder, measured once: what `file` has is read back. */
-export function evaluated(runtime: string, file: string, args: readonly string[]): EvaluatedRow {
-  if (!existsSync(file)) writeAtomic(file, JSON.stringify(cliJson<EvaluatedRow>(runtime, 'evaluate', ...args)));
-  return JSON.parse(readFileSync(file, 'utf8')) as EvaluatedRow;
+/** What the runtime's command line answers with `--json`. Rejects with what it said instead, and when the signal fires. */
+export function cliJson<T>(runtime: string, args: readonly string[], signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const how = { encoding: 'utf8' as const, maxBuffer: 1 << 28, signal };
+    // What fails says so in JSON too: of task files that cannot run, say.
+    execFile(process.execPath, [runtime, ...args, '--json'], how, (_error, out, err) => {
+      if (out.trim() === '') reject(new Error(`${args.join(' ')}: ${err.trim().slice(-2000)}`));
+      else resolve(JSON.parse(out) as T);
+    });
+  });
 }

@@ -7,6 +7,7 @@ import type { RunFile } from '../../../runtime/config/index.js';
 import { parseRunFile } from '../../../runtime/config/index.js';
 import { RunReader } from '../../../runtime/data/store/runStore.js';
 import { statusLine, type RunProgress } from '../../../runtime/run/reporter.js';
+import { cliJson, type Count, type EvaluatedRow } from './evaluated.js';
 import { machine } from './report.js';
 import { RunMeter, type RunMeasure } from './runMeasure.js';
 
@@ -22,6 +23,10 @@ export interface Experiment {
   /** A run that was cut short goes on where it was, or, where time is what is measured, begins again. */
   readonly half: 'resume' | 'redo';
   readonly warmupMs?: number;
+  /** The final policy is measured on these splits too, on the sets for reporting. */
+  readonly splits?: readonly string[];
+  /** Episodes of each of them (64). */
+  readonly episodes?: number;
 }
 /** What is kept of a run: small, and with all that is needed to make it again. */
 export interface RunResult {
@@ -41,6 +46,7 @@ export interface RunResult {
   readonly resumed: boolean;
   readonly file: RunFile;
   readonly measure: RunMeasure;
+  readonly splits?: Readonly<Record<string, Count>>;
 }
 export interface LabOptions {
   readonly bench: string;
@@ -137,8 +143,10 @@ export class Lab {
     });
     if (this.#o.signal.aborted) throw new Interrupted();
     if (failure !== undefined) throw new Error(`${e.name}: ${failure}`);
-    const dir = this.runFolder(e.name);
+    const dir = this.runFolder(e.name),
+      wallSeconds = round((Date.now() - startedAt.getTime()) / 1000);
     if (!dir) throw new Error(`${e.name}: the run left no folder`);
+    const splits = await this.#splits(e, place);
     const result: RunResult = {
       bench,
       name: e.name,
@@ -150,18 +158,38 @@ export class Lab {
       machine: machine(),
       load: [round(load0), round(loadavg()[0]!)],
       startedAt: startedAt.toISOString(),
-      wallSeconds: round((Date.now() - startedAt.getTime()) / 1000),
+      wallSeconds,
       resumed,
       file: {
         ...e.file,
         ...(e.from === undefined ? {} : { warmStart: { ...e.file.warmStart, from: `the run of ${e.from}` } }),
       },
       measure: await measureRun(dir, e),
+      ...(splits ? { splits } : {}),
     };
     if (!this.#o.frames) rmSync(join(dir, 'frames'), { recursive: true, force: true });
     writeAtomic(join(folder, 'result.json'), JSON.stringify(result, null, 1) + '\n');
     this.#fingerprints.set(e.name, fingerprint);
     return result;
+  }
+
+  /** What the final policy of an experiment comes to, by `evaluate`. Rejects with `Interrupted` when stopped. */
+  async evaluate(name: string, args: readonly string[]): Promise<EvaluatedRow> {
+    const { runtime, provider, signal } = this.#o,
+      given = ['evaluate', this.runFolder(name)!, ...args, '--provider', provider];
+    return cliJson<EvaluatedRow>(runtime, given, signal).catch((e: unknown) => {
+      throw signal.aborted ? new Interrupted() : e;
+    });
+  }
+  async #splits(e: Experiment, place: string): Promise<Record<string, Count> | undefined> {
+    if (!e.splits) return undefined;
+    const out: Record<string, Count> = {};
+    for (const split of e.splits) {
+      this.#o.log.status(`${place} ${e.name} · evaluating (${split})`);
+      const row = await this.evaluate(e.name, ['--split', split, '--episodes', String(e.episodes ?? 64)]);
+      out[split] = { episodes: row.episodes, successes: row.successes };
+    }
+    return out;
   }
 
   /**

@@ -1,9 +1,9 @@
 // npm run bench:miniwob -- --dir DIR [--quick] [--json FILE] [--minutes 60] [--episodes 50] [--seed 1] [--pages a,b]
 // [--provider docker] [--out DIR] [--work DIR]: trains one policy on all pages of a copy of MiniWoB++ that can be acted
 // on here, and measures it on each beside its blind self and chance. Goes on where it was stopped.
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { cliJson, evaluated, type Counts } from '../lib/evaluated.js';
+import { cliJson, type Counts } from '../lib/evaluated.js';
 import { Interrupted, Lab, StatusLine, interruptSignal, writeAtomic } from '../lib/experiments.js';
 import { finish, machine } from '../lib/report.js';
 import { sessionArgs } from '../lib/session.js';
@@ -31,17 +31,14 @@ mkdirSync(work, { recursive: true });
 mkdirSync(out, { recursive: true });
 
 /** Pages that begin in the browser here; a short look takes the first few that ask for one click. */
-function usable(): { readonly pages: string[]; readonly left: readonly { id: string; why: string }[] } {
+async function usable(): Promise<{ readonly pages: string[]; readonly left: readonly { id: string; why: string }[] }> {
   const named = args.list('--pages') ?? (quick ? ['click-button', 'click-test-2', 'click-dialog'] : undefined);
   if (named) return { pages: named.map((n) => (n.startsWith('miniwob/') ? n : `miniwob/${n}`)), left: [] };
   log.note(`opening every page under ${dir!}`);
-  const { tasks } = cliJson<{ tasks: { id: string; status: string; error?: { message: string } }[] }>(
+  const { tasks } = await cliJson<{ tasks: { id: string; status: string; error?: { message: string } }[] }>(
     runtime,
-    'tasks',
-    'check',
-    dir!,
-    '--provider',
-    provider,
+    ['tasks', 'check', dir!, '--provider', provider],
+    signal,
   );
   return {
     pages: tasks.filter((t) => t.status === 'runnable').map((t) => t.id),
@@ -51,17 +48,18 @@ function usable(): { readonly pages: string[]; readonly left: readonly { id: str
 
 const lab = new Lab({ bench: 'miniwob', dir: work, runtime, provider, signal, log });
 try {
-  const { pages, left } = usable(),
+  const { pages, left } = await usable(),
     experiment = trainOn({ dir: resolve(dir), pages, seed: seed!, minutes, quick }),
-    trained = await lab.run(experiment, `${pages.length} pages,`),
-    folder = lab.runFolder(experiment.name)!;
+    trained = await lab.run(experiment, `${pages.length} pages,`);
   const counts = {} as Record<RowName, Counts>;
   for (const { row, args: how } of ROWS) {
     const file = join(work, `${row}-${trained.fingerprint}-${episodes}.json`);
-    log.note(`${row}: ${episodes} episodes of each page`);
-    const asked = ['--episodes', String(episodes * pages.length), '--provider', provider];
-    counts[row] = evaluated(runtime, file, [folder, ...asked, ...how]).perFamily;
-    if (signal.aborted) throw new Interrupted();
+    if (!existsSync(file)) {
+      log.note(`${row}: ${episodes} episodes of each page`);
+      const point = await lab.evaluate(experiment.name, ['--episodes', String(episodes * pages.length), ...how]);
+      writeAtomic(file, JSON.stringify(point.perFamily));
+    }
+    counts[row] = JSON.parse(readFileSync(file, 'utf8')) as Counts;
   }
   const results = pageResults(counts),
     bars = miniwobBars(results),

@@ -22,10 +22,11 @@ const seeds = args.numbers('--seeds', quick ? [1] : [1, 2, 3]),
   work = resolve(args.option('--work') ?? join('.cache/bench', quick ? 'vlm-quick' : 'vlm'));
 const size = {
   seeds,
-  minutes: number('--minutes', quick ? 0.15 : 7),
+  minutes: number('--minutes', quick ? 0.15 : 10),
   parts: quick ? 1 : 2,
   demonstrating: quick ? 0.1 : 0.5,
-  lessons: number('--lessons', quick ? 12 : 280),
+  lessons: number('--lessons', quick ? 12 : 800),
+  learning: quick ? 0.3 : 4.5,
   demonstrations: number('--demonstrations', quick ? 4 : 48),
   probe: number('--probe', quick ? 4 : 128),
 };

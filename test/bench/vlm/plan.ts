@@ -46,6 +46,8 @@ export interface VlmPlan {
   /** Minutes that each of them has beyond its share of RL's time: it makes its demonstrations anew. */
   readonly demonstrating: number;
   readonly lessons: number;
+  /** Minutes that demonstrations and lessons take by plan: the blind model has them and RL's in one run. */
+  readonly learning: number;
   readonly demonstrations: number;
   readonly probe: number;
   readonly seeing: Engine;
@@ -97,10 +99,13 @@ const taught = (p: VlmPlan, steps: number): RunFile => ({
   warmStart: { demonstrations: p.demonstrations, steps, lr: 1e-3 },
 });
 const REINFORCED: RunFile = {
-  // As in the trial of a model of this size: eight tasks of eight rollouts, one step of all weights a batch.
+  // Eight tasks of eight rollouts a batch, two passes over it in halves: of all this, learning is the smaller part.
   curation: { dynamicRollouts: { enabled: false, max: 8 }, pool: { enabled: false }, highEntropy: { enabled: false } },
-  trainer: { batchGroups: 8, epochs: 1, minibatchStates: 0, replay: 0, lr: 5e-4, weightDecay: 0 },
+  trainer: { batchGroups: 8, epochs: 2, minibatchStates: 32, replay: 0, lr: 5e-4, weightDecay: 0 },
 };
+/** What is held out beyond tasks; measured once, at the end. */
+export const SPLITS = ['words', 'looks'] as const;
+const unseen = (p: VlmPlan): Pick<Experiment, 'splits' | 'episodes'> => ({ splits: SPLITS, episodes: p.probe });
 const fileOf = (...parts: readonly RunFile[]): RunFile => parts.reduce((a, b) => merge(a, b) as RunFile);
 
 const base = (p: VlmPlan, seed: number): Experiment => ({
@@ -124,6 +129,7 @@ const reinforced = (p: VlmPlan, seed: number): Experiment => ({
     name: 'vlm-rl',
     budget: { minutes: p.minutes },
   }),
+  ...unseen(p),
 });
 const imitated = (p: VlmPlan, seed: number): Experiment[] =>
   Array.from({ length: p.parts }, (_, part): Experiment => ({
@@ -137,6 +143,7 @@ const imitated = (p: VlmPlan, seed: number): Experiment[] =>
       warmStart: { lr: 5e-4 },
       budget: { minutes: p.minutes / p.parts + p.demonstrating },
     }),
+    ...(part === p.parts - 1 ? unseen(p) : {}),
   }));
 const blind = (p: VlmPlan, seed: number, engine: Engine): Experiment => ({
   name: `s${seed}-blind`,
@@ -145,7 +152,7 @@ const blind = (p: VlmPlan, seed: number, engine: Engine): Experiment => ({
   half: 'redo',
   file: fileOf(common(p, seed), policy(engine), taught(p, p.lessons), REINFORCED, {
     name: 'vlm-blind',
-    budget: { rollouts: 64 * Math.max(1, Math.round(10 * p.minutes)) },
+    budget: { minutes: p.minutes + p.learning },
   }),
 });
 const randomClicks = (p: VlmPlan, seed: number, url: string): Experiment => ({

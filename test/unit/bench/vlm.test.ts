@@ -7,7 +7,7 @@ import { resultOf } from '../../helpers/bench/results.js';
 import type { RunResult } from '../../bench/lib/experiments.js';
 
 const engine = (port: number): Engine => ({ url: `http://127.0.0.1:${port}`, model: `/m${port}`, imageToken: 9 });
-const size = { minutes: 6, parts: 2, demonstrating: 0.5, lessons: 100, demonstrations: 48, probe: 100 };
+const size = { minutes: 6, parts: 2, demonstrating: 0.5, lessons: 100, learning: 2, demonstrations: 48, probe: 100 };
 const plan = vlmPlan({ seeds: [1, 2], ...size, seeing: engine(1), blind: engine(2), random: 'http://127.0.0.1:3/v1' });
 
 /** A run of one evaluation, of 100 episodes. */

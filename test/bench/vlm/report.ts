@@ -6,7 +6,7 @@ import { bar } from '../lib/report.js';
 import type { Written } from '../lib/session.js';
 import { barLines, markdown } from '../schedule/report.js';
 import { estimate, type Estimate } from '../schedule/statistics.js';
-import { FAMILY } from './plan.js';
+import { FAMILY, SPLITS } from './plan.js';
 
 export interface Tally {
   readonly episodes: number;
@@ -58,6 +58,34 @@ export function failuresRemoved(before: Tally | undefined, after: Tally | undefi
   if (!before || !after || before.successes === before.episodes) return undefined;
   return 1 - (1 - rate(after)) / (1 - rate(before));
 }
+
+/** The last policy of an arm on what is held out beyond tasks, over all seeds that measured it. */
+function splitCells(results: readonly RunResult[]): SplitCell[] {
+  return SPLITS.flatMap((split) =>
+    (['imitation', 'rl'] as const).flatMap((variant) => {
+      const there = results.flatMap((r) => (r.variant === variant ? (r.splits?.[split] ?? []) : []));
+      if (there.length === 0) return [];
+      const sum = (f: (t: Tally) => number): number => there.reduce((n, t) => n + f(t), 0);
+      return [
+        {
+          split,
+          variant,
+          seeds: there.length,
+          all: { episodes: sum((t) => t.episodes), successes: sum((t) => t.successes) },
+          success: estimate(there.map(rate)),
+        },
+      ];
+    }),
+  );
+}
+interface SplitCell {
+  readonly split: (typeof SPLITS)[number];
+  readonly variant: 'imitation' | 'rl';
+  readonly seeds: number;
+  readonly all: Tally;
+  readonly success: Estimate;
+}
+const SPLIT_NAMES = { words: 'unseen words', looks: 'other looks' } as const;
 
 interface Cell {
   readonly row: Row;
@@ -111,6 +139,17 @@ export function vlmReport(
         section: 'policy',
         policy: c.row,
         seeds: c.seeds.length,
+        ...c.all,
+        success: rate(c.all),
+        ...interval(c.all),
+        meanOverSeeds: c.success.mean,
+        '±': c.success.half,
+      })),
+      ...splitCells(results).map((c) => ({
+        section: 'split',
+        split: c.split,
+        policy: c.variant === 'rl' ? 'rl' : 'longer',
+        seeds: c.seeds,
         ...c.all,
         success: rate(c.all),
         ...interval(c.all),
@@ -172,7 +211,7 @@ function page(
     '',
     `${how.quick ? 'A short look (`--quick`): it shows that all parts work together, too short for RL to train a batch, and has no figures to quote. ' : ''}A Qwen3-VL of 0.7 million random parameters, real desktops of 640x400 (the model gets 320x192), the engine over HTTP, all weights trained (rank 0). The task is \`${FAMILY}\`: a list dialog somewhere on the screen has to be closed with its Cancel button, by the one click that an episode allows. Per seed one policy imitates ${how.demonstrations} scripted demonstrations; from it, ${how.minutes} minutes of RL, and beside that as many of further imitation of the same demonstrations (and what making them anew takes), measured twice, of which the best checkpoint counts, chosen on the very probes that are reported; RL counts with its last.`,
     '',
-    `Success is greedy on ${how.probe} held-out probes. Held out are the *tasks*: no place of the dialog together with its four rows and its title occurs in training. The words, the theme and the dialog's size do occur; the place of a probe's dialog is drawn from the same distribution, so that places near it were seen. Nothing here tests reading: every task has the same target, and the title in its instruction does not matter. [ ] are Wilson 95 % intervals over episodes, ± Student's t over seeds.`,
+    `Success is greedy on ${how.probe} held-out probes. Held out are the *tasks*: no place of the dialog together with its four rows and its title occurs in training. The words, the theme and the dialog's size do occur, but for the table of unseen words and other looks (fonts, sizes and themes); the place of a probe's dialog is drawn from the same distribution, so that places near it were seen. Nothing here tests reading: every task has the same target, and the title in its instruction does not matter. [ ] are Wilson 95 % intervals over episodes, ± Student's t over seeds.`,
     '',
     ...(first
       ? [
@@ -183,18 +222,35 @@ function page(
     ...(bars.length > 0 ? [barLines(bars), ''] : []),
     markdown(
       ['', 'seeds', 'success', 'mean over seeds'],
-      cells.map((c) => [
-        LABELS[c.row],
-        c.seeds.join(' '),
-        `${c.all.successes} of ${c.all.episodes}: ${percent(rate(c.all))} % [${percent(interval(c.all).low)}, ${percent(interval(c.all).high)}]`,
-        withError(c.success),
-      ]),
+      cells.map((c) => [LABELS[c.row], c.seeds.join(' '), counted(c.all), withError(c.success)]),
     ),
     '',
+    ...splitTable(results),
     ...(removed.n > 0 ? [`Failures removed by RL: ${withError(removed)}, over ${removed.n} of the seeds.`, ''] : []),
     ...(how.missed?.length ? [`The probe did not see: ${how.missed.join(', ')}.`, ''] : []),
     ...(failed.length > 0 ? ['## Failed', '', ...failed.map((f) => `- ${f}`), ''] : []),
   ].join('\n');
 }
+function splitTable(results: readonly RunResult[]): string[] {
+  const cells = splitCells(results);
+  if (cells.length === 0) return [];
+  return [
+    'Held out beyond tasks, measured once at the end of an arm (imitation with its last checkpoint):',
+    '',
+    markdown(
+      ['', 'policy', 'seeds', 'success', 'mean over seeds'],
+      cells.map((c) => [
+        SPLIT_NAMES[c.split],
+        c.variant === 'rl' ? 'after RL' : 'imitation alone',
+        String(c.seeds),
+        counted(c.all),
+        withError(c.success),
+      ]),
+    ),
+    '',
+  ];
+}
+const counted = (t: Tally): string =>
+  `${t.successes} of ${t.episodes}: ${percent(rate(t))} % [${percent(interval(t).low)}, ${percent(interval(t).high)}]`;
 const withError = (e: Estimate): string =>
   `${percent(e.mean)} %${Number.isFinite(e.half) ? ` ± ${percent(e.half)}` : ''}`;

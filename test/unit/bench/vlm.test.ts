@@ -74,6 +74,28 @@ describe('the report of the vision-language bench', () => {
       'rl',
     ]);
   });
+  it('has unseen words and other looks of the policies that measured them', () => {
+    const of = (successes: number): { episodes: number; successes: number } => ({ episodes: 100, successes }),
+      measured = [
+        { ...run('rl', 1, 'final', 85), splits: { words: of(80), looks: of(10) } },
+        { ...run('rl', 2, 'final', 85), splits: { words: of(60), looks: of(20) } },
+        { ...run('imitation', 1, 'final', 85), splits: { words: of(40), looks: of(0) } },
+      ],
+      w = vlmReport(measured, [], { quick: false, ...size });
+    expect(w.rows.filter((r) => r['section'] === 'split')).toMatchObject([
+      { split: 'words', policy: 'longer', seeds: 1, successes: 40, episodes: 100 },
+      { split: 'words', policy: 'rl', seeds: 2, successes: 140, episodes: 200, meanOverSeeds: 0.7 },
+      { split: 'looks', policy: 'longer', successes: 0 },
+      { split: 'looks', policy: 'rl', successes: 30 },
+    ]);
+    expect(w.markdown).toContain('140 of 200: 70 %');
+    expect(plan.filter((e) => e.splits).map((e) => [e.name, e.episodes])).toEqual([
+      ['s1-rl', 100],
+      ['s1-imitation-2', 100],
+      ['s2-rl', 100],
+      ['s2-imitation-2', 100],
+    ]);
+  });
   it('has no figure where an arm is missing, or where imitation left no failure', () => {
     expect(
       vlmReport([run('base', 1, 'warm start', 50), run('rl', 1, 'final', 90)], [], { quick: true, ...size }).bars,

@@ -243,7 +243,7 @@ export class Lab {
 /** Reads a run folder back. */
 export async function measureRun(dir: string, e: Pick<Experiment, 'file' | 'warmupMs'>): Promise<RunMeasure> {
   const c = parseRunFile(e.file),
-    meter = new RunMeter({ desktops: c.desktops.count, replicas: c.policy.replicas, warmupMs: e.warmupMs ?? 0 }),
+    meter = new RunMeter({ desktops: c.desktops.count, ...replicasOf(c), warmupMs: e.warmupMs ?? 0 }),
     reader = await RunReader.open(dir, { index: 'local' });
   try {
     for await (const event of reader.events()) meter.add(event);
@@ -251,6 +251,14 @@ export async function measureRun(dir: string, e: Pick<Experiment, 'file' | 'warm
     await reader.close();
   }
   return roundAll(meter.done());
+}
+
+/** Model servers take many calls at once, a replica of the embedded policy one. */
+function replicasOf(c: ReturnType<typeof parseRunFile>): { readonly replicas: number; readonly calls: number } {
+  const servers = c.policy.kind === 'vlm' ? c.policy.vlm : undefined;
+  return servers && servers.endpoints.length > 0
+    ? { replicas: servers.endpoints.length, calls: servers.concurrency }
+    : { replicas: c.policy.replicas, calls: 1 };
 }
 
 /** A line that is rewritten on a terminal; in a log file a line every half minute. */

@@ -89,6 +89,8 @@ export interface Throughput {
 export interface MeasureOptions {
   readonly desktops: number;
   readonly replicas: number;
+  /** Calls that a replica takes at once; 1 unless said. */
+  readonly calls?: number;
   /** ms from the first order that throughput leaves out. */
   readonly warmupMs: number;
 }
@@ -304,7 +306,7 @@ export class RunMeter {
   }
 
   #throughput(): Throughput | undefined {
-    const { desktops, replicas } = this.#o,
+    const { desktops, replicas, calls = 1 } = this.#o,
       from = this.#first + this.#o.warmupMs,
       to = this.#last,
       ms = to - from;
@@ -331,7 +333,7 @@ export class RunMeter {
       desktops,
       rolloutSeconds: mean((r) => r.busyMs) / 1000,
       steps: length,
-      replicas,
+      replicas: replicas * calls,
       decisionsPerSecond: (1000 * sum(ended.map((r) => r.steps))) / Math.max(1e-9, sum(ended.map((r) => r.decideMs))),
       trainedPerRollout: actions / n,
       ...(updates.length > 0

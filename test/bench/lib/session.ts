@@ -76,7 +76,7 @@ export async function session(
     log,
   });
   const given = process.argv.slice(2),
-    command = `npm run bench:${bench}${given.length > 0 ? ` -- ${given.join(' ')}` : ''}`;
+    command = `npm run ${process.env['npm_lifecycle_event'] ?? `bench:${bench}`}${given.length > 0 ? ` -- ${given.join(' ')}` : ''}`;
   const results: RunResult[] = [],
     failed: string[] = [];
   mkdirSync(out, { recursive: true });

@@ -7,7 +7,9 @@ import type { Written } from '../lib/session.js';
 import { REGIMES } from '../schedule/arrangements.js';
 import { barLines, markdown } from '../schedule/report.js';
 import { estimate, type Estimate } from '../schedule/statistics.js';
+import { FAMILY } from '../vlm/plan.js';
 import { BASE } from './plan.js';
+import { DECODE_SECONDS, DESKTOPS, GROUPS, REPLICAS, UPDATE_SECONDS } from './vlmPlan.js';
 
 interface Cell {
   readonly regime: (typeof REGIMES)[number];
@@ -34,11 +36,15 @@ function resolved(a: Cell | undefined, d: Cell): Bar[] {
     : [];
 }
 
-export function liveReport(
-  results: readonly RunResult[],
-  failed: readonly string[],
-  how: { readonly quick: boolean; readonly turns: number; readonly minutes: number },
-): Written {
+export interface LiveHow {
+  readonly quick: boolean;
+  readonly turns: number;
+  readonly minutes: number;
+  /** A vision-language model as slow as a large one. */
+  readonly vlm?: boolean;
+}
+
+export function liveReport(results: readonly RunResult[], failed: readonly string[], how: LiveHow): Written {
   const measured = results.filter((r) => r.variant !== BASE && r.measure.throughput);
   const cells = REGIMES.flatMap((regime): Cell[] => {
     const runs = measured.filter((r) => r.variant === regime.name).map((r) => r.measure.throughput!);
@@ -156,7 +162,7 @@ export function liveReport(
     markdown: [
       '# Scheduling regimes on real desktops',
       '',
-      `Six real desktops, two replicas of the embedded policy and the embedded trainer (batches of 6 groups, one pass), all on one machine, on the quick start's tasks; ${how.quick ? 'a short look (`--quick`), no figures to quote' : `${how.turns} turns of the regimes, in random order each, of ${how.minutes} min a run, from one warm start, same seed`}. ± is a 95 % interval over turns${how.turns < 3 ? ' (two turns make it wide)' : ''}. X* = min(N/T, G mu/L, B/(alpha T_tr)) with each run's own reset, step, decision and verify times (waiting for a replica not counted), lengths and surviving share. Desktops, replicas and trainer share the cores, so T is longer where more of them work at once: X/X* says how much of what the machine gave was used, rollouts/h and trained actions/min which regime got further. Loose: a desktop is leased to a rollout or being reset; strict: without waiting for the policy. The first 10 s of a run are left out.`,
+      aboutLive(how),
       '',
       ...(first
         ? [
@@ -186,6 +192,19 @@ export function liveReport(
       ...(failed.length > 0 ? ['## Failed', '', ...failed.map((f) => `- ${f}`), ''] : []),
     ].join('\n'),
   };
+}
+
+function aboutLive({ quick, turns, minutes, vlm }: LiveHow): string {
+  const what = vlm
+      ? `${DESKTOPS} real desktops, ${REPLICAS} replicas of a tiny vision-language model and its trainer, on one engine, as slow as a model of 7 B: an answer takes ${DECODE_SECONDS.join(' to ')} s, a step of the optimizer ${UPDATE_SECONDS} s more than it needs (batches of ${GROUPS} groups of eight, one step each). Episodes of \`${FAMILY}\` with up to eight clicks`
+      : "Six real desktops, two replicas of the embedded policy and the embedded trainer (batches of 6 groups, one pass), all on one machine, on the quick start's tasks",
+    how = quick
+      ? 'a short look (`--quick`), no figures to quote'
+      : `${turns} turns of the regimes, in random order each, of ${minutes} min a run, from one warm start, same seed`,
+    shares = vlm
+      ? 'A replica takes as many calls at once as there are desktops, so that "replicas busy" counts calls under way; the load of the machine stands beside each run'
+      : 'Desktops, replicas and trainer share the cores, so T is longer where more of them work at once: X/X* says how much of what the machine gave was used, rollouts/h and trained actions/min which regime got further';
+  return `${what}; ${how}. ± is a 95 % interval over turns${turns < 3 ? ' (two turns make it wide)' : ''}. X* = min(N/T, G mu/L, B/(alpha T_tr)) with each run's own reset, step, decision and verify times (waiting for a replica not counted), lengths and surviving share. ${shares}. Loose: a desktop is leased to a rollout or being reset; strict: without waiting for the policy. The first ${vlm ? 30 : 10} s of a run are left out.`;
 }
 
 const flat = ({ staleness: s, ...t }: Throughput): Record<string, unknown> => ({

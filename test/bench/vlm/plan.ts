@@ -79,7 +79,7 @@ const common = (p: VlmPlan, seed: number): RunFile => ({
   rollout: { maxSteps: 1 },
   evaluation: { episodes: p.probe, untrained: false, everyMinutes: 0 },
 });
-const policy = (e: Engine): RunFile => ({
+export const policy = (e: Engine): RunFile => ({
   policy: {
     kind: 'vlm',
     vlm: {
@@ -106,7 +106,7 @@ const REINFORCED: RunFile = {
 /** What is held out beyond tasks; measured once, at the end. */
 export const SPLITS = ['words', 'looks'] as const;
 const unseen = (p: VlmPlan): Pick<Experiment, 'splits' | 'episodes'> => ({ splits: SPLITS, episodes: p.probe });
-const fileOf = (...parts: readonly RunFile[]): RunFile => parts.reduce((a, b) => merge(a, b) as RunFile);
+export const fileOf = (...parts: readonly RunFile[]): RunFile => parts.reduce((a, b) => merge(a, b) as RunFile);
 
 const base = (p: VlmPlan, seed: number): Experiment => ({
   name: `s${seed}-base`,

@@ -33,10 +33,12 @@ async function slowly(): Promise<void> {
     const python = await environment(),
       { seeing } = await models(python, join(work, 'models')),
       { stop, ...engine } = await startEngine(python, { model: seeing, state: join(work, 'engine'), port }),
+      acting = { now: false },
       slow: string[] = [];
     stops.push(stop);
     for (let k = 0; k <= REPLICAS; k++) {
       const s = await slowEngine({
+        acting,
         engine: engine.url,
         port: port + 1 + k,
         replica: `.replica-${k}`,

@@ -2,7 +2,13 @@ import { createServer, request as forward, type IncomingMessage, type ServerResp
 import type { AddressInfo } from 'node:net';
 import { random } from '../../../runtime/domain/index.js';
 
+/** What the addresses of one engine know together. */
+export interface Acting {
+  /** Whether a screen was asked about since the trainer began: the probe before a run is as fast as the engine. */
+  now: boolean;
+}
 export interface Slow {
+  readonly acting: Acting;
   /** The engine that answers behind it. */
   readonly engine: string;
   readonly port: number;
@@ -34,12 +40,11 @@ export async function slowEngine(o: Slow): Promise<{ readonly url: string; stop(
   const server = createServer((req, res) => {
     void bodyOf(req).then(async (body) => {
       const path = req.url ?? '/',
-        acts = path.endsWith('/chat/completions') && body.includes('image_url'),
-        least = acts
-          ? o.decode[0] + (o.decode[1] - o.decode[0]) * r.next()
-          : path.endsWith('/optim_step')
-            ? o.update
-            : 0;
+        acts = path.endsWith('/chat/completions') && body.includes('image_url');
+      if (acts) o.acting.now = true;
+      if (path.endsWith('/create_session')) o.acting.now = false;
+      const updates = o.acting.now && path.endsWith('/optim_step'),
+        least = acts ? o.decode[0] + (o.decode[1] - o.decode[0]) * r.next() : updates ? o.update : 0;
       const [answer] = await Promise.all([passedOn(o, req, path, body), wait(least)]);
       send(res, answer);
     });

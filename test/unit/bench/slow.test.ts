@@ -35,8 +35,8 @@ async function engine(seen: Seen[]): Promise<string> {
   );
   return `http://127.0.0.1:${(s.address() as AddressInfo).port}`;
 }
-async function slow(at: string, replica: string): Promise<string> {
-  const s = await slowEngine({ engine: at, port: 0, replica, decode: [0, 0.01], update: 0.01 });
+async function slow(at: string, replica: string, acting = { now: false }): Promise<string> {
+  const s = await slowEngine({ engine: at, port: 0, replica, decode: [0, 0.01], update: 0.01, acting });
   stops.unshift(s.stop);
   return s.url;
 }
@@ -73,7 +73,15 @@ describe('an engine as slow as one with a large model', () => {
       header: 'yes',
     });
     expect((await post(`${a}/v1/missing`, '')).status).toBe(404);
-    for (const stop of stops.splice(1)) await stop();
+    const acting = { now: false },
+      b = await slow(at, '.b', acting);
+    await post(`${b}/v1/chat/completions`, '{"messages":[]}');
+    expect(acting.now).toBe(false);
+    await post(`${b}/v1/chat/completions`, '{"image_url":""}');
+    expect(acting.now).toBe(true);
+    await post(`${b}/api/v1/create_session`, '{}');
+    expect(acting.now).toBe(false);
+    for (const stop of stops.splice(-1)) await stop();
     expect((await post(`${a}/v1/missing`, '')).status).toBe(502);
   });
 });

@@ -166,6 +166,17 @@ export const scaleTables = ({ at, commit, machine, rows, bars }) =>
     ),
   ].join('\n\n');
 
+/** What imitation, RL and the controls came to. */
+export const vlmTables = (page) => {
+  const of = ['', 'seeds', 'success', 'mean over seeds'];
+  return [
+    select(page, of),
+    'Held out beyond tasks, measured once at the end:',
+    select(page, ['', 'policy', 'seeds', 'success']),
+    page.split('\n').find((l) => l.startsWith('Failures removed by RL')),
+  ].join('\n\n');
+};
+
 /**
  * The report of a benchmark. One run writes page and JSON, and both say which: figures of different runs are not put
  * beside each other.
@@ -191,7 +202,9 @@ async function quickstart() {
 export async function generatedPages() {
   const { jsonSchema, PRESETS, PRESET_SOURCES } = await load('runtime/config/index.ts');
   const { createProgram } = await load('runtime/cli/cli.ts');
-  const [schedule, live, curation, pool] = await Promise.all(['schedule', 'live', 'curation', 'pool'].map(report));
+  const [schedule, live, curation, pool, vlm] = await Promise.all(
+    ['schedule', 'live', 'curation', 'pool', 'vlm'].map(report),
+  );
   const { short, each } = await quickstart();
   const parts = {
     'README.md': { quickstart: short },
@@ -205,6 +218,7 @@ export async function generatedPages() {
     'test/bench/README.md': {
       ...benchmarkTables({ schedule, live, curation, pool }),
       quickstart: each,
+      vlm: vlmTables(vlm),
       scale: scaleTables(JSON.parse(await readFile(join(root, 'test/bench/results/scale/latest.json'), 'utf8'))),
     },
   };

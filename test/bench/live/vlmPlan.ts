@@ -58,7 +58,8 @@ export function slowPlan(p: SlowPlan): Experiment[] {
       half: 'redo',
       file: fileOf(shared, {
         name: 'live-vlm-base',
-        warmStart: { demonstrations: p.quick ? 4 : 48, steps: p.quick ? 12 : 400, lr: 1e-3 },
+        // Twice as long as with one click: it also has to see that the dialog is gone, or it ends episodes at once.
+        warmStart: { demonstrations: p.quick ? 4 : 48, steps: p.quick ? 12 : 1600, lr: 1e-3 },
         budget: { rollouts: 1 },
       }),
     },

@@ -80,7 +80,13 @@ export function slowPlan(p: SlowPlan): Experiment[] {
           name: `live-vlm-${r.name}`,
           policy: {
             sync: r.sync === 'replica' ? 'replica' : 'global',
-            vlm: { model: p.engine.model, endpoints: replicas.map((u) => `${u}/v1`), concurrency: CONCURRENCY },
+            vlm: {
+              model: p.engine.model,
+              endpoints: replicas.map((u) => `${u}/v1`),
+              concurrency: CONCURRENCY,
+              // It spells its last answer letter by letter.
+              maxTokens: 32,
+            },
           },
           trainer: { remote: { url: trainer } },
           rollout: { regime: r.regime },

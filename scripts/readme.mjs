@@ -104,8 +104,10 @@ function select(report, names, wants = () => true) {
   return table(names, rows);
 }
 
+const LIVE = ['regime', 'X/X*', 'bound by', 'rollouts/h', 'desktops loose %', 'trained actions/min'];
+
 /** Tables of the recorded benchmarks that a reader wants first; the reports beside them have everything. */
-export function benchmarkTables({ schedule, live, curation, pool }) {
+export function benchmarkTables({ schedule, live, slow, curation, pool }) {
   const effects = [
     ...curation.matchAll(/^- \*\*(.+?)\*\*( \(ours\))?(?:: | )(.*?)([+-]\d+\.\d ± \d+\.\d) points/gm),
   ].map(([, name, ours, verdict, points]) => [`${name}${ours ?? ''}`, points, verdict.replace(/[:\s]+$/, '')]);
@@ -129,7 +131,8 @@ export function benchmarkTables({ schedule, live, curation, pool }) {
       'Its bars:',
       select(schedule, ['bar', 'value', 'goal', '']),
     ].join('\n\n'),
-    live: select(live, ['regime', 'X/X*', 'bound by', 'rollouts/h', 'desktops loose %', 'trained actions/min']),
+    live: select(live, LIVE),
+    'live-vlm': [select(slow, LIVE), 'd over a:', select(slow, ['of', 'ratio'])].join('\n\n'),
     curation: [
       table(['mechanism', 'success, points', 'by the additive model'], effects),
       select(curation, ['variant', 'success %', 'of all episodes [95 %]'], (r) =>
@@ -202,8 +205,8 @@ async function quickstart() {
 export async function generatedPages() {
   const { jsonSchema, PRESETS, PRESET_SOURCES } = await load('runtime/config/index.ts');
   const { createProgram } = await load('runtime/cli/cli.ts');
-  const [schedule, live, curation, pool, vlm] = await Promise.all(
-    ['schedule', 'live', 'curation', 'pool', 'vlm'].map(report),
+  const [schedule, live, slow, curation, pool, vlm] = await Promise.all(
+    ['schedule', 'live', 'live-vlm', 'curation', 'pool', 'vlm'].map(report),
   );
   const { short, each } = await quickstart();
   const parts = {
@@ -216,7 +219,7 @@ export async function generatedPages() {
       commands: commandReference(createProgram({ serve: async () => {}, train: async () => {} }, () => {})),
     },
     'test/bench/README.md': {
-      ...benchmarkTables({ schedule, live, curation, pool }),
+      ...benchmarkTables({ schedule, live, slow, curation, pool }),
       quickstart: each,
       vlm: vlmTables(vlm),
       scale: scaleTables(JSON.parse(await readFile(join(root, 'test/bench/results/scale/latest.json'), 'utf8'))),

@@ -10,7 +10,7 @@ export interface ImitationPlan {
 export const SPLITS = ['heldout', 'words', 'near', 'looks'] as const;
 export type Split = (typeof SPLITS)[number];
 /** Of each split, as in the quick start. */
-export const episodesOf = (p: Pick<ImitationPlan, 'quick'>): number => (p.quick ? 21 : 84);
+const episodesOf = (p: Pick<ImitationPlan, 'quick'>): number => (p.quick ? 21 : 84);
 
 /** The quick start's imitation alone: the same demonstrations for so many updates, and no reinforcement learning. */
 export const imitationPlan = (p: ImitationPlan): Experiment[] =>

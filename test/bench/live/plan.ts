@@ -2,6 +2,7 @@ import { random } from '../../../runtime/domain/index.js';
 import type { RunFile } from '../../../runtime/config/index.js';
 import type { Experiment } from '../lib/experiments.js';
 import { REGIMES } from '../schedule/arrangements.js';
+import type { Arrangement } from '../schedule/simulate.js';
 
 export const BASE = 'base';
 /** Starting processes and desktops, and the first batch, are no steady state. */
@@ -45,26 +46,46 @@ export function livePlan(p: LivePlan): Experiment[] {
     file: { ...shared, name: 'live-base', warmStart: warm, budget: { rollouts: 1 } },
   };
   const compared = REGIMES.filter((r) => p.regimes.includes(r.name));
-  const turns = Array.from({ length: p.turns }, (_, turn) =>
-    // In another order each turn: what drifts over an hour, and what one run leaves to the next, hits each alike.
-    random(`live/${p.seed}/${turn}`)
-      .shuffle(compared)
+  const turns = inTurns({ ...p, order: 'live', regimes: compared, warmupMs: p.quick ? 1000 : WARMUP_MS }, (r) => ({
+    ...shared,
+    name: `live-${r.name}`,
+    warmStart: NO_WARM_START,
+    policy: { sync: syncOf(r) },
+    rollout: { regime: r.regime },
+    budget: { minutes: p.minutes },
+  }));
+  return [base, ...turns];
+}
+
+/** How a run file names the sync of a regime. */
+export const syncOf = (r: Arrangement): 'replica' | 'global' => (r.sync === 'replica' ? 'replica' : 'global');
+
+/**
+ * Regimes turn after turn, each from the base. In another order each turn: what drifts over an hour, and what one run
+ * leaves to the next, hits each alike.
+ */
+export function inTurns(
+  o: {
+    /** Of the draw of the order. */
+    readonly order: string;
+    readonly seed: number;
+    readonly turns: number;
+    readonly regimes: readonly Arrangement[];
+    readonly warmupMs: number;
+  },
+  fileOf: (r: Arrangement) => RunFile,
+): Experiment[] {
+  return Array.from({ length: o.turns }, (_, turn) =>
+    random(`${o.order}/${o.seed}/${turn}`)
+      .shuffle(o.regimes)
       .map((r): Experiment => ({
         name: `turn${turn + 1}-${r.name}`,
         variant: r.name,
-        seed: p.seed,
+        seed: o.seed,
         from: BASE,
         half: 'redo',
-        warmupMs: p.quick ? 1000 : WARMUP_MS,
-        file: {
-          ...shared,
-          name: `live-${r.name}`,
-          warmStart: NO_WARM_START,
-          policy: { sync: r.sync === 'replica' ? 'replica' : 'global' },
-          rollout: { regime: r.regime },
-          budget: { minutes: p.minutes },
-        },
+        warmupMs: o.warmupMs,
+        file: fileOf(r),
       })),
-  );
-  return [base, ...turns.flat()];
+  ).flat();
 }

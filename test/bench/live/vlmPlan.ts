@@ -1,8 +1,7 @@
-import { random } from '../../../runtime/domain/index.js';
 import type { Experiment } from '../lib/experiments.js';
 import { REGIMES } from '../schedule/arrangements.js';
 import { FAMILY, fileOf, policy, type Engine } from '../vlm/plan.js';
-import { BASE } from './plan.js';
+import { BASE, inTurns, syncOf, type LivePlan } from './plan.js';
 
 /** What a model of 7 B would take, fixed beforehand; the processor is hardly used meanwhile. */
 export const DECODE_SECONDS = [2, 6] as const;
@@ -13,12 +12,7 @@ export const REPLICAS = 2;
 /** Calls that a replica takes at once: all desktops. */
 const CONCURRENCY = DESKTOPS;
 
-export interface SlowPlan {
-  readonly regimes: readonly string[];
-  readonly turns: number;
-  readonly minutes: number;
-  readonly seed: number;
-  readonly quick: boolean;
+export interface SlowPlan extends LivePlan {
   /** The engine itself, where the policy learns to begin with. */
   readonly engine: Engine;
   /** Where it is as slow as a large model: the trainer's address first, then one for each replica. */
@@ -65,34 +59,25 @@ export function slowPlan(p: SlowPlan): Experiment[] {
     },
     compared = REGIMES.filter((r) => p.regimes.includes(r.name)),
     [trainer, ...replicas] = p.slow;
-  const turns = Array.from({ length: p.turns }, (_, turn) =>
-    random(`live-vlm/${p.seed}/${turn}`)
-      .shuffle(compared)
-      .map((r): Experiment => ({
-        name: `turn${turn + 1}-${r.name}`,
-        variant: r.name,
-        seed: p.seed,
-        from: BASE,
-        half: 'redo',
-        // Desktops start one after another, and the first answers come together.
-        warmupMs: p.quick ? 1000 : 30_000,
-        file: fileOf(shared, {
-          name: `live-vlm-${r.name}`,
-          policy: {
-            sync: r.sync === 'replica' ? 'replica' : 'global',
-            vlm: {
-              model: p.engine.model,
-              endpoints: replicas.map((u) => `${u}/v1`),
-              concurrency: CONCURRENCY,
-              // It spells its last answer letter by letter.
-              maxTokens: 32,
-            },
-          },
-          trainer: { remote: { url: trainer } },
-          rollout: { regime: r.regime },
-          budget: { minutes: p.minutes },
-        }),
-      })),
+  // Desktops start one after another, and the first answers come together.
+  const warmupMs = p.quick ? 1000 : 30_000;
+  const turns = inTurns({ ...p, order: 'live-vlm', regimes: compared, warmupMs }, (r) =>
+    fileOf(shared, {
+      name: `live-vlm-${r.name}`,
+      policy: {
+        sync: syncOf(r),
+        vlm: {
+          model: p.engine.model,
+          endpoints: replicas.map((u) => `${u}/v1`),
+          concurrency: CONCURRENCY,
+          // It spells its last answer letter by letter.
+          maxTokens: 32,
+        },
+      },
+      trainer: { remote: { url: trainer } },
+      rollout: { regime: r.regime },
+      budget: { minutes: p.minutes },
+    }),
   );
-  return [base, ...turns.flat()];
+  return [base, ...turns];
 }

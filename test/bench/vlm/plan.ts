@@ -99,7 +99,7 @@ const taught = (p: VlmPlan, steps: number): RunFile => ({
   warmStart: { demonstrations: p.demonstrations, steps, lr: 1e-3 },
 });
 const REINFORCED: RunFile = {
-  // Eight tasks of eight rollouts a batch, two passes over it in halves: of all this, learning is the smaller part.
+  // Eight tasks of eight rollouts a batch. Rollouts take most of the time, so each batch is learned from twice.
   curation: { dynamicRollouts: { enabled: false, max: 8 }, pool: { enabled: false }, highEntropy: { enabled: false } },
   trainer: { batchGroups: 8, epochs: 2, minibatchStates: 32, replay: 0, lr: 5e-4, weightDecay: 0 },
 };

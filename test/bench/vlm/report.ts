@@ -65,33 +65,40 @@ function splitCells(results: readonly RunResult[]): SplitCell[] {
     (['imitation', 'rl'] as const).flatMap((variant) => {
       const there = results.flatMap((r) => (r.variant === variant ? (r.splits?.[split] ?? []) : []));
       if (there.length === 0) return [];
-      const sum = (f: (t: Tally) => number): number => there.reduce((n, t) => n + f(t), 0);
-      return [
-        {
-          split,
-          variant,
-          seeds: there.length,
-          all: { episodes: sum((t) => t.episodes), successes: sum((t) => t.successes) },
-          success: estimate(there.map(rate)),
-        },
-      ];
+      return [{ split, variant, seeds: there.length, ...pooled(there) }];
     }),
   );
 }
-interface SplitCell {
-  readonly split: (typeof SPLITS)[number];
-  readonly variant: 'imitation' | 'rl';
-  readonly seeds: number;
+interface Pooled {
   readonly all: Tally;
   readonly success: Estimate;
 }
+/** Episodes of all seeds together, and the mean over seeds. */
+function pooled(tallies: readonly Tally[]): Pooled {
+  const sum = (f: (t: Tally) => number): number => tallies.reduce((n, t) => n + f(t), 0);
+  return {
+    all: { episodes: sum((t) => t.episodes), successes: sum((t) => t.successes) },
+    success: estimate(tallies.map(rate)),
+  };
+}
+/** The same as columns of the JSON. */
+const figuresOf = (c: Pooled): Readonly<Record<string, number>> => ({
+  ...c.all,
+  success: rate(c.all),
+  ...interval(c.all),
+  meanOverSeeds: c.success.mean,
+  '±': c.success.half,
+});
+interface SplitCell extends Pooled {
+  readonly split: (typeof SPLITS)[number];
+  readonly variant: 'imitation' | 'rl';
+  readonly seeds: number;
+}
 const SPLIT_NAMES = { words: 'unseen words', looks: 'other looks' } as const;
 
-interface Cell {
+interface Cell extends Pooled {
   readonly row: Row;
   readonly seeds: readonly number[];
-  readonly all: Tally;
-  readonly success: Estimate;
 }
 function cellOf(results: readonly RunResult[], seeds: readonly number[], row: Row): Cell | undefined {
   const there = seeds.flatMap((seed) => {
@@ -99,12 +106,10 @@ function cellOf(results: readonly RunResult[], seeds: readonly number[], row: Ro
     return tally ? [{ seed, tally }] : [];
   });
   if (there.length === 0) return undefined;
-  const sum = (f: (t: Tally) => number): number => there.reduce((n, x) => n + f(x.tally), 0);
   return {
     row,
     seeds: there.map((x) => x.seed),
-    all: { episodes: sum((t) => t.episodes), successes: sum((t) => t.successes) },
-    success: estimate(there.map((x) => rate(x.tally))),
+    ...pooled(there.map((x) => x.tally)),
   };
 }
 
@@ -139,22 +144,14 @@ export function vlmReport(
         section: 'policy',
         policy: c.row,
         seeds: c.seeds.length,
-        ...c.all,
-        success: rate(c.all),
-        ...interval(c.all),
-        meanOverSeeds: c.success.mean,
-        '±': c.success.half,
+        ...figuresOf(c),
       })),
       ...splitCells(results).map((c) => ({
         section: 'split',
         split: c.split,
         policy: c.variant === 'rl' ? 'rl' : 'longer',
         seeds: c.seeds,
-        ...c.all,
-        success: rate(c.all),
-        ...interval(c.all),
-        meanOverSeeds: c.success.mean,
-        '±': c.success.half,
+        ...figuresOf(c),
       })),
       ...seeds.map((seed) => ({
         section: 'seed',

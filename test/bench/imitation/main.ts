@@ -21,7 +21,8 @@ const args = sessionArgs(),
   signal = interruptSignal();
 mkdirSync(work, { recursive: true });
 
-const quickstart = (existsSync(results) ? readdirSync(results) : [])
+// A short look teaches nothing: held against recorded runs, it would only repeat their figures.
+const quickstart = (existsSync(results) && !quick ? readdirSync(results) : [])
   .filter((f) => /^seed-\d+\.json$/.test(f))
   .map((f) => JSON.parse(readFileSync(join(results, f), 'utf8')) as QuickstartFile);
 const lab = new Lab({ bench: 'imitation', dir: work, runtime, provider, signal, log });

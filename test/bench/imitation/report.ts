@@ -60,19 +60,22 @@ export function imitationReport(
       over(quickstart.flatMap((q) => q.rows.filter((r) => r.label === label))),
     ];
   return {
-    bars: [
-      bar(
-        'failures_removed_by_rl_at_best',
-        removed.mean,
-        `of what imitation at its best leaves, ${both.length} seeds`,
-        '>= 0.5',
-      ),
-      bar('failures_removed_by_rl_at_best_low', removed.low, 'lower end of its interval', '>= 0'),
-    ],
+    bars:
+      both.length === 0
+        ? []
+        : [
+            bar(
+              'failures_removed_by_rl_at_best',
+              removed.mean,
+              `of what imitation at its best leaves, ${both.length} seeds`,
+              '>= 0.5',
+            ),
+            bar('failures_removed_by_rl_at_best_low', removed.low, 'lower end of its interval', '>= 0'),
+          ],
     rows: [
       ...imitated.map((i) => ({ section: 'imitation', ...i })),
       ...both.map((p) => ({ section: 'pair', ...p })),
-      { section: 'removed', ...removed },
+      ...(both.length === 0 ? [] : [{ section: 'removed', ...removed }]),
     ],
     markdown: [
       markdown(

@@ -55,5 +55,6 @@ describe('imitation alone beside the quick start', () => {
     expect(low!.value).toBeGreaterThan(0.4);
     expect(markdown).toContain('| words | 80 %');
     expect(markdown).not.toMatch(/NaN|undefined/);
+    expect(imitationReport([imitated(1, 80)], []).bars).toEqual([]);
   });
 });

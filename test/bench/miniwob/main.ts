@@ -7,7 +7,7 @@ import { cliJson, type Counts } from '../lib/evaluated.js';
 import { Interrupted, Lab, StatusLine, interruptSignal, writeAtomic } from '../lib/experiments.js';
 import { finish, machine } from '../lib/report.js';
 import { sessionArgs } from '../lib/session.js';
-import { ROWS, trainOn, type RowName } from './plan.js';
+import { ROWS, deskFirst, trainOn, type RowName } from './plan.js';
 import { miniwobBars, miniwobPage, pageResults } from './report.js';
 
 const args = sessionArgs(),
@@ -49,8 +49,10 @@ async function usable(): Promise<{ readonly pages: string[]; readonly left: read
 const lab = new Lab({ bench: 'miniwob', dir: work, runtime, provider, signal, log });
 try {
   const { pages, left } = await usable(),
-    experiment = trainOn({ dir: resolve(dir), pages, seed: seed!, minutes, quick }),
-    trained = await lab.run(experiment, `${pages.length} pages,`);
+    plan = { dir: resolve(dir), pages, seed: seed!, minutes, quick },
+    experiment = trainOn(plan);
+  await lab.run(deskFirst(plan), 'the desk suite first,');
+  const trained = await lab.run(experiment, `${pages.length} pages,`);
   const counts = {} as Record<RowName, Counts>;
   for (const { row, args: how } of ROWS) {
     const file = join(work, `${row}-${trained.fingerprint}-${episodes}.json`);

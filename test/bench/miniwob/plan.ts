@@ -11,22 +11,49 @@ export interface MiniwobPlan {
   readonly quick: boolean;
 }
 
-/** One policy on all pages: no demonstrations of theirs, and what it reads is learned from words drawn at random. */
+/** Of the minutes of training, those on the built-in desk suite, before the policy sees a page. */
+export const DESK_MINUTES = 12;
+
+/** Where the policy learns to read, to look for what the instruction names and to act on it. */
+export const deskFirst = (p: MiniwobPlan): Experiment => ({
+  name: `desk-s${p.seed}`,
+  variant: 'desk',
+  seed: p.seed,
+  half: 'resume',
+  file: {
+    preset: 'desk',
+    name: 'desk',
+    seed: p.seed,
+    ...(p.quick
+      ? {
+          tasks: { families: ['desk/press-button'] },
+          desktops: { count: 2 },
+          warmStart: { demonstrations: 1, steps: 2, reading: { screens: 24, steps: 3 } },
+        }
+      : {}),
+    evaluation: { episodes: 1, untrained: false, everyMinutes: 0 },
+    budget: { minutes: p.quick ? 0.2 : Math.min(DESK_MINUTES, p.minutes / 2) },
+  } satisfies RunFile,
+});
+
+/** The same policy goes on, on all pages at once and without demonstrations of them. */
 export const trainOn = (p: MiniwobPlan): Experiment => ({
   name: `miniwob-s${p.seed}`,
   variant: 'trained',
   seed: p.seed,
   half: 'resume',
+  from: `desk-s${p.seed}`,
   file: {
     preset: 'quickstart',
     name: 'miniwob',
     seed: p.seed,
     tasks: { suite: 'miniwob', dir: p.dir, families: [...p.pages] },
-    desktops: { count: 4 },
+    desktops: { count: 8 },
+    policy: { temperature: 1 },
     rollout: { maxSteps: 8 },
-    warmStart: { demonstrations: 0, steps: 0, ...(p.quick ? { reading: { screens: 24, steps: 3 } } : {}) },
+    warmStart: { demonstrations: 0, steps: 0 },
     evaluation: { episodes: p.pages.length, untrained: false, everyMinutes: 0 },
-    budget: { minutes: p.minutes },
+    budget: { minutes: p.quick ? 0.2 : p.minutes - Math.min(DESK_MINUTES, p.minutes / 2) },
   } satisfies RunFile,
 });
 

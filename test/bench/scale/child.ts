@@ -4,6 +4,7 @@ import { makeScreens } from './screens.js';
 import { serveDesktops } from './desktops.js';
 import { serveModels, type Asked } from './models.js';
 import { runDaemon } from './daemon.js';
+import { runBare } from './bare.js';
 import { localScreens } from './local.js';
 
 const tell = (r: Reply): void => {
@@ -15,11 +16,12 @@ export async function child(): Promise<void> {
   process.on('disconnect', () => process.exit());
   const r = (await next()) as Request;
   try {
-    if (r.role === 'daemon') {
-      const result = await runDaemon(r, async (at) => {
+    if (r.role === 'daemon' || r.role === 'bare') {
+      const window = async (at: 'begins' | 'ended'): Promise<void> => {
         tell({ window: at });
         await next();
-      });
+      };
+      const result = await (r.role === 'daemon' ? runDaemon(r, window) : runBare(r, window));
       tell({ result });
       process.disconnect();
     } else if (r.role === 'local') tell({ local: await localScreens(r.screen) });

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:scale [-- --desktops N[,N]] [--quick] [--slow F] [--json FILE] [--out DIR]`: what one daemon costs and holds, with up
+ * `npm run bench:scale [-- --desktops N[,N]] [--bare] [--quick] [--slow F] [--json FILE] [--out DIR]`: what one daemon costs and holds, with up
  * to a thousand desktops. Desktops and model servers are synthetic and in other processes; what the daemon does is real
  * (test/bench/README.md#scale).
  */
@@ -16,6 +16,8 @@ import type { DaemonResult, Reply, Request, Used } from './wire.js';
 interface Setting {
   readonly desktops: number;
   readonly screen: Size;
+  /** By a program that does the least of it (bare.ts). */
+  readonly bare?: boolean;
 }
 interface Measured extends Setting {
   readonly daemon: DaemonResult;
@@ -41,8 +43,10 @@ async function main(): Promise<void> {
     slow = Number(args.option('--slow') ?? 1),
     times = quick ? { slow, warmMs: 9000 * slow, windowMs: 9000 } : { slow, warmMs: 30_000 * slow, windowMs: 45_000 };
   const counts = args.numbers('--desktops', quick ? [64, 180] : [64, 180, 512, 1000]),
-    settings: Setting[] = counts.map((desktops) => ({ desktops, screen: HD }));
-  if (!quick && args.option('--desktops') === undefined) settings.push({ desktops: 180, screen: FULL_HD });
+    bare = args.flag('--bare'),
+    settings: Setting[] = counts.map((desktops) => ({ desktops, screen: HD, bare }));
+  if (!bare && !quick && args.option('--desktops') === undefined)
+    settings.push({ desktops: 180, screen: FULL_HD }, { desktops: counts.at(-1)!, screen: HD, bare: true });
   const out = args.option('--out'),
     results: Measured[] = [];
   for (const s of settings) {
@@ -86,7 +90,7 @@ async function measure(
       Promise.all(harness.map(async (h) => (await h.c.ask('used', 'used')).used));
     const daemon = start();
     const request: Request = {
-      role: 'daemon',
+      role: s.bare ? 'bare' : 'daemon',
       dir: join(dir, 'run'),
       desktops: s.desktops,
       screen: s.screen,
@@ -146,7 +150,7 @@ async function localCosts(): Promise<{ readonly rows: Record<string, unknown>[];
 
 const round = (x: number, digits = 2): number => Number(x.toFixed(digits));
 const rowOf = (m: Measured): Record<string, unknown> => ({
-  desktops: m.desktops,
+  desktops: m.bare ? `${m.desktops}, bare program` : m.desktops,
   screen: `${m.screen.width}x${m.screen.height}`,
   utilisation: round(m.utilisation, 3),
   'steps/s': round(m.stepsPerSecond, 1),
@@ -172,7 +176,7 @@ const line = (m: Measured): string =>
     .join(', ');
 
 function barsOf(results: readonly Measured[]): Bar[] {
-  const hd = results.filter((m) => m.screen === HD),
+  const hd = results.filter((m) => m.screen === HD && !m.bare),
     of = (n: number): Measured | undefined => hd.find((m) => m.desktops === n),
     largest = hd.at(-1),
     [at64, at180, at1000] = [of(64), of(180), of(1000)],

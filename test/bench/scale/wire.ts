@@ -29,12 +29,14 @@ export interface DaemonRequest {
   readonly warmMs: number;
   readonly windowMs: number;
 }
+/** The same work by a program that does nothing else. */
+export type BareRequest = Omit<DaemonRequest, 'role'> & { readonly role: 'bare' };
 /** Screens of desktops on this machine; nothing else runs beside it. */
 export interface LocalRequest {
   readonly role: 'local';
   readonly screen: Size;
 }
-export type Request = HarnessRequest | DaemonRequest | LocalRequest;
+export type Request = HarnessRequest | DaemonRequest | BareRequest | LocalRequest;
 
 /** What a process used so far, ms. */
 export interface Used {

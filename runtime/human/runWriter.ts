@@ -18,6 +18,7 @@ import { parseRunFile, type RunConfig } from '../config/index.js';
 import type { StepExtra } from '../data/events.js';
 import { RunAppender } from '../data/runAppender.js';
 import { PngFrameStore } from '../data/store/frames.js';
+import { ScreenThreads } from '../data/store/screenEncoder.js';
 import { readMeta, runPaths, type RunMeta, type RunReader, type RunStore } from '../data/store/runStore.js';
 import type { FrameStore, PoolAnswer, PoolWish } from '../data/types.js';
 import { newRun, poolConfigOf } from '../data/collections.js';
@@ -202,7 +203,11 @@ class SharedWriter implements RunWriter {
   /** Of the active run its own, since its retention may remove what another store believes to be there. */
   #store(): PngFrameStore {
     const active = this.#active();
-    if (!active) return (this.#own ??= new PngFrameStore(runPaths(this.run).frames));
+    if (!active) {
+      return (this.#own ??= new PngFrameStore(runPaths(this.run).frames, {
+        encoder: new ScreenThreads(this.#host.entry),
+      }));
+    }
     const own = this.#own;
     this.#own = undefined;
     if (own) ignoreFailure(own.close(), 'who put a screen there is told');

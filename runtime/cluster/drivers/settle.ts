@@ -88,7 +88,8 @@ export interface Settler {
 }
 
 export interface Watch {
-  look(): Look;
+  /** `dueMs`: a time-out up to this is all that needs to be known. */
+  look(dueMs?: number): Look;
   close(): void;
 }
 
@@ -97,10 +98,13 @@ export function procSettler(x: X11Client, watch: Watch): Settler {
     async settle(o = {}) {
       const began = performance.now(),
         maxMs = o.maxMs ?? MAX_MS;
-      const judge = new SettleJudge(o.horizonMs ?? HORIZON_MS, o.terminalHoldMs);
+      const horizonMs = o.horizonMs ?? HORIZON_MS,
+        judge = new SettleJudge(horizonMs, o.terminalHoldMs),
+        // With a longer horizon the work of all tasks says whether what is due only looks.
+        dueMs = horizonMs <= HORIZON_MS ? horizonMs : -1;
       await x.sync();
       for (;;) {
-        const look = watch.look(),
+        const look = watch.look(dueMs),
           now = performance.now();
         const verdict = judge.judge(look, now);
         const detector = look.exact ? ('exact' as const) : ('hold' as const);

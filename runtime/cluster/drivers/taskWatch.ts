@@ -7,7 +7,10 @@ export interface Look {
   readonly active: boolean;
   /** Some task ran since the previous look. */
   readonly ranSince: boolean;
-  /** Smallest time-out (ms) of the poll or epoll calls that tasks sleep in; undefined when none has one. */
+  /**
+   * Smallest time-out (ms) of the poll or epoll calls that tasks sleep in; undefined when none has one. One that is due
+   * soon enough is answered at once, before the other tasks are looked at.
+   */
   readonly soonestMs: number | undefined;
   /** Processor time of all tasks so far, ms; 0 where some task is at work. */
   readonly ranMs: number;
@@ -56,20 +59,29 @@ export function parseStat(stat: string): { state: string; terminal: boolean } {
 }
 
 interface Task {
+  readonly key: string;
   readonly path: string;
   readonly sched: number;
   /** Below 0 while it cannot be opened: a program that is just being started, or one that refuses inspection. */
   call: number;
   readonly stat: number;
+  /** Its run time and switch count when they were read last. */
   mark: string;
+  /** What it was found to do since the mark changed: that cannot be anything else now. */
+  doing: Doing | undefined;
+  /** Number of the look in which it was last found to have run. */
+  ran: number;
 }
+
+/** A task is among the first to be looked at until it has slept for so many looks. */
+const RECENT_LOOKS = 8;
 
 /** More tasks are not followed, and a desktop with more is at work: its programs must not use up our descriptors. */
 const MOST_TASKS = 1024;
 
 /**
- * Looks at every task of one PID namespace through its own /proc. Files stay open between looks, so a look costs two
- * short reads a task; a task's file descriptors die with the task, so a reused number cannot be confused.
+ * Looks at every task of one PID namespace through its own /proc. Files stay open between looks, so a look costs three
+ * short reads a task that slept all the while; a task's file descriptors die with the task, so a reused number cannot be confused.
  */
 export class TaskWatch {
   readonly #proc: string;
@@ -80,6 +92,7 @@ export class TaskWatch {
   #exact: boolean;
   #stale = true;
   #terminal = false;
+  #looks = 0;
 
   /**
    * @param proc a proc file system, e.g. /proc/4711/root/proc @param skip the agent's pid in it, whose work does not
@@ -91,20 +104,30 @@ export class TaskWatch {
     this.#exact = exact;
   }
 
-  look(): Look {
+  /** `dueMs`: a time-out up to this is all that needs to be known; -1: all tasks are looked at. */
+  look(dueMs = -1): Look {
     // The task that ran last most likely still runs: then one read is enough.
     if (this.#hot && this.#exact && this.#call(this.#hot).startsWith('running')) return this.#busy(this.#hot);
     this.#hot = undefined;
-    if (this.#remark()) this.#stale = true;
-    const ranSince = this.#stale;
+    this.#looks++;
     this.#terminal = false;
-    let soonest = this.#scan(this.#tasks.values());
+    // Those that ran last are the ones that most likely work, or will soon.
+    const early = this.#scan(this.#recent(), dueMs);
+    if (early === undefined) return this.#busy(this.#hot);
+    if (early <= dueMs) return this.#due(early);
+    // All are marked before any is looked at: one that is woken by another after its turn shows nothing of it until it runs,
+    // but the other one has run since it was marked.
+    this.#remark();
+    const ranSince = this.#stale;
+    let soonest = this.#scan(this.#tasks.values(), dueMs);
     if (soonest === undefined) return this.#busy(this.#hot);
+    if (soonest <= dueMs) return this.#due(soonest);
     // Only now that all known tasks sleep is it worth looking for new ones.
     if (this.#stale) {
-      const more = this.#scan(this.#list());
+      const more = this.#scan(this.#list(), dueMs);
       if (this.#tasks.size >= MOST_TASKS) return this.#busy(undefined);
       if (more === undefined) return this.#busy(this.#hot);
+      if (more <= dueMs) return this.#due(more);
       soonest = Math.min(soonest, more);
     }
     // Nothing in the list ran since it was marked, so nothing can have been forked either: the look is consistent.
@@ -132,38 +155,61 @@ export class TaskWatch {
       terminal: this.#terminal,
     };
   }
+  /** Not all tasks were looked at: the next look looks for new ones, too. */
+  #due(soonestMs: number): Look {
+    this.#stale = true;
+    return {
+      active: false,
+      ranSince: true,
+      soonestMs,
+      ranMs: 0,
+      exact: this.#exact,
+      terminal: this.#terminal,
+    };
+  }
 
   /**
-   * The smallest time-out among sleeping tasks (Infinity: none has one); undefined, and `hot` set, when one is at work.
+   * The smallest time-out among sleeping tasks (Infinity: none has one), or the first that is due; undefined, and `hot`
+   * set, when one is at work.
    */
-  #scan(tasks: Iterable<Task>): number | undefined {
+  #scan(tasks: Iterable<Task>, dueMs: number): number | undefined {
     let soonest = Infinity;
     for (const t of tasks) {
-      let doing: Doing = { is: 'in a call' };
-      if (this.#exact) {
-        const text = this.#call(t);
-        if (text === EPERM) this.#exact = false;
-        else if (text !== '') doing = parseSyscall(text);
-      }
-      if (doing.is !== 'running') {
-        // Woken, but not yet taken up by the idle core it was given to, a task still shows the call it slept in, and
-        // neither its run time nor its switch count has moved: only its state says so. That lasts until the core is
-        // awake, on a busy host for milliseconds.
-        const { state, terminal } = parseStat(this.#read(t.stat));
-        if (AT_WORK.has(state)) doing = { is: 'running' };
-        if (terminal) this.#terminal = true;
-      }
+      const doing = this.#doing(t);
       if (doing.is === 'running') {
         this.#hot = t;
         return undefined;
       }
       if (doing.timeoutMs !== undefined) soonest = Math.min(soonest, doing.timeoutMs);
+      if (soonest <= dueMs) break;
     }
     return soonest;
   }
+  /** The tasks that ran not long ago, last first, each with a mark of now. */
+  *#recent(): Iterable<Task> {
+    const since = this.#looks - RECENT_LOOKS,
+      recent = [...this.#tasks.values()].filter((t) => t.ran >= since).sort((a, b) => b.ran - a.ran);
+    for (const t of recent) if (this.#marked(t)) yield t;
+  }
+  #doing(t: Task): Doing {
+    let doing: Doing = t.doing ?? { is: 'in a call' };
+    if (this.#exact && !t.doing) {
+      const text = this.#call(t);
+      if (text === EPERM) this.#exact = false;
+      else if (text !== '') doing = parseSyscall(text);
+      if (doing.is === 'running') return doing;
+      if (text !== '') t.doing = doing;
+    }
+    // Woken, but not yet taken up by the idle core it was given to, a task still shows the call it slept in, and neither
+    // its run time nor its switch count has moved: only its state says so. That lasts until the core is awake, on a busy
+    // host for milliseconds.
+    const { state, terminal } = parseStat(this.#read(t.stat));
+    if (terminal) this.#terminal = true;
+    return AT_WORK.has(state) ? { is: 'running' } : doing;
+  }
 
   close(): void {
-    for (const [k, t] of this.#tasks) this.#drop(k, t);
+    for (const t of this.#tasks.values()) this.#drop(t);
   }
 
   #ranMs(): number {
@@ -174,18 +220,26 @@ export class TaskWatch {
 
   /** Reads every task's run time and switch count again; true when one changed or ended. */
   #remark(): boolean {
-    let changed = false;
-    for (const [key, t] of this.#tasks) {
-      const m = this.#read(t.sched);
-      if (m === '') {
-        this.#drop(key, t);
-        changed = true;
-      } else if (m !== t.mark) {
-        t.mark = m;
-        changed = true;
-      }
-    }
+    const before = this.#stale;
+    this.#stale = false;
+    for (const t of this.#tasks.values()) this.#marked(t);
+    const changed = this.#stale;
+    this.#stale ||= before;
     return changed;
+  }
+  /** Reads its run time and switch count; false when it has ended. What changed makes the list of tasks stale. */
+  #marked(t: Task): boolean {
+    const m = this.#read(t.sched);
+    if (m === t.mark && m !== '') return true;
+    this.#stale = true;
+    if (m === '') {
+      this.#drop(t);
+      return false;
+    }
+    t.mark = m;
+    t.doing = undefined;
+    t.ran = this.#looks;
+    return true;
   }
 
   /** Find tasks that are not known yet. */
@@ -200,7 +254,17 @@ export class TaskWatch {
         const fds: number[] = [];
         try {
           for (const f of ['schedstat', 'stat']) fds.push(openSync(path + f, 'r'));
-          const t = { path, sched: fds[0]!, call: -1, stat: fds[1]!, mark: this.#read(fds[0]!) };
+          const [sched, stat] = fds as [number, number],
+            t: Task = {
+              key: tid,
+              path,
+              sched,
+              call: -1,
+              stat,
+              mark: this.#read(sched),
+              doing: undefined,
+              ran: this.#looks,
+            };
           this.#tasks.set(tid, t);
           found.push(t);
           if (this.#tasks.size >= MOST_TASKS) return found;
@@ -212,9 +276,9 @@ export class TaskWatch {
     return found;
   }
 
-  #drop(key: string, t: Task): void {
+  #drop(t: Task): void {
     for (const fd of [t.sched, t.call, t.stat]) if (fd >= 0) closeSync(fd);
-    this.#tasks.delete(key);
+    this.#tasks.delete(t.key);
     if (this.#hot === t) this.#hot = undefined;
   }
 

@@ -104,7 +104,6 @@ export class ScreenThreads implements ScreenEncoder {
   readonly #silentMs: number;
   readonly #onFailure: ((why: string) => void) | undefined;
   readonly #threads = new Set<Thread>();
-  readonly #here = new ScreensHere();
   /** The store and the policy ask for the same one. */
   readonly #made = new WeakMap<Frame, Promise<ScreenFile>>();
   #id = 0;
@@ -134,7 +133,7 @@ export class ScreenThreads implements ScreenEncoder {
   }
 
   #ask(frame: Frame): Promise<ScreenFile> {
-    if (this.#closed || this.#failures >= FAILURES) return this.#here.encode(frame);
+    if (this.#closed || this.#failures >= FAILURES) return screenFile(frame);
     return new Promise((resolve) => {
       const id = ++this.#id;
       let thread: Thread | undefined;
@@ -150,7 +149,7 @@ export class ScreenThreads implements ScreenEncoder {
         // No thread, or no memory for a copy.
         thread?.waiting.delete(id);
         this.#failed(messageOf(e));
-        resolve(this.#here.encode(frame));
+        resolve(screenFile(frame));
       }
     });
   }
@@ -180,7 +179,7 @@ export class ScreenThreads implements ScreenEncoder {
     thread.waiting.delete(done.id);
     this.#watch(thread);
     if (!w) return;
-    if ('error' in done) return w.resolve(this.#here.encode(w.frame));
+    if ('error' in done) return w.resolve(screenFile(w.frame));
     const png = Promise.resolve(Buffer.from(done.png.buffer, done.png.byteOffset, done.png.byteLength));
     w.resolve({ hash: done.hash, png: () => png });
   }
@@ -211,7 +210,7 @@ export class ScreenThreads implements ScreenEncoder {
     this.#threads.delete(thread);
     const left = [...thread.waiting.values()];
     thread.waiting.clear();
-    for (const { frame, resolve } of left) resolve(this.#here.encode(frame));
+    for (const { frame, resolve } of left) resolve(screenFile(frame));
     void thread.worker.terminate();
   }
 }

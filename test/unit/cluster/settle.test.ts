@@ -174,7 +174,7 @@ describe.skipIf(process.arch !== 'x64')('TaskWatch', () => {
     expect(w.look()).toMatchObject({ active: false, ranSince: false });
     p.task(5, { sched: '2 0 2\n' });
     expect(w.look()).toMatchObject({ active: false, ranSince: true });
-    p.task(5, { syscall: 'running' });
+    p.task(5, { syscall: 'running', state: 'R', sched: '3 0 3\n' });
     expect(w.look().active).toBe(true);
     expect(w.look().active).toBe(true);
     p.task(5, { syscall: '0 0x1 0x1', state: 'D' });
@@ -195,6 +195,36 @@ describe.skipIf(process.arch !== 'x64')('TaskWatch', () => {
     expect(w.look().active).toBe(true);
     p.task(5, { state: 'S', sched: '2 0 2\n' });
     expect(w.look()).toMatchObject({ active: false, ranSince: true });
+    w.close();
+  });
+  it('asks a task that did not run since for its state alone', () => {
+    const p = fakeProc();
+    p.task(5, { syscall: '7 0x1 0x1 0x1e 0x0 0x0 0x0' });
+    const w = new TaskWatch(p.dir);
+    expect(w.look().soonestMs).toBe(30);
+    p.task(5, { syscall: '7 0x1 0x1 0x5 0x0 0x0 0x0' });
+    expect(w.look()).toMatchObject({ ranSince: false, soonestMs: 30 });
+    p.task(5, { sched: '2 0 2\n' });
+    expect(w.look()).toMatchObject({ ranSince: true, soonestMs: 5 });
+    w.close();
+  });
+  it('answers with a time-out that is due before it looks at tasks that ran longer ago', () => {
+    const p = fakeProc();
+    p.task(5, {});
+    p.task(6, { syscall: '7 0x1 0x1 0x10 0x0 0x0 0x0' });
+    const w = new TaskWatch(p.dir);
+    for (let looks = 0; looks < 20; looks++) w.look();
+    // The second one ran; the first is woken, and nobody looks at it.
+    p.task(6, { sched: '2 0 2\n' });
+    expect(w.look().ranSince).toBe(true);
+    p.task(5, { state: 'R' });
+    expect(w.look(20)).toMatchObject({ active: false, ranSince: true, soonestMs: 16 });
+    expect(w.look(15).active).toBe(true);
+    expect(w.look().active).toBe(true);
+    p.task(5, { state: 'S', sched: '2 0 2\n' });
+    p.task(7, { syscall: 'running', state: 'R' });
+    // New tasks are looked for once nothing is due.
+    expect(w.look(15).active).toBe(true);
     w.close();
   });
   it('says when a task has a terminal', () => {

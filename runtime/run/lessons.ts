@@ -43,6 +43,8 @@ export async function readingLessons(r: RunParts): Promise<void> {
     withheld: r.tasks.withheld,
     count: w.screens,
     seed: r.config.seed,
+    fonts: w.fonts,
+    sizes: w.sizes,
     parallel: Math.min(DRAWING_DESKTOPS, r.config.desktops.count),
     signal: r.ending,
     onProgress: (n) => {

@@ -57,6 +57,8 @@ export async function readingScreens(spec: EmbeddedPolicySpec, o: ScreensRequest
             texts: texts.map((t) => t.text),
             width: width * 2,
             height: height * 2,
+            fonts: o.fonts,
+            sizes: o.sizes,
           };
         const r = await lease.desktop.exec(['python3', '-c', program], {
           stdin: JSON.stringify(ask),

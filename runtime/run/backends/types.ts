@@ -89,6 +89,9 @@ export interface ScreensRequest {
   readonly withheld: (text: string) => boolean;
   readonly count: number;
   readonly seed: number;
+  /** Of the texts, sizes in points; none: those of the desktop's applications. */
+  readonly fonts: readonly string[];
+  readonly sizes: readonly number[];
   readonly parallel: number;
   readonly signal: AbortSignal;
   readonly onProgress: (done: number) => void;

@@ -14,6 +14,19 @@ export interface MiniwobPlan {
 /** Of the minutes of training, those on the built-in desk suite, before the policy sees a page. */
 export const DESK_MINUTES = 12;
 
+/** What a browser draws letters with: as applications do, and larger. The first is that of most texts, the others of buttons and small print. */
+const AS_PAGES = {
+  fonts: [
+    ...Array<string>(5).fill('DejaVu Sans'),
+    ...Array<string>(5).fill('DejaVu Sans Bold'),
+    'DejaVu Sans Mono',
+    'DejaVu Sans Mono Bold',
+  ],
+  sizes: [...Array<number>(8).fill(14), ...Array<number>(5).fill(19), 16, 13, 13, 12, 12, 11, 10, 9],
+};
+/** In pixels of the observation: what is learned about dialogs in the middle of a screen must hold for a page at its edge. */
+const SHIFT = 80;
+
 /** Where the policy learns to read, to look for what the instruction names and to act on it. */
 export const deskFirst = (p: MiniwobPlan): Experiment => ({
   name: `desk-s${p.seed}`,
@@ -28,9 +41,9 @@ export const deskFirst = (p: MiniwobPlan): Experiment => ({
       ? {
           tasks: { families: ['desk/press-button'] },
           desktops: { count: 2 },
-          warmStart: { demonstrations: 1, steps: 2, reading: { screens: 24, steps: 3 } },
+          warmStart: { demonstrations: 1, steps: 2, reading: { ...AS_PAGES, screens: 24, steps: 3 } },
         }
-      : {}),
+      : { warmStart: { reading: AS_PAGES, shift: SHIFT } }),
     evaluation: { episodes: 1, untrained: false, everyMinutes: 0 },
     budget: { minutes: p.quick ? 0.2 : Math.min(DESK_MINUTES, p.minutes / 2) },
   } satisfies RunFile,
@@ -49,7 +62,6 @@ export const trainOn = (p: MiniwobPlan): Experiment => ({
     seed: p.seed,
     tasks: { suite: 'miniwob', dir: p.dir, families: [...p.pages] },
     desktops: { count: 8 },
-    policy: { temperature: 1 },
     rollout: { maxSteps: 8 },
     warmStart: { demonstrations: 0, steps: 0 },
     evaluation: { episodes: p.pages.length, untrained: false, everyMinutes: 0 },

@@ -56,6 +56,7 @@ const KNOWN = {
     'runtimeClass',
     'priorityClass',
   ].map((k) => `desktops.kubernetes.${k}`),
+  'the name of a font inside a desktop': ['warmStart.reading.fonts[]'],
   'for editors': ['$schema'],
 };
 

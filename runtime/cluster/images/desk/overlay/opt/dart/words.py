@@ -1,7 +1,8 @@
 """Screens full of texts at known places, drawn as the desktop's applications draw them (Pango and Cairo, its own fonts): what the
 embedded policy learns to read from.
 
-stdin: {"seed": n, "count": n, "texts": ["Save", ...], "width": 640, "height": 400}
+stdin: {"seed": n, "count": n, "texts": ["Save", ...], "width": 640, "height": 400, "fonts": [], "sizes": []}; without fonts or sizes (points), those
+of the desktop's own applications.
 stdout, per screen: one JSON line, then width*height/4 bytes of luminance. The line, in half-size pixels:
 {"texts": [index, ...], "boxes": [[x0, y0, x1, y1], ...], "centres": [[x of each character, ...], ...], "middles": [y of the small letters' middle, ...]}
 """
@@ -141,9 +142,9 @@ class Measured:
         set_text(layout, self.encoded, len(self.encoded))
 
 
-def fill(drawing, texts, rng, layout, fonts):
+def fill(drawing, texts, rng, layout, fonts, families, sizes):
     def some():
-        family, points = rng.choice(FONTS), rng.choice(SIZES)
+        family, points = rng.choice(families), rng.choice(sizes)
         return family, points
 
     def measure(index, family, points):
@@ -179,7 +180,7 @@ def main():
     for _ in range(ask["count"]):
         drawing = Drawing(ask["width"], ask["height"], rng)
         drawing.clutter()
-        fill(drawing, ask["texts"], rng, layout, fonts)
+        fill(drawing, ask["texts"], rng, layout, fonts, ask.get("fonts") or FONTS, ask.get("sizes") or SIZES)
         pixels = drawing.finish()
         sys.stdout.buffer.write(json.dumps(drawing.found).encode() + b"\n")
         sys.stdout.buffer.write(pixels)

@@ -11,6 +11,8 @@ export const GROUPS = 4;
 export const REPLICAS = 2;
 /** Calls that a replica takes at once: all desktops. */
 const CONCURRENCY = DESKTOPS;
+/** Of a short look. */
+const QUICK_ROLLOUTS = 6;
 
 export interface SlowPlan extends LivePlan {
   /** The engine itself, where the policy learns to begin with. */
@@ -27,8 +29,8 @@ export function slowPlan(p: SlowPlan): Experiment[] {
   const shared = fileOf(policy(p.engine), {
       seed: p.seed,
       tasks: { families: [FAMILY] },
-      desktops: { count: p.quick ? 4 : DESKTOPS, screen: { width: 640, height: 400 } },
-      rollout: { maxSteps: 8 },
+      desktops: { count: p.quick ? 2 : DESKTOPS, screen: { width: 640, height: 400 } },
+      rollout: { maxSteps: p.quick ? 2 : 8 },
       evaluation: { episodes: 0, untrained: false, everyMinutes: 0 },
       curation: {
         dynamicRollouts: { enabled: false, max: 8 },
@@ -53,7 +55,7 @@ export function slowPlan(p: SlowPlan): Experiment[] {
       file: fileOf(shared, {
         name: 'live-vlm-base',
         // Twice as long as with one click: it also has to see that the dialog is gone, or it ends episodes at once.
-        warmStart: { demonstrations: p.quick ? 4 : 48, steps: p.quick ? 12 : 1600, lr: 1e-3 },
+        warmStart: { demonstrations: p.quick ? 2 : 48, steps: p.quick ? 4 : 1600, lr: 1e-3 },
         budget: { rollouts: 1 },
       }),
     },
@@ -76,7 +78,8 @@ export function slowPlan(p: SlowPlan): Experiment[] {
       },
       trainer: { remote: { url: trainer } },
       rollout: { regime: r.regime },
-      budget: { minutes: p.minutes },
+      // The probe before a run counts toward its minutes: a short look takes what it came for.
+      budget: p.quick ? { rollouts: QUICK_ROLLOUTS } : { minutes: p.minutes },
     }),
   );
   return [base, ...turns];

@@ -62,6 +62,9 @@ export const trainOn = (p: MiniwobPlan): Experiment => ({
     seed: p.seed,
     tasks: { suite: 'miniwob', dir: p.dir, families: [...p.pages] },
     desktops: { count: 8 },
+    policy: { temperature: 0.8 },
+    // Most pages never succeed at first: half of a group tells.
+    curation: { pilot: 4 },
     rollout: { maxSteps: 8 },
     warmStart: { demonstrations: 0, steps: 0 },
     evaluation: { episodes: p.pages.length, untrained: false, everyMinutes: 0 },

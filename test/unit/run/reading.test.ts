@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { classOfCharacter, EDGE, StudioError } from '../../../runtime/domain/index.js';
-import { parseScreens } from '../../../runtime/run/backends/reading.js';
+import type { DesktopPool } from '../../../runtime/cluster/types.js';
+import { classOfCharacter, EDGE, READER_SPEC, StudioError } from '../../../runtime/domain/index.js';
+import { parseScreens, readingScreens } from '../../../runtime/run/backends/reading.js';
 
 const words = [
   { text: 'ab', bucket: 7 },
@@ -76,5 +77,32 @@ describe('reading screens from a desktop', () => {
     expect(() => parseScreens(screen([1, 2, 3], { texts: [], boxes: [], centres: [], middles: [] }), 4, words)).toThrow(
       StudioError,
     );
+  });
+
+  it('are drawn in the fonts and sizes that the run file names', async () => {
+    const asked: { fonts: readonly string[]; sizes: readonly number[]; count: number }[] = [],
+      { width, height } = READER_SPEC.obs,
+      none = screen(Array<number>(width * height).fill(0), { texts: [], boxes: [], centres: [], middles: [] });
+    const desktop = {
+      exec: (_: readonly string[], { stdin }: { stdin: string }) => {
+        asked.push(JSON.parse(stdin) as (typeof asked)[number]);
+        return Promise.resolve({ code: 0, stdout: none, stderr: Buffer.alloc(0) });
+      },
+    };
+    const screens = await readingScreens(READER_SPEC, {
+      pool: { lease: () => Promise.resolve({ desktop, release: () => undefined }) } as unknown as DesktopPool,
+      image: 'desk',
+      words: [],
+      withheld: () => false,
+      count: 1,
+      seed: 1,
+      fonts: ['DejaVu Sans'],
+      sizes: [14, 19],
+      parallel: 1,
+      signal: new AbortController().signal,
+      onProgress: () => undefined,
+    });
+    expect(screens).toHaveLength(1);
+    expect(asked).toMatchObject([{ fonts: ['DejaVu Sans'], sizes: [14, 19], count: 1 }]);
   });
 });

@@ -80,6 +80,22 @@ describe('a copy of MiniWoB++', () => {
       expect(() => s.byId(id(bad))).toThrow(`There is no task ${bad}`);
   });
 
+  it('is evaluated page by page: a browser that stays on its page begins sooner', async () => {
+    const config = parseRunFile({ tasks: { suite: 'miniwob', dir } }),
+      tasks = await openTasks(config, { apps: [], programs: [] });
+    for (const probes of [tasks.probes(6), tasks.probesOf('heldout', 6), tasks.probesOf('train', 6)])
+      expect(probes.map((p) => p.family)).toEqual([
+        ...Array<string>(3).fill('miniwob/two-buttons'),
+        ...Array<string>(3).fill('miniwob/typing'),
+      ]);
+    // As many of each as in turn, and one more of the first.
+    expect(tasks.probes(3).map((p) => p.family)).toEqual([
+      'miniwob/two-buttons',
+      'miniwob/two-buttons',
+      'miniwob/typing',
+    ]);
+  });
+
   it('is a suite of run files, on desktops that keep a browser', async () => {
     const config = parseRunFile({ tasks: { suite: 'miniwob', dir, families: ['typing'] } });
     expect(config.desktops).toMatchObject({ image: 'web', memoryMb: 1024, pids: 512 });

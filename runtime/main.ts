@@ -28,6 +28,9 @@ switch (role) {
   case '__screens':
     (await import('./data/store/screenWorker.js')).runScreenWorker();
     break;
+  case '__framebuffers':
+    (await import('./cluster/drivers/framebufferWorker.js')).runFramebufferWorker();
+    break;
   case '__models':
     (await import('./run/backends/modelWorker.js')).runModelWorker();
     break;

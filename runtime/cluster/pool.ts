@@ -263,7 +263,7 @@ class Pool implements DesktopPool {
   /** Throws when the first frame differs from the usual one. */
   async #verify(d: Desktop): Promise<void> {
     if (this.#o.verifyFirstFrame === false || this.#o.provider.sameFirstFrame === false) return;
-    const look = (): Promise<Screenshot> => (d.screenshot ? d.screenshot() : d.observe());
+    const look = (): Promise<Screenshot> => (d.screenshot ? d.screenshot('cheapest') : d.observe());
     if (this.#reference.matches(await look())) return;
     // A machine short of CPU may draw late: look once more, with a longer horizon.
     await d.settle({ horizonMs: 250 });

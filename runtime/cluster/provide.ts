@@ -4,6 +4,7 @@ import {
   isProviderChoice,
   providerWords,
   type ImageContents,
+  type ProcessEntry,
   type ProviderKind,
 } from '../domain/index.js';
 import type { OnProgress } from './imageBuild.js';
@@ -49,9 +50,13 @@ export const specOf = (
 export const settleOf = (c: DesktopsConfig): SettleOptions => ({ horizonMs: c.settleHorizonMs, maxMs: c.settleMaxMs });
 
 /** What providers take from a configuration. */
-const optionsOf = ({ provider, hosts, kubernetes, osworld, ...c }: DesktopsConfig): ProviderOptions => ({
+const optionsOf = (
+  { provider, hosts, kubernetes, osworld, ...c }: DesktopsConfig,
+  entry?: ProcessEntry,
+): ProviderOptions => ({
   provider,
   image: imageOf(c),
+  ...(entry === undefined ? {} : { entry }),
   docker: { hosts },
   kubernetes: { config: kubernetes },
   osworld,
@@ -59,11 +64,12 @@ const optionsOf = ({ provider, hosts, kubernetes, osworld, ...c }: DesktopsConfi
 
 /**
  * A provider that works here. Rejects with `config.invalid` when there is no image of this name, and with
- * `desktop.unavailable` saying what each allowed provider lacks.
+ * `desktop.unavailable` saying what each allowed provider lacks. `entry`: its threads make files of screens, for policies
+ * that take such.
  */
-export async function chooseProvider(c: DesktopsConfig): Promise<DesktopProvider> {
+export async function chooseProvider(c: DesktopsConfig, entry?: ProcessEntry): Promise<DesktopProvider> {
   const { keepsBrowser } = await readImage(imageOf(c)),
-    provider = await createProvider(optionsOf(c));
+    provider = await createProvider(optionsOf(c, entry));
   // Servers of OSWorld have applications of their own, whatever the image is called.
   return keepsBrowser && provider.name !== 'osworld' ? new BrowserProvider(provider) : provider;
 }

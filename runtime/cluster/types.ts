@@ -102,9 +102,10 @@ export interface Desktop {
   readonly screen: Size;
   observe(): Promise<Frame>;
   /**
-   * The screen for those who need no pixels: as its desktop encodes it, where that is done inside, else as pixels.
+   * The screen for those who need no pixels: as its desktop or a thread of ours encodes it, where one does, else as
+   * pixels. `cheapest`: whichever costs less.
    */
-  screenshot?(): Promise<Screenshot>;
+  screenshot?(how?: 'cheapest'): Promise<Screenshot>;
   /**
    * Returns a frame's buffer for the next observe(): optional, and faster. The caller must not use the frame
    * afterwards.

@@ -33,4 +33,5 @@ export type ProcessRole =
   | '__interchange'
   | '__metrics'
   | '__screens'
+  | '__framebuffers'
   | '__models';

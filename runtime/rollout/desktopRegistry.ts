@@ -256,7 +256,7 @@ class TrackedDesktop implements Desktop {
   readonly id: DesktopId;
   readonly provider: ProviderKind;
   readonly screen: Size;
-  readonly screenshot?: () => Promise<Screenshot>;
+  readonly screenshot?: NonNullable<Desktop['screenshot']>;
   readonly recycle?: (f: Frame) => void;
   readonly input?: (events: readonly DesktopInput[]) => Promise<void>;
   readonly changes?: (signal: AbortSignal) => Promise<Change>;
@@ -274,7 +274,7 @@ class TrackedDesktop implements Desktop {
     this.id = inner.id;
     this.provider = inner.provider;
     this.screen = inner.screen;
-    if (inner.screenshot) this.screenshot = () => this.#use((d) => d.screenshot!());
+    if (inner.screenshot) this.screenshot = (how) => this.#use((d) => d.screenshot!(how));
     if (inner.recycle)
       this.recycle = (f) => {
         inner.recycle!(f);

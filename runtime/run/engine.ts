@@ -39,7 +39,7 @@ async function startCluster(r: EngineRequest, parts: StartedParts): Promise<Clus
   const { desktops: config } = r.config,
     { background } = r.entry,
     desktops = r.desktops ?? new DesktopRegistry();
-  const provider = desktops.wrap(await chooseProvider(config));
+  const provider = desktops.wrap(await chooseProvider(config, r.entry));
   parts.add(() => provider.dispose());
   await provider.reap();
   parts.throwIfCancelled();

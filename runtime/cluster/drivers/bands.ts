@@ -87,7 +87,7 @@ function apply(asked: Size, known: Known | undefined, p: Buffer): Known {
     if (!same) throw new RangeError('changes of a screen that we do not have');
     parts[b] = same.png.subarray(same.at[b], same.at[b + 1]);
   }
-  return assemble({ width, height, rows }, parts as readonly Buffer[], sums);
+  return pngOfBands({ width, height, rows }, parts as readonly Buffer[], sums);
 }
 
 /** Compressing makes nothing longer than five bytes a block of 16 kB (deflateBound), and some for the flush. */
@@ -96,7 +96,8 @@ const mostBytes = (rows: number, width: number): number => {
   return raw + 5 * (Math.floor(raw / 16_383) + 1) + 64;
 };
 
-function assemble(
+/** The file of a screen from its bands: deflate blocks of each, and the Adler-32 of its scanlines. */
+export function pngOfBands(
   { width, height, rows }: Pick<Known, 'width' | 'height' | 'rows'>,
   parts: readonly Buffer[],
   sums: Uint32Array,
@@ -132,6 +133,23 @@ function assemble(
   png.write('IEND', end + 14, 'latin1');
   png.writeUInt32BE(0xae426082, end + 18);
   return { width, height, rows, png, at, sums };
+}
+
+/** Bytes whose sums fit in a double's whole numbers by far, and in 32 bits (zlib's NMAX). */
+const ADLER_STRETCH = 5552;
+export function adler32(bytes: Uint8Array): number {
+  let low = 1,
+    high = 0;
+  for (let at = 0; at < bytes.length;) {
+    const end = Math.min(bytes.length, at + ADLER_STRETCH);
+    for (; at < end; at++) {
+      low += bytes[at]!;
+      high += low;
+    }
+    low %= ADLER;
+    high %= ADLER;
+  }
+  return ((high << 16) | low) >>> 0;
 }
 
 /** Adler-32 of two stretches of bytes from that of each; the second is `length` long. */

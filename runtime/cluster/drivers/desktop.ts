@@ -33,6 +33,8 @@ export interface ScreenReader {
   read(): Frame | Promise<Frame>;
   /** See Desktop.screenshot. */
   readEncoded?(): Promise<Screenshot>;
+  /** Reading pixels costs less than a file of them. */
+  readonly pixelsAtHand?: boolean;
   close(): void;
 }
 
@@ -182,9 +184,10 @@ export class SandboxDesktop implements Desktop {
   async observe(): Promise<Frame> {
     return this.#live().screen.read();
   }
-  async screenshot(): Promise<Screenshot> {
-    const { screen } = this.#live();
-    return screen.readEncoded ? screen.readEncoded() : screen.read();
+  async screenshot(how?: 'cheapest'): Promise<Screenshot> {
+    const { screen } = this.#live(),
+      pixels = !screen.readEncoded || (how === 'cheapest' && screen.pixelsAtHand);
+    return pixels ? screen.read() : screen.readEncoded!();
   }
   recycle(f: Frame): void {
     recycleBuffer(f.data);

@@ -1,6 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
-import type { Frame, Size } from '../../domain/index.js';
+import type { Frame, Screenshot, Size } from '../../domain/index.js';
 import { StudioError } from '../../domain/index.js';
+import type { FramebufferThreads, OpenFramebuffer } from './framebufferThreads.js';
 
 /** The pixel layout from the header of an XWD file (XWDFile.h, version 7; all fields 32 bit). */
 export interface XwdLayout {
@@ -47,9 +48,14 @@ const bad = (why: string): StudioError =>
 export class FramebufferReader {
   #fd: number;
   readonly layout: XwdLayout;
+  /** See ScreenReader. */
+  readonly readEncoded?: () => Promise<Screenshot>;
+  readonly pixelsAtHand = true;
+  #reading: Promise<unknown> | undefined;
+  #forget: (() => void) | undefined;
 
-  /** Throws `desktop.lost` when it is not a screen of the size that was asked for. */
-  constructor(path: string, asked: Size) {
+  /** `threads` make files of it. Throws `desktop.lost` when it is not a screen of the size that was asked for. */
+  constructor(path: string, asked: Size, threads?: FramebufferThreads) {
     // Programs of the desktop could have put a link or a pipe there instead.
     this.#fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
@@ -63,6 +69,25 @@ export class FramebufferReader {
       this.close();
       throw e;
     }
+    if (threads) this.readEncoded = this.#encodedBy(threads);
+  }
+
+  #encodedBy(threads: FramebufferThreads): () => Promise<Screenshot> {
+    const { width, height, offset, bytesPerLine } = this.layout,
+      screen = threads.screen();
+    let last: Buffer | undefined;
+    this.#forget = () => threads.forget(screen);
+    return async () => {
+      const from: OpenFramebuffer = { fd: this.#open(), size: { width, height }, offset, bytesPerLine },
+        reading = threads.encode(screen, from);
+      this.#reading = reading;
+      const answer = await reading;
+      if (answer?.error !== undefined) throw bad(answer.error);
+      if (answer?.png) last = Buffer.from(answer.png.buffer, answer.png.byteOffset, answer.png.byteLength);
+      // No thread: whoever takes files takes pixels, too.
+      if (!answer || !last) return this.read();
+      return { width, height, png: last, capturedAt: Date.now() };
+    };
   }
 
   /**
@@ -70,22 +95,31 @@ export class FramebufferReader {
    * hop.
    */
   read(): Frame {
-    const { width, height, offset, bytesPerLine } = this.layout;
-    if (this.#fd < 0) throw bad('it was closed');
+    const { width, height, offset, bytesPerLine } = this.layout,
+      fd = this.#open();
     const row = width * 4;
     const data = takeShared(row * height);
     if (bytesPerLine === row) {
-      if (readSync(this.#fd, data, 0, data.length, offset) !== data.length) throw bad('it is too short');
+      if (readSync(fd, data, 0, data.length, offset) !== data.length) throw bad('it is too short');
     } else {
       for (let y = 0; y < height; y++)
-        if (readSync(this.#fd, data, y * row, row, offset + y * bytesPerLine) !== row) throw bad('it is too short');
+        if (readSync(fd, data, y * row, row, offset + y * bytesPerLine) !== row) throw bad('it is too short');
     }
     return { width, height, data, capturedAt: Date.now() };
   }
 
+  #open(): number {
+    if (this.#fd < 0) throw bad('it was closed');
+    return this.#fd;
+  }
   close(): void {
-    if (this.#fd >= 0) closeSync(this.#fd);
+    const fd = this.#fd;
     this.#fd = -1;
+    if (fd < 0) return;
+    this.#forget?.();
+    // A thread may be reading: a number that is closed can be that of another file a moment later.
+    if (this.#reading) void this.#reading.finally(() => closeSync(fd));
+    else closeSync(fd);
   }
 }
 

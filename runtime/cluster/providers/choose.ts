@@ -1,5 +1,11 @@
 import { parseRunFile } from '../../config/index.js';
-import { StudioError, PROVIDER_KINDS, type ProviderChoice, type ProviderKind } from '../../domain/index.js';
+import {
+  StudioError,
+  PROVIDER_KINDS,
+  type ProcessEntry,
+  type ProviderChoice,
+  type ProviderKind,
+} from '../../domain/index.js';
 import { connectEngine, ensureImage, ensureRootfs, type OnProgress } from '../imageBuild.js';
 import type { DesktopProvider } from '../types.js';
 import { createDockerProvider, type DockerProviderOptions } from './docker.js';
@@ -14,6 +20,8 @@ export interface ProviderOptions {
   readonly provider: ProviderChoice;
   /** Name or reference (imageExtra.ts) of the desktop image; default `desk`. */
   readonly image?: string;
+  /** File of the runtime, for threads that make files of screens. */
+  readonly entry?: ProcessEntry;
   readonly local?: LocalProviderOptions;
   readonly docker?: DockerProviderOptions;
   readonly kubernetes?: KubernetesProviderOptions;
@@ -38,6 +46,7 @@ interface ProviderEntry {
   build(o: BuildOptions): Promise<string>;
 }
 const imageOf = (image: string | undefined): { image?: string } => (image === undefined ? {} : { image });
+const entryOf = (entry: ProcessEntry | undefined): { entry?: ProcessEntry } => (entry === undefined ? {} : { entry });
 
 /** The image in the Docker engine and, where it is to be pushed, in a registry. */
 async function buildImage({ onProgress, signal, force, image, push }: BuildOptions): Promise<string> {
@@ -60,12 +69,12 @@ export async function exportDesktopImage(o: Omit<BuildOptions, 'force' | 'push'>
 const PROVIDERS: Readonly<Record<ProviderKind, ProviderEntry>> = {
   docker: {
     auto: true,
-    make: ({ image, docker }) => createDockerProvider({ ...imageOf(image), ...docker }),
+    make: ({ image, entry, docker }) => createDockerProvider({ ...imageOf(image), ...entryOf(entry), ...docker }),
     build: (o) => buildImage(o),
   },
   local: {
     auto: true,
-    make: ({ image, local }) => createLocalProvider({ ...imageOf(image), ...local }),
+    make: ({ image, entry, local }) => createLocalProvider({ ...imageOf(image), ...entryOf(entry), ...local }),
     build: async ({ onProgress, signal, force, image }) =>
       `Root file system ${await ensureRootfs({ onProgress, signal, force, image })}`,
   },

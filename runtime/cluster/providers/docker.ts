@@ -13,6 +13,7 @@ import {
   ignoreFailure,
   withDeadline,
   type Deadline,
+  type ProcessEntry,
 } from '../../domain/index.js';
 import { AgentClient } from '../agentClient.js';
 import { engineClient } from './engineClient.js';
@@ -25,6 +26,7 @@ import { notBuilt, partsOf } from '../imageExtra.js';
 import { roomFor } from '../images.js';
 import type { Desktop, DesktopProvider, DesktopSpec, ProviderStatus } from '../types.js';
 import { containerOptions, openBridge, openRelay } from './dockerContainer.js';
+import { FramebufferThreads } from '../drivers/framebufferThreads.js';
 import { canReach, fastChannels, openAgent } from './dockerFast.js';
 import {
   defaultCapacity,
@@ -45,6 +47,8 @@ export type DesktopPath = 'fast' | 'portable';
 export interface DockerProviderOptions {
   /** Name of the desktop image; default `desk`. */
   readonly image?: string;
+  /** File of the runtime, whose threads make files of screens; without it, whoever needs files gets pixels. */
+  readonly entry?: ProcessEntry;
   /** Engines and how many desktops each may hold; default: the environment's engine. */
   readonly hosts?: readonly DockerHostOptions[];
   /** Desktops kept started beyond those in use, so that a broken one is replaced at once. Default 1. */
@@ -92,9 +96,11 @@ export class DockerProvider implements DesktopProvider {
   readonly #spares: Spares<SandboxDesktop>;
   readonly #ended = new AbortController();
   readonly #me = self();
+  readonly #threads: FramebufferThreads | undefined;
 
   constructor(o: DockerProviderOptions = {}) {
     this.#o = o;
+    this.#threads = o.entry && new FramebufferThreads(o.entry);
     this.#spares = new Spares({
       wanted: o.spares ?? 1,
       atOnce: 1,
@@ -205,6 +211,7 @@ export class DockerProvider implements DesktopProvider {
     this.#ended.abort();
     await this.#spares.end();
     const results = await Promise.allSettled([...this.#made.keys()].map((d) => this.destroy(d)));
+    this.#threads?.close();
     await Promise.all(
       this.#hosts.map((h) => orUndefined(h.left.sweep(), 'the engine is away; the next runtime reaps what is left')),
     );
@@ -263,7 +270,7 @@ export class DockerProvider implements DesktopProvider {
       if (path === 'fast') {
         pid = await reachablePid(container);
         agent = await openAgent(pid, limit);
-        channels = fastChannels(pid, spec.screen);
+        channels = fastChannels(pid, spec.screen, this.#threads);
       } else {
         relay = new Relay(await openRelay(container, limit), { deflate: host.remote, screen: spec.screen });
         agent = new AgentClient(await relay.connect('/run/dart/agent.sock'));

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, watch } from 'node:fs';
 import { AgentClient } from '../agentClient.js';
 import { FramebufferReader } from '../drivers/framebuffer.js';
+import type { FramebufferThreads } from '../drivers/framebufferThreads.js';
 import { procSettler } from '../drivers/settle.js';
 import { TaskWatch } from '../drivers/taskWatch.js';
 import { unixSocket } from '../drivers/unixSocket.js';
@@ -58,11 +59,11 @@ export async function openAgent(pid: number, signal: AbortSignal): Promise<Agent
   }
 }
 
-export function fastChannels(pid: number, screen: Size): Channels {
+export function fastChannels(pid: number, screen: Size, threads?: FramebufferThreads): Channels {
   const root = `/proc/${pid}/root`;
   return {
     openX: () => X11Client.open(`${root}/tmp/.X11-unix/X0`, screen),
-    openScreen: () => new FramebufferReader(`${root}/run/dart/fb/Xvfb_screen0`, screen),
+    openScreen: () => new FramebufferReader(`${root}/run/dart/fb/Xvfb_screen0`, screen, threads),
     openSettler: (x) => procSettler(x, new TaskWatch(`${root}/proc`)),
     openSocket: (path) => unixSocket(`${root}${path}`),
   };

@@ -2,11 +2,12 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { access, readFile } from 'node:fs/promises';
 import { availableParallelism, freemem } from 'node:os';
-import type { DesktopId } from '../../domain/index.js';
+import type { DesktopId, ProcessEntry } from '../../domain/index.js';
 import { DEFAULT_IMAGE, id as brand, StudioError, toRunError, messageOf } from '../../domain/index.js';
 import { lost, type AgentClient } from '../agentClient.js';
 import { SandboxDesktop } from '../drivers/desktop.js';
 import { FramebufferReader } from '../drivers/framebuffer.js';
+import { FramebufferThreads } from '../drivers/framebufferThreads.js';
 import { procSettler } from '../drivers/settle.js';
 import { TaskWatch } from '../drivers/taskWatch.js';
 import { unixSocket } from '../drivers/unixSocket.js';
@@ -27,6 +28,8 @@ export interface LocalProviderOptions {
   readonly image?: string;
   /** Root file system of the desktop. Default: $DART_STUDIO_ROOTFS, else the one `dart-studio desktop build` made. */
   readonly rootfs?: () => Promise<string>;
+  /** File of the runtime, whose threads make files of screens; without it, whoever needs files gets pixels. */
+  readonly entry?: ProcessEntry;
   /** Size limit of HOME and of each temporary folder, MB. Default 64. */
   readonly diskMb?: number;
 }
@@ -52,10 +55,12 @@ export class LocalProvider implements DesktopProvider {
   readonly #o: LocalProviderOptions & { readonly image: string; readonly rootfs: () => Promise<string> };
   /** Public so that tests can cut the line to a sandbox. */
   readonly boxes = new Map<Desktop, Sandbox>();
+  readonly #threads: FramebufferThreads | undefined;
 
   constructor(o: LocalProviderOptions = {}) {
     const image = o.image ?? DEFAULT_IMAGE;
     this.#o = { ...o, image, rootfs: o.rootfs ?? (() => builtRootfs(image)) };
+    this.#threads = o.entry && new FramebufferThreads(o.entry);
   }
 
   async status(): Promise<ProviderStatus> {
@@ -140,7 +145,7 @@ export class LocalProvider implements DesktopProvider {
       await recordSandbox(name, [sandbox.pid!, pid], cgroup?.dirs ?? []);
       const root = `/proc/${pid}/root`;
       agent = await sandbox.agent(`${root}/run/dart/agent.sock`);
-      const desktop = desktopIn(root, name, spec, agent, cgroup);
+      const desktop = desktopIn(root, name, spec, agent, { cgroup, threads: this.#threads });
       this.boxes.set(desktop, { process: sandbox, desktop, cgroup, forget });
       void sandbox.ended.then(() => desktop.lose(lost('The sandbox of the desktop ended.')));
       try {
@@ -188,6 +193,7 @@ export class LocalProvider implements DesktopProvider {
 
   async dispose(): Promise<void> {
     await Promise.all([...this.boxes.keys()].map((d) => this.destroy(d)));
+    this.#threads?.close();
   }
 }
 
@@ -230,7 +236,7 @@ function desktopIn(
   id: DesktopId,
   spec: DesktopSpec,
   agent: AgentClient,
-  cgroup: CgroupLease | undefined,
+  { cgroup, threads }: { readonly cgroup: CgroupLease | undefined; readonly threads: FramebufferThreads | undefined },
 ): SandboxDesktop {
   return new SandboxDesktop({
     id,
@@ -240,7 +246,7 @@ function desktopIn(
     usage: { outOfMemory: () => outOfMemory(cgroup?.dirs ?? []), processorMs: () => processorMs(`${root}/proc`) },
     channels: {
       openX: () => X11Client.open(`${root}/tmp/.X11-unix/X0`, spec.screen),
-      openScreen: () => new FramebufferReader(`${root}/run/dart/fb/Xvfb_screen0`, spec.screen),
+      openScreen: () => new FramebufferReader(`${root}/run/dart/fb/Xvfb_screen0`, spec.screen, threads),
       openSettler: (x) => procSettler(x, new TaskWatch(`${root}/proc`)),
       openSocket: (path) => unixSocket(`${root}${path}`),
     },

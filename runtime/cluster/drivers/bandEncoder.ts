@@ -1,0 +1,75 @@
+import { constants, deflateRawSync } from 'node:zlib';
+import type { Size } from '../../domain/index.js';
+import { packRgb, wordsOf } from '../../files/packRgb.js';
+import { adler32, pngOfBands } from './bands.js';
+
+/** Rows that are compared and compressed together, as relay.py does (BAND). */
+export const BAND_ROWS = 16;
+
+/** Fills a buffer with the BGRX of rows from `y` on. */
+export type ReadRows = (into: Buffer, y: number) => void;
+
+/**
+ * Files of one screen whose pixels are at hand, as relay.py makes them inside a desktop: only what changed is compressed again.
+ * The same picture gives the same bytes, whatever was there before. Keeps the pixels of the last screen.
+ */
+export class BandEncoder {
+  readonly #size: Size;
+  readonly #read: ReadRows;
+  readonly #pixels: Buffer;
+  readonly #parts: Buffer[] = [];
+  readonly #sums: Uint32Array;
+  readonly #band: Buffer;
+  /** Scanlines of a band, each with its filter byte; and the RGB of one. */
+  readonly #lines: Buffer;
+  readonly #row: Uint32Array;
+  readonly #rgb: Buffer;
+
+  constructor(size: Size, read: ReadRows) {
+    const { width, height } = size;
+    this.#size = size;
+    this.#read = read;
+    this.#pixels = Buffer.alloc(4 * width * height);
+    this.#sums = new Uint32Array(Math.ceil(height / BAND_ROWS));
+    this.#band = Buffer.allocUnsafeSlow(4 * width * BAND_ROWS);
+    this.#lines = Buffer.alloc((3 * width + 1) * BAND_ROWS);
+    this.#row = new Uint32Array(Math.ceil((3 * width) / 4));
+    this.#rgb = Buffer.from(this.#row.buffer);
+  }
+
+  /** The screen as it is now; undefined when it is the one before. Throws what reading throws, and then knows nothing. */
+  encode(): Buffer | undefined {
+    const { width, height } = this.#size,
+      known = this.#parts.length > 0;
+    let changed = false;
+    try {
+      for (let y = 0, b = 0; y < height; y += BAND_ROWS, b++) {
+        const rows = Math.min(BAND_ROWS, height - y),
+          band = this.#band.subarray(0, 4 * width * rows),
+          before = this.#pixels.subarray(4 * width * y, 4 * width * (y + rows));
+        this.#read(band, y);
+        if (known && band.equals(before)) continue;
+        band.copy(before);
+        this.#compress(b, rows, before);
+        changed = true;
+      }
+    } catch (e) {
+      this.#parts.length = 0;
+      throw e;
+    }
+    return changed ? pngOfBands({ width, height, rows: BAND_ROWS }, this.#parts, this.#sums).png : undefined;
+  }
+
+  #compress(b: number, rows: number, bgrx: Buffer): void {
+    const { width } = this.#size,
+      stride = 3 * width + 1,
+      pixels = wordsOf(bgrx),
+      lines = this.#lines.subarray(0, rows * stride);
+    for (let y = 0; y < rows; y++) {
+      packRgb(pixels.subarray(y * width, (y + 1) * width), this.#row, this.#rgb);
+      this.#rgb.copy(lines, y * stride + 1, 0, 3 * width);
+    }
+    this.#parts[b] = deflateRawSync(lines, { level: 1, finishFlush: constants.Z_FULL_FLUSH });
+    this.#sums[b] = adler32(lines);
+  }
+}

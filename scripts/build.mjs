@@ -28,6 +28,7 @@ const parts = {
   'runtime.workers': [
     'data/store/indexWorker.js',
     'data/store/screenWorker.js',
+    'cluster/drivers/framebufferWorker.js',
     'run/backends/modelWorker.js',
     'service/thumbnailWorker.js',
     'interchange/jpegWorker.js',

@@ -2,13 +2,13 @@
  * Screens of desktops on this machine, whose pixels the daemon reads itself: what one costs to be named, compressed and kept, with
  * threads for it and without. Every screen is new, as after an action that changed little.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { recycleBuffer, takeShared } from '../../../runtime/cluster/drivers/framebuffer.js';
+import { FramebufferReader, recycleBuffer } from '../../../runtime/cluster/drivers/framebuffer.js';
+import { FramebufferThreads } from '../../../runtime/cluster/drivers/framebufferThreads.js';
 import { PngFrameStore } from '../../../runtime/data/store/frames.js';
-import { ScreenThreads } from '../../../runtime/data/store/screenEncoder.js';
-import type { Size } from '../../../runtime/domain/index.js';
+import { isEncoded, type Size } from '../../../runtime/domain/index.js';
 import { cpuMs, drawing, mainThreadMs, type LocalResult } from './wire.js';
 
 const WARM = 20,
@@ -34,10 +34,14 @@ export async function localScreens(screen: Size): Promise<LocalResult> {
   return { threads: await measure(shown, screen, true), here: await measure(shown, screen, false) };
 }
 
-async function measure(shown: Buffer, { width, height }: Size, threads: boolean): Promise<LocalResult['here']> {
-  const dir = mkdtempSync(join(tmpdir(), 'scale-local-')),
-    encoder = threads ? new ScreenThreads({ file: resolve('dist/runtime.js') }) : undefined,
-    store = new PngFrameStore(dir, { encoder });
+/** With threads as a run with a vision-language model does it; without, as one whose policy takes pixels. */
+async function measure(shown: Buffer, screen: Size, threads: boolean): Promise<LocalResult['here']> {
+  const dir = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'scale-local-')),
+    { width, height } = screen,
+    store = new PngFrameStore(dir),
+    drawn = new Drawn(join(dir, 'fb'), shown, screen),
+    makers = threads ? new FramebufferThreads({ file: resolve('dist/runtime.js') }) : undefined,
+    reader = new FramebufferReader(drawn.path, screen, makers);
   let main = 0,
     all = 0,
     readMs = 0;
@@ -47,17 +51,40 @@ async function measure(shown: Buffer, { width, height }: Size, threads: boolean)
       all = cpuMs();
       readMs = 0;
     }
-    const data = takeShared(shown.length),
-      began = performance.now();
-    shown.copy(data);
+    drawn.write(i, 4 * width * ((i * 37) % height));
+    const began = performance.now(),
+      seen = reader.readEncoded ? await reader.readEncoded() : reader.read();
     readMs += performance.now() - began;
-    data.writeUInt32LE(i, 4 * width * ((i * 37) % height));
-    await store.put({ width, height, data, capturedAt: 0 });
-    recycleBuffer(data);
+    await store.put(seen);
+    if (!isEncoded(seen)) recycleBuffer(seen.data);
   }
   const each = (ms: number): number => ms / MEASURED,
     result = { main: each(mainThreadMs() - main), all: each(cpuMs() - all), reading: each(readMs) };
+  reader.close();
+  makers?.close();
   await store.close();
   rmSync(dir, { recursive: true });
   return result;
+}
+
+/** The framebuffer file of an X server. */
+class Drawn {
+  readonly path: string;
+  readonly #fd: number;
+  readonly #offset: number;
+
+  constructor(path: string, pixels: Buffer, { width, height }: Size) {
+    const fields = [160, 7, 2, 24, width, height, 0, 0, 32, 0, 32, 32, 4 * width, 4, 0, 0, 0, 8, 0, 0, width, height],
+      head = Buffer.alloc(160);
+    fields.forEach((f, i) => head.writeUInt32BE(f, 4 * i));
+    writeFileSync(path, Buffer.concat([head, pixels]));
+    this.path = path;
+    this.#offset = head.length;
+    this.#fd = openSync(path, 'r+');
+  }
+  write(pixel: number, at: number): void {
+    const b = Buffer.alloc(4);
+    b.writeUInt32LE(pixel);
+    writeSync(this.#fd, b, 0, 4, this.#offset + at);
+  }
 }

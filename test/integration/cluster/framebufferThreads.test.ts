@@ -2,10 +2,12 @@ import { mkdtempSync, openSync, rmSync, truncateSync, writeFileSync, writeSync }
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { createLocalProvider } from '../../../runtime/cluster/index.js';
 import { FramebufferReader } from '../../../runtime/cluster/drivers/framebuffer.js';
 import { FramebufferThreads } from '../../../runtime/cluster/drivers/framebufferThreads.js';
 import { decodePng, toBgrx } from '../../../runtime/data/store/png.js';
 import { isEncoded, random, type Screenshot } from '../../../runtime/domain/index.js';
+import { SMALL, whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 
 const OFFSET = 160 + 256 * 12;
 
@@ -136,4 +138,28 @@ describe('threads that read framebuffers', () => {
     }
     r.close();
   });
+});
+
+const why = await whyNoLocalDesktops();
+if (why) console.warn(`skipped: ${why}`);
+
+it.skipIf(why)('a local desktop is shown as a file or as pixels, whichever is asked for', async () => {
+  const p = createLocalProvider({ entry: { file: resolve('dist/runtime.js') } }),
+    d = await p.create(SMALL);
+  try {
+    for (let round = 0; round < 2; round++) {
+      const file = await d.screenshot!(),
+        pixels = await d.screenshot!('cheapest'),
+        { width, height, data } = await d.observe();
+      if (!isEncoded(file) || isEncoded(pixels)) throw new Error('a file and pixels were asked for');
+      const shown = await toBgrx((await decodePng(file.png)).rgb, width, height);
+      for (const b of [shown, data, pixels.data]) for (let i = 3; i < b.length; i += 4) b[i] = 0;
+      expect(shown.equals(data)).toBe(true);
+      expect(pixels.data.equals(data)).toBe(true);
+      // Another X server, in another file.
+      if (round === 0) await p.reset(d);
+    }
+  } finally {
+    await p.dispose();
+  }
 });

@@ -39,7 +39,7 @@ function evaluateCommand(program: Command, act: Act): void {
       'with --policy: folder of OSWorld task files, a copy of MiniWoB++, or desk; default: those of the policy',
     )
     .option('--out <dir>', "folder for results, in OSWorld's layout; the same command continues where it stopped")
-    .option('--families <names>', 'with --policy: only these, with commas')
+    .option('--families <names>', 'only these families of tasks, with commas')
     .option('--assets <dir>', 'with --policy: what `tasks fetch` mirrored')
     .option('--image <name>', 'with --policy: desktop image; default: that of the policy')
     .option('--image-extra <dir>', 'with --policy: a layer of your own upon the image (desktops.imageExtra)')

@@ -2,7 +2,7 @@ import { StudioError } from '../domain/index.js';
 import { thisBundle } from '../service/engines.js';
 import { evaluateRun } from '../run/evaluateRun.js';
 import type { EvalPoint } from '../run/evaluation.js';
-import { allowMachine, numberOption, type Options } from './options.js';
+import { allowMachine, numberOption, textOption, type Options } from './options.js';
 import { splitOption } from './split.js';
 import { runFolder } from '../run/runFolders.js';
 import { rateText } from '../domain/stats.js';
@@ -12,7 +12,6 @@ const WITHOUT_RUN = [
   'policy',
   'out',
   'tasks',
-  'families',
   'assets',
   'image',
   'imageExtra',
@@ -58,6 +57,7 @@ async function evaluateCheckpoint(name: string, o: Options): Promise<number> {
     version: numberOption(o, 'checkpoint', 0),
     episodes: numberOption(o, 'episodes'),
     split,
+    families: textOption(o, 'families')?.split(','),
     sampled: o['sampled'] === true,
     blind: o['blind'] === true,
     random: o['random'] === true,

@@ -25,6 +25,8 @@ export interface EvaluateRequest {
   /** Default: as many as the run's own evaluations. */
   readonly episodes?: number | undefined;
   readonly split?: EvaluationSplit | undefined;
+  /** Only these families; default: those that the run trains. */
+  readonly families?: readonly string[] | undefined;
   /** Sampled as in training, instead of the most probable choice always. */
   readonly sampled?: boolean | undefined;
   /** The same policy with its screen blanked: the control of what needs no eyes. */
@@ -60,7 +62,10 @@ export async function evaluateAll(
   asked: readonly Asked[],
 ): Promise<readonly Evaluated[]> {
   const meta = await readRun(r.dir);
-  const config = parseRunFile(meta.config, r.provider ? { desktops: { provider: r.provider } } : {});
+  const config = parseRunFile(meta.config, {
+    ...(r.provider ? { desktops: { provider: r.provider } } : {}),
+    ...(r.families ? { tasks: { families: [...r.families] } } : {}),
+  });
   const tasks = await openTasks(config, await desktopContents(config.desktops), r.entry),
     wanted = asked.flatMap((a) => {
       const split = a.split ?? 'heldout';

@@ -1,5 +1,5 @@
 // npm run bench:miniwob -- --dir DIR [--quick] [--json FILE] [--minutes 60] [--episodes 50] [--seed 1] [--pages a,b]
-// [--provider docker] [--out DIR] [--work DIR]: trains one policy on all pages of a copy of MiniWoB++ that can be acted
+// [--controls solved] [--provider docker] [--out DIR] [--work DIR]: trains one policy on all pages of a copy of MiniWoB++ that can be acted
 // on here, and measures it on each beside its blind self and chance. Goes on where it was stopped.
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -8,7 +8,7 @@ import { Interrupted, Lab, StatusLine, interruptSignal, writeAtomic } from '../l
 import { finish, machine } from '../lib/report.js';
 import { sessionArgs } from '../lib/session.js';
 import { ROWS, deskFirst, trainOn, type RowName } from './plan.js';
-import { miniwobBars, miniwobPage, pageResults } from './report.js';
+import { miniwobBars, miniwobPage, pageResults, solvedPages } from './report.js';
 
 const args = sessionArgs(),
   { quick, json } = args,
@@ -20,6 +20,7 @@ if (dir === undefined) {
 const [seed] = args.numbers('--seed', [1]),
   minutes = Number(args.option('--minutes') ?? (quick ? 0.2 : 60)),
   episodes = Number(args.option('--episodes') ?? (quick ? 1 : 50)),
+  controls = args.option('--controls') === 'solved' ? 'solved' : 'all',
   provider = (args.option('--provider') ?? 'local') as 'docker' | 'local',
   name = quick ? 'miniwob-quick' : 'miniwob',
   work = resolve(args.option('--work') ?? join('.cache/bench', name)),
@@ -53,26 +54,30 @@ try {
     experiment = trainOn(plan);
   await lab.run(deskFirst(plan), 'the desk suite first,');
   const trained = await lab.run(experiment, `${pages.length} pages,`);
-  const counts = {} as Record<RowName, Counts>;
+  const counts: Record<RowName, Counts> = { trained: {}, blind: {}, random: {} };
   for (const { row, args: how } of ROWS) {
-    const file = join(work, `${row}-${trained.fingerprint}-${episodes}.json`);
-    if (!existsSync(file)) {
-      log.note(`${row}: ${episodes} episodes of each page`);
-      const point = await lab.evaluate(experiment.name, ['--episodes', String(episodes * pages.length), ...how]);
+    // What it does not solve counts nowhere, whatever chance does there.
+    const some = controls === 'solved' && row !== 'trained',
+      on = some ? solvedPages(counts.trained) : pages,
+      file = join(work, `${row}-${trained.fingerprint}-${episodes}${some ? '-solved' : ''}.json`);
+    if (on.length > 0 && !existsSync(file)) {
+      log.note(`${row}: ${episodes} episodes of each of ${on.length} pages`);
+      const of = some ? ['--families', on.join(',')] : [],
+        point = await lab.evaluate(experiment.name, ['--episodes', String(episodes * on.length), ...of, ...how]);
       writeAtomic(file, JSON.stringify(point.perFamily));
     }
-    counts[row] = JSON.parse(readFileSync(file, 'utf8')) as Counts;
+    if (on.length > 0) counts[row] = JSON.parse(readFileSync(file, 'utf8')) as Counts;
   }
   const results = pageResults(counts),
-    bars = miniwobBars(results),
+    bars = miniwobBars(results, controls),
     rows = [
       ...results.map((p) => ({ section: 'page', ...p })),
       ...left.map((l) => ({ section: 'left out', ...l })),
       { section: 'training', minutes, seed, measure: trained.measure },
     ];
-  const stamp = { bench: 'miniwob', commit: lab.commit, machine: machine(), seed, minutes, episodes };
+  const stamp = { bench: 'miniwob', commit: lab.commit, machine: machine(), seed, minutes, episodes, controls };
   writeAtomic(join(out, 'miniwob.json'), JSON.stringify({ ...stamp, rows, bars }, null, 1) + '\n');
-  writeAtomic(join(out, 'miniwob.md'), miniwobPage(results, { minutes, seed: seed!, quick }));
+  writeAtomic(join(out, 'miniwob.md'), miniwobPage(results, { minutes, seed: seed!, quick, controls }));
   finish('miniwob', rows, bars, json);
   console.log(out);
 } catch (e) {

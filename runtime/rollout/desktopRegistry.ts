@@ -5,7 +5,6 @@ import {
   type Frame,
   type PolicyVersion,
   type RunError,
-  type Screenshot,
   type Size,
   type ProviderKind,
   type DesktopRow,

@@ -3,20 +3,20 @@ import { messageOf, type Size } from '../../domain/index.js';
 import { portOf } from '../../domain/workerPort.js';
 import { BandEncoder } from './bandEncoder.js';
 
-/** To a thread: the file of a screen is asked for, or will not be asked for again. */
-export type FramebufferJob =
-  | {
-      readonly id: number;
-      /** Whose screen it is; what follows is the same each time. */
-      readonly screen: number;
-      /** Open in this process, whose threads share it. */
-      readonly fd: number;
-      readonly size: Size;
-      /** Bytes to the first pixel, and of a row in the file. */
-      readonly offset: number;
-      readonly bytesPerLine: number;
-    }
-  | { readonly forget: number };
+/** To a thread: the file of a screen is asked for. */
+export interface FramebufferAsked {
+  readonly id: number;
+  /** Whose screen it is; what follows is the same each time. */
+  readonly screen: number;
+  /** Open in this process, whose threads share it. */
+  readonly fd: number;
+  readonly size: Size;
+  /** Bytes to the first pixel, and of a row in the file. */
+  readonly offset: number;
+  readonly bytesPerLine: number;
+}
+/** Or it will not be asked for again. */
+export type FramebufferJob = FramebufferAsked | { readonly forget: number };
 /** Neither file nor error: the screen is the one before. */
 export interface FramebufferDone {
   readonly id: number;
@@ -47,7 +47,7 @@ export function runFramebufferWorker(): void {
   });
 }
 
-function encoderOf({ fd, size, offset, bytesPerLine }: Extract<FramebufferJob, { id: number }>): BandEncoder {
+function encoderOf({ fd, size, offset, bytesPerLine }: FramebufferAsked): BandEncoder {
   const row = 4 * size.width;
   const read = (into: Buffer, at: number): void => {
     if (readSync(fd, into, 0, into.length, at) !== into.length) throw new Error('it is too short');

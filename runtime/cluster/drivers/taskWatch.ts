@@ -145,27 +145,15 @@ export class TaskWatch {
 
   #busy(hot: Task | undefined): Look {
     this.#hot = hot;
-    this.#stale = true;
-    return {
-      active: true,
-      ranSince: true,
-      soonestMs: undefined,
-      ranMs: 0,
-      exact: this.#exact,
-      terminal: this.#terminal,
-    };
+    return this.#cutShort({ active: true, soonestMs: undefined });
+  }
+  #due(soonestMs: number): Look {
+    return this.#cutShort({ active: false, soonestMs });
   }
   /** Not all tasks were looked at: the next look looks for new ones, too. */
-  #due(soonestMs: number): Look {
+  #cutShort(found: Pick<Look, 'active' | 'soonestMs'>): Look {
     this.#stale = true;
-    return {
-      active: false,
-      ranSince: true,
-      soonestMs,
-      ranMs: 0,
-      exact: this.#exact,
-      terminal: this.#terminal,
-    };
+    return { ...found, ranSince: true, ranMs: 0, exact: this.#exact, terminal: this.#terminal };
   }
 
   /**
@@ -220,11 +208,11 @@ export class TaskWatch {
 
   /** Reads every task's run time and switch count again; true when one changed or ended. */
   #remark(): boolean {
-    const before = this.#stale;
-    this.#stale = false;
-    for (const t of this.#tasks.values()) this.#marked(t);
-    const changed = this.#stale;
-    this.#stale ||= before;
+    let changed = false;
+    for (const t of this.#tasks.values()) {
+      const { mark } = t;
+      if (!this.#marked(t) || t.mark !== mark) changed = true;
+    }
     return changed;
   }
   /** Reads its run time and switch count; false when it has ended. What changed makes the list of tasks stale. */

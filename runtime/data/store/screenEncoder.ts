@@ -4,8 +4,8 @@
  */
 import { createHash, type Hash } from 'node:crypto';
 import { availableParallelism } from 'node:os';
-import { Worker } from 'node:worker_threads';
 import { messageOf, type Frame, type ProcessEntry } from '../../domain/index.js';
+import { SILENT_MS, WatchedThread } from '../../domain/watchedThread.js';
 import { encodePng, toScanlines, type Compress } from './png.js';
 
 export interface ScreenFile {
@@ -77,10 +77,6 @@ export class ScreensHere implements ScreenEncoder {
 /** A thread makes 70 screens of two million pixels a second, and 600 of 640x400: more than desktops of so many cores show. */
 const CORES_EACH = 8,
   MOST_THREADS = 4;
-/** A thread without work for so long ends. */
-const IDLE_MS = 60_000;
-/** A thread that has work and says nothing for so long is ended. */
-const SILENT_MS = 30_000;
 /** Threads that may fail before there are no more of them. */
 const FAILURES = 3;
 
@@ -88,11 +84,7 @@ interface Waiting {
   readonly frame: Frame;
   readonly resolve: (file: ScreenFile | Promise<ScreenFile>) => void;
 }
-interface Thread {
-  readonly worker: Worker;
-  readonly waiting: Map<number, Waiting>;
-  timer: NodeJS.Timeout | undefined;
-}
+type Thread = WatchedThread<ScreenJob, ScreenDone, Waiting>;
 
 /**
  * Threads that are started when there is work. What a thread leaves undone, because it could not be started, died, hung or failed, is
@@ -129,25 +121,20 @@ export class ScreenThreads implements ScreenEncoder {
   /** What is under way is finished here; later screens are made here, too. */
   close(): void {
     this.#closed = true;
-    for (const t of this.#threads) this.#end(t);
+    for (const t of this.#threads) t.end();
   }
 
   #ask(frame: Frame): Promise<ScreenFile> {
     if (this.#closed || this.#failures >= FAILURES) return screenFile(frame);
     return new Promise((resolve) => {
       const id = ++this.#id;
-      let thread: Thread | undefined;
       try {
-        thread = this.#idlest();
-        thread.waiting.set(id, { frame, resolve });
         const { width, height, data } = frame,
           // All of the memory that a view lies in would be copied.
           pixels = isShared(data) || data.byteLength === data.buffer.byteLength ? data : new Uint8Array(data);
-        thread.worker.postMessage({ id, width, height, pixels } satisfies ScreenJob);
-        if (thread.waiting.size === 1) this.#watch(thread);
+        this.#idlest().ask({ id, width, height, pixels }, { frame, resolve });
       } catch (e) {
         // No thread, or no memory for a copy.
-        thread?.waiting.delete(id);
         this.#failed(messageOf(e));
         resolve(screenFile(frame));
       }
@@ -155,63 +142,30 @@ export class ScreenThreads implements ScreenEncoder {
   }
   #idlest(): Thread {
     let best: Thread | undefined;
-    for (const t of this.#threads) if (!best || t.waiting.size < best.waiting.size) best = t;
-    return best && (best.waiting.size === 0 || this.#threads.size >= this.#most) ? best : this.#start();
+    for (const t of this.#threads) if (!best || t.works < best.works) best = t;
+    return best && (best.works === 0 || this.#threads.size >= this.#most) ? best : this.#start();
   }
   #start(): Thread {
-    const worker = new Worker(this.#entry.file, { workerData: { role: '__screens' } }),
-      thread: Thread = { worker, waiting: new Map(), timer: undefined };
-    let why = 'its thread ended';
+    const thread: Thread = new WatchedThread<ScreenJob, ScreenDone, Waiting>({
+      entry: this.#entry,
+      role: '__screens',
+      silentMs: this.#silentMs,
+      onDone: (w, done) => {
+        if ('error' in done) return w.resolve(screenFile(w.frame));
+        const png = Promise.resolve(Buffer.from(done.png.buffer, done.png.byteOffset, done.png.byteLength));
+        w.resolve({ hash: done.hash, png: () => png });
+      },
+      onEnd: (left, why) => {
+        this.#threads.delete(thread);
+        if (why !== undefined) this.#failed(why);
+        for (const { frame, resolve } of left) resolve(screenFile(frame));
+      },
+    });
     this.#threads.add(thread);
-    worker.on('message', (done: ScreenDone) => this.#take(thread, done));
-    worker.on('error', (e: Error) => {
-      why = e.message;
-    });
-    worker.on('exit', () => {
-      if (!this.#threads.has(thread)) return;
-      this.#failed(why);
-      this.#end(thread);
-    });
     return thread;
-  }
-  #take(thread: Thread, done: ScreenDone): void {
-    const w = thread.waiting.get(done.id);
-    thread.waiting.delete(done.id);
-    this.#watch(thread);
-    if (!w) return;
-    if ('error' in done) return w.resolve(screenFile(w.frame));
-    const png = Promise.resolve(Buffer.from(done.png.buffer, done.png.byteOffset, done.png.byteLength));
-    w.resolve({ hash: done.hash, png: () => png });
-  }
-  /** From the last that was heard of it on. Only a thread that has work keeps the process alive. */
-  #watch(thread: Thread): void {
-    const works = thread.waiting.size > 0;
-    clearTimeout(thread.timer);
-    const timer = setTimeout(
-      // What it said while this thread stood still is heard first.
-      () => setImmediate(() => thread.timer === timer && this.#silent(thread, works)),
-      works ? this.#silentMs : IDLE_MS,
-    ).unref();
-    thread.timer = timer;
-    if (works) thread.worker.ref();
-    else thread.worker.unref();
-  }
-  #silent(thread: Thread, worked: boolean): void {
-    if (!this.#threads.has(thread)) return;
-    if (!worked && thread.waiting.size > 0) return this.#watch(thread);
-    if (worked) this.#failed('its thread does not answer');
-    this.#end(thread);
   }
   #failed(why: string): void {
     if (++this.#failures === FAILURES) this.#onFailure?.(why);
-  }
-  #end(thread: Thread): void {
-    clearTimeout(thread.timer);
-    this.#threads.delete(thread);
-    const left = [...thread.waiting.values()];
-    thread.waiting.clear();
-    for (const { frame, resolve } of left) resolve(screenFile(frame));
-    void thread.worker.terminate();
   }
 }
 

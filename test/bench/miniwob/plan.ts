@@ -12,7 +12,8 @@ export interface MiniwobPlan {
 }
 
 /** Of the minutes of training, those on the built-in desk suite, before the policy sees a page. */
-export const DESK_MINUTES = 12;
+const DESK_MINUTES = 12;
+const deskMinutes = (p: MiniwobPlan): number => Math.min(DESK_MINUTES, p.minutes / 2);
 
 /** What a browser draws letters with: as applications do, and larger. The first is that of most texts, the others of buttons and small print. */
 const AS_PAGES = {
@@ -45,7 +46,7 @@ export const deskFirst = (p: MiniwobPlan): Experiment => ({
         }
       : { warmStart: { reading: AS_PAGES, shift: SHIFT } }),
     evaluation: { episodes: 1, untrained: false, everyMinutes: 0 },
-    budget: { minutes: p.quick ? 0.2 : Math.min(DESK_MINUTES, p.minutes / 2) },
+    budget: { minutes: p.quick ? 0.2 : deskMinutes(p) },
   } satisfies RunFile,
 });
 
@@ -68,7 +69,7 @@ export const trainOn = (p: MiniwobPlan): Experiment => ({
     rollout: { maxSteps: 8 },
     warmStart: { demonstrations: 0, steps: 0 },
     evaluation: { episodes: p.pages.length, untrained: false, everyMinutes: 0 },
-    budget: { minutes: p.quick ? 0.2 : p.minutes - Math.min(DESK_MINUTES, p.minutes / 2) },
+    budget: { minutes: p.quick ? 0.2 : p.minutes - deskMinutes(p) },
   } satisfies RunFile,
 });
 

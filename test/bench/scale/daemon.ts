@@ -4,7 +4,6 @@
  */
 import { stat, readdir } from 'node:fs/promises';
 import { connect } from 'node:net';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { join, resolve } from 'node:path';
 import { AgentClient } from '../../../runtime/cluster/agentClient.js';
 import { createPool } from '../../../runtime/cluster/pool.js';
@@ -41,7 +40,7 @@ import { RunState } from '../../../runtime/run/runState.js';
 import { Successes } from '../../../runtime/run/successes.js';
 import type { Task, TaskEngine } from '../../../runtime/tasks/types.js';
 import { watchAsWindow } from './window.js';
-import { cpuMs, mainThreadMs, type DaemonRequest, type DaemonResult } from './wire.js';
+import { usedFromNow, type DaemonRequest, type DaemonResult } from './wire.js';
 
 /** As many as OSWorld has of the tasks that DART trains on. */
 const FAMILIES = 203;
@@ -160,35 +159,19 @@ export async function runDaemon(
   await sleep(r.warmMs);
 
   await window('begins');
-  const loop = monitorEventLoopDelay({ resolution: 5 }),
-    at = {
-      steps,
-      rollouts,
-      errors,
-      cpu: cpuMs(),
-      main: mainThreadMs(),
-      now: performance.now(),
-      size: await sizes(r.dir),
-      frames: data.store.frames.stats(),
-    };
-  loop.enable();
+  const at = { steps, rollouts, errors, size: await sizes(r.dir), frames: data.store.frames.stats() },
+    used = usedFromNow();
   let rss = 0;
   const look = setInterval(() => {
     rss = Math.max(rss, process.memoryUsage.rss());
   }, 250);
   await sleep(r.windowMs);
-  loop.disable();
   clearInterval(look);
   const result: DaemonResult = {
-    windowMs: performance.now() - at.now,
+    ...used(),
     steps: steps - at.steps,
     rollouts: rollouts - at.rollouts,
     errors: errors - at.errors,
-    cpuMs: cpuMs() - at.cpu,
-    mainMs: mainThreadMs() - at.main,
-    // The histogram counts from one timer to the next: its own 5 ms are no delay.
-    loopP99: Math.max(0, loop.percentile(99) / 1e6 - 5),
-    loopLongest: Math.max(0, loop.max / 1e6 - 5),
     rssMb: rss / MB,
     heapMb: process.memoryUsage().heapUsed / MB,
     journalKb: 0,

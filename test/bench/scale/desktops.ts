@@ -7,12 +7,13 @@ import { BAND, variantsOf, type Screens } from './screens.js';
 import { FakeX } from './fakeX.js';
 import { RESET_MS, SETTLE_MS, between, type DrawnTime } from './wire.js';
 
-const OPEN = 1,
+/** Messages of relay.py, and what a screen is asked for with. */
+export const OPEN = 1,
   DATA = 2,
   CLOSE = 3,
   FRAME = 4,
   ENCODED = 6;
-const WHOLE = 1,
+export const WHOLE = 1,
   ENCODE = 4;
 
 export interface DesktopsOptions {

@@ -9,6 +9,7 @@ import { FramebufferReader, recycleBuffer } from '../../../runtime/cluster/drive
 import { FramebufferThreads } from '../../../runtime/cluster/drivers/framebufferThreads.js';
 import { PngFrameStore } from '../../../runtime/data/store/frames.js';
 import { isEncoded, type Size } from '../../../runtime/domain/index.js';
+import { XWD_COLOURS, xwdHeader } from '../../helpers/cluster/xwd.js';
 import { cpuMs, drawing, mainThreadMs, type LocalResult } from './wire.js';
 
 const WARM = 20,
@@ -74,9 +75,7 @@ class Drawn {
   readonly #offset: number;
 
   constructor(path: string, pixels: Buffer, { width, height }: Size) {
-    const fields = [160, 7, 2, 24, width, height, 0, 0, 32, 0, 32, 32, 4 * width, 4, 0, 0, 0, 8, 0, 0, width, height],
-      head = Buffer.alloc(160);
-    fields.forEach((f, i) => head.writeUInt32BE(f, 4 * i));
+    const head = Buffer.concat([xwdHeader({ width, height }), XWD_COLOURS]);
     writeFileSync(path, Buffer.concat([head, pixels]));
     this.path = path;
     this.#offset = head.length;

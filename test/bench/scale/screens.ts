@@ -1,5 +1,6 @@
 /** Screens of synthetic desktops, encoded before anything is measured. */
 import { constants, deflateRawSync } from 'node:zlib';
+import { adler32 } from '../../../runtime/cluster/drivers/bands.js';
 import type { Size } from '../../../runtime/domain/index.js';
 import { drawing } from './wire.js';
 
@@ -76,13 +77,4 @@ function encode(band: number, bgrx: Buffer, width: number): Buffer {
   head.writeUInt32LE(adler32(lines), 4);
   head.writeUInt32LE(data.length, 8);
   return Buffer.concat([head, data]);
-}
-export function adler32(bytes: Uint8Array): number {
-  let a = 1,
-    b = 0;
-  for (const x of bytes) {
-    a = (a + x) % 65_521;
-    b = (b + a) % 65_521;
-  }
-  return ((b << 16) | a) >>> 0;
 }

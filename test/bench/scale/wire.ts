@@ -1,5 +1,6 @@
 /** What the processes of the benchmark say to one another, over Node's own channel between parent and child. */
 import { readFileSync } from 'node:fs';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Size } from '../../../runtime/domain/index.js';
 
 /** What a model of 7 B takes for an answer, ms: drawn evenly between them. */
@@ -126,3 +127,23 @@ export function drawing(seed: number): () => number {
 }
 export const between = (draw: () => number, [from, to]: readonly [number, number]): number =>
   from + draw() * (to - from);
+
+/** What this process uses from now on: asked once, at the end of a window. */
+export function usedFromNow(): () => Pick<DaemonResult, 'windowMs' | 'cpuMs' | 'mainMs' | 'loopP99' | 'loopLongest'> {
+  const loop = monitorEventLoopDelay({ resolution: LOOP_MS }),
+    at = { cpu: cpuMs(), main: mainThreadMs(), now: performance.now() };
+  loop.enable();
+  // The histogram counts from one timer to the next: its own time is no delay.
+  const delay = (ns: number): number => Math.max(0, ns / 1e6 - LOOP_MS);
+  return () => {
+    loop.disable();
+    return {
+      windowMs: performance.now() - at.now,
+      cpuMs: cpuMs() - at.cpu,
+      mainMs: mainThreadMs() - at.main,
+      loopP99: delay(loop.percentile(99)),
+      loopLongest: delay(loop.max),
+    };
+  };
+}
+const LOOP_MS = 5;

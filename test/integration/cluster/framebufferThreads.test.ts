@@ -7,6 +7,7 @@ import { FramebufferReader } from '../../../runtime/cluster/drivers/framebuffer.
 import { FramebufferThreads } from '../../../runtime/cluster/drivers/framebufferThreads.js';
 import { decodePng, toBgrx } from '../../../runtime/data/store/png.js';
 import { isEncoded, random, type Screenshot } from '../../../runtime/domain/index.js';
+import { XWD_COLOURS, xwdHeader } from '../../helpers/cluster/xwd.js';
 import { SMALL, whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 
 const OFFSET = 160 + 256 * 12;
@@ -26,11 +27,8 @@ class Painted {
     this.pixels = Buffer.alloc(4 * width * height);
     this.path = join(dir, `${Math.random()}.fb`);
     this.#perLine = 4 * width + padding;
-    const head = Buffer.alloc(OFFSET);
-    [160, 7, 2, 24, width, height, 0, 0, 32, 0, 32, 32, this.#perLine, 4, 0, 0, 0, 8, 256, 256, width, height].forEach(
-      (f, i) => head.writeUInt32BE(f, 4 * i),
-    );
-    writeFileSync(this.path, Buffer.concat([head, Buffer.alloc(this.#perLine * height)]));
+    const head = xwdHeader({ width, height, bytesPerLine: this.#perLine });
+    writeFileSync(this.path, Buffer.concat([head, XWD_COLOURS, Buffer.alloc(this.#perLine * height)]));
     this.#fd = openSync(this.path, 'r+');
   }
   paint(seed: number): void {

@@ -2,44 +2,11 @@ import { mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { xwdHeader } from '../../helpers/cluster/xwd.js';
 import { FramebufferReader, parseXwd } from '../../../runtime/cluster/drivers/framebuffer.js';
 
 const SCREEN = { width: 3, height: 2 };
 
-/** A header as Xvfb writes it: big-endian fields, 256 colours. */
-function header(
-  o: { width?: number; height?: number; bytesPerLine?: number; bits?: number; version?: number; le?: boolean } = {},
-): Buffer {
-  const h = Buffer.alloc(160),
-    width = o.width ?? 3,
-    height = o.height ?? 2;
-  const fields = [
-    160,
-    o.version ?? 7,
-    2,
-    24,
-    width,
-    height,
-    0,
-    0,
-    32,
-    0,
-    32,
-    o.bits ?? 32,
-    o.bytesPerLine ?? width * 4,
-    4,
-    0xff0000,
-    0xff00,
-    0xff,
-    8,
-    256,
-    256,
-    width,
-    height,
-  ];
-  fields.forEach((f, i) => (o.le ? h.writeUInt32LE(f, i * 4) : h.writeUInt32BE(f, i * 4)));
-  return h;
-}
 const file = (h: Buffer, pixels: Buffer): string => {
   const path = join(mkdtempSync(join(tmpdir(), 'xwd-')), 'fb');
   writeFileSync(path, Buffer.concat([h, Buffer.alloc(256 * 12), pixels]));
@@ -49,7 +16,7 @@ const file = (h: Buffer, pixels: Buffer): string => {
 describe('parseXwd', () => {
   it('reads both byte orders', () => {
     for (const le of [false, true])
-      expect(parseXwd(header({ le }))).toEqual({ width: 3, height: 2, offset: 160 + 3072, bytesPerLine: 12 });
+      expect(parseXwd(xwdHeader({ le }))).toEqual({ width: 3, height: 2, offset: 160 + 3072, bytesPerLine: 12 });
   });
   it.each([
     [{ version: 6 }, /version 7/],
@@ -58,7 +25,7 @@ describe('parseXwd', () => {
     [{ bytesPerLine: 4 }, /sizes/],
     [{ width: 1 << 20, bytesPerLine: 1 << 22 }, /sizes/],
   ])('refuses %j', (o, why) => {
-    expect(() => parseXwd(header(o))).toThrow(why);
+    expect(() => parseXwd(xwdHeader(o))).toThrow(why);
   });
   it('refuses a cut header', () => {
     expect(() => parseXwd(Buffer.alloc(10))).toThrow(/cut off/);
@@ -68,7 +35,7 @@ describe('parseXwd', () => {
 describe('FramebufferReader', () => {
   const pixels = Buffer.from(Array.from({ length: 24 }, (_, i) => i));
   it('gives each caller a buffer of its own', () => {
-    const r = new FramebufferReader(file(header(), pixels), SCREEN);
+    const r = new FramebufferReader(file(xwdHeader(), pixels), SCREEN);
     const [a, b] = [r.read(), r.read()];
     expect(a.data.equals(pixels)).toBe(true);
     a.data.fill(0);
@@ -83,16 +50,16 @@ describe('FramebufferReader', () => {
       pixels.subarray(12),
       Buffer.alloc(4, 255),
     ]);
-    expect(new FramebufferReader(file(header({ bytesPerLine: 16 }), padded), SCREEN).read().data.equals(pixels)).toBe(
-      true,
-    );
+    expect(
+      new FramebufferReader(file(xwdHeader({ bytesPerLine: 16 }), padded), SCREEN).read().data.equals(pixels),
+    ).toBe(true);
   });
   it('takes no other screen than the one that was asked for, however large it says it is', () => {
     for (const o of [{ width: 2 }, { height: 3 }, { width: 16_384, height: 16_384 }])
-      expect(() => new FramebufferReader(file(header(o), pixels), SCREEN)).toThrow(/a screen of \d+x\d+, not 3x2/);
+      expect(() => new FramebufferReader(file(xwdHeader(o), pixels), SCREEN)).toThrow(/a screen of \d+x\d+, not 3x2/);
   });
   it('notices a file that is too short, and follows no link', () => {
-    const path = file(header(), pixels.subarray(0, 20));
+    const path = file(xwdHeader(), pixels.subarray(0, 20));
     expect(() => new FramebufferReader(path, SCREEN).read()).toThrow(/too short/);
     symlinkSync(path, `${path}.link`);
     expect(() => new FramebufferReader(`${path}.link`, SCREEN)).toThrow(/ELOOP/);

@@ -1,0 +1,92 @@
+import { Worker } from 'node:worker_threads';
+import type { ProcessEntry, ProcessRole } from './process.js';
+
+/** A thread without work for so long ends. */
+const IDLE_MS = 60_000;
+/** A thread that has work and says nothing for so long is ended. */
+export const SILENT_MS = 30_000;
+
+export interface WatchedThreadOptions<W, D> {
+  readonly entry: ProcessEntry;
+  readonly role: ProcessRole;
+  readonly silentMs: number;
+  /** What came of a job. */
+  readonly onDone: (waiting: W, done: D) => void;
+  /** It is no more, with these jobs undone; `why` it failed, where it did not end of idleness or by `end`. */
+  readonly onEnd: (left: readonly W[], why: string | undefined) => void;
+}
+
+/**
+ * A thread that answers jobs by their number. It is ended when it has had no work for a minute, or has work and says nothing;
+ * only while it has work does it keep the process alive.
+ */
+export class WatchedThread<J extends { readonly id: number }, D extends { readonly id: number }, W> {
+  readonly #o: WatchedThreadOptions<W, D>;
+  readonly #worker: Worker;
+  readonly #waiting = new Map<number, W>();
+  #timer: NodeJS.Timeout | undefined;
+  #ended = false;
+
+  /** Throws where no thread can be started. */
+  constructor(o: WatchedThreadOptions<W, D>) {
+    this.#o = o;
+    this.#worker = new Worker(o.entry.file, { workerData: { role: o.role } });
+    let why = 'its thread ended';
+    this.#worker.on('message', (done: D) => this.#take(done));
+    this.#worker.on('error', (e: Error) => {
+      why = e.message;
+    });
+    this.#worker.on('exit', () => this.end(why));
+    this.#watch();
+  }
+
+  /** Jobs under way. */
+  get works(): number {
+    return this.#waiting.size;
+  }
+  /** Throws when the job cannot be sent. */
+  ask(job: J, waiting: W): void {
+    this.#worker.postMessage(job);
+    this.#waiting.set(job.id, waiting);
+    if (this.#waiting.size === 1) this.#watch();
+  }
+  /** Without an answer. */
+  tell(message: unknown): void {
+    this.#worker.postMessage(message);
+  }
+  end(why?: string): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    clearTimeout(this.#timer);
+    const left = [...this.#waiting.values()];
+    this.#waiting.clear();
+    void this.#worker.terminate();
+    this.#o.onEnd(left, why);
+  }
+
+  #take(done: D): void {
+    if (this.#ended) return;
+    const waiting = this.#waiting.get(done.id);
+    this.#waiting.delete(done.id);
+    this.#watch();
+    if (waiting !== undefined) this.#o.onDone(waiting, done);
+  }
+  /** From the last that was heard of it on. */
+  #watch(): void {
+    const works = this.works > 0;
+    clearTimeout(this.#timer);
+    const timer = setTimeout(
+      // What it said while this thread stood still is heard first.
+      () => setImmediate(() => this.#timer === timer && this.#silent(works)),
+      works ? this.#o.silentMs : IDLE_MS,
+    ).unref();
+    this.#timer = timer;
+    if (works) this.#worker.ref();
+    else this.#worker.unref();
+  }
+  #silent(worked: boolean): void {
+    if (this.#ended) return;
+    if (!worked && this.works > 0) return this.#watch();
+    this.end(worked ? 'its thread does not answer' : undefined);
+  }
+}

@@ -55,6 +55,9 @@ function distance(a: string, b: string): number {
 const corners = (t: Task): string[] =>
   [...textOf(t).matchAll(/--geometry=\d+x\d+\+(\d+)\+(\d+)/g)].map((m) => `${m[1]} ${m[2]}`);
 
+/** More training tasks of a family than the sample has. */
+const FURTHER = 3000;
+
 const train = new Map<FamilyId, Task[]>(),
   heldOut = new Map<string, Task[]>();
 const of = (set: ProbeSet, h: Holdout): Task[] => heldOut.get(`${set}/${h}`)!;
@@ -77,6 +80,13 @@ beforeAll(() => {
 
 describe('splits by content', () => {
   const trained = (): Task[] => [...train.values()].flat();
+  /** Whether a training task beyond the sample has this pair, in a family that has it in a held-out task. */
+  const trainedLater = (pair: string): boolean =>
+    [...new Set(SETS.flatMap((set) => of(set, 'pairs')).filter((t) => pairsIn(t).includes(pair)))].some(({ family }) =>
+      Array.from({ length: FURTHER }, (_, n) => suite.task(family, trainSeed(TRAIN + n))).some((t) =>
+        pairsIn(t).includes(pair),
+      ),
+    );
 
   it('words: none of a held-out task, in whatever case, is in any training task, as text, title, file or answer', () => {
     const seen = tokens(trained().map(textOf).join(' '));
@@ -129,7 +139,10 @@ describe('splits by content', () => {
         }
         return new Set(tasks.flatMap(pairsIn).filter((p) => !seen.has(p)));
       });
-    expect([...fresh[0]!].filter((p) => fresh[1]!.has(p))).toEqual([]);
+    // One that both have is of training: no task of the sample has it, but a further one does.
+    const both = [...fresh[0]!].filter((p) => fresh[1]!.has(p));
+    expect(both.length).toBeLessThan(5);
+    for (const pair of both) expect(trainedLater(pair), pair).toBe(true);
   });
 
   it('looks: no theme, letters, colours or place of a window of a held-out look is in training', () => {
@@ -296,7 +309,19 @@ describe('tasks of version 0.1', () => {
 });
 
 /** Templates that version 0.1 did not have; all of them are trained on. */
-const ADDED = ['form-copy-number', 'form-copy-name'];
+const ADDED = [
+  'form-copy-number',
+  'form-copy-name',
+  'press-four',
+  'press-unsaved',
+  'form-register',
+  'note-quit',
+  'file-cut',
+  'file-name',
+  'cell-replace',
+  'term-four',
+  'term-note',
+];
 /** The split of templates of version 0.1. */
 const HELD_OUT_TEMPLATES = [
   'press-three',

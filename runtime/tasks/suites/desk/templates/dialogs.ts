@@ -17,7 +17,7 @@ export const dialogGave = (name: string, output: string, code: number): Check =>
 const buttons = (labels: readonly string[]): string[] => labels.map((l, i) => `--button=${l}:${10 + i}`);
 /** A dialog of buttons only; they stand in one row. */
 const ROW = { width: 4 * 112 + 20, height: 66 };
-const buttonRow = (r: Scene, screen: Size, title: string, labels: readonly string[]): string[] => [
+export const buttonRow = (r: Scene, screen: Size, title: string, labels: readonly string[]): string[] => [
   `--title=${title}`,
   `--geometry=${geometry(place(r, screen, labels.length * 112 + 20, ROW.height))}`,
   '--buttons-layout=center',

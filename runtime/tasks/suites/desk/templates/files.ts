@@ -58,14 +58,14 @@ export const iconBox =
       height: GRID.height,
     };
   };
-const icon = (name: string, folders: readonly string[], files: readonly string[]): Move =>
+export const icon = (name: string, folders: readonly string[], files: readonly string[]): Move =>
   clickBox(iconBox(name, folders, files));
 
 /** Everything below the folder with its content, sorted: "name:content" for files, "name/" for folders. */
 export const tree = (folder: string = FOLDER): string =>
   `cd ${q(folder)} && find . -mindepth 1 \\( -type d -printf '%P/\\n' -o -type f -printf '%P:' -exec head -c 200 {} \\; -printf '\\n' \\) | LC_ALL=C sort`;
 /** `entries`: "path/" for folders, "path:content" for files. */
-export const treeIs = (entries: readonly string[], folder: string = FOLDER): Check => ({
+export const fileTree = (entries: readonly string[], folder: string = FOLDER): Check => ({
   command: tree(folder),
   prints: [...entries]
     .sort()
@@ -73,15 +73,20 @@ export const treeIs = (entries: readonly string[], folder: string = FOLDER): Che
     .join(''),
 });
 
-const plan = (r: Scene, screen: Size, folders: readonly string[], files: readonly string[]): SetupPlan => ({
+export const folderPlan = (
+  r: Scene,
+  screen: Size,
+  folders: readonly string[],
+  files: readonly string[],
+): SetupPlan => ({
   look: FILES_LOOK,
   folders: folders.map((f) => `${FOLDER}/${f}`),
   files: { ...filesConfig, ...Object.fromEntries(files.map((f) => [`${FOLDER}/${f}`, f.toLowerCase()])) },
   start: [fileManager(r, screen)],
 });
-const held = (names: readonly string[]): string[] => names.map((f) => `${f}:${f.toLowerCase()}`);
+export const filesHeld = (names: readonly string[]): string[] => names.map((f) => `${f}:${f.toLowerCase()}`);
 
-const open = (name: string, folders: readonly string[], files: readonly string[]): Move =>
+export const openIcon = (name: string, folders: readonly string[], files: readonly string[]): Move =>
   doubleClickBox(iconBox(name, folders, files));
 /** The file manager's window shows this folder. */
 const shows = (name: string): Check => ({
@@ -96,7 +101,7 @@ const shows = (name: string): Check => ({
 function upwards(r: Scene, screen: Size) {
   const [box, ...files] = pickSome(r, r.words.items, 4),
     i = r.int(3),
-    base = plan(r, screen, [], []),
+    base = folderPlan(r, screen, [], []),
     inner = `${FOLDER}/${box}`;
   return {
     box,
@@ -116,7 +121,7 @@ function upwards(r: Scene, screen: Size) {
       finish,
     ],
     after: (inside: readonly string[], out: string): Check =>
-      treeIs([`${box}/`, ...inside.map((f) => `${box}/${f}:${f.toLowerCase()}`), ...held([out])]),
+      fileTree([`${box}/`, ...inside.map((f) => `${box}/${f}:${f.toLowerCase()}`), ...filesHeld([out])]),
   };
 }
 
@@ -134,8 +139,8 @@ export const fileTemplates: readonly Template[] = [
         other = files[(i + 1) % 5]!;
       return {
         instruction: `Rename the file "${old}" to "${fresh}".`,
-        config: setup(r, plan(r, screen, [], files)),
-        evaluator: judgedBy(treeIs([...held(files.filter((f) => f !== old)), `${fresh}:${old.toLowerCase()}`])),
+        config: setup(r, folderPlan(r, screen, [], files)),
+        evaluator: judgedBy(fileTree([...filesHeld(files.filter((f) => f !== old)), `${fresh}:${old.toLowerCase()}`])),
         solve: [icon(old, [], files), key('f2'), enterText(fresh), finish],
         miss: [icon(other, [], files), key('f2'), enterText(fresh), finish],
       };
@@ -152,8 +157,8 @@ export const fileTemplates: readonly Template[] = [
         other = files[(i + 1) % 5]!;
       return {
         instruction: `Delete the file "${gone}" and confirm.`,
-        config: setup(r, plan(r, screen, [], files)),
-        evaluator: judgedBy(treeIs(held(files.filter((f) => f !== gone)))),
+        config: setup(r, folderPlan(r, screen, [], files)),
+        evaluator: judgedBy(fileTree(filesHeld(files.filter((f) => f !== gone)))),
         solve: [icon(gone, [], files), key('delete'), key('enter'), finish],
         miss: [icon(other, [], files), key('delete'), key('enter'), finish],
       };
@@ -170,8 +175,8 @@ export const fileTemplates: readonly Template[] = [
         wrong = names[4]!;
       return {
         instruction: `Create a new folder called "${fresh}" here.`,
-        config: setup(r, plan(r, screen, [], files)),
-        evaluator: judgedBy(treeIs([...held(files), `${fresh}/`])),
+        config: setup(r, folderPlan(r, screen, [], files)),
+        evaluator: judgedBy(fileTree([...filesHeld(files), `${fresh}/`])),
         solve: [key('ctrl+shift+n'), enterText(fresh), finish],
         miss: [key('ctrl+shift+n'), enterText(wrong), finish],
       };
@@ -190,10 +195,10 @@ export const fileTemplates: readonly Template[] = [
         other = folders[(i + 1) % 4]!;
       return {
         instruction: `Open the folder "${want}" in the file manager.`,
-        config: setup(r, plan(r, screen, folders, files)),
+        config: setup(r, folderPlan(r, screen, folders, files)),
         evaluator: judgedBy(shows(want)),
-        solve: [open(want, folders, files), finish],
-        miss: [open(other, folders, files), finish],
+        solve: [openIcon(want, folders, files), finish],
+        miss: [openIcon(other, folders, files), finish],
       };
     },
   },
@@ -210,9 +215,13 @@ export const fileTemplates: readonly Template[] = [
       const to = iconBox(box, [box], files);
       return {
         instruction: `Drag the file "${moved}" onto the folder "${box}".`,
-        config: setup(r, plan(r, screen, [box], files)),
+        config: setup(r, folderPlan(r, screen, [box], files)),
         evaluator: judgedBy(
-          treeIs([`${box}/`, `${box}/${moved}:${moved.toLowerCase()}`, ...held(files.filter((f) => f !== moved))]),
+          fileTree([
+            `${box}/`,
+            `${box}/${moved}:${moved.toLowerCase()}`,
+            ...filesHeld(files.filter((f) => f !== moved)),
+          ]),
         ),
         solve: [drag(iconBox(moved, [box], files), to), finish],
         miss: [drag(iconBox(other, [box], files), to), finish],
@@ -263,7 +272,7 @@ export const fileTemplates: readonly Template[] = [
       const files = pickSome(r, r.words.items, 3 + r.int(4));
       return {
         instruction: 'Select all files in this folder, delete them and confirm.',
-        config: setup(r, plan(r, screen, [], files)),
+        config: setup(r, folderPlan(r, screen, [], files)),
         evaluator: judgedBy({ command: `${tree()}; echo end`, prints: 'end\n' }),
         solve: [key('ctrl+a'), key('delete'), key('enter'), finish],
         miss: [icon(files[0]!, [], files), key('delete'), key('enter'), finish],
@@ -286,8 +295,8 @@ export const fileTemplates: readonly Template[] = [
       const now = (from: string): string[] => [...folders.filter((f) => f !== from), fresh].map((f) => `${f}/`);
       return {
         instruction: `Give the folder "${old}" the new name "${fresh}".`,
-        config: setup(r, plan(r, screen, folders, files)),
-        evaluator: judgedBy(treeIs([...now(old), ...held(files)])),
+        config: setup(r, folderPlan(r, screen, folders, files)),
+        evaluator: judgedBy(fileTree([...now(old), ...filesHeld(files)])),
         solve: [icon(old, folders, files), key('f2'), enterText(fresh), finish],
         miss: [icon(other, folders, files), key('f2'), enterText(fresh), finish],
       };
@@ -306,9 +315,13 @@ export const fileTemplates: readonly Template[] = [
       const into = (f: string): Move => drag(iconBox(f, [fresh], files), iconBox(fresh, [fresh], files));
       return {
         instruction: `Create a folder "${fresh}" and drag the file "${moved}" into it.`,
-        config: setup(r, plan(r, screen, [], files)),
+        config: setup(r, folderPlan(r, screen, [], files)),
         evaluator: judgedBy(
-          treeIs([`${fresh}/`, `${fresh}/${moved}:${moved.toLowerCase()}`, ...held(files.filter((f) => f !== moved))]),
+          fileTree([
+            `${fresh}/`,
+            `${fresh}/${moved}:${moved.toLowerCase()}`,
+            ...filesHeld(files.filter((f) => f !== moved)),
+          ]),
         ),
         solve: [key('ctrl+shift+n'), enterText(fresh), into(moved), finish],
         miss: [key('ctrl+shift+n'), enterText(fresh), into(other), finish],
@@ -326,7 +339,7 @@ export const fileTemplates: readonly Template[] = [
         absent = names[5]!;
       return {
         instruction: `Delete the file "${absent}" and confirm.`,
-        config: setup(r, plan(r, screen, [], files)),
+        config: setup(r, folderPlan(r, screen, [], files)),
         evaluator: INFEASIBLE,
         solve: [giveUp],
         miss: [icon(r.pick(files), [], files), key('delete'), key('enter'), finish],

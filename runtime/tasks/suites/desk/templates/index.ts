@@ -4,6 +4,7 @@ import { copyTemplates } from './copies.js';
 import { dialogTemplates } from './dialogs.js';
 import { fileTemplates } from './files.js';
 import { formTemplates } from './forms.js';
+import { kinTemplates } from './kin.js';
 import { mixedTemplates } from './mixed.js';
 import { noteTemplates } from './notes.js';
 import { sheetTemplates } from './sheet.js';
@@ -21,4 +22,5 @@ export const templates: readonly Template[] = [
   ...terminalTemplates,
   ...windowTemplates,
   ...mixedTemplates,
+  ...kinTemplates,
 ];

@@ -10,7 +10,7 @@ import { SHELL_MS, terminal, terminalFiles } from './terminal.js';
 /** Tasks over two applications. */
 
 /** The middle of an editor's or terminal's window. */
-const inside =
+export const inside =
   (title: string): Where =>
   async (s) => {
     const w = await s.window({ title });

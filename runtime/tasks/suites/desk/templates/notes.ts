@@ -23,7 +23,7 @@ export const editor = (...files: readonly string[]): string =>
 /** The window title with this file, saved or not. */
 export const editorTitle = (name: string): string => `\\*?${name} - Mousepad`;
 const note = (name: string): string => `${DOCUMENTS}/${name}`;
-const SIZE = { width: 440, height: 230 };
+export const NOTE_SIZE = { width: 440, height: 230 };
 /** For editors side by side. */
 const SMALL_MENU = '* { font: bold 14pt "DejaVu Sans"; }\nmenubar * { font-size: 9pt; padding: 1px 2px; }\n';
 const menu = (name: string) => click({ role: 'menu', name });
@@ -40,7 +40,7 @@ export const noteTemplates: readonly Template[] = [
       return {
         instruction: `Write "${word}" into the open note and save it.`,
         config: setup(r, {
-          look: editorLook(place(r, screen, SIZE.width, SIZE.height)),
+          look: editorLook(place(r, screen, NOTE_SIZE.width, NOTE_SIZE.height)),
           files: { [note(file)]: '' },
           start: [{ command: editor(note(file)) }],
         }),
@@ -60,7 +60,7 @@ export const noteTemplates: readonly Template[] = [
       return {
         instruction: `Replace the whole note by "${word}" and save it.`,
         config: setup(r, {
-          look: editorLook(place(r, screen, SIZE.width, SIZE.height)),
+          look: editorLook(place(r, screen, NOTE_SIZE.width, NOTE_SIZE.height)),
           files: { [note(file)]: `${old}\n${wrong}` },
           start: [{ command: editor(note(file)) }],
         }),
@@ -81,7 +81,7 @@ export const noteTemplates: readonly Template[] = [
       return {
         instruction: `Add "${word}" at the very end of the note and save it.`,
         config: setup(r, {
-          look: editorLook(place(r, screen, SIZE.width, SIZE.height)),
+          look: editorLook(place(r, screen, NOTE_SIZE.width, NOTE_SIZE.height)),
           files: { [note(file)]: lines },
           start: [{ command: editor(note(file)) }],
         }),
@@ -101,7 +101,7 @@ export const noteTemplates: readonly Template[] = [
       return {
         instruction: `Write "${word}" and save it with the "Save" entry of the "File" menu.`,
         config: setup(r, {
-          look: editorLook(place(r, screen, SIZE.width, SIZE.height)),
+          look: editorLook(place(r, screen, NOTE_SIZE.width, NOTE_SIZE.height)),
           files: { [note(file)]: '' },
           start: [{ command: editor(note(file)) }],
         }),
@@ -121,7 +121,7 @@ export const noteTemplates: readonly Template[] = [
       return {
         instruction: 'Delete all the text of the note and save the empty note.',
         config: setup(r, {
-          look: editorLook(place(r, screen, SIZE.width, SIZE.height)),
+          look: editorLook(place(r, screen, NOTE_SIZE.width, NOTE_SIZE.height)),
           files: { [note(file)]: words.join('\n') },
           start: [{ command: editor(note(file)) }],
         }),
@@ -142,7 +142,7 @@ export const noteTemplates: readonly Template[] = [
       return {
         instruction: `Write "${word}" into the note, then quit the editor without saving.`,
         config: setup(r, {
-          look: editorLook(place(r, screen, SIZE.width, SIZE.height)),
+          look: editorLook(place(r, screen, NOTE_SIZE.width, NOTE_SIZE.height)),
           files: { [note(file)]: old },
           start: [{ command: editor(note(file)) }],
         }),

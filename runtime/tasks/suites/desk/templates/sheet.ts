@@ -28,7 +28,7 @@ const place1 = (cell: string): { col: number; row: number } => ({
   col: GRID.columns.indexOf(cell[0]!),
   row: Number(cell.slice(1)) - 1,
 });
-const cellNames = [...GRID.columns].flatMap((c) => Array.from({ length: GRID.rows }, (_, i) => `${c}${i + 1}`));
+export const cellNames = [...GRID.columns].flatMap((c) => Array.from({ length: GRID.rows }, (_, i) => `${c}${i + 1}`));
 
 /** A workbook in Gnumeric's own format: large letters, as wide as the grid above. */
 function workbook(cells: Cells): string {
@@ -45,7 +45,7 @@ function workbook(cells: Cells): string {
   );
 }
 
-function plan(r: Scene, screen: Size, cells: Cells): SetupPlan {
+export function bookPlan(r: Scene, screen: Size, cells: Cells): SetupPlan {
   const at = place(r, screen, SIZE.width, SIZE.height);
   return {
     look: LOOK,
@@ -57,7 +57,7 @@ function plan(r: Scene, screen: Size, cells: Cells): SetupPlan {
 }
 
 /** What the saved book holds, as "row col content" lines; the program compresses what it saves. */
-const bookIs = (cells: Readonly<Record<string, string>>): Check => ({
+export const bookIs = (cells: Readonly<Record<string, string>>): Check => ({
   command: `zcat -f ${q(BOOK)} | grep -o '<gnm:Cell [^>]*>[^<]*' | sed -E 's/.*Row="([0-9]+)" Col="([0-9]+)"[^>]*>/\\1 \\2 /' | LC_ALL=C sort`,
   prints: Object.entries(cells)
     .map(([name, v]) => {
@@ -80,7 +80,7 @@ const cellBox =
       height: GRID.height,
     };
   };
-const cell = (name: string): Move => clickBox(cellBox(name));
+export const cell = (name: string): Move => clickBox(cellBox(name));
 const two = (r: Scene): number => 10 + r.int(90);
 
 export const sheetTemplates: readonly Template[] = [
@@ -93,7 +93,7 @@ export const sheetTemplates: readonly Template[] = [
         value = String(two(r));
       return {
         instruction: `Put "${value}" into cell "${at}" and save the sheet.`,
-        config: setup(r, plan(r, screen, {})),
+        config: setup(r, bookPlan(r, screen, {})),
         evaluator: judgedBy(bookIs({ [at]: value })),
         solve: [cell(at), enterText(value), key('ctrl+s'), finish],
         miss: [cell(other), enterText(value), key('ctrl+s'), finish],
@@ -110,7 +110,7 @@ export const sheetTemplates: readonly Template[] = [
         w = r.pick(r.words.items);
       return {
         instruction: `Put "${v}" into "${a}" and "${w}" into "${b}", then save.`,
-        config: setup(r, plan(r, screen, {})),
+        config: setup(r, bookPlan(r, screen, {})),
         evaluator: judgedBy(bookIs({ [a]: v, [b]: w })),
         solve: [cell(a), enterText(v), cell(b), enterText(w), key('ctrl+s'), finish],
         miss: [cell(b), enterText(v), cell(a), enterText(w), key('ctrl+s'), finish],
@@ -133,7 +133,7 @@ export const sheetTemplates: readonly Template[] = [
       };
       return {
         instruction: `Enter the formula "${formula}" in cell "${at}" and save the file.`,
-        config: setup(r, plan(r, screen, cells)),
+        config: setup(r, bookPlan(r, screen, cells)),
         evaluator: judgedBy(bookIs(held)),
         solve: [cell(at), enterText(formula), key('ctrl+s'), finish],
         miss: [cell(wrong), enterText(formula), key('ctrl+s'), finish],
@@ -153,7 +153,7 @@ export const sheetTemplates: readonly Template[] = [
       const without = Object.fromEntries(Object.entries(cells).filter(([n]) => n !== names[i]));
       return {
         instruction: `Delete the content of the cell with "${words[i]!}" and save.`,
-        config: setup(r, plan(r, screen, cells)),
+        config: setup(r, bookPlan(r, screen, cells)),
         evaluator: judgedBy(bookIs(without)),
         solve: [cell(names[i]!), key('delete'), key('ctrl+s'), finish],
         miss: [cell(names[(i + 1) % 4]!), key('delete'), key('ctrl+s'), finish],

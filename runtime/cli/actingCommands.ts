@@ -23,6 +23,7 @@ function evaluateCommand(program: Command, act: Act): void {
       'train; heldout (the words of training, arranged otherwise), words (unseen ones), pairs, looks; templates (never trained on)',
       'heldout',
     )
+    .option('--dev', 'tasks for tuning, in place of those whose figures are reported', false)
     .option('--sampled', 'sample as in training, instead of the most probable choice', false)
     .option('--blind', 'blank the screen: shows which tasks are solved without seeing it', false)
     .option(

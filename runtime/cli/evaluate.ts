@@ -3,7 +3,7 @@ import { thisBundle } from '../service/engines.js';
 import { evaluateRun } from '../run/evaluateRun.js';
 import type { EvalPoint } from '../run/evaluation.js';
 import { allowMachine, numberOption, textOption, type Options } from './options.js';
-import { splitOption } from './split.js';
+import { setOption, splitOption } from './split.js';
 import { runFolder } from '../run/runFolders.js';
 import { rateText } from '../domain/stats.js';
 
@@ -57,6 +57,7 @@ async function evaluateCheckpoint(name: string, o: Options): Promise<number> {
     version: numberOption(o, 'checkpoint', 0),
     episodes: numberOption(o, 'episodes'),
     split,
+    set: setOption(o),
     families: textOption(o, 'families')?.split(','),
     sampled: o['sampled'] === true,
     blind: o['blind'] === true,

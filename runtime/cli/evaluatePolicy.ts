@@ -16,7 +16,7 @@ import { giveAssets } from '../tasks/index.js';
 import { actingOverrides } from './acting.js';
 import { EPISODES, writeResults, type Report } from './evaluationResults.js';
 import { allowMachine, numberOption, textOption, type Options } from './options.js';
-import { splitOption } from './split.js';
+import { setOption, splitOption } from './split.js';
 
 /** A step of a large model on a busy server, with its thought, s. */
 const STEP_S = 60;
@@ -56,7 +56,7 @@ export async function evaluatePolicy(o: Options): Promise<number> {
       dir: join(out, EPISODES),
       attempts,
       stopAfter: Infinity,
-      choose: measuredTasks(ofFolder ? 'heldout' : split, episodes),
+      choose: measuredTasks(ofFolder ? 'heldout' : split, episodes, setOption(o)),
       measures: true,
       greedy: o['sampled'] !== true,
       control: o['blind'] === true ? blinded : undefined,
@@ -122,6 +122,7 @@ const inWords = (actor: Actor, o: Options, split: EvaluationSplit | undefined): 
     ...(o['sampled'] ? ['sampled'] : []),
     ...(o['blind'] ? ['screen blanked'] : []),
     ...(split ? [`split ${split}`] : []),
+    ...(split && setOption(o) === 'dev' ? ['tasks for tuning'] : []),
   ].join(', ');
 /** Names the folder of its results, as OSWorld names it by the model. */
 const nameOf = ({ config: { policy }, name, checkpoint }: Actor, blind: boolean): string =>

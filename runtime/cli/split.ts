@@ -1,5 +1,5 @@
 import { StudioError } from '../domain/index.js';
-import { EVALUATION_SPLITS, type EvaluationSplit } from '../run/evaluateRun.js';
+import { EVALUATION_SPLITS, type EvaluationSplit, type ProbeSet } from '../run/evaluateRun.js';
 import type { Options } from './options.js';
 
 /** `--split`, which commander gives a default. */
@@ -9,3 +9,6 @@ export function splitOption(o: Options): EvaluationSplit {
   if (split) return split;
   throw new StudioError('config.invalid', `--split ${wanted}: unknown`, `Use ${EVALUATION_SPLITS.join(', ')}.`);
 }
+
+/** `--dev`: the tasks for tuning in place of those for reporting. */
+export const setOption = (o: Options): ProbeSet => (o['dev'] === true ? 'dev' : 'test');

@@ -13,10 +13,10 @@ import { startEngine, type Engine } from './engine.js';
 import { evaluateNow, type EvalPoint } from './evaluation.js';
 import { dataConfig } from '../data/fromConfig.js';
 import { desktopContents } from '../cluster/provide.js';
-import { openTasks, type EvaluationSplit, type Tasks } from '../tasks/open.js';
+import { openTasks, type EvaluationSplit, type ProbeSet, type Tasks } from '../tasks/open.js';
 import { lastCheckpoint } from './resume.js';
 
-export { EVALUATION_SPLITS, type EvaluationSplit } from '../tasks/open.js';
+export { EVALUATION_SPLITS, type EvaluationSplit, type ProbeSet } from '../tasks/open.js';
 
 export interface EvaluateRequest {
   readonly dir: string;
@@ -25,6 +25,8 @@ export interface EvaluateRequest {
   /** Default: as many as the run's own evaluations. */
   readonly episodes?: number | undefined;
   readonly split?: EvaluationSplit | undefined;
+  /** Of the tasks for tuning (`dev`) or for reporting (`test`, the default). */
+  readonly set?: ProbeSet | undefined;
   /** Only these families; default: those that the run trains. */
   readonly families?: readonly string[] | undefined;
   /** Sampled as in training, instead of the most probable choice always. */
@@ -39,7 +41,7 @@ export interface EvaluateRequest {
   readonly onProgress?: (p: { readonly done: number; readonly episodes: number; readonly successes: number }) => void;
 }
 /** One evaluation among several of one checkpoint. */
-export interface Asked extends Pick<EvaluateRequest, 'episodes' | 'split' | 'sampled' | 'blind' | 'random'> {
+export interface Asked extends Pick<EvaluateRequest, 'episodes' | 'split' | 'set' | 'sampled' | 'blind' | 'random'> {
   /** Left out where nothing is held out that way, instead of refused. */
   readonly ifAny?: true;
 }
@@ -69,7 +71,7 @@ export async function evaluateAll(
   const tasks = await openTasks(config, await desktopContents(config.desktops), r.entry),
     wanted = asked.flatMap((a) => {
       const split = a.split ?? 'heldout';
-      return a.ifAny && tasks.probesOf(split, 1).length === 0 ? [] : [{ ...a, tasks: ofSplit(tasks, split) }];
+      return a.ifAny && tasks.probesOf(split, 1).length === 0 ? [] : [{ ...a, tasks: ofSplit(tasks, split, a.set) }];
     }),
     checkpoint = await checkpointOf(r, meta.id, config);
   const scratch = await mkdtemp(join(tmpdir(), 'dart-studio-eval-'));
@@ -189,12 +191,12 @@ const probeScheduler = (
   );
 
 /** The tasks of a split in place of the run's own probes. */
-function ofSplit(t: Tasks, split: EvaluationSplit): Tasks {
+function ofSplit(t: Tasks, split: EvaluationSplit, set: ProbeSet | undefined): Tasks {
   if (t.probesOf(split, 1).length === 0)
     throw new StudioError(
       'config.invalid',
       `This task source has no tasks held out as ${split}.`,
       'Use --split heldout or --split train.',
     );
-  return { ...t, probes: (n) => t.probesOf(split, n) };
+  return { ...t, probes: (n) => t.probesOf(split, n, set) };
 }

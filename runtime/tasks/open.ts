@@ -13,6 +13,7 @@ import {
   withheld,
   type DeskSuite,
   type Holdout,
+  type ProbeSet,
 } from './suites/desk/index.js';
 import { MiniwobEngine, MiniwobSource, openPages } from './suites/miniwob/index.js';
 import type { OracleSource, TaskEngine, TaskSource } from './types.js';
@@ -36,6 +37,7 @@ export interface Probe {
  */
 export const EVALUATION_SPLITS = ['train', 'heldout', 'words', 'pairs', 'looks', 'near', 'templates'] as const;
 export type EvaluationSplit = (typeof EVALUATION_SPLITS)[number];
+export type { ProbeSet };
 
 export interface Tasks {
   readonly source: TaskSource & Partial<OracleSource>;
@@ -45,8 +47,8 @@ export interface Tasks {
   readonly taskOf: (family: FamilyId, seed: number) => TaskId;
   /** `n` held-out tasks for a run's own evaluations, by which it is tuned; families in turn. */
   readonly probes: (n: number) => readonly Probe[];
-  /** The same of a split that is reported; empty where there are none. */
-  readonly probesOf: (split: EvaluationSplit, n: number) => readonly Probe[];
+  /** The same of a split, of the tasks for reporting or for tuning; empty where there are none. */
+  readonly probesOf: (split: EvaluationSplit, n: number, set?: ProbeSet) => readonly Probe[];
   /** Seeds of demonstrations, in order; they are training seeds. */
   readonly demoSeeds: readonly number[];
   /** Whether a text has something that is held out: reading lessons show none of it. */
@@ -101,7 +103,7 @@ function deskTasks(c: RunConfig, parts: EngineParts): Tasks {
     })),
     taskOf: (f, seed) => id<TaskId>(`${f}#${seed}`),
     probes: (n) => inTurn(ids, n, (k) => probeSeed('dev', 'arrangements', k)),
-    probesOf: (split, n) => deskProbes(source, ids, split, n),
+    probesOf: (split, n, set = 'test') => deskProbes(source, ids, split, n, set),
     withheld,
   };
 }
@@ -117,15 +119,21 @@ const HOLDOUT_OF: Readonly<Partial<Record<EvaluationSplit, Holdout>>> = {
   looks: 'looks',
   near: 'near',
 };
-function deskProbes(source: DeskSuite, trained: readonly FamilyId[], split: EvaluationSplit, n: number): Probe[] {
+function deskProbes(
+  source: DeskSuite,
+  trained: readonly FamilyId[],
+  split: EvaluationSplit,
+  n: number,
+  set: ProbeSet,
+): Probe[] {
   if (split === 'train') return inTurn(trained, n, trainSeed);
   if (split === 'templates') {
     const held = source.families.filter((f) => f.split === 'heldout').map((f) => f.id);
-    return inTurn(held, n, (k) => probeSeed('test', 'arrangements', k));
+    return inTurn(held, n, (k) => probeSeed(set, 'arrangements', k));
   }
   const holdout = HOLDOUT_OF[split]!,
     able = trained.filter((f) => source.holdouts(f).includes(holdout));
-  return inTurn(able, n, (k) => probeSeed('test', holdout, k));
+  return inTurn(able, n, (k) => probeSeed(set, holdout, k));
 }
 
 /** Seeds are held out, not words or looks: what a page draws is its own affair. */
@@ -153,11 +161,11 @@ async function miniwobTasks(c: RunConfig): Promise<Tasks> {
     families: ids.map((f) => ({ id: f, seeds: { from: trainSeed(0), count: c.tasks.trainSeeds } })),
     taskOf: (f, seed) => id<TaskId>(`${f}#${seed}`),
     probes: (n) => pageByPage(inTurn(ids, n, (k) => probeSeed('dev', 'arrangements', k))),
-    probesOf: (split, n) =>
+    probesOf: (split, n, set = 'test') =>
       split === 'train'
         ? pageByPage(inTurn(ids, n, trainSeed))
         : split === 'heldout'
-          ? pageByPage(inTurn(ids, n, (k) => probeSeed('test', 'arrangements', k)))
+          ? pageByPage(inTurn(ids, n, (k) => probeSeed(set, 'arrangements', k)))
           : [],
   };
 }

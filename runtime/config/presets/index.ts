@@ -48,10 +48,9 @@ export const PRESETS: Readonly<Record<PresetName, RunFile>> = {
   desk: {
     ...QUICKSTART,
     name: 'desk',
-    // More than twice the templates of the quick start.
-    warmStart: { ...QUICKSTART.warmStart, steps: 900 },
-    // What its figures were measured with.
-    trainer: { ...QUICKSTART.trainer, lrDecay: 0.4, replayVaried: false },
+    // Three times the templates of the quick start, and three times its time.
+    warmStart: { ...QUICKSTART.warmStart, demonstrations: 16, steps: 6000, shift: 80 },
+    trainer: { ...QUICKSTART.trainer, lrDecay: 0.4 },
     evaluation: { episodes: 128, everyMinutes: 10 },
     budget: { minutes: 60 },
   },

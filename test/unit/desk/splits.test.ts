@@ -215,6 +215,17 @@ describe('what a run learns from and is measured by', () => {
     expect(chosen.every((c) => c.domain === 'desk')).toBe(true);
   });
 
+  it('measures on other tasks where it is tuned than where it reports', () => {
+    for (const split of EVALUATION_SPLITS.filter((s) => s !== 'train')) {
+      const of = (set: ProbeSet): string[] => tasks.probesOf(split, 60, set).map((p) => `${p.family}#${p.seed}`);
+      expect(of('dev')).toHaveLength(60);
+      expect(of('dev').filter((p) => of('test').includes(p))).toEqual([]);
+      expect(measuredTasks(split, 1, 'dev')(tasks).map((c) => c.seed)).not.toEqual(
+        measuredTasks(split, 1)(tasks).map((c) => c.seed),
+      );
+    }
+  });
+
   it('reading lessons and the words of instructions have nothing that is held out', () => {
     const lessons = new Set(vocabulary(GLYPH_SPEC, tasks).map((w) => w.text.toLowerCase())),
       told = new Set<string>();

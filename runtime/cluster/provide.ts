@@ -4,9 +4,9 @@ import {
   isProviderChoice,
   providerWords,
   type ImageContents,
-  type ProcessEntry,
   type ProviderKind,
 } from '../domain/index.js';
+import type { FramebufferThreadsOptions } from './drivers/framebufferThreads.js';
 import type { OnProgress } from './imageBuild.js';
 import { imageOf, partsOf } from './imageExtra.js';
 import { imageContents, readImage } from './images.js';
@@ -52,11 +52,11 @@ export const settleOf = (c: DesktopsConfig): SettleOptions => ({ horizonMs: c.se
 /** What providers take from a configuration. */
 const optionsOf = (
   { provider, hosts, kubernetes, osworld, ...c }: DesktopsConfig,
-  entry?: ProcessEntry,
+  screens?: FramebufferThreadsOptions,
 ): ProviderOptions => ({
   provider,
   image: imageOf(c),
-  ...(entry === undefined ? {} : { entry }),
+  ...(screens === undefined ? {} : { screens }),
   docker: { hosts },
   kubernetes: { config: kubernetes },
   osworld,
@@ -64,12 +64,12 @@ const optionsOf = (
 
 /**
  * A provider that works here. Rejects with `config.invalid` when there is no image of this name, and with
- * `desktop.unavailable` saying what each allowed provider lacks. `entry`: its threads make files of screens, for policies
- * that take such.
+ * `desktop.unavailable` saying what each allowed provider lacks. `screens`: threads that make files of screens, for
+ * policies that take such.
  */
-export async function chooseProvider(c: DesktopsConfig, entry?: ProcessEntry): Promise<DesktopProvider> {
+export async function chooseProvider(c: DesktopsConfig, screens?: FramebufferThreadsOptions): Promise<DesktopProvider> {
   const { keepsBrowser } = await readImage(imageOf(c)),
-    provider = await createProvider(optionsOf(c, entry));
+    provider = await createProvider(optionsOf(c, screens));
   // Servers of OSWorld have applications of their own, whatever the image is called.
   return keepsBrowser && provider.name !== 'osworld' ? new BrowserProvider(provider) : provider;
 }

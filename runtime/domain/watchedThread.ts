@@ -25,6 +25,8 @@ export class WatchedThread<J extends { readonly id: number }, D extends { readon
   readonly #worker: Worker;
   readonly #waiting = new Map<number, W>();
   #timer: NodeJS.Timeout | undefined;
+  /** Half of the time for an answer has gone by. */
+  #late = false;
   #ended = false;
 
   /** Throws where no thread can be started. */
@@ -36,6 +38,8 @@ export class WatchedThread<J extends { readonly id: number }, D extends { readon
     this.#worker.on('error', (e: Error) => {
       why = e.message;
     });
+    // Not the answer of any job, so which one is lost cannot be told.
+    this.#worker.on('messageerror', (e: Error) => this.end(e.message));
     this.#worker.on('exit', () => this.end(why));
     this.#watch();
   }
@@ -66,6 +70,7 @@ export class WatchedThread<J extends { readonly id: number }, D extends { readon
 
   #take(done: D): void {
     if (this.#ended) return;
+    this.#late = false;
     const waiting = this.#waiting.get(done.id);
     this.#waiting.delete(done.id);
     this.#watch();
@@ -78,7 +83,7 @@ export class WatchedThread<J extends { readonly id: number }, D extends { readon
     const timer = setTimeout(
       // What it said while this thread stood still is heard first.
       () => setImmediate(() => this.#timer === timer && this.#silent(works)),
-      works ? this.#o.silentMs : IDLE_MS,
+      works ? this.#o.silentMs / 2 : IDLE_MS,
     ).unref();
     this.#timer = timer;
     if (works) this.#worker.ref();
@@ -87,6 +92,11 @@ export class WatchedThread<J extends { readonly id: number }, D extends { readon
   #silent(worked: boolean): void {
     if (this.#ended) return;
     if (!worked && this.works > 0) return this.#watch();
+    // Twice: a process that stood still as a whole finds its timers due before the thread had a chance.
+    if (worked && !this.#late) {
+      this.#late = true;
+      return this.#watch();
+    }
     this.end(worked ? 'its thread does not answer' : undefined);
   }
 }

@@ -39,7 +39,12 @@ async function startCluster(r: EngineRequest, parts: StartedParts): Promise<Clus
   const { desktops: config } = r.config,
     { background } = r.entry,
     desktops = r.desktops ?? new DesktopRegistry();
-  const provider = desktops.wrap(await chooseProvider(config, r.entry));
+  const provider = desktops.wrap(
+    await chooseProvider(config, {
+      entry: r.entry,
+      onFailure: (why) => r.onNote?.(`Screens of desktops are read in the main thread: ${why}.`),
+    }),
+  );
   parts.add(() => provider.dispose());
   await provider.reap();
   parts.throwIfCancelled();

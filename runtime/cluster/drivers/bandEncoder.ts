@@ -39,29 +39,42 @@ export class BandEncoder {
 
   /** The screen as it is now; undefined when it is the one before. Throws what reading throws, and then knows nothing. */
   encode(): Buffer | undefined {
-    const { width, height } = this.#size,
-      known = this.#parts.length > 0;
-    let changed = false;
+    const { width, height } = this.#size;
     try {
-      for (let y = 0, b = 0; y < height; y += BAND_ROWS, b++) {
-        const rows = Math.min(BAND_ROWS, height - y),
-          band = this.#band.subarray(0, 4 * width * rows),
-          before = this.#pixels.subarray(4 * width * y, 4 * width * (y + rows));
-        this.#read(band, y);
-        if (known && band.equals(before)) continue;
-        band.copy(before);
-        this.#compress(b, rows, before);
-        changed = true;
-      }
+      const changed = this.#readAll();
+      for (const b of changed) this.#compress(b);
+      return changed.length === 0
+        ? undefined
+        : pngOfBands({ width, height, rows: BAND_ROWS }, this.#parts, this.#sums).png;
     } catch (e) {
       this.#parts.length = 0;
       throw e;
     }
-    return changed ? pngOfBands({ width, height, rows: BAND_ROWS }, this.#parts, this.#sums).png : undefined;
   }
 
-  #compress(b: number, rows: number, bgrx: Buffer): void {
+  /** Which bands changed. All are read before any is compressed, since what is read later may be of another moment. */
+  #readAll(): number[] {
+    const known = this.#parts.length > 0,
+      changed: number[] = [];
+    for (let b = 0; b < this.#sums.length; b++) {
+      const before = this.#rowsOf(b),
+        band = this.#band.subarray(0, before.length);
+      this.#read(band, b * BAND_ROWS);
+      if (known && band.equals(before)) continue;
+      band.copy(before);
+      changed.push(b);
+    }
+    return changed;
+  }
+  #rowsOf(b: number): Buffer {
+    const band = 4 * this.#size.width * BAND_ROWS;
+    return this.#pixels.subarray(b * band, (b + 1) * band);
+  }
+
+  #compress(b: number): void {
     const { width } = this.#size,
+      bgrx = this.#rowsOf(b),
+      rows = bgrx.length / (4 * width),
       stride = 3 * width + 1,
       pixels = wordsOf(bgrx),
       lines = this.#lines.subarray(0, rows * stride);
@@ -69,7 +82,14 @@ export class BandEncoder {
       packRgb(pixels.subarray(y * width, (y + 1) * width), this.#row, this.#rgb);
       this.#rgb.copy(lines, y * stride + 1, 0, 3 * width);
     }
-    this.#parts[b] = deflateRawSync(lines, { level: 1, finishFlush: constants.Z_FULL_FLUSH });
+    // A copy: what zlib returns holds on to 16 kB.
+    this.#parts[b] = exact(deflateRawSync(lines, { level: 1, finishFlush: constants.Z_FULL_FLUSH }));
     this.#sums[b] = adler32(lines);
   }
+}
+
+function exact(b: Buffer): Buffer {
+  const own = Buffer.allocUnsafeSlow(b.length);
+  b.copy(own);
+  return own;
 }

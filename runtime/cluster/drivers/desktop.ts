@@ -152,7 +152,8 @@ export class SandboxDesktop implements Desktop {
       const x = await this.#channels.openX();
       let screen: ScreenReader | undefined, settler: Settler | undefined;
       try {
-        [screen, settler] = [await this.#channels.openScreen(x), await this.#channels.openSettler(x)];
+        screen = await this.#channels.openScreen(x);
+        settler = await this.#channels.openSettler(x);
         const s = settler;
         const input = await Input.create(x, {
           doubleClickMs: r.doubleClickMs,

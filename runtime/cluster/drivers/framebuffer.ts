@@ -51,7 +51,10 @@ export class FramebufferReader {
   /** See ScreenReader. */
   readonly readEncoded?: () => Promise<Screenshot>;
   readonly pixelsAtHand = true;
-  #reading: Promise<unknown> | undefined;
+  /** Threads that are reading. */
+  #readings = 0;
+  /** Is closed once none is. */
+  #closing: number | undefined;
   #forget: (() => void) | undefined;
 
   /** `threads` make files of it. Throws `desktop.lost` when it is not a screen of the size that was asked for. */
@@ -78,14 +81,13 @@ export class FramebufferReader {
     let last: Buffer | undefined;
     this.#forget = () => threads.forget(screen);
     return async () => {
-      const from: OpenFramebuffer = { fd: this.#open(), size: { width, height }, offset, bytesPerLine },
-        reading = threads.encode(screen, from);
-      this.#reading = reading;
-      const answer = await reading;
+      const from: OpenFramebuffer = { fd: this.#open(), size: { width, height }, offset, bytesPerLine };
+      this.#readings++;
+      const answer = await threads.encode(screen, from).finally(() => this.#readDone());
       if (answer?.error !== undefined) throw bad(answer.error);
       if (answer?.png) last = Buffer.from(answer.png.buffer, answer.png.byteOffset, answer.png.byteLength);
       // No thread: whoever takes files takes pixels, too.
-      if (!answer || !last) return this.read();
+      if (!answer || answer.failed || !last) return this.read();
       return { width, height, png: last, capturedAt: Date.now() };
     };
   }
@@ -118,8 +120,13 @@ export class FramebufferReader {
     if (fd < 0) return;
     this.#forget?.();
     // A thread may be reading: a number that is closed can be that of another file a moment later.
-    if (this.#reading) void this.#reading.finally(() => closeSync(fd));
+    if (this.#readings > 0) this.#closing = fd;
     else closeSync(fd);
+  }
+  #readDone(): void {
+    if (--this.#readings > 0 || this.#closing === undefined) return;
+    closeSync(this.#closing);
+    this.#closing = undefined;
   }
 }
 

@@ -1,13 +1,15 @@
 import { availableParallelism } from 'node:os';
-import type { ProcessEntry, Size } from '../../domain/index.js';
-import { SILENT_MS, WatchedThread } from '../../domain/watchedThread.js';
+import { messageOf, type ProcessEntry, type Size } from '../../domain/index.js';
+import { WatchedThread } from '../../domain/watchedThread.js';
 import type { FramebufferAsked, FramebufferDone, FramebufferJob } from './framebufferWorker.js';
 
 /** A thread makes some 200 files a second of screens of two million pixels that changed little. */
 const CORES_EACH = 8,
   MOST_THREADS = 4;
-/** Threads that may fail before there are no more of them. */
+/** Threads that may fail one after the other before there are no more of them. */
 const FAILURES = 3;
+/** A file takes milliseconds. Well under what a desktop has to answer (rollout/desktopGuard.ts): a thread that hangs is no fault of it. */
+const SILENT_MS = 8_000;
 
 /** Where a screen is read: a file that is open in this process. */
 export interface OpenFramebuffer {
@@ -15,6 +17,14 @@ export interface OpenFramebuffer {
   readonly size: Size;
   readonly offset: number;
   readonly bytesPerLine: number;
+}
+export interface FramebufferThreadsOptions {
+  readonly entry: ProcessEntry;
+  /** Default: by the machine's processors. */
+  readonly threads?: number;
+  readonly silentMs?: number;
+  /** Told once, when there are no more threads. */
+  readonly onFailure?: (why: string) => void;
 }
 type Answer = Omit<FramebufferDone, 'id'>;
 type Thread = WatchedThread<FramebufferAsked, FramebufferDone, (answer: Answer | undefined) => void>;
@@ -24,17 +34,15 @@ type Thread = WatchedThread<FramebufferAsked, FramebufferDone, (answer: Answer |
  * when there is work. A screen is always read by the same thread, which knows its last picture.
  */
 export class FramebufferThreads {
-  readonly #entry: ProcessEntry;
-  readonly #silentMs: number;
+  readonly #o: FramebufferThreadsOptions;
   readonly #threads: (Thread | undefined)[];
   #screens = 0;
   #id = 0;
   #failures = 0;
   #closed = false;
 
-  constructor(entry: ProcessEntry, o: { readonly threads?: number; readonly silentMs?: number } = {}) {
-    this.#entry = entry;
-    this.#silentMs = o.silentMs ?? SILENT_MS;
+  constructor(o: FramebufferThreadsOptions) {
+    this.#o = o;
     const most = o.threads ?? Math.min(MOST_THREADS, Math.ceil(availableParallelism() / CORES_EACH));
     this.#threads = Array.from({ length: most }, () => undefined);
   }
@@ -55,8 +63,8 @@ export class FramebufferThreads {
       const id = ++this.#id;
       try {
         (this.#threads[place] ??= this.#start(place)).ask({ id, screen, ...from }, resolve);
-      } catch {
-        this.#failures++;
+      } catch (e) {
+        this.#failed(messageOf(e));
         resolve(undefined);
       }
     });
@@ -72,15 +80,21 @@ export class FramebufferThreads {
 
   #start(place: number): Thread {
     return new WatchedThread({
-      entry: this.#entry,
+      entry: this.#o.entry,
       role: '__framebuffers',
-      silentMs: this.#silentMs,
-      onDone: (resolve, { id: _, ...answer }) => resolve(answer),
+      silentMs: this.#o.silentMs ?? SILENT_MS,
+      onDone: (resolve, { id: _, ...answer }) => {
+        this.#failures = 0;
+        resolve(answer);
+      },
       onEnd: (left, why) => {
         this.#threads[place] = undefined;
-        if (why !== undefined) this.#failures++;
+        if (why !== undefined) this.#failed(why);
         for (const resolve of left) resolve(undefined);
       },
     });
+  }
+  #failed(why: string): void {
+    if (++this.#failures === FAILURES) this.#o.onFailure?.(why);
   }
 }

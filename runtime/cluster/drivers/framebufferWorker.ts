@@ -17,12 +17,18 @@ export interface FramebufferAsked {
 }
 /** Or it will not be asked for again. */
 export type FramebufferJob = FramebufferAsked | { readonly forget: number };
-/** Neither file nor error: the screen is the one before. */
+/** Nothing of it: the screen is the one before. */
 export interface FramebufferDone {
   readonly id: number;
   readonly png?: Uint8Array;
+  /** The framebuffer cannot be read. */
   readonly error?: string;
+  /** The thread could not make a file of what it read, for want of memory. */
+  readonly failed?: true;
 }
+
+/** What is the matter with the file, not with the thread. */
+class Unreadable extends Error {}
 
 /** Body of a thread that reads framebuffers and makes files of them, one after the other. */
 export function runFramebufferWorker(): void {
@@ -42,7 +48,9 @@ export function runFramebufferWorker(): void {
       port.postMessage({ id, png } satisfies FramebufferDone, [png.buffer as ArrayBuffer]);
     } catch (e) {
       screens.delete(screen);
-      port.postMessage({ id, error: messageOf(e) } satisfies FramebufferDone);
+      port.postMessage(
+        (e instanceof Unreadable ? { id, error: e.message } : { id, failed: true }) satisfies FramebufferDone,
+      );
     }
   });
 }
@@ -50,7 +58,13 @@ export function runFramebufferWorker(): void {
 function encoderOf({ fd, size, offset, bytesPerLine }: FramebufferAsked): BandEncoder {
   const row = 4 * size.width;
   const read = (into: Buffer, at: number): void => {
-    if (readSync(fd, into, 0, into.length, at) !== into.length) throw new Error('it is too short');
+    let got: number;
+    try {
+      got = readSync(fd, into, 0, into.length, at);
+    } catch (e) {
+      throw new Unreadable(messageOf(e));
+    }
+    if (got !== into.length) throw new Unreadable('it is too short');
   };
   return new BandEncoder(size, (into, y) => {
     if (bytesPerLine === row) return read(into, offset + y * row);

@@ -18,6 +18,9 @@ export const HOLD_MS = 18;
  */
 export const TERMINAL_HOLD_MS = 4;
 export const MAX_MS = 2000;
+/** After a look that took longer than this (a desktop with many tasks), pause for so many times as long: others want the thread, too. */
+const LONG_LOOK_MS = 4,
+  REST = 3;
 
 /**
  * Programs that use less of a core than this for two horizons only look whether something is to be done, however often
@@ -104,13 +107,15 @@ export function procSettler(x: X11Client, watch: Watch): Settler {
         dueMs = horizonMs <= HORIZON_MS ? horizonMs : -1;
       await x.sync();
       for (;;) {
-        const look = watch.look(dueMs),
-          now = performance.now();
+        const looked = performance.now(),
+          look = watch.look(dueMs),
+          now = performance.now(),
+          restMs = now - looked > LONG_LOOK_MS ? REST * (now - looked) : 0;
         const verdict = judge.judge(look, now);
         const detector = look.exact ? ('exact' as const) : ('hold' as const);
         if ('settled' in verdict) return { settled: true, ms: now - began, detector };
         if (now - began >= maxMs) return { settled: false, ms: now - began, detector };
-        await delay(Math.min(verdict.waitMs, Math.max(1, maxMs - (now - began))));
+        await delay(Math.min(Math.max(verdict.waitMs, restMs), Math.max(1, maxMs - (now - began))));
         if (x.isClosed) await x.sync(); // rejects: the desktop is gone
       }
     },

@@ -93,6 +93,9 @@ export class TaskWatch {
   #stale = true;
   #terminal = false;
   #looks = 0;
+  /** What should have been read could not be, for want of descriptors or memory. */
+  #lacking = false;
+  #closed = false;
 
   /**
    * @param proc a proc file system, e.g. /proc/4711/root/proc @param skip the agent's pid in it, whose work does not
@@ -106,6 +109,8 @@ export class TaskWatch {
 
   /** `dueMs`: a time-out up to this is all that needs to be known; -1: all tasks are looked at. */
   look(dueMs = -1): Look {
+    if (this.#closed) return this.#busy(undefined);
+    this.#lacking = false;
     // The task that ran last most likely still runs: then one read is enough.
     if (this.#hot && this.#exact && this.#call(this.#hot).startsWith('running')) return this.#busy(this.#hot);
     this.#hot = undefined;
@@ -130,6 +135,8 @@ export class TaskWatch {
       if (more <= dueMs) return this.#due(more);
       soonest = Math.min(soonest, more);
     }
+    // What cannot be seen may be at work.
+    if (this.#lacking) return this.#busy(undefined);
     // Nothing in the list ran since it was marked, so nothing can have been forked either: the look is consistent.
     if (this.#remark()) return this.#busy(undefined);
     this.#stale = false;
@@ -197,6 +204,7 @@ export class TaskWatch {
   }
 
   close(): void {
+    this.#closed = true;
     for (const t of this.#tasks.values()) this.#drop(t);
   }
 
@@ -233,10 +241,10 @@ export class TaskWatch {
   /** Find tasks that are not known yet. */
   #list(): Task[] {
     const found: Task[] = [];
-    for (const pid of entries(this.#proc)) {
+    for (const pid of this.#entries(this.#proc)) {
       const c = pid.charCodeAt(0);
       if (c < 48 || c > 57 || pid === this.#skip) continue;
-      for (const tid of entries(`${this.#proc}/${pid}/task`)) {
+      for (const tid of this.#entries(`${this.#proc}/${pid}/task`)) {
         if (this.#tasks.has(tid)) continue;
         const path = `${this.#proc}/${pid}/task/${tid}/`;
         const fds: number[] = [];
@@ -256,7 +264,8 @@ export class TaskWatch {
           this.#tasks.set(tid, t);
           found.push(t);
           if (this.#tasks.size >= MOST_TASKS) return found;
-        } catch {
+        } catch (e) {
+          this.#missed(e);
           for (const fd of fds) closeSync(fd);
         }
       }
@@ -275,11 +284,24 @@ export class TaskWatch {
     if (t.call < 0) {
       try {
         t.call = openSync(`${t.path}syscall`, 'r');
-      } catch {
+      } catch (e) {
+        this.#missed(e);
         return '';
       }
     }
     return this.#read(t.call);
+  }
+
+  #entries(dir: string): string[] {
+    try {
+      return readdirSync(dir);
+    } catch (e) {
+      this.#missed(e);
+      return [];
+    }
+  }
+  #missed(e: unknown): void {
+    if (LACKING.has(errorCode(e))) this.#lacking = true;
   }
 
   /** Text of an open proc file; '' when the task is gone, EPERM when we may not read it. */
@@ -294,11 +316,5 @@ export class TaskWatch {
 }
 
 const EPERM = 'EPERM';
-
-function entries(dir: string): string[] {
-  try {
-    return readdirSync(dir);
-  } catch {
-    return [];
-  }
-}
+/** Of this process, not of a task that is gone. */
+const LACKING: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE', 'ENOMEM']);

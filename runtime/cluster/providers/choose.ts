@@ -12,6 +12,7 @@ import { createDockerProvider, type DockerProviderOptions } from './docker.js';
 import { exportImage, parseReference, pushImage } from './kubernetes/images.js';
 import { createKubernetesProvider, type KubernetesProviderOptions } from './kubernetes/provider.js';
 import { createLocalProvider, type LocalProviderOptions } from './local.js';
+import type { FramebufferThreadsOptions } from '../drivers/framebufferThreads.js';
 import type { OsworldOptions } from './osworld/access.js';
 import { createOsworldProvider } from './osworld/provider.js';
 
@@ -20,8 +21,8 @@ export interface ProviderOptions {
   readonly provider: ProviderChoice;
   /** Name or reference (imageExtra.ts) of the desktop image; default `desk`. */
   readonly image?: string;
-  /** File of the runtime, for threads that make files of screens. */
-  readonly entry?: ProcessEntry;
+  /** Threads that make files of screens. */
+  readonly screens?: FramebufferThreadsOptions;
   readonly local?: LocalProviderOptions;
   readonly docker?: DockerProviderOptions;
   readonly kubernetes?: KubernetesProviderOptions;
@@ -46,7 +47,8 @@ interface ProviderEntry {
   build(o: BuildOptions): Promise<string>;
 }
 const imageOf = (image: string | undefined): { image?: string } => (image === undefined ? {} : { image });
-const entryOf = (entry: ProcessEntry | undefined): { entry?: ProcessEntry } => (entry === undefined ? {} : { entry });
+const screensBy = (screens: FramebufferThreadsOptions | undefined): Pick<ProviderOptions, 'screens'> =>
+  screens === undefined ? {} : { screens };
 
 /** The image in the Docker engine and, where it is to be pushed, in a registry. */
 async function buildImage({ onProgress, signal, force, image, push }: BuildOptions): Promise<string> {
@@ -69,12 +71,12 @@ export async function exportDesktopImage(o: Omit<BuildOptions, 'force' | 'push'>
 const PROVIDERS: Readonly<Record<ProviderKind, ProviderEntry>> = {
   docker: {
     auto: true,
-    make: ({ image, entry, docker }) => createDockerProvider({ ...imageOf(image), ...entryOf(entry), ...docker }),
+    make: ({ image, screens, docker }) => createDockerProvider({ ...imageOf(image), ...screensBy(screens), ...docker }),
     build: (o) => buildImage(o),
   },
   local: {
     auto: true,
-    make: ({ image, entry, local }) => createLocalProvider({ ...imageOf(image), ...entryOf(entry), ...local }),
+    make: ({ image, screens, local }) => createLocalProvider({ ...imageOf(image), ...screensBy(screens), ...local }),
     build: async ({ onProgress, signal, force, image }) =>
       `Root file system ${await ensureRootfs({ onProgress, signal, force, image })}`,
   },

@@ -13,7 +13,6 @@ import {
   ignoreFailure,
   withDeadline,
   type Deadline,
-  type ProcessEntry,
 } from '../../domain/index.js';
 import { AgentClient } from '../agentClient.js';
 import { engineClient } from './engineClient.js';
@@ -26,7 +25,7 @@ import { notBuilt, partsOf } from '../imageExtra.js';
 import { roomFor } from '../images.js';
 import type { Desktop, DesktopProvider, DesktopSpec, ProviderStatus } from '../types.js';
 import { containerOptions, openBridge, openRelay } from './dockerContainer.js';
-import { FramebufferThreads } from '../drivers/framebufferThreads.js';
+import { FramebufferThreads, type FramebufferThreadsOptions } from '../drivers/framebufferThreads.js';
 import { canReach, fastChannels, openAgent } from './dockerFast.js';
 import {
   defaultCapacity,
@@ -47,8 +46,8 @@ export type DesktopPath = 'fast' | 'portable';
 export interface DockerProviderOptions {
   /** Name of the desktop image; default `desk`. */
   readonly image?: string;
-  /** File of the runtime, whose threads make files of screens; without it, whoever needs files gets pixels. */
-  readonly entry?: ProcessEntry;
+  /** Threads that make files of screens; without them, whoever needs files gets pixels. */
+  readonly screens?: FramebufferThreadsOptions;
   /** Engines and how many desktops each may hold; default: the environment's engine. */
   readonly hosts?: readonly DockerHostOptions[];
   /** Desktops kept started beyond those in use, so that a broken one is replaced at once. Default 1. */
@@ -100,7 +99,7 @@ export class DockerProvider implements DesktopProvider {
 
   constructor(o: DockerProviderOptions = {}) {
     this.#o = o;
-    this.#threads = o.entry && new FramebufferThreads(o.entry);
+    this.#threads = o.screens && new FramebufferThreads(o.screens);
     this.#spares = new Spares({
       wanted: o.spares ?? 1,
       atOnce: 1,

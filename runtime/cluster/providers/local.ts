@@ -2,12 +2,12 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { access, readFile } from 'node:fs/promises';
 import { availableParallelism, freemem } from 'node:os';
-import type { DesktopId, ProcessEntry } from '../../domain/index.js';
+import type { DesktopId } from '../../domain/index.js';
 import { DEFAULT_IMAGE, id as brand, StudioError, toRunError, messageOf } from '../../domain/index.js';
 import { lost, type AgentClient } from '../agentClient.js';
 import { SandboxDesktop } from '../drivers/desktop.js';
 import { FramebufferReader } from '../drivers/framebuffer.js';
-import { FramebufferThreads } from '../drivers/framebufferThreads.js';
+import { FramebufferThreads, type FramebufferThreadsOptions } from '../drivers/framebufferThreads.js';
 import { procSettler } from '../drivers/settle.js';
 import { TaskWatch } from '../drivers/taskWatch.js';
 import { unixSocket } from '../drivers/unixSocket.js';
@@ -28,8 +28,8 @@ export interface LocalProviderOptions {
   readonly image?: string;
   /** Root file system of the desktop. Default: $DART_STUDIO_ROOTFS, else the one `dart-studio desktop build` made. */
   readonly rootfs?: () => Promise<string>;
-  /** File of the runtime, whose threads make files of screens; without it, whoever needs files gets pixels. */
-  readonly entry?: ProcessEntry;
+  /** Threads that make files of screens; without them, whoever needs files gets pixels. */
+  readonly screens?: FramebufferThreadsOptions;
   /** Size limit of HOME and of each temporary folder, MB. Default 64. */
   readonly diskMb?: number;
 }
@@ -60,7 +60,7 @@ export class LocalProvider implements DesktopProvider {
   constructor(o: LocalProviderOptions = {}) {
     const image = o.image ?? DEFAULT_IMAGE;
     this.#o = { ...o, image, rootfs: o.rootfs ?? (() => builtRootfs(image)) };
-    this.#threads = o.entry && new FramebufferThreads(o.entry);
+    this.#threads = o.screens && new FramebufferThreads(o.screens);
   }
 
   async status(): Promise<ProviderStatus> {

@@ -77,7 +77,7 @@ export class ScreensHere implements ScreenEncoder {
 /** A thread makes 70 screens of two million pixels a second, and 600 of 640x400: more than desktops of so many cores show. */
 const CORES_EACH = 8,
   MOST_THREADS = 4;
-/** Threads that may fail before there are no more of them. */
+/** Threads that may fail one after the other before there are no more of them. */
 const FAILURES = 3;
 
 interface Waiting {
@@ -152,6 +152,7 @@ export class ScreenThreads implements ScreenEncoder {
       silentMs: this.#silentMs,
       onDone: (w, done) => {
         if ('error' in done) return w.resolve(screenFile(w.frame));
+        this.#failures = 0;
         const png = Promise.resolve(Buffer.from(done.png.buffer, done.png.byteOffset, done.png.byteLength));
         w.resolve({ hash: done.hash, png: () => png });
       },

@@ -41,7 +41,7 @@ async function measure(shown: Buffer, screen: Size, threads: boolean): Promise<L
     { width, height } = screen,
     store = new PngFrameStore(dir),
     drawn = new Drawn(join(dir, 'fb'), shown, screen),
-    makers = threads ? new FramebufferThreads({ file: resolve('dist/runtime.js') }) : undefined,
+    makers = threads ? new FramebufferThreads({ entry: { file: resolve('dist/runtime.js') } }) : undefined,
     reader = new FramebufferReader(drawn.path, screen, makers);
   let main = 0,
     all = 0,

@@ -55,7 +55,7 @@ describe('threads that read framebuffers', () => {
   afterEach(() => threads?.close());
   afterAll(() => rmSync(dir, { recursive: true }));
   const start = (o?: { readonly threads?: number }): FramebufferThreads =>
-    (threads = new FramebufferThreads({ file: resolve('dist/runtime.js') }, o));
+    (threads = new FramebufferThreads({ entry: { file: resolve('dist/runtime.js') }, ...o }));
   /** Another program in a thread's place. */
   const program = (text: string): { readonly file: string } => {
     const file = join(dir, `${Math.random()}.mjs`);
@@ -125,7 +125,8 @@ describe('threads that read framebuffers', () => {
       "import('node:worker_threads').then((w) => w.parentPort.on('message', () => process.exit(0)));",
     ],
   ])('leave nothing undone: of one that %s there are pixels', async (_, text) => {
-    threads = new FramebufferThreads(program(text), { silentMs: 300 });
+    const told: string[] = [];
+    threads = new FramebufferThreads({ entry: program(text), silentMs: 300, onFailure: (why) => told.push(why) });
     const s = new Painted(dir, 20, 10),
       r = new FramebufferReader(s.path, s, threads);
     for (let n = 1; n < 6; n++) {
@@ -134,6 +135,42 @@ describe('threads that read framebuffers', () => {
       expect(isEncoded(seen)).toBe(false);
       await s.shows(seen);
     }
+    expect(told).toHaveLength(1);
+    r.close();
+  });
+
+  it('are not given up for failures with work between them', async () => {
+    // Every second screen ends its thread.
+    const told: string[] = [];
+    threads = new FramebufferThreads({
+      entry: program(
+        "import('node:worker_threads').then(({ parentPort: p }) => { let n = 0; p.on('message', (m) => 'id' in m && (++n === 2 ? process.exit(1) : p.postMessage({ id: m.id, png: new Uint8Array([1]) }))); });",
+      ),
+      threads: 1,
+      onFailure: (why) => told.push(why),
+    });
+    const s = new Painted(dir, 20, 10),
+      r = new FramebufferReader(s.path, s, threads);
+    s.paint(1);
+    const kinds: boolean[] = [];
+    for (let n = 0; n < 10; n++) kinds.push(isEncoded(await r.readEncoded!()));
+    expect(kinds).toEqual(Array.from({ length: 10 }, (_, n) => n % 2 === 0));
+    expect(told).toEqual([]);
+    r.close();
+  });
+
+  it('give pixels of a screen that their thread has no memory for, and none from before', async () => {
+    threads = new FramebufferThreads({
+      entry: program(
+        "import('node:worker_threads').then(({ parentPort: p }) => p.on('message', (m) => 'id' in m && p.postMessage(m.id === 1 ? { id: 1, png: new Uint8Array([1]) } : { id: m.id, failed: true })));",
+      ),
+    });
+    const s = new Painted(dir, 20, 10),
+      r = new FramebufferReader(s.path, s, threads);
+    s.paint(1);
+    expect(isEncoded(await r.readEncoded!())).toBe(true);
+    s.paint(2);
+    await s.shows(await r.readEncoded!());
     r.close();
   });
 });
@@ -142,7 +179,7 @@ const why = await whyNoLocalDesktops();
 if (why) console.warn(`skipped: ${why}`);
 
 it.skipIf(why)('a local desktop is shown as a file or as pixels, whichever is asked for', async () => {
-  const p = createLocalProvider({ entry: { file: resolve('dist/runtime.js') } }),
+  const p = createLocalProvider({ screens: { entry: { file: resolve('dist/runtime.js') } } }),
     d = await p.create(SMALL);
   try {
     for (let round = 0; round < 2; round++) {

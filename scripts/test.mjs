@@ -2,6 +2,7 @@
 // desktop image), then runs every layer. `npm test -- --prepare` only sets up.
 import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { setPriority } from 'node:os';
 import { relative } from 'node:path';
 import { ensureBuilt } from './lib/ensure.mjs';
 import { prepareE2e } from './e2e.mjs';
@@ -30,11 +31,14 @@ const run = (...args) =>
       .once('error', () => done(1))
       .once('close', (code) => done(code ?? 1));
   });
-const report = '.cache/test-report.json',
-  args = process.argv.slice(2),
+/** How far unit tests stand back (nice). */
+const UNIT_PRIORITY = 10;
+/** What Vitest reports of each of its runs. */
+const REPORTS = { rest: '.cache/test-report.json', unit: '.cache/test-report-unit.json' };
+const args = process.argv.slice(2),
   prepares = args.includes('--prepare');
 mkdirSync('.cache', { recursive: true });
-rmSync(report, { force: true });
+for (const report of Object.values(REPORTS)) rmSync(report, { force: true });
 let status = 0;
 try {
   // Both forms of the desktop are built here, where progress is seen, so that no test waits for them; and the
@@ -48,7 +52,15 @@ try {
   await docker.stop();
 }
 if (prepares) process.exit();
-const result = readReport();
+const results = (args.length > 0 ? [REPORTS.rest] : Object.values(REPORTS)).map(readReport),
+  result = {
+    passed: results.reduce((n, r) => n + r.passed, 0),
+    failed: Math.max(
+      results.reduce((n, r) => n + r.failed, 0),
+      status === 0 ? 0 : 1,
+    ),
+    skipped: results.flatMap((r) => r.skipped),
+  };
 for (const name of result.skipped) console.log(`skipped: ${name}`);
 if (!docker.ok) console.error(`No Docker engine: ${docker.why}`);
 // CI runs everything or fails: a suite that skips itself there would go unseen.
@@ -59,23 +71,46 @@ if (process.env.DART_STUDIO_NO_SKIP && result.skipped.length > 0) {
 console.log(`${result.passed} passed, ${result.failed} failed, ${result.skipped.length} skipped`);
 process.exit(status);
 
-function runTests() {
-  return run(
-    'node_modules/vitest/vitest.mjs',
-    'run',
-    '--reporter=default',
-    '--reporter=json',
-    '--reporter=./scripts/lib/times.mjs',
-    `--outputFile.json=${report}`,
-    ...args,
-  );
+/**
+ * Unit tests need only processors and the other layers often wait: both run at once, the unit tests behind the others, whose
+ * desktops must not wait for them.
+ */
+async function runTests() {
+  if (args.length > 0) return vitest(REPORTS.rest, args).ended;
+  const unit = vitest(REPORTS.unit, ['--project', 'unit'], 'pipe');
+  setPriority(unit.pid, UNIT_PRIORITY);
+  // On a terminal Vitest redraws its last lines; what comes between them would be overwritten.
+  const lines = [];
+  unit.stdout.setEncoding('utf8').on('data', (text) => {
+    if (process.stdout.isTTY) lines.push(text);
+    else process.stdout.write(text);
+  });
+  const rest = await vitest(REPORTS.rest, ['--project', 'integration', '--project', 'pages', '--project', 'e2e']).ended,
+    first = await unit.ended;
+  process.stdout.write(lines.join(''));
+  return rest || first;
 }
 
-/**
- * What vitest reports, with the full name of each skipped test. A file that fails outside its tests, and any other
- * reason for a bad exit code, counts as one failure.
- */
-function readReport() {
+function vitest(report, args, stdout = 'inherit') {
+  const child = spawn(
+    process.execPath,
+    [
+      'node_modules/vitest/vitest.mjs',
+      'run',
+      '--reporter=default',
+      '--reporter=json',
+      '--reporter=./scripts/lib/times.mjs',
+      `--outputFile.json=${report}`,
+      ...args,
+    ],
+    { stdio: ['inherit', stdout, 'inherit'] },
+  );
+  child.ended = new Promise((done) => child.once('error', () => done(1)).once('close', (code) => done(code ?? 1)));
+  return child;
+}
+
+/** What Vitest reports, with the full name of each skipped test. A file that fails outside its tests counts as one failure. */
+function readReport(report) {
   let r;
   try {
     r = JSON.parse(readFileSync(report, 'utf8'));
@@ -90,5 +125,5 @@ function readReport() {
       .filter((t) => !['passed', 'failed'].includes(t.status))
       .map((t) => `${relative(process.cwd(), f.name)}: ${t.fullName}`),
   );
-  return { passed: r.numPassedTests, failed: Math.max(r.numFailedTests + broken, status === 0 ? 0 : 1), skipped };
+  return { passed: r.numPassedTests, failed: r.numFailedTests + broken, skipped };
 }

@@ -112,13 +112,23 @@ export function deskSuite(o: { readonly screen?: Size } = {}): DeskSuite {
     },
     oracle: (task) => script(task, 'solve'),
     nearMiss: (task) => script(task, 'miss'),
-    holdouts: (family) => {
+    holdouts: remembered((family: FamilyId) => {
       const has = (set: ProbeSet, h: Holdout): boolean => {
         const seed = probeSeed(set, h, 0);
         return drawn(templateOf(family), seed, splitOf(seed)!, screen) !== undefined;
       };
       return HOLDOUTS.filter((h) => has('dev', h) && has('test', h));
-    },
+    }),
+  };
+}
+
+/** Tasks are drawn to find it out, and it is always the same. */
+function remembered<K, V>(of: (k: K) => V): (k: K) => V {
+  const known = new Map<K, V>();
+  return (k) => {
+    const v = known.get(k) ?? of(k);
+    known.set(k, v);
+    return v;
   };
 }
 

@@ -1,9 +1,19 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
+/** Integration tests without a desktop, a Docker engine or a moment that counts: they run beside others. */
+const APART = [
+  'test/integration/annotations/service.test.ts',
+  'test/integration/data/{kill,lock}.test.ts',
+  'test/integration/fuzz/*.test.ts',
+  'test/integration/interchange/cli.test.ts',
+  'test/integration/run/commandLine.test.ts',
+  'test/integration/trainer/{dedupe,human,learning,operators,reading,speller,torch,update}.test.ts',
+];
+
 /**
  * Layers: `unit` needs nothing but Node; `integration` drives real desktops, Docker and ONNX Runtime, one file at a
- * time; `pages`, after it, the webviews in a real browser, a file a processor; `e2e`, last, drives the packaged extension in a real VS Code
+ * time, but for `apart`; `pages`, after it, the webviews in a real browser, a file a processor; `e2e`, last, drives the packaged extension in a real VS Code
  * workbench (scripts/e2e.mjs makes it ready).
  */
 export default defineConfig({
@@ -16,7 +26,22 @@ export default defineConfig({
           name: 'unit',
           include: ['test/unit/**/*.test.ts', 'test/property/**/*.test.ts'],
           environment: 'node',
-          testTimeout: 60_000,
+          // Behind the other layers (scripts/test.mjs) one of half a minute takes two.
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
+          expect: { poll: { timeout: 60_000, interval: 20 } },
+        },
+      },
+      {
+        test: {
+          name: 'apart',
+          env: { ORT_DISABLE_TELEMETRY: '1' },
+          include: APART,
+          environment: 'node',
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
+          expect: { poll: { timeout: 60_000, interval: 20 } },
+          pool: 'forks',
         },
       },
       {
@@ -25,6 +50,7 @@ export default defineConfig({
           // Tests that use ONNX Runtime by themselves report to nobody either.
           env: { ORT_DISABLE_TELEMETRY: '1' },
           include: ['test/integration/**/*.test.ts', 'test/daemon/**/*.test.ts'],
+          exclude: APART,
           environment: 'node',
           testTimeout: 180_000,
           hookTimeout: 300_000,

@@ -1,7 +1,7 @@
 // `npm test [-- VITEST ARGS]`: sets the machine up as far as it may (system packages, Docker engine, packages, bundle,
 // desktop image), then runs every layer. `npm test -- --prepare` only sets up.
 import { spawn } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { relative } from 'node:path';
 import { ensureBuilt } from './lib/ensure.mjs';
@@ -31,8 +31,8 @@ const run = (...args) =>
       .once('error', () => done(1))
       .once('close', (code) => done(code ?? 1));
   });
-/** How far unit tests stand back (nice). */
-const UNIT_PRIORITY = 10;
+/** How far unit tests stand back, as `nice` counts: one that got nothing at all would run out of time. */
+const UNIT_PRIORITY = 5;
 /** What Vitest reports of each of its runs. */
 const REPORTS = { rest: '.cache/test-report.json', unit: '.cache/test-report-unit.json' };
 const args = process.argv.slice(2),
@@ -41,12 +41,14 @@ mkdirSync('.cache', { recursive: true });
 for (const report of Object.values(REPORTS)) rmSync(report, { force: true });
 let status = 0;
 try {
-  // Both forms of the desktop are built here, where progress is seen, so that no test waits for them; and the
-  // end-to-end rig beside them.
+  // Desktops are built here, where progress is seen, so that no test waits for them; and the end-to-end rig beside them.
   const rig = prepareE2e();
-  await run('--enable-source-maps', 'dist/runtime.js', 'desktop', 'build', '--provider', 'local');
-  if (docker.ok) await run('--enable-source-maps', 'dist/runtime.js', 'desktop', 'build', '--provider', 'docker');
-  await rig;
+  const build = (...args) => run('--enable-source-maps', 'dist/runtime.js', 'desktop', 'build', ...args);
+  const local = async () => {
+    await build('--provider', 'local');
+    await build('--provider', 'local', '--image', 'web');
+  };
+  await Promise.all([rig, local(), docker.ok ? build('--provider', 'docker') : undefined]);
   if (!prepares) status = await runTests();
 } finally {
   await docker.stop();
@@ -72,13 +74,19 @@ console.log(`${result.passed} passed, ${result.failed} failed, ${result.skipped.
 process.exit(status);
 
 /**
- * Unit tests need only processors and the other layers often wait: both run at once, the unit tests behind the others, whose
- * desktops must not wait for them.
+ * Unit tests, and what else is apart, need only processors, and the other layers often wait: both run at once, those behind the
+ * others, whose desktops must not wait for them.
  */
 async function runTests() {
   if (args.length > 0) return vitest(REPORTS.rest, args).ended;
-  const unit = vitest(REPORTS.unit, ['--project', 'unit'], 'pipe');
-  setPriority(unit.pid, UNIT_PRIORITY);
+  const unit = vitest(REPORTS.unit, ['--project', 'unit', '--project', 'apart'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    detached: true,
+  });
+  standBack(unit.pid);
+  // Of a group of its own, it would outlive us.
+  const end = () => killGroup(unit.pid);
+  process.once('exit', end).once('SIGINT', () => process.exit(130));
   // On a terminal Vitest redraws its last lines; what comes between them would be overwritten.
   const lines = [];
   unit.stdout.setEncoding('utf8').on('data', (text) => {
@@ -91,7 +99,24 @@ async function runTests() {
   return rest || first;
 }
 
-function vitest(report, args, stdout = 'inherit') {
+/** Linux shares the processors among sessions first, and their programs only then. */
+function standBack(session) {
+  setPriority(session, UNIT_PRIORITY);
+  try {
+    writeFileSync(`/proc/${session}/autogroup`, String(UNIT_PRIORITY));
+  } catch {
+    // Not Linux, or built without it.
+  }
+}
+function killGroup(leader) {
+  try {
+    process.kill(-leader, 'SIGTERM');
+  } catch {
+    // It has ended.
+  }
+}
+
+function vitest(report, args, options = { stdio: 'inherit' }) {
   const child = spawn(
     process.execPath,
     [
@@ -103,7 +128,7 @@ function vitest(report, args, stdout = 'inherit') {
       `--outputFile.json=${report}`,
       ...args,
     ],
-    { stdio: ['inherit', stdout, 'inherit'] },
+    options,
   );
   child.ended = new Promise((done) => child.once('error', () => done(1)).once('close', (code) => done(code ?? 1)));
   return child;

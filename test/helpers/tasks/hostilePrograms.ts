@@ -78,7 +78,7 @@ while len(setup) < n: setup += s.recv(n - len(setup))
 base = struct.unpack('<I', setup[4:8])[0]
 root = struct.unpack('<I', setup[32 + (struct.unpack('<H', setup[16:18])[0] + 3 & ~3) + setup[21] * 8:][:4])[0]
 title = b'a b\\t' * 500
-for i in range(300):
+for i in range(120):
     w = base + 1 + i
     s.sendall(struct.pack('<BBHIIhhHHHHII', 1, 0, 8, w, root, 0, 0, 9, 9, 0, 1, 0, 0))
     if i < 3: s.sendall(struct.pack('<BBHIIIBxxxI', 18, 0, 6 + len(title) // 4, w, 39, 31, 8, len(title)) + title)

@@ -25,7 +25,7 @@ afterEach(endAll);
 afterAll(() => rm(dir, { recursive: true, force: true }));
 
 /** What a part of a run gets: starting the engine takes some of it, on a busy machine all; then the next gets twice as much. */
-const STEP_MS = 8000;
+const STEP_MS = 5000;
 /** The phase, the final evaluation and the farewell may take so long after the budget is spent. */
 const FAREWELL_MS = 20_000;
 

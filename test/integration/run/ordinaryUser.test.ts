@@ -19,10 +19,10 @@ if (why) console.warn(`skipped: ${why}`);
 const root = process.getuid?.() === 0;
 const THREADS = 300,
   FAMILIES = quickstartFamilies.length,
-  EACH = 3,
+  EACH = 2,
   DEMONSTRATIONS = EACH * FAMILIES;
 
-/** The quick start as far as its demonstrations, half as many of each family; nothing is learned and nothing evaluated. */
+/** The quick start as far as its demonstrations, a third as many of each family; nothing is learned and nothing evaluated. */
 const runFile = (dir: string): RunFile => ({
   preset: 'quickstart',
   desktops: { provider: 'local' },

@@ -154,7 +154,7 @@ describe.skipIf(noLocal)('a vision-language model', () => {
     const s = await serve();
     const file = await runFile('killed', s, {
       warmStart: { demonstrations: 1, steps: 0 },
-      budget: { rollouts: 24 },
+      budget: { updates: 4 },
     });
     const first = start('train', file, '--json', '--runs', runs),
       run = await folderOf(first);
@@ -173,7 +173,7 @@ describe.skipIf(noLocal)('a vision-language model', () => {
     const s = await serve();
     const file = await runFile('engine-killed', s, {
       warmStart: { demonstrations: 1, steps: 0 },
-      budget: { rollouts: 48 },
+      budget: { updates: 6 },
     });
     const c = start('train', file, '--json', '--runs', runs),
       run = await folderOf(c);

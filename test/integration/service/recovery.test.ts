@@ -192,7 +192,7 @@ describe.skipIf(noLocal !== undefined)('a daemon that is killed in the middle of
       screens = async (): Promise<number> => (await stat(join(run, 'reading.screens'))).mtimeMs,
       drawn = phase === 'reading' ? await screens() : undefined,
       // So much longer than what a window allows that time given back would show.
-      before = await w.status((s) => inLesson(s) && s.status.elapsedMs > began.status.elapsedMs + 8000);
+      before = await w.status((s) => inLesson(s) && s.status.elapsedMs > began.status.elapsedMs + 5000);
     await kill(storage, w);
 
     w = await attach(storage);

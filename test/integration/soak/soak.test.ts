@@ -8,7 +8,7 @@ import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 import { ensureBundle } from '../../helpers/run/cli.js';
 
 /** The short form of `npm run soak` (test/soak/README.md): a look every 2 s. */
-const MINUTES = 1 / 3;
+const MINUTES = 1 / 5;
 const LEAST_LOOKS = 4;
 const noLocal = await whyNoLocalDesktops();
 

@@ -202,14 +202,14 @@ describe('every batch is trained exactly once', () => {
     await trainer.checkpoint();
     // Both are named by a checkpoint; the weights before the first update are not.
     const weights = (): string[] => [...s.disk.keys()].filter((k) => k.includes('/weights/'));
-    await vi.waitFor(() => expect(weights()).toHaveLength(3));
+    await vi.waitFor(() => expect(weights()).toHaveLength(3), { timeout: 15_000 });
     expect(weights()).toEqual(expect.arrayContaining([foreign, firstUri]));
     await rm(first.dir, { recursive: true });
     await trainer.checkpoint();
-    await vi.waitFor(() => expect(weights()).toHaveLength(2));
+    await vi.waitFor(() => expect(weights()).toHaveLength(2), { timeout: 15_000 });
     expect(weights()).not.toContain(firstUri);
     void trainer.forget(exported.path);
-    await vi.waitFor(() => expect([...s.disk.keys()]).not.toContain(exported.path));
+    await vi.waitFor(() => expect([...s.disk.keys()]).not.toContain(exported.path), { timeout: 15_000 });
     // What is left is enough to go on from.
     await trainer.close();
     const two = await start({ dir }, s);

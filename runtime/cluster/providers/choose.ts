@@ -1,11 +1,5 @@
 import { parseRunFile } from '../../config/index.js';
-import {
-  StudioError,
-  PROVIDER_KINDS,
-  type ProcessEntry,
-  type ProviderChoice,
-  type ProviderKind,
-} from '../../domain/index.js';
+import { StudioError, PROVIDER_KINDS, type ProviderChoice, type ProviderKind } from '../../domain/index.js';
 import { connectEngine, ensureImage, ensureRootfs, type OnProgress } from '../imageBuild.js';
 import type { DesktopProvider } from '../types.js';
 import { createDockerProvider, type DockerProviderOptions } from './docker.js';

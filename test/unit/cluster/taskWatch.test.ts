@@ -1,3 +1,4 @@
+import type * as Fs from 'node:fs';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +8,7 @@ import { TaskWatch } from '../../../runtime/cluster/drivers/taskWatch.js';
 /** Calls of the file system that find no descriptor left. */
 const short = vi.hoisted(() => ({ of: new Set<string>() }));
 vi.mock('node:fs', async (original) => {
-  const fs = await original<typeof import('node:fs')>();
+  const fs = await original<typeof Fs>();
   const scarce =
     <A extends unknown[], R>(name: string, call: (...a: A) => R) =>
     (...a: A): R => {

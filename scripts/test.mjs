@@ -85,8 +85,7 @@ async function runTests() {
   });
   standBack(unit.pid);
   // Of a group of its own, it would outlive us.
-  const end = () => killGroup(unit.pid);
-  process.once('exit', end).once('SIGINT', () => process.exit(130));
+  process.once('exit', () => killGroup(unit.pid)).once('SIGINT', () => process.exit(130));
   // On a terminal Vitest redraws its last lines; what comes between them would be overwritten.
   const lines = [];
   unit.stdout.setEncoding('utf8').on('data', (text) => {

@@ -195,7 +195,7 @@ describe('packs of frames', () => {
         told = vi.fn();
       expect(store.behindMs).toBe(0);
       const put = store.put(screen(1));
-      await vi.waitFor(() => expect(store.behindMs).toBeGreaterThan(20), { timeout: 15_000 });
+      await expect.poll(() => store.behindMs).toBeGreaterThan(20);
       const disk = new SlowDisk({ behindMs: 3001, onDurable: (l) => store.onDurable(l) }, told);
       expect(disk.slow).toBe(true);
       expect(told).not.toHaveBeenCalled();

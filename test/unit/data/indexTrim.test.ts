@@ -199,7 +199,7 @@ describe('an index that is full', () => {
         index.durable(i);
         await index.query('SELECT 1').catch(() => undefined);
       }
-      await vi.waitFor(() => expect(said).toHaveLength(1), { timeout: 15_000 });
+      await expect.poll(() => said).toHaveLength(1);
       expect(indexTrouble.behind(said[0])).toMatch(/The run's index stopped: .* no screens are removed/s);
       await index.close({ snapshot: false });
     }));

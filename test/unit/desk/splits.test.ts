@@ -217,9 +217,10 @@ describe('what a run learns from and is measured by', () => {
 
   it('measures on other tasks where it is tuned than where it reports', () => {
     for (const split of EVALUATION_SPLITS.filter((s) => s !== 'train')) {
-      const of = (set: ProbeSet): string[] => tasks.probesOf(split, 60, set).map((p) => `${p.family}#${p.seed}`);
+      const of = (set: ProbeSet): string[] => tasks.probesOf(split, 60, set).map((p) => `${p.family}#${p.seed}`),
+        reported = new Set(of('test'));
       expect(of('dev')).toHaveLength(60);
-      expect(of('dev').filter((p) => of('test').includes(p))).toEqual([]);
+      expect(of('dev').filter((p) => reported.has(p))).toEqual([]);
       expect(measuredTasks(split, 1, 'dev')(tasks).map((c) => c.seed)).not.toEqual(
         measuredTasks(split, 1)(tasks).map((c) => c.seed),
       );

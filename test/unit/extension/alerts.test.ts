@@ -91,7 +91,7 @@ describe('an alert', () => {
       { how: 'information', words: `tiny: ${alert().message}`, buttons: ['Open Dashboard'] },
       { how: 'warning', words: 'tiny: No rollout has ended for 10 minutes.', buttons: ['Open Dashboard'] },
     ]);
-    await vi.waitFor(() => expect(shown).toHaveLength(2), { timeout: 15_000 });
+    await expect.poll(() => shown).toHaveLength(2);
     expect(shown[0]).toEqual({ kind: 'dashboard', run: '/w/runs/tiny' });
   });
   it('is none where the settings want none', () => {
@@ -101,14 +101,14 @@ describe('an alert', () => {
   });
   it('is passed on by the runtime, which each window that attaches tells where to', async () => {
     tellTargets(studio());
-    await vi.waitFor(() => expect(asked).toHaveLength(1), { timeout: 15_000 });
+    await expect.poll(() => asked).toHaveLength(1);
     editor.settings = {
       'dartStudio.alerts.command': '/bin/page',
       'dartStudio.alerts.webhook': 'https://hooks.example/secret',
       'dartStudio.alerts.desktop': true,
     };
     tellTargets(studio());
-    await vi.waitFor(() => expect(asked).toHaveLength(2), { timeout: 15_000 });
+    await expect.poll(() => asked).toHaveLength(2);
     expect(asked).toEqual([
       ['machine/alerts', { command: '', webhook: '', desktop: false }],
       ['machine/alerts', { command: '/bin/page', webhook: 'https://hooks.example/secret', desktop: true }],
@@ -186,7 +186,7 @@ describe('the end of a run', () => {
       ['Show Runtime Log', 'Open'],
       ['Open'],
     ]);
-    await vi.waitFor(() => expect(shown).toEqual([{ kind: 'dashboard', run: '/w/runs/tiny' }]), { timeout: 15_000 });
+    await expect.poll(() => shown).toEqual([{ kind: 'dashboard', run: '/w/runs/tiny' }]);
     expect(ran).toEqual([['dartStudio.resumeRun', '/w/runs/tiny'], ['dartStudio.showRuntimeLog']]);
   });
   it('says nothing in a window that shows it already', () => {

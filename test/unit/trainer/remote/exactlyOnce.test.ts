@@ -1,6 +1,6 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { random } from '../../../../runtime/domain/index.js';
 import { createRemoteTrainer } from '../../../../runtime/trainer/remote/engine.js';
 import type { LearnerState } from '../../../helpers/engine/learner.js';
@@ -202,14 +202,14 @@ describe('every batch is trained exactly once', () => {
     await trainer.checkpoint();
     // Both are named by a checkpoint; the weights before the first update are not.
     const weights = (): string[] => [...s.disk.keys()].filter((k) => k.includes('/weights/'));
-    await vi.waitFor(() => expect(weights()).toHaveLength(3), { timeout: 15_000 });
+    await expect.poll(() => weights()).toHaveLength(3);
     expect(weights()).toEqual(expect.arrayContaining([foreign, firstUri]));
     await rm(first.dir, { recursive: true });
     await trainer.checkpoint();
-    await vi.waitFor(() => expect(weights()).toHaveLength(2), { timeout: 15_000 });
+    await expect.poll(() => weights()).toHaveLength(2);
     expect(weights()).not.toContain(firstUri);
     void trainer.forget(exported.path);
-    await vi.waitFor(() => expect([...s.disk.keys()]).not.toContain(exported.path), { timeout: 15_000 });
+    await expect.poll(() => [...s.disk.keys()]).not.toContain(exported.path);
     // What is left is enough to go on from.
     await trainer.close();
     const two = await start({ dir }, s);

@@ -86,6 +86,9 @@ export const folderPlan = (
 });
 export const filesHeld = (names: readonly string[]): string[] => names.map((f) => `${f}:${f.toLowerCase()}`);
 
+/** One of the files of the folder lies in the only folder within it. */
+export const movedInto = (box: string, moved: string, files: readonly string[]): Check =>
+  fileTree([`${box}/`, `${box}/${moved}:${moved.toLowerCase()}`, ...filesHeld(files.filter((f) => f !== moved))]);
 export const openIcon = (name: string, folders: readonly string[], files: readonly string[]): Move =>
   doubleClickBox(iconBox(name, folders, files));
 /** The file manager's window shows this folder. */
@@ -216,13 +219,7 @@ export const fileTemplates: readonly Template[] = [
       return {
         instruction: `Drag the file "${moved}" onto the folder "${box}".`,
         config: setup(r, folderPlan(r, screen, [box], files)),
-        evaluator: judgedBy(
-          fileTree([
-            `${box}/`,
-            `${box}/${moved}:${moved.toLowerCase()}`,
-            ...filesHeld(files.filter((f) => f !== moved)),
-          ]),
-        ),
+        evaluator: judgedBy(movedInto(box, moved, files)),
         solve: [drag(iconBox(moved, [box], files), to), finish],
         miss: [drag(iconBox(other, [box], files), to), finish],
       };
@@ -316,13 +313,7 @@ export const fileTemplates: readonly Template[] = [
       return {
         instruction: `Create a folder "${fresh}" and drag the file "${moved}" into it.`,
         config: setup(r, folderPlan(r, screen, [], files)),
-        evaluator: judgedBy(
-          fileTree([
-            `${fresh}/`,
-            `${fresh}/${moved}:${moved.toLowerCase()}`,
-            ...filesHeld(files.filter((f) => f !== moved)),
-          ]),
-        ),
+        evaluator: judgedBy(movedInto(fresh, moved, files)),
         solve: [key('ctrl+shift+n'), enterText(fresh), into(moved), finish],
         miss: [key('ctrl+shift+n'), enterText(fresh), into(other), finish],
       };

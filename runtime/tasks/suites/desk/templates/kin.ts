@@ -1,11 +1,11 @@
-import type { Check, Scene, Template } from '../kit.js';
+import type { Check, Template } from '../kit.js';
 import { fileIs, geometry, judgedBy, pickSome, place, setup } from '../kit.js';
 import type { Move } from '../moves.js';
 import { button, clickBox, enterText, finish, key, type } from '../moves.js';
 import { buttonRow, dialog, dialogGave } from './dialogs.js';
-import { filesHeld, fileTree, folderPlan, icon, openIcon } from './files.js';
+import { filesHeld, fileTree, folderPlan, icon, movedInto, openIcon } from './files.js';
 import { field } from './forms.js';
-import { inside } from './mixed.js';
+import { inside, rightHalf, terminalAndNote } from './mixed.js';
 import { DOCUMENTS, editor, editorLook, editorTitle, NOTE_SIZE } from './notes.js';
 import { bookIs, bookPlan, cell, cellNames } from './sheet.js';
 import { SHELL_MS, terminal, terminalFiles } from './terminal.js';
@@ -16,8 +16,6 @@ import { SHELL_MS, terminal, terminalFiles } from './terminal.js';
  * sentences.
  */
 const NO_EDITOR: Check = { command: 'wmctrl -lx | grep -ci mousepad', prints: '0\n' };
-const folderName = (r: Scene, taken: readonly string[]): string =>
-  r.pick(r.words.items.filter((x) => !taken.includes(x)));
 
 /** What a question about unsaved work can be answered with, and how people say it. */
 const ANSWERS = [
@@ -155,13 +153,7 @@ export const kinTemplates: readonly Template[] = [
       return {
         instruction: `Cut the file "${moved}" and paste it into the folder "${box}".`,
         config: setup(r, folderPlan(r, screen, [box], files)),
-        evaluator: judgedBy(
-          fileTree([
-            `${box}/`,
-            `${box}/${moved}:${moved.toLowerCase()}`,
-            ...filesHeld(files.filter((f) => f !== moved)),
-          ]),
-        ),
+        evaluator: judgedBy(movedInto(box, moved, files)),
         solve: into('ctrl+x'),
         miss: into('ctrl+c'),
       };
@@ -173,7 +165,7 @@ export const kinTemplates: readonly Template[] = [
     steps: 3,
     build(r, screen) {
       const [box, ...files] = pickSome(r, r.words.items, 5),
-        fresh = folderName(r, [box, ...files]),
+        fresh = r.pick(r.words.items.filter((x) => x !== box && !files.includes(x))),
         i = r.int(4),
         old = files[i]!;
       const name = (file: string): Move[] => [icon(file, [box], files), key('f2'), enterText(fresh), finish];
@@ -254,9 +246,7 @@ export const kinTemplates: readonly Template[] = [
         word = r.pick(r.words.texts),
         path = `${DOCUMENTS}/${file}`,
         line = `touch ${made}`,
-        half = Math.floor(screen.width / 2),
-        note = place(r, screen, 280, 180, { x: half, width: half }),
-        look = editorLook(note);
+        note = rightHalf(r, screen);
       const both = (last: readonly Move[]): Move[] => [
         clickBox(inside('Terminal')),
         enterText(line),
@@ -270,17 +260,7 @@ export const kinTemplates: readonly Template[] = [
           `Run "${line}" in the terminal; then write "${word}" into the note and save it.`,
           `First run "${line}" in the terminal, after it write "${word}" into the note and save that.`,
         ]),
-        config: setup(r, {
-          look: { ...look, css: `${look.css}menubar * { font-size: 8pt; padding: 1px 2px; }\n` },
-          files: { ...terminalFiles, [path]: '' },
-          start: [
-            terminal(r, screen, { columns: 26, region: { width: half } }),
-            {
-              command: editor(path),
-              then: [`wmctrl -r ${file} -e 0,${note.x},${note.y},${note.width},${note.height}`],
-            },
-          ],
-        }),
+        config: setup(r, terminalAndNote(r, screen, file, note)),
         evaluator: judgedBy(fileIs(path, word), {
           withinMs: SHELL_MS,
           command: `cd; ls -d ${made}`,

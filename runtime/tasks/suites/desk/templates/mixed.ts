@@ -1,4 +1,6 @@
-import type { Template } from '../kit.js';
+import type { Size } from '../../../../domain/index.js';
+import type { Box } from '../box.js';
+import type { Scene, SetupPlan, Template } from '../kit.js';
 import { COMPACT, fileIs, judgedBy, pickSome, place, setup } from '../kit.js';
 import type { Move, Where } from '../moves.js';
 import { clickBox, doubleClickBox, enterText, finish, key, type } from '../moves.js';
@@ -16,6 +18,26 @@ export const inside =
     const w = await s.window({ title });
     return { x: w.x + 20, y: w.y + 60, width: w.width - 40, height: w.height - 80 };
   };
+
+/** A place for a note in the right half of the screen. */
+export function rightHalf(r: Scene, screen: Size): Box {
+  const half = Math.floor(screen.width / 2);
+  return place(r, screen, 280, 180, { x: half, width: half });
+}
+/** A terminal in the left half of the screen, and an empty note at this place. */
+export function terminalAndNote(r: Scene, screen: Size, file: string, note: Box): SetupPlan {
+  const path = `${DOCUMENTS}/${file}`,
+    half = Math.floor(screen.width / 2),
+    look = editorLook(note);
+  return {
+    look: { ...look, css: `${look.css}menubar * { font-size: 8pt; padding: 1px 2px; }\n` },
+    files: { ...terminalFiles, [path]: '' },
+    start: [
+      terminal(r, screen, { columns: 26, region: { width: half } }),
+      { command: editor(path), then: [`wmctrl -r ${file} -e 0,${note.x},${note.y},${note.width},${note.height}`] },
+    ],
+  };
+}
 
 export const mixedTemplates: readonly Template[] = [
   {
@@ -101,23 +123,10 @@ export const mixedTemplates: readonly Template[] = [
       const [file, made] = pickSome(r, r.words.items, 2),
         word = r.pick(r.words.texts),
         path = `${DOCUMENTS}/${file}`,
-        line = `mkdir ${made}`,
-        half = Math.floor(screen.width / 2);
-      const note = place(r, screen, 280, 180, { x: half, width: half }),
-        look = editorLook(note);
+        line = `mkdir ${made}`;
       return {
         instruction: `Write "${word}" into the note and save it; then run "${line}" in the terminal.`,
-        config: setup(r, {
-          look: { ...look, css: `${look.css}menubar * { font-size: 8pt; padding: 1px 2px; }\n` },
-          files: { ...terminalFiles, [path]: '' },
-          start: [
-            terminal(r, screen, { columns: 26, region: { width: half } }),
-            {
-              command: editor(path),
-              then: [`wmctrl -r ${file} -e 0,${note.x},${note.y},${note.width},${note.height}`],
-            },
-          ],
-        }),
+        config: setup(r, terminalAndNote(r, screen, file, rightHalf(r, screen))),
         evaluator: judgedBy(fileIs(path, word), {
           withinMs: SHELL_MS,
           command: 'cd; ls -d [A-Z]*/',

@@ -36,7 +36,7 @@ import {
   self,
   type DockerHostOptions,
 } from './dockerHosts.js';
-import { ownIn, removeContainer, removeOrphans } from './engineContainers.js';
+import { makeContainer, ownIn, removeContainer, removeOrphans } from "./engineContainers.js';
 import { engineError, ensureImage, imageStatus, statusOf } from './dockerImage.js';
 import { containerUsage } from './usage.js';
 import { Leftovers } from './leftovers.js';
@@ -258,10 +258,7 @@ export class DockerProvider implements DesktopProvider {
       const owned = { name: `dart-studio-${name}`, owner: ownerLabel(this.#me), run: this.#o.run };
       reserved = owned.name;
       host.left.begin(reserved);
-      container = await host.docker.createContainer({
-        ...containerOptions(image, spec, owned),
-        abortSignal: limit,
-      });
+      container = await makeContainer(host.docker, containerOptions(image, spec, owned), limit);
       await container.start({ abortSignal: limit } as object);
       ignoreFailure(host.left.sweep(), 'it is tried again with the next desktop');
       const path = (host.path ??= await this.#choosePath(container));

@@ -4,7 +4,9 @@ import { OWNER, ROLE } from './dockerContainer.js';
 import { isOrphan, ownerLabel, parseOwner, type Owner } from './dockerHosts.js';
 import { engineError, LABEL, statusOf } from './dockerImage.js';
 
-const CALL_MS = 20_000;
+/** One call; how long a start that was cancelled waits for the name of what the engine is making. */
+const CALL_MS = 20_000,
+  GRACE_MS = 5000;
 
 /** An engine and how it is called in messages. */
 export interface NamedEngine {
@@ -40,6 +42,30 @@ export async function removeOrphans(h: NamedEngine, me: Owner): Promise<number> 
   const orphans = (await desktopsOf(h)).filter((c) => isOrphan(parseOwner(c.Labels[OWNER]), me));
   await Promise.all(orphans.map((c) => removeContainer(h.docker.getContainer(c.Id))));
   return orphans.length;
+}
+
+/**
+ * Makes a container. The engine makes it whether or not somebody still listens, so that one whose start is cancelled
+ * waits for the answer a little, and knows what to remove.
+ */
+export async function makeContainer(
+  docker: Docker,
+  options: Docker.ContainerCreateOptions,
+  signal: AbortSignal,
+): Promise<Docker.Container> {
+  signal.throwIfAborted();
+  const patience = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const stopped = (): void => {
+    timer = setTimeout(() => patience.abort(signal.reason), GRACE_MS);
+  };
+  signal.addEventListener('abort', stopped, { once: true });
+  try {
+    return await docker.createContainer({ ...options, abortSignal: patience.signal });
+  } finally {
+    signal.removeEventListener('abort', stopped);
+    clearTimeout(timer);
+  }
 }
 
 /** Removes a container for good; one that is gone or being removed is fine. */

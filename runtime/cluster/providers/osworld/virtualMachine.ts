@@ -5,7 +5,7 @@ import { deadline, ignoreFailure, orUndefined, StudioError } from '../../../doma
 import { pauseOrStop } from '../../../domain/pause.js';
 import { OWNER, ROLE } from '../dockerContainer.js';
 import { engineError, statusOf } from '../dockerImage.js';
-import { removeContainer } from '../engineContainers.js';
+import { makeContainer, removeContainer } from '../engineContainers.js';
 import type { MachineDisk, OsworldOptions } from './access.js';
 import { OsworldServer } from './server.js';
 
@@ -89,7 +89,7 @@ export async function bootMachine(
   const time = deadline(o.startSeconds * 1000, o.signal);
   let container: Docker.Container | undefined;
   try {
-    container = await docker.createContainer({ ...create, abortSignal: time.signal });
+    container = await makeContainer(docker, create, time.signal);
     await container.start({ abortSignal: time.signal } as object);
     const ended = endOf(container),
       server = new OsworldServer({ url: `http://127.0.0.1:${await portOf(container)}` });

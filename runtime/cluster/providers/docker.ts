@@ -36,7 +36,7 @@ import {
   self,
   type DockerHostOptions,
 } from './dockerHosts.js';
-import { makeContainer, ownIn, removeContainer, removeOrphans } from "./engineContainers.js';
+import { makeContainer, ownIn, removeContainer, removeOrphans } from './engineContainers.js';
 import { engineError, ensureImage, imageStatus, statusOf } from './dockerImage.js';
 import { containerUsage } from './usage.js';
 import { Leftovers } from './leftovers.js';

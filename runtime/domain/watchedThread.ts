@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import type { ProcessEntry, ProcessRole } from './process.js';
 
@@ -5,6 +6,33 @@ import type { ProcessEntry, ProcessRole } from './process.js';
 const IDLE_MS = 60_000;
 /** A thread that has work and says nothing for so long is ended. */
 export const SILENT_MS = 30_000;
+/** A thread does the work of so many cores' desktops; more than a few never have enough to do. */
+const CORES_EACH = 8,
+  MOST_THREADS = 4;
+/** Threads that may fail one after the other before there are no more of them. */
+const FAILURES = 3;
+
+/** How many threads make files of screens on this machine. */
+export const threadsHere = (): number => Math.min(MOST_THREADS, Math.ceil(availableParallelism() / CORES_EACH));
+
+/** Counts the failures of threads, in a row. `onOver` is told once, when no more are to be started. */
+export class ThreadFailures {
+  readonly #onOver: ((why: string) => void) | undefined;
+  #inARow = 0;
+
+  constructor(onOver?: (why: string) => void) {
+    this.#onOver = onOver;
+  }
+  get over(): boolean {
+    return this.#inARow >= FAILURES;
+  }
+  failed(why: string): void {
+    if (++this.#inARow === FAILURES) this.#onOver?.(why);
+  }
+  worked(): void {
+    this.#inARow = 0;
+  }
+}
 
 export interface WatchedThreadOptions<W, D> {
   readonly entry: ProcessEntry;

@@ -13,7 +13,7 @@ import { startEngine, type Engine } from './engine.js';
 import { evaluateNow, type EvalPoint } from './evaluation.js';
 import { dataConfig } from '../data/fromConfig.js';
 import { desktopContents } from '../cluster/provide.js';
-import { openTasks, type EvaluationSplit, type ProbeSet, type Tasks } from '../tasks/open.js';
+import { familiesIn, openTasks, type EvaluationSplit, type ProbeSet, type Tasks } from '../tasks/open.js';
 import { lastCheckpoint } from './resume.js';
 
 export { EVALUATION_SPLITS, type EvaluationSplit, type ProbeSet } from '../tasks/open.js';
@@ -44,6 +44,8 @@ export interface EvaluateRequest {
 export interface Asked extends Pick<EvaluateRequest, 'episodes' | 'split' | 'set' | 'sampled' | 'blind' | 'random'> {
   /** Left out where nothing is held out that way, instead of refused. */
   readonly ifAny?: true;
+  /** More episodes where there would be fewer than so many of each family. */
+  readonly each?: number;
 }
 export type Evaluated = EvalPoint & {
   readonly at: number;
@@ -71,7 +73,10 @@ export async function evaluateAll(
   const tasks = await openTasks(config, await desktopContents(config.desktops), r.entry),
     wanted = asked.flatMap((a) => {
       const split = a.split ?? 'heldout';
-      return a.ifAny && tasks.probesOf(split, 1).length === 0 ? [] : [{ ...a, tasks: ofSplit(tasks, split, a.set) }];
+      if (a.ifAny && tasks.probesOf(split, 1).length === 0) return [];
+      const least = a.episodes ?? Math.max(1, config.evaluation.episodes),
+        episodes = a.each === undefined ? least : Math.max(least, a.each * familiesIn(tasks, split, a.set));
+      return [{ ...a, episodes, tasks: ofSplit(tasks, split, a.set) }];
     }),
     checkpoint = await checkpointOf(r, meta.id, config);
   const scratch = await mkdtemp(join(tmpdir(), 'dart-studio-eval-'));
@@ -113,10 +118,10 @@ interface Bench {
 }
 async function evaluateOne(
   r: Pick<EvaluateRequest, 'signal' | 'onProgress'>,
-  a: Asked & { readonly tasks: Tasks },
+  a: Asked & { readonly episodes: number; readonly tasks: Tasks },
   { config, data, engine, version }: Bench,
 ): Promise<Evaluated> {
-  const episodes = a.episodes ?? Math.max(1, config.evaluation.episodes),
+  const { episodes } = a,
     split = a.split ?? 'heldout',
     blind = a.blind === true,
     sampled = a.sampled === true || a.random === true,

@@ -4,7 +4,10 @@ import { failuresRemoved, outcomesOf, pairedBootstrap, type BootstrapInterval } 
 import { evaluateAll, type Asked, type Evaluated, type EvaluateRequest } from './evaluateRun.js';
 import type { EvalPoint } from './evaluation.js';
 
-/** What the final policy of a run is asked: everything held out, greedy and sampled, and the same with a blank screen. */
+/**
+ * What the final policy of a run is asked: everything held out, greedy and sampled, and the same with a blank screen. Of
+ * templates never trained on at least 20 episodes each.
+ */
 const ASKED: readonly Asked[] = [
   { split: 'heldout' },
   { split: 'heldout', sampled: true },
@@ -14,7 +17,7 @@ const ASKED: readonly Asked[] = [
   { split: 'pairs' },
   { split: 'looks' },
   { split: 'near' },
-  { split: 'templates' },
+  { split: 'templates', each: 20 },
   { split: 'templates', blind: true },
 ];
 /** Success of training tasks from which a family counts as one that the blind policy solves too. */

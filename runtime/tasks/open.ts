@@ -57,6 +57,12 @@ export interface Tasks {
   readonly leftOut?: number;
 }
 
+/** More than any source has families. */
+const MANY = 10_000;
+/** How many families have something held out so. */
+export const familiesIn = (t: Pick<Tasks, 'probesOf'>, split: EvaluationSplit, set?: ProbeSet): number =>
+  new Set(t.probesOf(split, MANY, set).map((p) => p.family)).size;
+
 /**
  * Where tasks come from. Rejects with `config.invalid` for unknown families and `task.unsupported` when nothing can
  * run. `image`: what task files find in `desktops.image`. `entry`: the bundle whose workers judge; without it nothing

@@ -1,13 +1,7 @@
-import { availableParallelism } from 'node:os';
 import { messageOf, type ProcessEntry, type Size } from '../../domain/index.js';
-import { WatchedThread } from '../../domain/watchedThread.js';
+import { ThreadFailures, threadsHere, WatchedThread } from '../../domain/watchedThread.js';
 import type { FramebufferAsked, FramebufferDone, FramebufferJob } from './framebufferWorker.js';
 
-/** A thread makes some 200 files a second of screens of two million pixels that changed little. */
-const CORES_EACH = 8,
-  MOST_THREADS = 4;
-/** Threads that may fail one after the other before there are no more of them. */
-const FAILURES = 3;
 /** A file takes milliseconds. Well under what a desktop has to answer (rollout/desktopGuard.ts): a thread that hangs is no fault of it. */
 const SILENT_MS = 8_000;
 
@@ -30,21 +24,21 @@ type Answer = Omit<FramebufferDone, 'id'>;
 type Thread = WatchedThread<FramebufferAsked, FramebufferDone, (answer: Answer | undefined) => void>;
 
 /**
- * Threads that read the framebuffers of desktops on this machine and make files of them: the main thread touches no pixel. They start
- * when there is work. A screen is always read by the same thread, which knows its last picture.
+ * Threads that read the framebuffers of desktops on this machine and make files of them, some 200 a second of screens of two million
+ * pixels that changed little: the main thread touches no pixel. They start when there is work. A screen is always read by the same thread, which knows its last picture.
  */
 export class FramebufferThreads {
   readonly #o: FramebufferThreadsOptions;
   readonly #threads: (Thread | undefined)[];
   #screens = 0;
   #id = 0;
-  #failures = 0;
+  readonly #failures: ThreadFailures;
   #closed = false;
 
   constructor(o: FramebufferThreadsOptions) {
     this.#o = o;
-    const most = o.threads ?? Math.min(MOST_THREADS, Math.ceil(availableParallelism() / CORES_EACH));
-    this.#threads = Array.from({ length: most }, () => undefined);
+    this.#failures = new ThreadFailures(o.onFailure);
+    this.#threads = Array.from({ length: o.threads ?? threadsHere() }, () => undefined);
   }
 
   /** A number for a screen, until `forget`. */
@@ -58,13 +52,13 @@ export class FramebufferThreads {
    */
   encode(screen: number, from: OpenFramebuffer): Promise<Answer | undefined> {
     const place = screen % this.#threads.length;
-    if (this.#closed || this.#failures >= FAILURES) return Promise.resolve(undefined);
+    if (this.#closed || this.#failures.over) return Promise.resolve(undefined);
     return new Promise((resolve) => {
       const id = ++this.#id;
       try {
         (this.#threads[place] ??= this.#start(place)).ask({ id, screen, ...from }, resolve);
       } catch (e) {
-        this.#failed(messageOf(e));
+        this.#failures.failed(messageOf(e));
         resolve(undefined);
       }
     });
@@ -84,17 +78,14 @@ export class FramebufferThreads {
       role: '__framebuffers',
       silentMs: this.#o.silentMs ?? SILENT_MS,
       onDone: (resolve, { id: _, ...answer }) => {
-        this.#failures = 0;
+        this.#failures.worked();
         resolve(answer);
       },
       onEnd: (left, why) => {
         this.#threads[place] = undefined;
-        if (why !== undefined) this.#failed(why);
+        if (why !== undefined) this.#failures.failed(why);
         for (const resolve of left) resolve(undefined);
       },
     });
-  }
-  #failed(why: string): void {
-    if (++this.#failures === FAILURES) this.#o.onFailure?.(why);
   }
 }

@@ -3,9 +3,8 @@
  * is kept is the one that a model is shown.
  */
 import { createHash, type Hash } from 'node:crypto';
-import { availableParallelism } from 'node:os';
 import { messageOf, type Frame, type ProcessEntry } from '../../domain/index.js';
-import { SILENT_MS, WatchedThread } from '../../domain/watchedThread.js';
+import { SILENT_MS, ThreadFailures, threadsHere, WatchedThread } from '../../domain/watchedThread.js';
 import { encodePng, toScanlines, type Compress } from './png.js';
 
 export interface ScreenFile {
@@ -74,12 +73,6 @@ export class ScreensHere implements ScreenEncoder {
   }
 }
 
-/** A thread makes 70 screens of two million pixels a second, and 600 of 640x400: more than desktops of so many cores show. */
-const CORES_EACH = 8,
-  MOST_THREADS = 4;
-/** Threads that may fail one after the other before there are no more of them. */
-const FAILURES = 3;
-
 interface Waiting {
   readonly frame: Frame;
   readonly resolve: (file: ScreenFile | Promise<ScreenFile>) => void;
@@ -87,19 +80,18 @@ interface Waiting {
 type Thread = WatchedThread<ScreenJob, ScreenDone, Waiting>;
 
 /**
- * Threads that are started when there is work. What a thread leaves undone, because it could not be started, died, hung or failed, is
+ * Threads that are started when there is work: one makes 70 screens of two million pixels a second, and 600 of 640x400. What a thread leaves undone, because it could not be started, died, hung or failed, is
  * done in this one instead.
  */
 export class ScreenThreads implements ScreenEncoder {
   readonly #entry: ProcessEntry;
   readonly #most: number;
   readonly #silentMs: number;
-  readonly #onFailure: ((why: string) => void) | undefined;
+  readonly #failures: ThreadFailures;
   readonly #threads = new Set<Thread>();
   /** The store and the policy ask for the same one. */
   readonly #made = new WeakMap<Frame, Promise<ScreenFile>>();
   #id = 0;
-  #failures = 0;
   #closed = false;
 
   /** `onFailure`: told once, when there are no more threads. */
@@ -108,9 +100,9 @@ export class ScreenThreads implements ScreenEncoder {
     o: { readonly threads?: number; readonly silentMs?: number; readonly onFailure?: (why: string) => void } = {},
   ) {
     this.#entry = entry;
-    this.#most = o.threads ?? Math.min(MOST_THREADS, Math.ceil(availableParallelism() / CORES_EACH));
+    this.#most = o.threads ?? threadsHere();
     this.#silentMs = o.silentMs ?? SILENT_MS;
-    this.#onFailure = o.onFailure;
+    this.#failures = new ThreadFailures(o.onFailure);
   }
 
   encode(frame: Frame): Promise<ScreenFile> {
@@ -125,7 +117,7 @@ export class ScreenThreads implements ScreenEncoder {
   }
 
   #ask(frame: Frame): Promise<ScreenFile> {
-    if (this.#closed || this.#failures >= FAILURES) return screenFile(frame);
+    if (this.#closed || this.#failures.over) return screenFile(frame);
     return new Promise((resolve) => {
       const id = ++this.#id;
       try {
@@ -135,7 +127,7 @@ export class ScreenThreads implements ScreenEncoder {
         this.#idlest().ask({ id, width, height, pixels }, { frame, resolve });
       } catch (e) {
         // No thread, or no memory for a copy.
-        this.#failed(messageOf(e));
+        this.#failures.failed(messageOf(e));
         resolve(screenFile(frame));
       }
     });
@@ -152,21 +144,18 @@ export class ScreenThreads implements ScreenEncoder {
       silentMs: this.#silentMs,
       onDone: (w, done) => {
         if ('error' in done) return w.resolve(screenFile(w.frame));
-        this.#failures = 0;
+        this.#failures.worked();
         const png = Promise.resolve(Buffer.from(done.png.buffer, done.png.byteOffset, done.png.byteLength));
         w.resolve({ hash: done.hash, png: () => png });
       },
       onEnd: (left, why) => {
         this.#threads.delete(thread);
-        if (why !== undefined) this.#failed(why);
+        if (why !== undefined) this.#failures.failed(why);
         for (const { frame, resolve } of left) resolve(screenFile(frame));
       },
     });
     this.#threads.add(thread);
     return thread;
-  }
-  #failed(why: string): void {
-    if (++this.#failures === FAILURES) this.#onFailure?.(why);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { EvaluationSplit, ProbeSet, Tasks } from '../../tasks/open.js';
+import { familiesIn, type EvaluationSplit, type ProbeSet, type Tasks } from '../../tasks/open.js';
 import type { Attempted } from './attempts.js';
 
 /** Of a suite so many training seeds of each family, of a folder each file. */
@@ -12,16 +12,12 @@ export const trainingTasks =
       }),
     ).flat();
 
-/** More than any source has families. */
-const MANY = 10_000;
-
 /** Of a suite `each` tasks of every family that has something held out so; of a folder each file, whatever `each` is. */
 export const measuredTasks =
   (split: EvaluationSplit, each: number, set?: ProbeSet) =>
   (tasks: Tasks): Attempted[] => {
-    const families = new Set(tasks.probesOf(split, MANY, set).map((p) => p.family)).size,
-      chosen = new Map<string, Attempted>();
-    for (const { family, seed } of tasks.probesOf(split, families * each, set)) {
+    const chosen = new Map<string, Attempted>();
+    for (const { family, seed } of tasks.probesOf(split, familiesIn(tasks, split, set) * each, set)) {
       const task = tasks.source.task(family, seed),
         id = tasks.taskOf(family, seed);
       chosen.set(id, {

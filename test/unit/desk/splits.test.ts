@@ -333,6 +333,13 @@ const ADDED = [
   'cell-replace',
   'term-four',
   'term-note',
+  'term-list',
+  'note-clear-quit',
+  'file-paste',
+  'folder-delete',
+  'form-leave',
+  'form-secret',
+  'cell-erase',
 ];
 /** The split of templates of version 0.1. */
 const HELD_OUT_TEMPLATES = [

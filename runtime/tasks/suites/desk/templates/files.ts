@@ -101,7 +101,7 @@ const shows = (name: string): Check => ({
  * A view into a folder of three files; the folder above it is the goal. One selection only: right after a second one
  * the program would still act on the first, because it notes a new selection late.
  */
-function upwards(r: Scene, screen: Size) {
+export function upwards(r: Scene, screen: Size) {
   const [box, ...files] = pickSome(r, r.words.items, 4),
     i = r.int(3),
     base = folderPlan(r, screen, [], []),

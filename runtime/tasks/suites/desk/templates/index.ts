@@ -1,6 +1,7 @@
 import type { Template } from '../kit.js';
 import { calculatorTemplates } from './calculator.js';
 import { copyTemplates } from './copies.js';
+import { counterpartTemplates } from './counterparts.js';
 import { dialogTemplates } from './dialogs.js';
 import { fileTemplates } from './files.js';
 import { formTemplates } from './forms.js';
@@ -23,4 +24,5 @@ export const templates: readonly Template[] = [
   ...windowTemplates,
   ...mixedTemplates,
   ...kinTemplates,
+  ...counterpartTemplates,
 ];

@@ -15,7 +15,7 @@ import { SHELL_MS, terminal, terminalFiles } from './terminal.js';
  * (runtime/tasks/README.md#splits). Some say the same in one of several ways, so that words are learned and not whole
  * sentences.
  */
-const NO_EDITOR: Check = { command: 'wmctrl -lx | grep -ci mousepad', prints: '0\n' };
+export const NO_EDITOR: Check = { command: 'wmctrl -lx | grep -ci mousepad', prints: '0\n' };
 
 /** What a question about unsaved work can be answered with, and how people say it. */
 const ANSWERS = [

@@ -1,0 +1,220 @@
+import type { Template } from '../kit.js';
+import { fileIs, geometry, judgedBy, pickSome, place, setup } from '../kit.js';
+import type { Move } from '../moves.js';
+import { button, click, enterText, finish, key, type } from '../moves.js';
+import { dialog, dialogGave } from './dialogs.js';
+import { fileTree, filesHeld, folderPlan, icon, openIcon, upwards } from './files.js';
+import { field } from './forms.js';
+import { NO_EDITOR } from './kin.js';
+import { DOCUMENTS, editor, editorLook, NOTE_SIZE } from './notes.js';
+import { bookIs, bookPlan, cell, cellNames } from './sheet.js';
+import { SHELL_MS, terminal, terminalFiles } from './terminal.js';
+
+/**
+ * Counterparts of held-out templates: one thing differs from each (copied instead of cut, a cell by its name instead of
+ * its content, other numbers of commands), so that the held-out one is the combination that is missing
+ * (runtime/tasks/README.md#splits).
+ */
+export const counterpartTemplates: readonly Template[] = [
+  {
+    name: 'term-list',
+    apps: ['xterm'],
+    steps: 4,
+    build(r, screen) {
+      const [a, b, gone] = pickSome(r, r.words.items, 3),
+        [c, d] = pickSome(r, r.words.texts, 2),
+        leaves = r.int(2) === 0,
+        // Three is the number of the held-out one.
+        n = r.pick([2, 4, 5]) - (leaves ? 1 : 0),
+        all = [`mkdir ${a}`, `mkdir ${b}`, `touch ${c}`, `touch ${d}`, `rm ${gone}`],
+        done = r.shuffle(all).slice(0, n),
+        lines = [...done, ...(leaves ? ['exit'] : [])],
+        there = [a, b, c, d].filter((x) => done.some((line) => line.endsWith(` ${x}`)));
+      if (!done.includes(`rm ${gone}`)) there.push(gone);
+      return {
+        instruction: `In the terminal run ${lines.map((l) => `"${l}"`).join(', then ')}.`,
+        config: setup(r, {
+          files: { ...terminalFiles, [`/home/user/${gone}`]: 'x' },
+          start: [terminal(r, screen)],
+        }),
+        evaluator: judgedBy({
+          withinMs: SHELL_MS,
+          command: `cd; LC_ALL=C ls -d ${[a, b, c, d, gone].join(' ')} 2> /dev/null; wmctrl -lx | grep -ci xterm`,
+          prints: `${there
+            .sort()
+            .map((x) => `${x}\n`)
+            .join('')}${leaves ? 0 : 1}\n`,
+        }),
+        solve: [...lines.map(enterText), finish],
+        miss: [...lines.slice(1).map(enterText), finish],
+      };
+    },
+  },
+  {
+    name: 'note-clear-quit',
+    apps: ['mousepad'],
+    steps: 4,
+    build(r, screen) {
+      const old = pickSome(r, r.words.texts, 2).join('\n'),
+        path = `${DOCUMENTS}/${r.pick(r.words.items)}`,
+        saves = r.int(2) === 0;
+      const leave = (save: boolean): Move[] => [
+        key('ctrl+a'),
+        key('delete'),
+        key('ctrl+q'),
+        button(save ? 'Save' : "Don't Save"),
+        finish,
+      ];
+      return {
+        instruction: saves
+          ? 'Delete all the text of the note, then quit the editor and save.'
+          : 'Delete all the text of the note, then quit the editor without saving.',
+        config: setup(r, {
+          look: editorLook(place(r, screen, NOTE_SIZE.width, NOTE_SIZE.height)),
+          files: { [path]: old },
+          start: [{ command: editor(path) }],
+        }),
+        evaluator: judgedBy(
+          saves ? { command: `test -e ${path} && wc -c < ${path}`, prints: '0\n' } : fileIs(path, old),
+          NO_EDITOR,
+        ),
+        solve: leave(saves),
+        miss: leave(!saves),
+      };
+    },
+  },
+  {
+    name: 'file-paste',
+    apps: ['pcmanfm'],
+    steps: 4,
+    build(r, screen) {
+      if (r.int(2) === 0) {
+        const t = upwards(r, screen);
+        return {
+          instruction: `Copy the file "${t.want}" and paste it into the folder above this one.`,
+          config: t.config,
+          evaluator: judgedBy(t.after(t.files, t.want)),
+          solve: t.take(t.want, 'ctrl+c'),
+          miss: t.take(t.want, 'ctrl+x'),
+        };
+      }
+      const [box, ...files] = pickSome(r, r.words.items, 4),
+        wanted = files[r.int(3)]!;
+      const into = (how: 'ctrl+c' | 'ctrl+x'): Move[] => [
+        icon(wanted, [box], files),
+        key(how),
+        openIcon(box, [box], files),
+        key('ctrl+v'),
+        finish,
+      ];
+      return {
+        instruction: `Copy the file "${wanted}" and paste it into the folder "${box}".`,
+        config: setup(r, folderPlan(r, screen, [box], files)),
+        evaluator: judgedBy(fileTree([`${box}/`, `${box}/${wanted}:${wanted.toLowerCase()}`, ...filesHeld(files)])),
+        solve: into('ctrl+c'),
+        miss: into('ctrl+x'),
+      };
+    },
+  },
+  {
+    name: 'folder-delete',
+    apps: ['pcmanfm'],
+    steps: 3,
+    build(r, screen) {
+      const names = pickSome(r, r.words.items, 5),
+        folders = names.slice(0, 3),
+        files = names.slice(3),
+        i = r.int(3);
+      const remove = (gone: string): Move[] => [icon(gone, folders, files), key('delete'), key('enter'), finish];
+      return {
+        instruction: `Delete the folder "${folders[i]!}" and confirm.`,
+        config: setup(r, folderPlan(r, screen, folders, files)),
+        evaluator: judgedBy(fileTree([...folders.filter((_, k) => k !== i).map((f) => `${f}/`), ...filesHeld(files)])),
+        solve: remove(folders[i]!),
+        miss: remove(folders[(i + 1) % 3]!),
+      };
+    },
+  },
+  {
+    name: 'form-leave',
+    apps: ['yad'],
+    steps: 1,
+    build(r, screen) {
+      const title = r.pick(r.words.titles),
+        labels = pickSome(r, r.words.fields, 2),
+        accepts = r.int(2) === 0;
+      const args = [
+        `--title=${title}`,
+        `--geometry=${geometry(place(r, screen, 320, 2 * 39 + 60))}`,
+        '--form',
+        '--separator=|',
+        '--borders=4',
+        ...labels.map((l) => `--field=${l}`),
+        '--button=OK:0',
+        '--button=Cancel:1',
+      ];
+      const [right, wrong] = accepts ? ['OK', 'Cancel'] : ['Cancel', 'OK'];
+      return {
+        instruction: `Close the "${title}" form without filling it in, with the ${right} button.`,
+        config: setup(r, { start: [{ command: dialog('a', args) }] }),
+        evaluator: judgedBy(dialogGave('a', accepts ? '||' : '', accepts ? 0 : 1)),
+        solve: [button(right), finish],
+        miss: [button(wrong), finish],
+      };
+    },
+  },
+  {
+    name: 'form-secret',
+    apps: ['yad'],
+    steps: 5,
+    build(r, screen) {
+      const [secret, text] = pickSome(r, r.words.texts, 2),
+        [hidden, label] = pickSome(r, r.words.fields, 2);
+      const args = [
+        '--title=Secret',
+        `--geometry=${geometry(place(r, screen, 320, 2 * 39 + 60))}`,
+        '--form',
+        '--separator=|',
+        '--borders=4',
+        `--field=${hidden}:H`,
+        `--field=${label}`,
+        '--button=OK:0',
+        '--button=Cancel:1',
+      ];
+      const fill = (x: string, y: string): Move[] => [
+        click({ role: 'password text' }),
+        type(x),
+        field(0),
+        type(y),
+        button('OK'),
+        finish,
+      ];
+      return {
+        instruction: `Enter the ${hidden.toLowerCase()} "${secret}" and the ${label.toLowerCase()} "${text}", then press OK.`,
+        config: setup(r, { start: [{ command: dialog('a', args) }] }),
+        evaluator: judgedBy(dialogGave('a', `${secret}|${text}|`, 0)),
+        solve: fill(secret, text),
+        miss: fill(text, secret),
+      };
+    },
+  },
+  {
+    name: 'cell-erase',
+    apps: ['gnumeric'],
+    steps: 3,
+    build(r, screen) {
+      const names = pickSome(r, cellNames.slice(1), 4),
+        words = pickSome(r, r.words.items, 4),
+        i = r.int(4),
+        cells = Object.fromEntries(names.map((n, k) => [n, words[k]!]));
+      const erase = (at: string): Move[] => [cell(at), key('delete'), key('ctrl+s'), finish];
+      return {
+        instruction: `Delete the content of cell "${names[i]!}" and save.`,
+        config: setup(r, bookPlan(r, screen, cells)),
+        evaluator: judgedBy(bookIs(Object.fromEntries(Object.entries(cells).filter(([n]) => n !== names[i])))),
+        solve: erase(names[i]!),
+        miss: erase(names[(i + 1) % 4]!),
+      };
+    },
+  },
+];

@@ -229,15 +229,19 @@ export const drag =
   async (s) => ({ type: 'drag', from: s.pointIn(await from(s)), to: s.pointIn(await to(s)) });
 export const finish: Move = () => Promise.resolve({ type: 'finished' });
 export const giveUp: Move = () => Promise.resolve({ type: 'fail' });
-/** Turn the wheel over a place until the widget lies wholly inside it, then click the widget. */
+/**
+ * Turn the wheel over a place until at least half of the widget's height shows, then click what shows of it. A turn of
+ * the wheel is about a page, so that a widget at its edge may never show whole.
+ */
 export const scrollTo =
   (query: WidgetQuery, area: WidgetQuery): Move =>
   async (s) => {
     const view = boxOf(await s.find(area));
-    const target = (await s.widgets()).find((w) => w.role === query.role && w.name.trim() === query.name);
-    const shown =
-      target !== undefined && target.box[1] >= view.y && target.box[1] + target.box[3] <= view.y + view.height;
-    return shown
-      ? { type: 'click', at: s.pointIn(boxOf(target)) }
+    const target = (await s.widgets()).find((w) => w.role === query.role && w.name.trim() === query.name),
+      box = target && boxOf(target),
+      top = box && Math.max(box.y, view.y),
+      shown = box && { ...box, y: top!, height: Math.min(box.y + box.height, view.y + view.height) - top! };
+    return shown && shown.height >= box.height / 2
+      ? { type: 'click', at: s.pointIn(shown) }
       : { again: { type: 'scroll', at: s.pointIn(view), direction: 'down', amount: 5 } };
   };

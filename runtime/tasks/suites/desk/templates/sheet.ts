@@ -68,19 +68,31 @@ export const bookIs = (cells: Readonly<Record<string, string>>): Check => ({
     .join(''),
 });
 
+/** `scrolled`: rows above the first that is in view. */
 const cellBox =
-  (name: string): Where =>
+  (name: string, scrolled: number): Where =>
   async (s): Promise<Box> => {
     const w = await s.window({ class: 'Gnumeric' }),
       { col, row } = place1(name);
     return {
       x: w.x + GRID.x + col * GRID.width,
-      y: w.y + GRID.y + row * GRID.height,
+      y: w.y + GRID.y + (row - scrolled) * GRID.height,
       width: GRID.width,
       height: GRID.height,
     };
   };
-export const cell = (name: string): Move => clickBox(cellBox(name));
+export const cell = (name: string, scrolled = 0): Move => clickBox(cellBox(name, scrolled));
+type Entry = readonly [cell: string, text: string];
+/**
+ * Two cells, in this order unless the second would be out of view: Enter in the last row that is in view scrolls the
+ * sheet by one.
+ */
+function fillBoth(first: Entry, second: Entry): Move[] {
+  const rows = [first, second].map(([name]) => place1(name).row),
+    scrolls = rows[0] === GRID.rows - 1;
+  if (scrolls && rows[1] === 0) return fillBoth(second, first);
+  return [cell(first[0]), enterText(first[1]), cell(second[0], scrolls ? 1 : 0), enterText(second[1])];
+}
 const two = (r: Scene): number => 10 + r.int(90);
 
 export const sheetTemplates: readonly Template[] = [
@@ -112,8 +124,8 @@ export const sheetTemplates: readonly Template[] = [
         instruction: `Put "${v}" into "${a}" and "${w}" into "${b}", then save.`,
         config: setup(r, bookPlan(r, screen, {})),
         evaluator: judgedBy(bookIs({ [a]: v, [b]: w })),
-        solve: [cell(a), enterText(v), cell(b), enterText(w), key('ctrl+s'), finish],
-        miss: [cell(b), enterText(v), cell(a), enterText(w), key('ctrl+s'), finish],
+        solve: [...fillBoth([a, v], [b, w]), key('ctrl+s'), finish],
+        miss: [...fillBoth([b, v], [a, w]), key('ctrl+s'), finish],
       };
     },
   },

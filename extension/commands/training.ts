@@ -197,6 +197,11 @@ const pickSplit = (version: number): Promise<EvaluationSplit | undefined> =>
       detail: t('Task templates that were never trained on'),
       value: 'templates',
     },
+    {
+      label: t('Fresh templates'),
+      detail: t('Held-out templates that nobody had in mind who chose those to train on'),
+      value: 'fresh',
+    },
     { label: t('Training seeds'), value: 'train' },
   ]);
 /** Says how far it is while it goes on. */

@@ -1,7 +1,6 @@
 import { StudioError } from '../domain/index.js';
 import { thisBundle } from '../service/engines.js';
-import { evaluateRun } from '../run/evaluateRun.js';
-import type { EvalPoint } from '../run/evaluation.js';
+import { evaluateRun, type Evaluated } from '../run/evaluateRun.js';
 import { allowMachine, numberOption, textOption, type Options } from './options.js';
 import { setOption, splitOption } from './split.js';
 import { runFolder } from '../run/runFolders.js';
@@ -74,13 +73,13 @@ async function evaluateCheckpoint(name: string, o: Options): Promise<number> {
   return 0;
 }
 
-function print(p: EvalPoint, json: boolean): void {
+function print(p: Evaluated, json: boolean): void {
   if (json) {
     process.stdout.write(JSON.stringify(p, null, 2) + '\n');
     return;
   }
   process.stdout.write(
-    `success ${rateText(p.successes, p.episodes)} of ${p.episodes} episodes, v${p.version}${p.errors ? `, ${p.errors} errors` : ''}\n`,
+    `success ${rateText(p.successes, p.episodes)} of ${p.episodes} episodes${p.set === 'dev' ? ' on tasks for tuning' : ''}, v${p.version}${p.errors ? `, ${p.errors} errors` : ''}\n`,
   );
   if (p.infeasible.episodes > 0)
     process.stdout.write(

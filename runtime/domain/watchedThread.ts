@@ -15,7 +15,7 @@ const FAILURES = 3;
 /** How many threads make files of screens on this machine. */
 export const threadsHere = (): number => Math.min(MOST_THREADS, Math.ceil(availableParallelism() / CORES_EACH));
 
-/** Counts the failures of threads, in a row. `onOver` is told once, when no more are to be started. */
+/** Counts the failures of threads, in a row. `onOver` is told once, when no more are to be started; that is for good. */
 export class ThreadFailures {
   readonly #onOver: ((why: string) => void) | undefined;
   #inARow = 0;
@@ -30,7 +30,7 @@ export class ThreadFailures {
     if (++this.#inARow === FAILURES) this.#onOver?.(why);
   }
   worked(): void {
-    this.#inARow = 0;
+    if (!this.over) this.#inARow = 0;
   }
 }
 
@@ -119,7 +119,6 @@ export class WatchedThread<J extends { readonly id: number }, D extends { readon
   }
   #silent(worked: boolean): void {
     if (this.#ended) return;
-    if (!worked && this.works > 0) return this.#watch();
     // Twice: a process that stood still as a whole finds its timers due before the thread had a chance.
     if (worked && !this.#late) {
       this.#late = true;

@@ -81,7 +81,7 @@ export const requests = {
       readonly run: T.RunPath;
       readonly version?: number;
       readonly episodes?: number;
-      readonly split?: 'train' | 'heldout' | 'words' | 'pairs' | 'looks' | 'near' | 'templates';
+      readonly split?: 'train' | 'heldout' | 'words' | 'pairs' | 'looks' | 'near' | 'templates' | 'fresh';
       readonly provider?: ProviderChoice;
     },
     T.EvalPoint

@@ -13,7 +13,14 @@ import { startEngine, type Engine } from './engine.js';
 import { evaluateNow, type EvalPoint } from './evaluation.js';
 import { dataConfig } from '../data/fromConfig.js';
 import { desktopContents } from '../cluster/provide.js';
-import { familiesIn, openTasks, type EvaluationSplit, type ProbeSet, type Tasks } from '../tasks/open.js';
+import {
+  checkProbeSet,
+  familiesIn,
+  openTasks,
+  type EvaluationSplit,
+  type ProbeSet,
+  type Tasks,
+} from '../tasks/open.js';
 import { lastCheckpoint } from './resume.js';
 
 export { EVALUATION_SPLITS, type EvaluationSplit, type ProbeSet } from '../tasks/open.js';
@@ -50,6 +57,7 @@ export interface Asked extends Pick<EvaluateRequest, 'episodes' | 'split' | 'set
 export type Evaluated = EvalPoint & {
   readonly at: number;
   readonly split: EvaluationSplit;
+  readonly set: ProbeSet;
   readonly sampled: boolean;
   readonly blind: boolean;
 };
@@ -123,6 +131,7 @@ async function evaluateOne(
 ): Promise<Evaluated> {
   const { episodes } = a,
     split = a.split ?? 'heldout',
+    set = a.set ?? 'test',
     blind = a.blind === true,
     sampled = a.sampled === true || a.random === true,
     policy = a.random ? randomly(engine.policy) : blind ? blinded(engine.policy) : engine.policy,
@@ -142,13 +151,18 @@ async function evaluateOne(
       scheduler,
       tasks: a.tasks,
       episodes,
-      label: [split, ...(a.random ? ['random'] : sampled ? ['sampled'] : []), ...(blind ? ['blind'] : [])].join('-'),
+      label: [
+        split,
+        ...(set === 'dev' ? [set] : []),
+        ...(a.random ? ['random'] : sampled ? ['sampled'] : []),
+        ...(blind ? ['blind'] : []),
+      ].join('-'),
       version,
       maxSteps: config.rollout.maxSteps,
       sampled,
       signal: r.signal,
     });
-    return { ...point, at: Date.now(), split, sampled, blind };
+    return { ...point, at: Date.now(), split, set, sampled, blind };
   } finally {
     await scheduler.stop({ graceMs: 0 });
   }
@@ -203,5 +217,6 @@ function ofSplit(t: Tasks, split: EvaluationSplit, set: ProbeSet | undefined): T
       `This task source has no tasks held out as ${split}.`,
       'Use --split heldout or --split train.',
     );
+  checkProbeSet(t, split, set);
   return { ...t, probes: (n) => t.probesOf(split, n, set) };
 }

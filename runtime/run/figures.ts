@@ -18,12 +18,14 @@ const ASKED: readonly Asked[] = [
   { split: 'looks' },
   { split: 'near' },
   { split: 'templates', each: 20 },
-  { split: 'templates', blind: true },
+  { split: 'templates', blind: true, each: 20 },
+  { split: 'fresh', each: 20 },
+  { split: 'fresh', blind: true, each: 20 },
 ];
 /** Success of training tasks from which a family counts as one that the blind policy solves too. */
 const BLIND_SHARE = 0.2;
 
-export interface FiguresRow extends Omit<Evaluated, 'at' | 'infeasible'> {
+export interface FiguresRow extends Omit<Evaluated, 'at' | 'infeasible' | 'set'> {
   readonly rate: number;
 }
 /**
@@ -54,6 +56,8 @@ export interface RunFigures {
   readonly blind_success: number | null;
   readonly heldout_success: number | null;
   readonly heldout_templates_success: number | null;
+  /** On templates that nobody had in mind who chose those to train on. */
+  readonly fresh_templates_success: number | null;
   /** Families of which the policy with a blank screen still solves a fifth or more. */
   readonly solved_blind: readonly string[];
   /** `heldout` over the other families alone, which need to see. */
@@ -116,6 +120,7 @@ export function figuresOf(
     blind_success: rate('heldout', true),
     heldout_success: seen?.rate ?? null,
     heldout_templates_success: rate('templates'),
+    fresh_templates_success: rate('fresh'),
     solved_blind: solvedBlind,
     heldout_success_sighted: seen ? rateWithout(seen, solvedBlind) : null,
     rows,
@@ -123,7 +128,7 @@ export function figuresOf(
   };
 }
 
-const rowOf = ({ at: _, infeasible: _i, ...e }: Evaluated): FiguresRow => ({
+const rowOf = ({ at: _, infeasible: _i, set: _s, ...e }: Evaluated): FiguresRow => ({
   ...e,
   rate: e.episodes === 0 ? 0 : e.successes / e.episodes,
 });

@@ -47,7 +47,7 @@ export const schemas = {
     run,
     version: z.int().nonnegative().optional(),
     episodes: count.max(100_000).optional(),
-    split: z.enum(['train', 'heldout', 'words', 'pairs', 'looks', 'near', 'templates']).optional(),
+    split: z.enum(['train', 'heldout', 'words', 'pairs', 'looks', 'near', 'templates', 'fresh']).optional(),
     provider: provider.optional(),
   }),
   listRuns: z.strictObject({ roots: z.array(text).max(64) }),

@@ -10,6 +10,7 @@ const NAMES: Readonly<Record<FiguresRow['split'], string>> = {
   pairs: 'unseen pairs of words',
   looks: 'other looks',
   templates: 'templates never trained on',
+  fresh: 'fresh templates',
 };
 export const rowName = (r: Pick<FiguresRow, 'split' | 'sampled' | 'blind'>): string =>
   `${NAMES[r.split]}${r.sampled ? ', sampled' : ''}${r.blind ? ', screen blanked' : ''}`;

@@ -33,9 +33,9 @@ export interface Probe {
 /**
  * Which tasks an evaluation has: training tasks; other arrangements of their words (`heldout`), unseen words and numbers,
  * unseen pairs, other looks, unseen words among near-duplicates, each on the templates of training; templates never trained on
- * (runtime/tasks/README.md#splits).
+ * (those of version 0.1), and fresh ones, which nobody had in mind who chose templates to train on (runtime/tasks/README.md#splits).
  */
-export const EVALUATION_SPLITS = ['train', 'heldout', 'words', 'pairs', 'looks', 'near', 'templates'] as const;
+export const EVALUATION_SPLITS = ['train', 'heldout', 'words', 'pairs', 'looks', 'near', 'templates', 'fresh'] as const;
 export type EvaluationSplit = (typeof EVALUATION_SPLITS)[number];
 export type { ProbeSet };
 
@@ -62,6 +62,18 @@ const MANY = 10_000;
 /** How many families have something held out so. */
 export const familiesIn = (t: Pick<Tasks, 'probesOf'>, split: EvaluationSplit, set?: ProbeSet): number =>
   new Set(t.probesOf(split, MANY, set).map((p) => p.family)).size;
+/** Throws where there are no tasks for tuning apart from those whose figures are reported. */
+export function checkProbeSet(t: Pick<Tasks, 'probesOf'>, split: EvaluationSplit, set: ProbeSet | undefined): void {
+  if (set !== 'dev') return;
+  const [dev] = t.probesOf(split, 1, 'dev'),
+    [test] = t.probesOf(split, 1, 'test');
+  if (dev && dev.family === test?.family && dev.seed === test.seed)
+    throw new StudioError(
+      'config.invalid',
+      `These tasks (${split}) are not divided into some for tuning and some for reporting.`,
+      'Leave out --dev, or use another --split.',
+    );
+}
 
 /**
  * Where tasks come from. Rejects with `config.invalid` for unknown families and `task.unsupported` when nothing can
@@ -133,8 +145,10 @@ function deskProbes(
   set: ProbeSet,
 ): Probe[] {
   if (split === 'train') return inTurn(trained, n, trainSeed);
-  if (split === 'templates') {
-    const held = source.families.filter((f) => f.split === 'heldout').map((f) => f.id);
+  if (split === 'templates' || split === 'fresh') {
+    const held = source.families
+      .filter((f) => f.split === 'heldout' && (f.fresh === true) === (split === 'fresh'))
+      .map((f) => f.id);
     return inTurn(held, n, (k) => probeSeed(set, 'arrangements', k));
   }
   const holdout = HOLDOUT_OF[split]!,

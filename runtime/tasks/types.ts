@@ -37,6 +37,8 @@ export interface TaskSource {
   readonly families: readonly {
     readonly id: FamilyId;
     readonly split: 'train' | 'heldout';
+    /** Held out, and not in mind when those to train on were chosen. */
+    readonly fresh?: boolean;
     readonly apps: readonly string[];
     readonly steps: number;
     readonly infeasible: boolean;

@@ -117,18 +117,18 @@ describe('the end', () => {
   });
   it('a client keeps it, and so does a run nobody watches', async () => {
     const dir = folder(),
-      d = await startDaemon(dir, { TEST_IDLE_MINUTES: '0.015' }),
+      d = await startDaemon(dir, { TEST_IDLE_MINUTES: '0.03' }),
       w = await wire(d.record);
     await w.hello();
     await w.rpc.sendRequest('run/start', {});
     w.socket.close();
     await w.closed;
     // Longer than the idle time, measured by a daemon beside it that has nothing to do.
-    expect(await (await startDaemon(folder(), { TEST_IDLE_MINUTES: '0.02' })).ended).toBe(0);
+    expect(await (await startDaemon(folder(), { TEST_IDLE_MINUTES: '0.035' })).ended).toBe(0);
     const back = await wire(d.record);
     expect((await back.hello()).activeRuns).toEqual([run]);
     await back.rpc.sendRequest('run/stop', { run });
-    expect(await (await startDaemon(folder(), { TEST_IDLE_MINUTES: '0.02' })).ended).toBe(0);
+    expect(await (await startDaemon(folder(), { TEST_IDLE_MINUTES: '0.035' })).ended).toBe(0);
     expect(await back.rpc.sendRequest('test/echo', {})).toEqual({});
     back.socket.close();
     expect(await d.ended).toBe(0);

@@ -17,7 +17,7 @@ export interface FramebufferThreadsOptions {
   /** Default: by the machine's processors. */
   readonly threads?: number;
   readonly silentMs?: number;
-  /** Told once, when there are no more threads. */
+  /** Told once of each thread that is not started again. */
   readonly onFailure?: (why: string) => void;
 }
 type Answer = Omit<FramebufferDone, 'id'>;
@@ -32,13 +32,14 @@ export class FramebufferThreads {
   readonly #threads: (Thread | undefined)[];
   #screens = 0;
   #id = 0;
-  readonly #failures: ThreadFailures;
+  /** Of each thread by itself: a screen has no other to turn to. */
+  readonly #failures: readonly ThreadFailures[];
   #closed = false;
 
   constructor(o: FramebufferThreadsOptions) {
     this.#o = o;
-    this.#failures = new ThreadFailures(o.onFailure);
     this.#threads = Array.from({ length: o.threads ?? threadsHere() }, () => undefined);
+    this.#failures = this.#threads.map(() => new ThreadFailures(o.onFailure));
   }
 
   /** A number for a screen, until `forget`. */
@@ -52,13 +53,13 @@ export class FramebufferThreads {
    */
   encode(screen: number, from: OpenFramebuffer): Promise<Answer | undefined> {
     const place = screen % this.#threads.length;
-    if (this.#closed || this.#failures.over) return Promise.resolve(undefined);
+    if (this.#closed || this.#failures[place]!.over) return Promise.resolve(undefined);
     return new Promise((resolve) => {
       const id = ++this.#id;
       try {
         (this.#threads[place] ??= this.#start(place)).ask({ id, screen, ...from }, resolve);
       } catch (e) {
-        this.#failures.failed(messageOf(e));
+        this.#failures[place]!.failed(messageOf(e));
         resolve(undefined);
       }
     });
@@ -78,12 +79,12 @@ export class FramebufferThreads {
       role: '__framebuffers',
       silentMs: this.#o.silentMs ?? SILENT_MS,
       onDone: (resolve, { id: _, ...answer }) => {
-        this.#failures.worked();
+        if (!answer.failed) this.#failures[place]!.worked();
         resolve(answer);
       },
       onEnd: (left, why) => {
         this.#threads[place] = undefined;
-        if (why !== undefined) this.#failures.failed(why);
+        if (why !== undefined) this.#failures[place]!.failed(why);
         for (const resolve of left) resolve(undefined);
       },
     });

@@ -304,7 +304,8 @@ export class DockerProvider implements DesktopProvider {
       host.used--;
       if (signal?.aborted || this.#ended.signal.aborted)
         throw new StudioError('cancelled', 'Starting a desktop was cancelled.', 'Start it again when you are ready.');
-      const error = bootError(e, host.name);
+      // Requests that are cut off say only that they were.
+      const error = bootError(time?.signal.aborted && !(e instanceof StudioError) ? time.signal.reason : e, host.name);
       if (!(e instanceof StudioError) && error.kind === 'desktop.unavailable') host.down = true;
       throw error;
     } finally {

@@ -1,5 +1,5 @@
 import type Docker from 'dockerode';
-import { errorCode, withDeadline } from '../../domain/index.js';
+import { errorCode, orUndefined, withDeadline } from '../../domain/index.js';
 import { OWNER, ROLE } from './dockerContainer.js';
 import { isOrphan, ownerLabel, parseOwner, type Owner } from './dockerHosts.js';
 import { engineError, LABEL, statusOf } from './dockerImage.js';
@@ -45,27 +45,35 @@ export async function removeOrphans(h: NamedEngine, me: Owner): Promise<number> 
 }
 
 /**
- * Makes a container. The engine makes it whether or not somebody still listens, so that one whose start is cancelled
- * waits for the answer a little, and knows what to remove.
+ * Makes a container. The engine makes it whether or not somebody still listens: one whose start is cancelled meanwhile
+ * waits a little for the answer, which names what is to be removed. Rejects with the reason of `signal` then.
  */
 export async function makeContainer(
-  docker: Docker,
+  docker: Pick<Docker, 'createContainer'>,
   options: Docker.ContainerCreateOptions,
   signal: AbortSignal,
 ): Promise<Docker.Container> {
   signal.throwIfAborted();
   const patience = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
+  let timer: NodeJS.Timeout | undefined, made: Docker.Container;
   const stopped = (): void => {
-    timer = setTimeout(() => patience.abort(signal.reason), GRACE_MS);
+    timer = setTimeout(() => patience.abort(), GRACE_MS);
   };
   signal.addEventListener('abort', stopped, { once: true });
   try {
-    return await docker.createContainer({ ...options, abortSignal: patience.signal });
+    made = await docker.createContainer({ ...options, abortSignal: patience.signal });
+  } catch (e) {
+    signal.throwIfAborted();
+    throw e;
   } finally {
     signal.removeEventListener('abort', stopped);
     clearTimeout(timer);
   }
+  if (signal.aborted) {
+    await orUndefined(removeContainer(made), 'its caller takes it for left over');
+    throw signal.reason;
+  }
+  return made;
 }
 
 /** Removes a container for good; one that is gone or being removed is fine. */

@@ -1,4 +1,4 @@
-import { familiesIn, type EvaluationSplit, type ProbeSet, type Tasks } from '../../tasks/open.js';
+import { checkProbeSet, familiesIn, type EvaluationSplit, type ProbeSet, type Tasks } from '../../tasks/open.js';
 import type { Attempted } from './attempts.js';
 
 /** Of a suite so many training seeds of each family, of a folder each file. */
@@ -16,6 +16,7 @@ export const trainingTasks =
 export const measuredTasks =
   (split: EvaluationSplit, each: number, set?: ProbeSet) =>
   (tasks: Tasks): Attempted[] => {
+    checkProbeSet(tasks, split, set);
     const chosen = new Map<string, Attempted>();
     for (const { family, seed } of tasks.probesOf(split, familiesIn(tasks, split, set) * each, set)) {
       const task = tasks.source.task(family, seed),

@@ -9,7 +9,7 @@ export const smallRun = (name: string, o: RunFile): string =>
     desktops: { count: 2, provider: 'local' },
     policy: { replicas: 1 },
     rollout: { maxSteps: 4 },
-    trainer: { batchGroups: 1 },
+    trainer: { batchGroups: 1, epochs: 1, replay: 4 },
     warmStart: { demonstrations: 1, steps: 5 },
     evaluation: { episodes: 0 },
     ...o,

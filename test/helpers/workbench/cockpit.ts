@@ -23,7 +23,7 @@ export const tinyRun = (provider: 'docker' | 'local'): string =>
       policy: { replicas: 1 },
       rollout: { maxSteps: 13 },
       curation: { dynamicRollouts: { max: 4 }, dynamicLength: { enabled: false } },
-      trainer: { batchGroups: 1 },
+      trainer: { batchGroups: 1, epochs: 1, replay: 4 },
       warmStart: { demonstrations: 2, steps: 10 },
       evaluation: { episodes: 2, everyMinutes: 0 },
     } satisfies RunFile,

@@ -11,7 +11,7 @@ import { describeAction, doNothing, runScripted } from '../../helpers/tasks/scri
 
 /**
  * Every template is solvable and its verifier tells right from wrong, on real desktops: for three seeds the scripted
- * solution succeeds, doing nothing fails and the near miss fails, each twice in a row on a desktop reset in between.
+ * solution succeeds, doing nothing fails and the near miss fails, on a desktop reset in between.
  * Prints a table. DESK_FAMILIES=a,b limits it; DESK_SCREEN=1280x720 proves the other size.
  */
 const [width, height] = (process.env['DESK_SCREEN'] ?? '640x400').split('x').map(Number) as [number, number];
@@ -29,9 +29,9 @@ const seedsOf = (family: FamilyId): number[] => [
 const SEEDS = 3,
   DESKTOPS = 3;
 const MODES = ['solve', 'nothing', 'miss'] as const;
-/** A solution has to work every time. */
-const TIMES = { solve: 2, nothing: 1, miss: 1 },
-  EPISODES = SEEDS * (TIMES.solve + TIMES.nothing + TIMES.miss);
+/** A solution has to work every time: that of the first seed is seen twice. */
+const times = (mode: Row['mode'], k: number): number => (mode === 'solve' && k === 0 ? 2 : 1),
+  EPISODES = SEEDS * MODES.length + 1;
 type Row = {
   readonly seed: number;
   readonly mode: (typeof MODES)[number];
@@ -52,9 +52,9 @@ describe.skipIf(!status.ok)('the desk suite on real desktops', () => {
     mode === 'solve' ? suite.oracle(task) : mode === 'miss' ? suite.nearMiss(task) : doNothing;
   async function prove(family: FamilyId, desktop: Desktop): Promise<Row[]> {
     const rows: Row[] = [];
-    for (const seed of seedsOf(family))
+    for (const [k, seed] of seedsOf(family).entries())
       for (const mode of MODES)
-        for (let time = 0; time < TIMES[mode]; time++) {
+        for (let time = 0; time < times(mode, k); time++) {
           await provider.reset(desktop);
           const task = suite.task(family, seed);
           try {

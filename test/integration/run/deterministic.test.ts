@@ -79,13 +79,14 @@ const plain = (x: unknown): string =>
     1,
   );
 
-/** Where it is killed: the first two are chosen by a draw. */
+const drawn =
+  (steps: number) =>
+  (r: Replay): boolean =>
+    r.of('rollout.step').length >= steps && r.counts.byState.running > 0;
+/** Where it is killed; the second place is drawn. */
 const kills = (draw: () => number): ((r: Replay) => boolean)[] => [
   (r) => r.of('trajectory.recorded').length >= 1,
-  ...[0, 1].map(() => {
-    const steps = 6 + Math.floor(draw() * 20);
-    return (r: Replay): boolean => r.of('rollout.step').length >= steps && r.counts.byState.running > 0;
-  }),
+  drawn(6 + Math.floor(draw() * 20)),
   (r) => r.of('batch.claimed').length > r.of('batch.trained').length && r.of('batch.trained').length >= 1,
 ];
 

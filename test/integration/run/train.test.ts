@@ -65,7 +65,7 @@ async function runFile(
     policy: { replicas: 2 },
     rollout: { maxSteps: 4 },
     curation: { dynamicRollouts: { max: 4 } },
-    trainer: { batchGroups: 1 },
+    trainer: { batchGroups: 1, epochs: 1, replay: 4 },
     warmStart: { demonstrations, steps: 10 },
     evaluation: { episodes, everyMinutes: 0 },
     budget: { rollouts },
@@ -177,16 +177,18 @@ describe.each([
       await nothingLeft(tree, result.dir);
     });
 
-    it('killed twice in the middle of reinforcement learning and resumed: no accepted rollout is lost', async () => {
+    /** Whether it was resumed before each kill. What Docker adds, containers that nobody ends, one kill shows. */
+    const killed = provider === 'docker' ? [false] : [false, true];
+    it('killed in the middle of reinforcement learning and resumed: no accepted rollout is lost', async () => {
       const kills: { readonly before: Replay; readonly tree: readonly ProcessMark[] }[] = [];
       let run = '',
         trained = 0;
-      for (const resumed of [false, true]) {
+      for (const resumed of killed) {
         const c = resumed
           ? start('train', '--resume', run, '--json')
           : start('train', await runFile(`killed-${provider}`, provider, 32), '--runs', runs, '--json');
         run = await folderOf(c);
-        // First before any update, then after one: with rollouts under way both times.
+        // First before any update, then after one: with rollouts under way each time.
         await journalWhen(
           run,
           c,
@@ -215,7 +217,7 @@ describe.each([
       const after = await closes(run),
         seqs = after.events.map((e) => e.seq);
       expect(seqs).toEqual(seqs.map((_, i) => i));
-      expect(after.of('run.opened').map((e) => e.resumed)).toEqual([false, true, true]);
+      expect(after.of('run.opened').map((e) => e.resumed)).toEqual([...killed, true]);
       // Demonstrations and warm start were made once.
       expect(after.of('trajectory.recorded').filter((e) => e.head.provenance.kind === 'oracle')).toHaveLength(4);
       expect(after.of('eval').map((e) => e.label)).toEqual(['untrained', 'warm start', 'final']);
@@ -283,10 +285,10 @@ describe.each([
     if (provider === 'local')
       it('Ctrl-C while it starts, at every moment: the same clean end, and nothing left', async () => {
         const file = await runFile('starting', provider, 500);
-        for (let i = 0; i < 8; i++) {
+        for (let i = 0; i < 6; i++) {
           const c = start('train', file, '--runs', runs, '--json'),
             run = await folderOf(c);
-          await after(200 * i);
+          await after(270 * i);
           const tree = processTree(c.pid);
           c.signal('SIGINT');
           const ended = await c.ended;

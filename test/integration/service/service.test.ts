@@ -59,7 +59,7 @@ const file = (rollouts: number): string =>
     policy: { replicas: 2 },
     rollout: { maxSteps: 4 },
     curation: { dynamicRollouts: { max: 4 } },
-    trainer: { batchGroups: 1 },
+    trainer: { batchGroups: 1, epochs: 1, replay: 4 },
     warmStart: { demonstrations: 2, steps: 10 },
     evaluation: { episodes: 2, everyMinutes: 0 },
     budget: { rollouts },

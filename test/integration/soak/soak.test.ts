@@ -9,7 +9,7 @@ import { ensureBundle } from '../../helpers/run/cli.js';
 
 /** The short form of `npm run soak` (test/soak/README.md): a look every 2 s. */
 const MINUTES = 1 / 5;
-const LEAST_LOOKS = 4;
+const LEAST_LOOKS = 3;
 const noLocal = await whyNoLocalDesktops();
 
 describe.skipIf(noLocal !== undefined)('a run that is watched while it goes on', () => {

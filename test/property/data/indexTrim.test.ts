@@ -119,7 +119,7 @@ describe('an index that has a bound', () => {
     );
     expect(trimmed).toBeGreaterThan(0);
     expect(thinned).toBeGreaterThan(0);
-  }, 120_000);
+  });
 
   it('steps are read back as they were packed', () => {
     const step = fc.record({

@@ -76,7 +76,7 @@ describe('what a remote model sampled, through a .traj.jsonl file', () => {
       ),
       { numRuns: 25 },
     );
-  }, 120_000);
+  });
 
   test('is shown after an import as before it, tokens in words', async () =>
     inFolder(async (dir) => {
@@ -168,7 +168,7 @@ describe('what a remote model sampled, through a .traj.jsonl file', () => {
           what,
         ).toBe(true);
       });
-  }, 60_000);
+  });
 
   test('random bytes in place of a record never stop an import', async () => {
     await inFolder(async (dir) => {
@@ -198,7 +198,7 @@ describe('what a remote model sampled, through a .traj.jsonl file', () => {
         { numRuns: 20 },
       );
     });
-  }, 60_000);
+  });
 });
 
 const i32 = (...x: number[]): string => Buffer.from(Int32Array.from(x).buffer).toString('base64');

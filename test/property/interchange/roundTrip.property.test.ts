@@ -175,5 +175,5 @@ describe('export, then import: equal steps, actions, outcomes, and frames by the
       ),
       { numRuns: 10 },
     );
-  }, 180_000);
+  });
 });

@@ -43,7 +43,7 @@ describe('an index that is full', () => {
     expect(index.rows.number(`SELECT SUM(c) FROM (${STATES})`)).toBe(20_000);
     expect(index.rows.number('SELECT COUNT(*) FROM rollouts')).toBeLessThan(5000);
     index.close();
-  }, 180_000);
+  });
 
   it('draws by minutes and hours what it has no spans of, in the same places', async () => {
     const journal = { rollouts: 2400, seed: 2, ms: 20_000, desktops: 3 },
@@ -162,7 +162,7 @@ describe('an index that is full', () => {
     expect(moved.tokens!.at(-1)).toBe(whole.rows.number("SELECT SUM(value) FROM metrics WHERE name = 'update.tokens'"));
     whole.close();
     small.close();
-  }, 60_000);
+  });
 
   it('keeps of each bucket the lowest and the highest, and the first of all', () => {
     const seq = [3, 5, 6, 9, 17, 18, 19, 40],

@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { random, StudioError, type Point } from '../../../runtime/domain/index.js';
-import { pointIn, widgetsOf, windowBoxes } from '../../../runtime/tasks/suites/desk/moves.js';
+import type { Desktop } from '../../../runtime/cluster/types.js';
+import { pointIn, scrollTo, Sight, widgetsOf, windowBoxes } from '../../../runtime/tasks/suites/desk/moves.js';
+import { cellNames, fillBoth } from '../../../runtime/tasks/suites/desk/templates/sheet.js';
 
 const widget = { app: 'a', window: 'w', role: 'text', name: 'n', states: ['focused'], box: [1, 2, 3, 4] };
 const printed = (v: unknown): Buffer => Buffer.from(JSON.stringify(v));
@@ -88,5 +90,85 @@ describe('a point to click', () => {
   it('is found in a widget that says it is larger than any screen', () => {
     const p = pointIn({ x: 0, y: 0, width: 2 ** 40, height: 2 ** 40 }, random(1));
     expect(p.x).toBeLessThan(2 ** 40);
+  });
+});
+
+/** A desktop whose programs print this. */
+const desktopThat = (prints: () => string): Desktop =>
+  ({
+    exec: () => Promise.resolve({ code: 0, stdout: Buffer.from(prints()), stderr: Buffer.alloc(0) }),
+    settle: () => Promise.resolve(),
+  }) as unknown as Desktop;
+
+describe('scrolling to a row', () => {
+  const ROW = 25,
+    VIEW = { y: 40, height: 125 };
+  it('ends with a click on it, wherever it is and whatever part of a page a turn of the wheel is', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 6, max: 40 }),
+        fc.nat(39),
+        fc.integer({ min: 20, max: 125 }),
+        async (n, k, turn) => {
+          const wanted = k % n,
+            end = n * ROW - VIEW.height;
+          let top = 0;
+          const top0 = (i: number): number => VIEW.y + i * ROW - top,
+            shown = (i: number): boolean => top0(i) + ROW > VIEW.y && top0(i) < VIEW.y + VIEW.height;
+          const widgets = (): string =>
+            JSON.stringify([
+              { ...widget, role: 'scroll pane', name: '', box: [10, VIEW.y, 200, VIEW.height] },
+              ...Array.from({ length: n }, (_, i) => i)
+                .filter(shown)
+                .map((i) => ({ ...widget, role: 'table cell', name: `row ${i}`, box: [10, top0(i), 200, ROW] })),
+            ]);
+          const sight = new Sight(desktopThat(widgets), random(k)),
+            move = scrollTo({ role: 'table cell', name: `row ${wanted}` }, { role: 'scroll pane' });
+          for (let step = 0; step < 60; step++) {
+            const done = await move(sight);
+            if ('again' in done) {
+              const { direction } = done.again as { direction: string };
+              top = Math.max(0, Math.min(end, top + (direction === 'up' ? -turn : turn)));
+              continue;
+            }
+            const { y } = (done as { at: Point }).at;
+            expect(Math.floor((y - VIEW.y + top) / ROW)).toBe(wanted);
+            expect(y).toBeGreaterThanOrEqual(VIEW.y);
+            expect(y).toBeLessThan(VIEW.y + VIEW.height);
+            return;
+          }
+          expect.unreachable('it is never clicked');
+        },
+      ),
+    );
+  });
+});
+
+describe('two cells of a sheet', () => {
+  it('are filled whichever they are, though Enter in the last row scrolls', async () => {
+    const sight = new Sight(
+      desktopThat(() => '  Absolute upper-left X:  0\n  Absolute upper-left Y:  0\n  Width: 549\n  Height: 290\n'),
+      random(1),
+    );
+    for (const a of cellNames.slice(1))
+      for (const b of cellNames.slice(1).filter((x) => x !== a)) {
+        const held: Record<string, string> = {};
+        let scrolled = 0,
+          at = { col: 0, row: 0 };
+        for (const move of fillBoth([a, '12'], [b, 'Fig'])) {
+          const action = (await move(sight)) as { type: string; at: Point; text: string };
+          if (action.type === 'click')
+            at = {
+              col: Math.floor((action.at.x - 58) / 80),
+              row: Math.floor((action.at.y - 82) / 27) + scrolled,
+            };
+          else {
+            held[`${'ABCDE'[at.col]!}${at.row + 1}`] = action.text.trim();
+            at = { ...at, row: at.row + 1 };
+            scrolled = Math.max(scrolled, at.row - 4);
+          }
+        }
+        expect(held).toEqual({ [a]: '12', [b]: 'Fig' });
+      }
   });
 });

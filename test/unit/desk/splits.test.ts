@@ -76,7 +76,7 @@ beforeAll(() => {
           ...Array.from({ length: PROBES }, (_, n) => suite.task(id, probeSeed(set, h, n))),
         ]);
   }
-}, 60_000);
+});
 
 describe('splits by content', () => {
   const trained = (): Task[] => [...train.values()].flat();
@@ -297,21 +297,25 @@ describe('what a run learns from and is measured by', () => {
     expect(() => suite.task('desk/note-clear' as FamilyId, probeSeed('test', 'words', 0))).toThrow(
       /no task of this split/,
     );
-    expect(suite.families.filter((f) => f.split === 'heldout').map((f) => f.id.slice(5))).toEqual(HELD_OUT_TEMPLATES);
+    const held = (fresh: boolean): string[] =>
+      suite.families.filter((f) => f.split === 'heldout' && f.fresh === fresh).map((f) => f.id.slice(5));
+    expect(held(false)).toEqual(HELD_OUT_TEMPLATES);
+    expect(held(true)).toEqual(FRESH);
   });
 });
 
 describe('tasks of version 0.1', () => {
   it('are what they were, under the seeds they had', () => {
     const h = createHash('sha256');
-    for (const f of suite.families.filter((x) => !ADDED.includes(x.id.slice(5))))
+    // The verifier of `note-discard` used to be passed by an editor that was quit untouched.
+    for (const f of suite.families.filter((x) => ![...ADDED, 'note-discard'].includes(x.id.slice(5))))
       for (const seed of [0, 1, 7, 255, 1_000_000, 1_000_003]) {
         const t = suite.task(f.id, seed);
         // How often a set-up that failed is tried is no part of the task.
         const text = JSON.stringify([t.id, t.instruction, t.config, t.evaluator, t.maxSteps]);
         h.update(text.replaceAll(',"attempts":1', ''));
       }
-    expect(h.digest('hex').slice(0, 16)).toBe('4a3e12473cd70a56');
+    expect(h.digest('hex').slice(0, 16)).toBe('bdfb6ba62f17c897');
   });
   it('have seeds that no split of today has', () => {
     expect(trainSeed(0)).toBeGreaterThanOrEqual(2_000_000);
@@ -320,8 +324,18 @@ describe('tasks of version 0.1', () => {
   });
 });
 
-/** Templates that version 0.1 did not have; all of them are trained on. */
+/** Nobody who chose templates to train on had these in mind. */
+const FRESH = [
+  'form-fill-then-tick',
+  'note-line-on-top',
+  'folder-open-then-new',
+  'term-titled-touch-exit',
+  'cell-empty-then-fill',
+  'window-minimize-one-close-one',
+];
+/** Templates that version 0.1 did not have; all but the fresh ones are trained on. */
 const ADDED = [
+  ...FRESH,
   'form-copy-number',
   'form-copy-name',
   'press-four',

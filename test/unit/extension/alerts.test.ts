@@ -124,9 +124,9 @@ describe('an alert', () => {
   it('of a runtime of an older build that cannot is a line of the log', async () => {
     refuses = new Error('The runtime does not know machine/alerts.');
     tellTargets(studio());
-    await vi.waitFor(() =>
-      expect(warnings).toEqual(['the runtime does not pass on alerts: The runtime does not know machine/alerts.']),
-    );
+    await expect
+      .poll(() => warnings)
+      .toEqual(['the runtime does not pass on alerts: The runtime does not know machine/alerts.']);
   });
 });
 

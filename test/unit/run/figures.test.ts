@@ -135,6 +135,7 @@ describe('the figures of a run', () => {
     row('words', 11),
     row('words', 10, { blind: true }),
     row('templates', 0),
+    row('fresh', 3),
   ];
   it('are the rates of their rows, with what the policy does blind apart', () => {
     const f = figuresOf(
@@ -151,6 +152,7 @@ describe('the figures of a run', () => {
       blind_success: 0.5,
       heldout_success: 0.8,
       heldout_templates_success: 0,
+      fresh_templates_success: 0.15,
       solved_blind: ['keys'],
       heldout_success_sighted: 0.6,
       seed: 3,

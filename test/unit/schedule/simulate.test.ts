@@ -39,22 +39,18 @@ const WORKLOADS = readdirSync('test/bench/schedule/workloads')
   .map((f) => f.replace(/\.json$/, ''));
 
 describe('the bound X*', () => {
-  it.each(WORKLOADS)(
-    'is one on %s in every regime, however short the run',
-    async (name) => {
-      const w = loadWorkload(name),
-        large = w.desktops > 100;
-      for (const [i, a] of (large ? [...REGIMES, RELAUNCHED, PUBLISHED] : REGIMES).entries())
-        for (const [hours, warmup] of large
-          ? [[0.15, 0.1]]
-          : [
-              [0.5, 0.2],
-              [0.02, 0.1],
-            ])
-          withinTheBound(await simulate({ ...w, hours: hours!, warmup: warmup! }, a, 10 + i));
-    },
-    60_000,
-  );
+  it.each(WORKLOADS)('is one on %s in every regime, however short the run', async (name) => {
+    const w = loadWorkload(name),
+      large = w.desktops > 100;
+    for (const [i, a] of (large ? [...REGIMES, RELAUNCHED, PUBLISHED] : REGIMES).entries())
+      for (const [hours, warmup] of large
+        ? [[0.15, 0.1]]
+        : [
+            [0.2, 0.2],
+            [0.02, 0.1],
+          ])
+        withinTheBound(await simulate({ ...w, hours: hours!, warmup: warmup! }, a, 10 + i));
+  });
 
   it('is N/T, G mu/L and the rate of the trainer where nothing varies', async () => {
     // Every rollout has 10 steps (mean 10, no spread): T = 20 + 10 (3 + 1) + 5 = 65 s on each of 8 desktops.

@@ -35,7 +35,7 @@ const open: StudioService[] = [];
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'dart-interchange-service-'));
   entry = await bundle('runtime/main.ts', 'interchange-service');
-}, 60_000);
+});
 afterEach(async () => {
   for (const s of open.splice(0)) await s.close({ now: true });
 });

@@ -36,7 +36,7 @@ const open: StudioService[] = [],
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'dart-pool-'));
   entry = await bundle('runtime/main.ts', 'pool-service');
-}, 60_000);
+});
 afterEach(async () => {
   for (const s of open.splice(0)) await s.close({ now: true });
   for (const s of studios.splice(0)) await s.close(true);

@@ -31,7 +31,7 @@ beforeAll(async () => {
     cacheDir: join(dir, 'cache'),
     log: () => undefined,
   });
-}, 60_000);
+});
 afterAll(async () => {
   await service.close({ now: true });
   await rm(dir, { recursive: true, force: true });

@@ -37,7 +37,7 @@ beforeAll(async () => {
   const { hash } = await frames.put({ width: 640, height: 400, data, capturedAt: 0 });
   truth = await writeSyntheticRun(run, { groups: 40, size: 4, steps: 4, close: 'finished', frame: () => hash });
   service = make();
-}, 60_000);
+});
 afterEach(async () => {
   for (const s of open.splice(1)) await s.close({ now: true });
 });
@@ -202,9 +202,7 @@ describe('runs', () => {
     await live;
     await store.append({ type: 'log', level: 'info', message: 'hello from elsewhere' });
     await expect
-      .poll(() => seen.flatMap((b) => b.events).map((e) => (e.type === 'note' ? e.message : e.type)), {
-        timeout: 10_000,
-      })
+      .poll(() => seen.flatMap((b) => b.events).map((e) => (e.type === 'note' ? e.message : e.type)))
       .toEqual(['hello from elsewhere']);
     expect(
       (await call<{ rows: TrajectoryRow[] }>(m.listTrajectories, { run: other, filter: { outcome: ['running'] } }, s))
@@ -212,14 +210,12 @@ describe('runs', () => {
     ).toHaveLength(1);
     await store.close();
     // Nobody tells that a process went: it is found out, followers end, and windows are told to look again.
-    await expect.poll(() => seen.at(-1)?.ended, { timeout: 15_000 }).toBe(true);
+    await expect.poll(() => seen.at(-1)?.ended).toBe(true);
     await expect
-      .poll(() => told.filter((b) => b.method === 'run/changed').map((b) => (b.params as { state: string }).state), {
-        timeout: 10_000,
-      })
+      .poll(() => told.filter((b) => b.method === 'run/changed').map((b) => (b.params as { state: string }).state))
       .toContain('interrupted');
     expect((await list([other], s))[0]).toMatchObject({ state: 'interrupted' });
-  }, 40_000);
+  });
 });
 
 describe('events', () => {

@@ -241,7 +241,7 @@ export const scrollTo =
       box = target && boxOf(target),
       top = box && Math.max(box.y, view.y),
       shown = box && { ...box, y: top!, height: Math.min(box.y + box.height, view.y + view.height) - top! };
-    return shown && shown.height >= box.height / 2
-      ? { type: 'click', at: s.pointIn(shown) }
-      : { again: { type: 'scroll', at: s.pointIn(view), direction: 'down', amount: 5 } };
+    if (shown && shown.height >= box.height / 2) return { type: 'click', at: s.pointIn(shown) };
+    const direction = box && box.y < view.y ? 'up' : 'down';
+    return { again: { type: 'scroll', at: s.pointIn(view), direction, amount: 5 } };
   };

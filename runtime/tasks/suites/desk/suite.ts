@@ -5,7 +5,7 @@ import type { Instance, Template } from './kit.js';
 import type { Move } from './moves.js';
 import { Sight } from './moves.js';
 import { scene } from './scene.js';
-import type { Lexicon } from './lexicon.js';
+import { wordsOf, type Lexicon } from './lexicon.js';
 import {
   asksForNear,
   belongs,
@@ -101,6 +101,7 @@ export function deskSuite(o: { readonly screen?: Size } = {}): DeskSuite {
     families: templates.map((t) => ({
       id: deskFamily(t.name),
       split: t.heldout ? 'heldout' : 'train',
+      fresh: t.heldout === 'fresh',
       apps: t.apps,
       steps: t.steps,
       infeasible: t.infeasible === true,
@@ -168,7 +169,10 @@ const HOPELESS = 60;
 function promising(holdout: Holdout, instruction: string, drawn: Lexicon): boolean {
   if (holdout === 'near') return asksForNear(drawn, instruction);
   const { words, numbers, pairs } = contentsOf(instruction);
-  if (holdout === 'words') return words.length + numbers.length > 0;
+  if (holdout === 'words') {
+    const own = new Set(wordsOf(drawn));
+    return numbers.length > 0 || words.some((w) => own.has(w));
+  }
   return holdout !== 'pairs' || pairs.length > 0;
 }
 

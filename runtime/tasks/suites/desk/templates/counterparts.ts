@@ -3,11 +3,10 @@ import { fileIs, geometry, judgedBy, pickSome, place, setup } from '../kit.js';
 import type { Move } from '../moves.js';
 import { button, click, enterText, finish, key, type } from '../moves.js';
 import { dialog, dialogGave } from './dialogs.js';
-import { fileTree, filesHeld, folderPlan, icon, openIcon, upwards } from './files.js';
-import { field } from './forms.js';
-import { NO_EDITOR } from './kin.js';
-import { DOCUMENTS, editor, editorLook, NOTE_SIZE } from './notes.js';
-import { bookIs, bookPlan, cell, cellNames } from './sheet.js';
+import { carry, fileTree, filesHeld, folderPlan, icon, upwards } from './files.js';
+import { field, formArgs } from './forms.js';
+import { DOCUMENTS, editorLook, NO_EDITOR, NOTE_SIZE, WAS_CHANGED, watchedEditor } from './notes.js';
+import { bookIs, bookPlan, cell, wordedCells } from './sheet.js';
 import { SHELL_MS, terminal, terminalFiles } from './terminal.js';
 
 /**
@@ -39,10 +38,10 @@ export const counterpartTemplates: readonly Template[] = [
         }),
         evaluator: judgedBy({
           withinMs: SHELL_MS,
-          command: `cd; LC_ALL=C ls -d ${[a, b, c, d, gone].join(' ')} 2> /dev/null; wmctrl -lx | grep -ci xterm`,
+          command: `cd; LC_ALL=C ls -dp ${[a, b, c, d, gone].join(' ')} 2> /dev/null; wmctrl -lx | grep -ci xterm`,
           prints: `${there
             .sort()
-            .map((x) => `${x}\n`)
+            .map((x) => ([a, b].includes(x) ? `${x}/\n` : `${x}\n`))
             .join('')}${leaves ? 0 : 1}\n`,
         }),
         solve: [...lines.map(enterText), finish],
@@ -72,14 +71,16 @@ export const counterpartTemplates: readonly Template[] = [
         config: setup(r, {
           look: editorLook(place(r, screen, NOTE_SIZE.width, NOTE_SIZE.height)),
           files: { [path]: old },
-          start: [{ command: editor(path) }],
+          start: [watchedEditor(path)],
         }),
         evaluator: judgedBy(
           saves ? { command: `test -e ${path} && wc -c < ${path}`, prints: '0\n' } : fileIs(path, old),
           NO_EDITOR,
+          WAS_CHANGED,
         ),
         solve: leave(saves),
-        miss: leave(!saves),
+        // Untouched, it needs no answer.
+        miss: saves ? leave(false) : [key('ctrl+q'), finish],
       };
     },
   },
@@ -100,19 +101,12 @@ export const counterpartTemplates: readonly Template[] = [
       }
       const [box, ...files] = pickSome(r, r.words.items, 4),
         wanted = files[r.int(3)]!;
-      const into = (how: 'ctrl+c' | 'ctrl+x'): Move[] => [
-        icon(wanted, [box], files),
-        key(how),
-        openIcon(box, [box], files),
-        key('ctrl+v'),
-        finish,
-      ];
       return {
         instruction: `Copy the file "${wanted}" and paste it into the folder "${box}".`,
         config: setup(r, folderPlan(r, screen, [box], files)),
         evaluator: judgedBy(fileTree([`${box}/`, `${box}/${wanted}:${wanted.toLowerCase()}`, ...filesHeld(files)])),
-        solve: into('ctrl+c'),
-        miss: into('ctrl+x'),
+        solve: carry(wanted, box, files, 'ctrl+c'),
+        miss: carry(wanted, box, files, 'ctrl+x'),
       };
     },
   },
@@ -143,16 +137,7 @@ export const counterpartTemplates: readonly Template[] = [
       const title = r.pick(r.words.titles),
         labels = pickSome(r, r.words.fields, 2),
         accepts = r.int(2) === 0;
-      const args = [
-        `--title=${title}`,
-        `--geometry=${geometry(place(r, screen, 320, 2 * 39 + 60))}`,
-        '--form',
-        '--separator=|',
-        '--borders=4',
-        ...labels.map((l) => `--field=${l}`),
-        '--button=OK:0',
-        '--button=Cancel:1',
-      ];
+      const args = formArgs(r, screen, title, { width: 320, height: 2 * 39 + 60 }, labels);
       const [right, wrong] = accepts ? ['OK', 'Cancel'] : ['Cancel', 'OK'];
       return {
         instruction: `Close the "${title}" form without filling it in, with the ${right} button.`,
@@ -170,17 +155,7 @@ export const counterpartTemplates: readonly Template[] = [
     build(r, screen) {
       const [secret, text] = pickSome(r, r.words.texts, 2),
         [hidden, label] = pickSome(r, r.words.fields, 2);
-      const args = [
-        '--title=Secret',
-        `--geometry=${geometry(place(r, screen, 320, 2 * 39 + 60))}`,
-        '--form',
-        '--separator=|',
-        '--borders=4',
-        `--field=${hidden}:H`,
-        `--field=${label}`,
-        '--button=OK:0',
-        '--button=Cancel:1',
-      ];
+      const args = formArgs(r, screen, 'Secret', { width: 320, height: 2 * 39 + 60 }, [`${hidden}:H`, label]);
       const fill = (x: string, y: string): Move[] => [
         click({ role: 'password text' }),
         type(x),
@@ -190,7 +165,7 @@ export const counterpartTemplates: readonly Template[] = [
         finish,
       ];
       return {
-        instruction: `Enter the ${hidden.toLowerCase()} "${secret}" and the ${label.toLowerCase()} "${text}", then press OK.`,
+        instruction: `Enter the ${hidden} "${secret}" and the ${label} "${text}", then press OK.`,
         config: setup(r, { start: [{ command: dialog('a', args) }] }),
         evaluator: judgedBy(dialogGave('a', `${secret}|${text}|`, 0)),
         solve: fill(secret, text),
@@ -203,10 +178,8 @@ export const counterpartTemplates: readonly Template[] = [
     apps: ['gnumeric'],
     steps: 3,
     build(r, screen) {
-      const names = pickSome(r, cellNames.slice(1), 4),
-        words = pickSome(r, r.words.items, 4),
-        i = r.int(4),
-        cells = Object.fromEntries(names.map((n, k) => [n, words[k]!]));
+      const { names, cells } = wordedCells(r),
+        i = r.int(4);
       const erase = (at: string): Move[] => [cell(at), key('delete'), key('ctrl+s'), finish];
       return {
         instruction: `Delete the content of cell "${names[i]!}" and save.`,

@@ -91,8 +91,16 @@ export const movedInto = (box: string, moved: string, files: readonly string[]):
   fileTree([`${box}/`, `${box}/${moved}:${moved.toLowerCase()}`, ...filesHeld(files.filter((f) => f !== moved))]);
 export const openIcon = (name: string, folders: readonly string[], files: readonly string[]): Move =>
   doubleClickBox(iconBox(name, folders, files));
+/** Takes a file and puts it into the only folder beside it. */
+export const carry = (file: string, box: string, files: readonly string[], how: 'ctrl+c' | 'ctrl+x'): Move[] => [
+  icon(file, [box], files),
+  key(how),
+  openIcon(box, [box], files),
+  key('ctrl+v'),
+  finish,
+];
 /** The file manager's window shows this folder. */
-const shows = (name: string): Check => ({
+export const shows = (name: string): Check => ({
   command: `wmctrl -lx | awk '$3 ~ /Pcmanfm/ { print $NF }'`,
   prints: `${name}\n`,
 });

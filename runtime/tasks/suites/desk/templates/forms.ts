@@ -1,4 +1,5 @@
-import type { Template } from '../kit.js';
+import type { Size } from '../../../../domain/index.js';
+import type { Scene, Template } from '../kit.js';
 import { geometry, judgedBy, pickSome, place, setup } from '../kit.js';
 import type { Move, Where } from '../moves.js';
 import { boxOf, button, click, clickBox, drag, enterText, finish, type } from '../moves.js';
@@ -8,6 +9,26 @@ import { dialog, dialogGave, listArgs, row } from './dialogs.js';
 
 /** Row `k` of a form of text fields: they all have role `text` and lie one below the other. */
 export const field = (k: number): Move => click({ role: 'text', nth: k });
+
+/** Arguments of a form with these fields (`LABEL`, or `LABEL:KIND`), each `LABEL|` in what it gives, and OK and Cancel. */
+export function formArgs(
+  r: Scene,
+  screen: Size,
+  title: string,
+  size: { readonly width: number; readonly height: number },
+  fields: readonly string[],
+): string[] {
+  return [
+    `--title=${title}`,
+    `--geometry=${geometry(place(r, screen, size.width, size.height))}`,
+    '--form',
+    '--separator=|',
+    '--borders=4',
+    ...fields.map((f) => `--field=${f}`),
+    '--button=OK:0',
+    '--button=Cancel:1',
+  ];
+}
 
 export const formTemplates: readonly Template[] = [
   {
@@ -68,16 +89,7 @@ export const formTemplates: readonly Template[] = [
       const labels = r.shuffle(r.words.fields).slice(0, 3),
         i = r.int(3),
         [word] = pickSome(r, r.words.texts, 1);
-      const args = [
-        '--title=Form',
-        `--geometry=${geometry(place(r, screen, 300, 3 * 39 + 60))}`,
-        '--form',
-        '--separator=|',
-        '--borders=4',
-        ...labels.map((l) => `--field=${l}`),
-        '--button=OK:0',
-        '--button=Cancel:1',
-      ];
+      const args = formArgs(r, screen, 'Form', { width: 300, height: 3 * 39 + 60 }, labels);
       const values = (k: number): string => labels.map((_, n) => (n === k ? `${word}|` : '|')).join('');
       return {
         instruction: `Write "${word}" into the field "${labels[i]!}" and press OK.`,
@@ -96,16 +108,7 @@ export const formTemplates: readonly Template[] = [
       const labels = r.shuffle(r.words.fields).slice(0, 3),
         [i, j] = pickSome(r, [0, 1, 2], 2),
         [a, b] = pickSome(r, r.words.texts, 2);
-      const args = [
-        '--title=Form',
-        `--geometry=${geometry(place(r, screen, 300, 3 * 39 + 60))}`,
-        '--form',
-        '--separator=|',
-        '--borders=4',
-        ...labels.map((l) => `--field=${l}`),
-        '--button=OK:0',
-        '--button=Cancel:1',
-      ];
+      const args = formArgs(r, screen, 'Form', { width: 300, height: 3 * 39 + 60 }, labels);
       const values = labels.map((_, n) => (n === i ? `${a}|` : n === j ? `${b}|` : '|')).join('');
       return {
         instruction: `Set "${labels[i]!}" to "${a}" and "${labels[j]!}" to "${b}", then press OK.`,
@@ -123,16 +126,13 @@ export const formTemplates: readonly Template[] = [
     build(r, screen) {
       const labels = pickSome(r, r.words.items, 4),
         [i, j] = pickSome(r, [0, 1, 2, 3], 2);
-      const args = [
-        '--title=Options',
-        `--geometry=${geometry(place(r, screen, 260, 4 * 32 + 62))}`,
-        '--form',
-        '--separator=|',
-        '--borders=4',
-        ...labels.map((l) => `--field=${l}:CHK`),
-        '--button=OK:0',
-        '--button=Cancel:1',
-      ];
+      const args = formArgs(
+        r,
+        screen,
+        'Options',
+        { width: 260, height: 4 * 32 + 62 },
+        labels.map((l) => `${l}:CHK`),
+      );
       const box = (k: number): Move => click({ role: 'check box', name: labels[k]! });
       return {
         instruction: `Switch on "${labels[i]!}" and "${labels[j]!}", then press OK.`,
@@ -152,17 +152,7 @@ export const formTemplates: readonly Template[] = [
     heldout: true,
     build(r, screen) {
       const [user, secret] = pickSome(r, r.words.texts, 2);
-      const args = [
-        '--title=Login',
-        `--geometry=${geometry(place(r, screen, 320, 2 * 39 + 60))}`,
-        '--form',
-        '--separator=|',
-        '--borders=4',
-        '--field=Name',
-        '--field=Code:H',
-        '--button=OK:0',
-        '--button=Cancel:1',
-      ];
+      const args = formArgs(r, screen, 'Login', { width: 320, height: 2 * 39 + 60 }, ['Name', 'Code:H']);
       return {
         instruction: `Log in with the name "${user}" and the code "${secret}".`,
         config: setup(r, { start: [{ command: dialog('a', args) }] }),

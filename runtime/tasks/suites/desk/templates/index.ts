@@ -5,6 +5,7 @@ import { counterpartTemplates } from './counterparts.js';
 import { dialogTemplates } from './dialogs.js';
 import { fileTemplates } from './files.js';
 import { formTemplates } from './forms.js';
+import { freshTemplates } from './fresh.js';
 import { kinTemplates } from './kin.js';
 import { mixedTemplates } from './mixed.js';
 import { noteTemplates } from './notes.js';
@@ -25,4 +26,5 @@ export const templates: readonly Template[] = [
   ...mixedTemplates,
   ...kinTemplates,
   ...counterpartTemplates,
+  ...freshTemplates,
 ];

@@ -1,13 +1,13 @@
-import type { Check, Template } from '../kit.js';
+import type { Template } from '../kit.js';
 import { fileIs, geometry, judgedBy, pickSome, place, setup } from '../kit.js';
 import type { Move } from '../moves.js';
 import { button, clickBox, enterText, finish, key, type } from '../moves.js';
 import { buttonRow, dialog, dialogGave } from './dialogs.js';
-import { filesHeld, fileTree, folderPlan, icon, movedInto, openIcon } from './files.js';
-import { field } from './forms.js';
+import { carry, filesHeld, fileTree, folderPlan, icon, movedInto } from './files.js';
+import { field, formArgs } from './forms.js';
 import { inside, rightHalf, terminalAndNote } from './mixed.js';
-import { DOCUMENTS, editor, editorLook, editorTitle, NOTE_SIZE } from './notes.js';
-import { bookIs, bookPlan, cell, cellNames } from './sheet.js';
+import { DOCUMENTS, editor, editorLook, editorTitle, NO_EDITOR, NOTE_SIZE } from './notes.js';
+import { bookIs, bookPlan, cell, wordedCells } from './sheet.js';
 import { SHELL_MS, terminal, terminalFiles } from './terminal.js';
 
 /**
@@ -15,8 +15,6 @@ import { SHELL_MS, terminal, terminalFiles } from './terminal.js';
  * (runtime/tasks/README.md#splits). Some say the same in one of several ways, so that words are learned and not whole
  * sentences.
  */
-export const NO_EDITOR: Check = { command: 'wmctrl -lx | grep -ci mousepad', prints: '0\n' };
-
 /** What a question about unsaved work can be answered with, and how people say it. */
 const ANSWERS = [
   { button: "Don't Save", say: ['Leave without saving.', 'Close it without saving.'] },
@@ -88,22 +86,12 @@ export const kinTemplates: readonly Template[] = [
     build(r, screen) {
       const [first, second] = pickSome(r, r.words.fields, 2),
         [a, b] = pickSome(r, r.words.texts, 2);
-      const args = [
-        '--title=Register',
-        `--geometry=${geometry(place(r, screen, 320, 2 * 39 + 60))}`,
-        '--form',
-        '--separator=|',
-        '--borders=4',
-        `--field=${first}`,
-        `--field=${second}`,
-        '--button=OK:0',
-        '--button=Cancel:1',
-      ];
+      const args = formArgs(r, screen, 'Register', { width: 320, height: 2 * 39 + 60 }, [first, second]);
       const fill = (x: string, y: string): Move[] => [field(0), type(x), field(1), type(y), button('OK'), finish];
       return {
         instruction: r.pick([
-          `Sign up with the ${first.toLowerCase()} "${a}" and the ${second.toLowerCase()} "${b}".`,
-          `Register with ${first.toLowerCase()} "${a}" and ${second.toLowerCase()} "${b}".`,
+          `Sign up with the ${first} "${a}" and the ${second} "${b}".`,
+          `Register with ${first} "${a}" and ${second} "${b}".`,
         ]),
         config: setup(r, { start: [{ command: dialog('a', args) }] }),
         evaluator: judgedBy(dialogGave('a', `${a}|${b}|`, 0)),
@@ -141,21 +129,13 @@ export const kinTemplates: readonly Template[] = [
     steps: 4,
     build(r, screen) {
       const [box, ...files] = pickSome(r, r.words.items, 4),
-        i = r.int(3),
-        moved = files[i]!;
-      const into = (how: 'ctrl+c' | 'ctrl+x'): Move[] => [
-        icon(moved, [box], files),
-        key(how),
-        openIcon(box, [box], files),
-        key('ctrl+v'),
-        finish,
-      ];
+        moved = files[r.int(3)]!;
       return {
         instruction: `Cut the file "${moved}" and paste it into the folder "${box}".`,
         config: setup(r, folderPlan(r, screen, [box], files)),
         evaluator: judgedBy(movedInto(box, moved, files)),
-        solve: into('ctrl+x'),
-        miss: into('ctrl+c'),
+        solve: carry(moved, box, files, 'ctrl+x'),
+        miss: carry(moved, box, files, 'ctrl+c'),
       };
     },
   },
@@ -188,11 +168,9 @@ export const kinTemplates: readonly Template[] = [
     apps: ['gnumeric'],
     steps: 3,
     build(r, screen) {
-      const names = pickSome(r, cellNames.slice(1), 4),
-        words = pickSome(r, r.words.items, 5),
-        fresh = words[4]!,
-        i = r.int(4),
-        cells = Object.fromEntries(names.map((n, k) => [n, words[k]!]));
+      const { names, words, cells } = wordedCells(r),
+        fresh = r.pick(r.words.items.filter((w) => !words.includes(w))),
+        i = r.int(4);
       const put = (at: string): Move[] => [cell(at), enterText(fresh), key('ctrl+s'), finish];
       return {
         instruction: r.pick([
@@ -226,10 +204,10 @@ export const kinTemplates: readonly Template[] = [
         }),
         evaluator: judgedBy({
           withinMs: SHELL_MS,
-          command: `cd; ls -d ${made} ${fresh} ${gone} 2> /dev/null; wmctrl -lx | grep -ci xterm`,
+          command: `cd; ls -dp ${made} ${fresh} ${gone} 2> /dev/null; wmctrl -lx | grep -ci xterm`,
           prints: `${[made, fresh]
             .sort()
-            .map((x) => `${x}\n`)
+            .map((x) => (x === made ? `${x}/\n` : `${x}\n`))
             .join('')}0\n`,
         }),
         solve: [...lines.map(enterText), finish],
@@ -263,7 +241,7 @@ export const kinTemplates: readonly Template[] = [
         config: setup(r, terminalAndNote(r, screen, file, note)),
         evaluator: judgedBy(fileIs(path, word), {
           withinMs: SHELL_MS,
-          command: `cd; ls -d ${made}`,
+          command: `cd; ls -dp ${made}`,
           prints: `${made}\n`,
         }),
         solve: both([key('ctrl+s')]),

@@ -1,6 +1,6 @@
-import type { Look, Template } from '../kit.js';
+import type { Check, Look, SetupPlan, Template } from '../kit.js';
 import type { Box } from '../box.js';
-import { LARGE, fileIs, judgedBy, pickSome, place, q, setup } from '../kit.js';
+import { LARGE, OUT, fileIs, judgedBy, pickSome, place, q, setup } from '../kit.js';
 import type { Where } from '../moves.js';
 import { button, click, clickBox, finish, key, type } from '../moves.js';
 
@@ -24,6 +24,17 @@ export const editor = (...files: readonly string[]): string =>
 export const editorTitle = (name: string): string => `\\*?${name} - Mousepad`;
 const note = (name: string): string => `${DOCUMENTS}/${name}`;
 export const NOTE_SIZE = { width: 440, height: 230 };
+export const NO_EDITOR: Check = { command: 'wmctrl -lx | grep -ci mousepad', prints: '0\n' };
+/** The editor as the only window, and what its title says from then on. */
+export const watchedEditor = (path: string): SetupPlan['start'][number] => ({
+  command: editor(path),
+  then: [
+    "window=$(xprop -root _NET_CLIENT_LIST | grep -o '0x[0-9a-f]*' | tail -n 1)",
+    `(exec xprop -id "$window" -spy WM_NAME > ${OUT}/titles 2>&1 3<&- &)`,
+  ],
+});
+/** The text was changed at some time, saved or not: the title had its star. */
+export const WAS_CHANGED: Check = { command: `grep -q '"[*]' ${OUT}/titles && echo changed`, prints: 'changed\n' };
 /** For editors side by side. */
 const SMALL_MENU = '* { font: bold 14pt "DejaVu Sans"; }\nmenubar * { font-size: 9pt; padding: 1px 2px; }\n';
 const menu = (name: string) => click({ role: 'menu', name });
@@ -144,9 +155,9 @@ export const noteTemplates: readonly Template[] = [
         config: setup(r, {
           look: editorLook(place(r, screen, NOTE_SIZE.width, NOTE_SIZE.height)),
           files: { [note(file)]: old },
-          start: [{ command: editor(note(file)) }],
+          start: [watchedEditor(note(file))],
         }),
-        evaluator: judgedBy(fileIs(note(file), old), { command: 'wmctrl -lx | grep -ci mousepad', prints: '0\n' }),
+        evaluator: judgedBy(fileIs(note(file), old), NO_EDITOR, WAS_CHANGED),
         solve: [type(word), key('ctrl+q'), button("Don't Save"), finish],
         miss: [type(word), key('ctrl+q'), button('Save'), finish],
       };

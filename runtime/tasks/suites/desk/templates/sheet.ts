@@ -24,11 +24,19 @@ const LOOK: Look = {
 };
 
 type Cells = Readonly<Record<string, string | number>>;
+
 const place1 = (cell: string): { col: number; row: number } => ({
   col: GRID.columns.indexOf(cell[0]!),
   row: Number(cell.slice(1)) - 1,
 });
 export const cellNames = [...GRID.columns].flatMap((c) => Array.from({ length: GRID.rows }, (_, i) => `${c}${i + 1}`));
+
+/** Four words, each in a column of its own: the program completes what is typed from the cells above and below. */
+export function wordedCells(r: Scene): { names: string[]; words: string[]; cells: Record<string, string> } {
+  const names = pickSome(r, [...GRID.columns], 4).map((c) => r.pick(cellNames.slice(1).filter((n) => n[0] === c))),
+    words = pickSome(r, r.words.items, 4);
+  return { names, words, cells: Object.fromEntries(names.map((n, k) => [n, words[k]!])) };
+}
 
 /** A workbook in Gnumeric's own format: large letters, as wide as the grid above. */
 function workbook(cells: Cells): string {
@@ -87,7 +95,7 @@ type Entry = readonly [cell: string, text: string];
  * Two cells, in this order unless the second would be out of view: Enter in the last row that is in view scrolls the
  * sheet by one.
  */
-function fillBoth(first: Entry, second: Entry): Move[] {
+export function fillBoth(first: Entry, second: Entry): Move[] {
   const rows = [first, second].map(([name]) => place1(name).row),
     scrolls = rows[0] === GRID.rows - 1;
   if (scrolls && rows[1] === 0) return fillBoth(second, first);

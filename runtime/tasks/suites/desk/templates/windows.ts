@@ -14,12 +14,12 @@ const card = (title: string, at: Box): SetupPlan['start'][number] => ({
 const CARD = { width: 170, height: 90 };
 
 /** Windows side by side, each somewhere in its own part of the screen. */
-function cards(r: Scene, screen: Size, titles: readonly string[]): SetupPlan['start'] {
+export function cards(r: Scene, screen: Size, titles: readonly string[]): SetupPlan['start'] {
   const width = Math.floor(screen.width / titles.length);
   return titles.map((t, i) => card(t, place(r, screen, CARD.width, CARD.height, { x: i * width, width })));
 }
 /** Title bar buttons, from the right: close, maximize, minimize. */
-const titleButton =
+export const titleButton =
   (title: string, fromRight: 0 | 1 | 2): Where =>
   async (s) => {
     const w = await s.window({ title });
@@ -58,14 +58,14 @@ const launcher =
   (s) =>
     Promise.resolve({ x: 42 + 24 * i, y: s.screen.height - FRAME.tray, width: 22, height: FRAME.tray });
 
-const titlesAre = (titles: readonly string[]): Check => ({
+export const titlesAre = (titles: readonly string[]): Check => ({
   command: `wmctrl -l | awk '{ print $NF }' | sort`,
   prints: [...titles]
     .sort()
     .map((t) => `${t}\n`)
     .join(''),
 });
-const stateOf = (title: string): string => `xprop -name ${q(title)} _NET_WM_STATE`;
+export const stateOf = (title: string): string => `xprop -name ${q(title)} _NET_WM_STATE`;
 /** The classes of all windows. */
 const running = (apps: readonly string[]): Check => ({
   withinMs: 1500,

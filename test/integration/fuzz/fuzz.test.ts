@@ -6,7 +6,7 @@ import { inProcess } from '../../fuzz/targets.js';
 /** Of each target at most, as many as two cores make in that time: a faster machine tries no others. */
 const CASES = 1100;
 /** Longer: DART_STUDIO_FUZZ_SECONDS, another way: DART_STUDIO_FUZZ_SEED, or `npm run fuzz`. */
-const seconds = Number(process.env['DART_STUDIO_FUZZ_SECONDS'] ?? 60),
+const seconds = Number(process.env['DART_STUDIO_FUZZ_SECONDS'] ?? 40),
   seed = Number(process.env['DART_STUDIO_FUZZ_SEED'] ?? 1);
 
 it(

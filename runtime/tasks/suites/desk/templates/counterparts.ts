@@ -1,5 +1,5 @@
 import type { Template } from '../kit.js';
-import { fileIs, geometry, judgedBy, pickSome, place, setup } from '../kit.js';
+import { fileIs, judgedBy, pickSome, place, setup } from '../kit.js';
 import type { Move } from '../moves.js';
 import { button, click, enterText, finish, key, type } from '../moves.js';
 import { dialog, dialogGave } from './dialogs.js';

@@ -199,7 +199,7 @@ const pickSplit = (version: number): Promise<EvaluationSplit | undefined> =>
     },
     {
       label: t('Fresh templates'),
-      detail: t('Held-out templates that nobody had in mind who chose those to train on'),
+      detail: t('Held-out templates that were not considered when the training templates were chosen'),
       value: 'fresh',
     },
     { label: t('Training seeds'), value: 'train' },

@@ -20,7 +20,7 @@ function evaluateCommand(program: Command, act: Act): void {
     .option('--episodes <n>', 'episodes of the evaluation; with --policy: of each task file, or of each family (1)')
     .option(
       '--split <name>',
-      'train; heldout (the words of training, arranged otherwise), words (unseen ones), pairs, looks; templates (never trained on), fresh (nor in mind when those of training were chosen)',
+      'train; heldout (the words of training, arranged otherwise), words (unseen ones), pairs, looks; templates (never trained on), fresh (never trained on, and not considered when the training templates were chosen)',
       'heldout',
     )
     .option('--dev', 'tasks for tuning, in place of those whose figures are reported', false)

@@ -28,6 +28,7 @@ export * from './process.js';
 export * from './quantile.js';
 export * from './promptTokens.js';
 export * from './provider.js';
+export * from './evaluationSplits.js';
 export * from './random.js';
 export * from './recordOf.js';
 export * from './retire.js';

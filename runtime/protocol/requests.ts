@@ -3,7 +3,7 @@
  * writes. What else speaks of requests derives from this map: the JSON-RPC types (methods.ts), what pages may call and
  * what comes back (webview/protocol.ts), what is refused in Restricted Mode, the daemon's validators. Pure.
  */
-import type { PresetName, ProviderChoice } from '../domain/index.js';
+import type { EvaluationSplit, PresetName, ProviderChoice } from '../domain/index.js';
 import { reads, writes, type Empty } from './call.js';
 import { humanRequests } from './humanRequests.js';
 import type { Recovered } from './activeRuns.js';
@@ -81,7 +81,7 @@ export const requests = {
       readonly run: T.RunPath;
       readonly version?: number;
       readonly episodes?: number;
-      readonly split?: 'train' | 'heldout' | 'words' | 'pairs' | 'looks' | 'near' | 'templates' | 'fresh';
+      readonly split?: EvaluationSplit;
       readonly provider?: ProviderChoice;
     },
     T.EvalPoint

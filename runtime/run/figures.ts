@@ -56,7 +56,7 @@ export interface RunFigures {
   readonly blind_success: number | null;
   readonly heldout_success: number | null;
   readonly heldout_templates_success: number | null;
-  /** On templates that nobody had in mind who chose those to train on. */
+  /** On held-out templates that were not considered when those of training were chosen. */
   readonly fresh_templates_success: number | null;
   /** Families of which the policy with a blank screen still solves a fifth or more. */
   readonly solved_blind: readonly string[];

@@ -1,4 +1,4 @@
-import { IMAGE_NAME, PRESET_NAMES, PROVENANCE_KINDS, PROVIDER_CHOICES } from '../domain/index.js';
+import { EVALUATION_SPLITS, IMAGE_NAME, PRESET_NAMES, PROVENANCE_KINDS, PROVIDER_CHOICES } from '../domain/index.js';
 import { z } from 'zod';
 import type { RequestType } from 'vscode-jsonrpc';
 import type * as m from '../protocol/methods.js';
@@ -47,7 +47,7 @@ export const schemas = {
     run,
     version: z.int().nonnegative().optional(),
     episodes: count.max(100_000).optional(),
-    split: z.enum(['train', 'heldout', 'words', 'pairs', 'looks', 'near', 'templates', 'fresh']).optional(),
+    split: z.enum(EVALUATION_SPLITS).optional(),
     provider: provider.optional(),
   }),
   listRuns: z.strictObject({ roots: z.array(text).max(64) }),

@@ -1,5 +1,13 @@
 import type { RunConfig } from '../config/index.js';
-import { StudioError, id, type FamilyId, type ImageContents, type ProcessEntry, type TaskId } from '../domain/index.js';
+import {
+  StudioError,
+  id,
+  type EvaluationSplit,
+  type FamilyId,
+  type ImageContents,
+  type ProcessEntry,
+  type TaskId,
+} from '../domain/index.js';
 import { openNamedAssets } from './assets.js';
 import { openEvaluators } from './bridge/evaluators.js';
 import { createTaskEngine, type TaskEngineOptions } from './engine.js';
@@ -30,13 +38,7 @@ export interface Probe {
   readonly family: FamilyId;
   readonly seed: number;
 }
-/**
- * Which tasks an evaluation has: training tasks; other arrangements of their words (`heldout`), unseen words and numbers,
- * unseen pairs, other looks, unseen words among near-duplicates, each on the templates of training; templates never trained on
- * (those of version 0.1), and fresh ones, which nobody had in mind who chose templates to train on (runtime/tasks/README.md#splits).
- */
-export const EVALUATION_SPLITS = ['train', 'heldout', 'words', 'pairs', 'looks', 'near', 'templates', 'fresh'] as const;
-export type EvaluationSplit = (typeof EVALUATION_SPLITS)[number];
+export { EVALUATION_SPLITS, type EvaluationSplit } from '../domain/index.js';
 export type { ProbeSet };
 
 export interface Tasks {

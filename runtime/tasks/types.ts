@@ -37,7 +37,7 @@ export interface TaskSource {
   readonly families: readonly {
     readonly id: FamilyId;
     readonly split: 'train' | 'heldout';
-    /** Held out, and not in mind when those to train on were chosen. */
+    /** Held out, and not considered when the families to train on were chosen. */
     readonly fresh?: boolean;
     readonly apps: readonly string[];
     readonly steps: number;

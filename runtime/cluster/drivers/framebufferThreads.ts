@@ -24,8 +24,9 @@ type Answer = Omit<FramebufferDone, 'id'>;
 type Thread = WatchedThread<FramebufferAsked, FramebufferDone, (answer: Answer | undefined) => void>;
 
 /**
- * Threads that read the framebuffers of desktops on this machine and make files of them, some 200 a second of screens of two million
- * pixels that changed little: the main thread touches no pixel. They start when there is work. A screen is always read by the same thread, which knows its last picture.
+ * Threads that read the framebuffers of desktops on this machine and make files of them, some 200 a second of screens of
+ * two million pixels that changed little: the main thread touches no pixel. They start when there is work. A screen is
+ * always read by the same thread, which knows its last picture.
  */
 export class FramebufferThreads {
   readonly #o: FramebufferThreadsOptions;

@@ -80,8 +80,8 @@ interface Waiting {
 type Thread = WatchedThread<ScreenJob, ScreenDone, Waiting>;
 
 /**
- * Threads that are started when there is work: one makes 70 screens of two million pixels a second, and 600 of 640x400. What a thread leaves undone, because it could not be started, died, hung or failed, is
- * done in this one instead.
+ * Threads that are started when there is work: one makes 70 screens of two million pixels a second, and 600 of 640x400.
+ * What a thread leaves undone, because it could not be started, died, hung or failed, is done in this one instead.
  */
 export class ScreenThreads implements ScreenEncoder {
   readonly #entry: ProcessEntry;

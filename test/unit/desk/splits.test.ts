@@ -324,7 +324,7 @@ describe('tasks of version 0.1', () => {
   });
 });
 
-/** Nobody who chose templates to train on had these in mind. */
+/** Not considered when the templates of training were chosen. */
 const FRESH = [
   'form-fill-then-tick',
   'note-line-on-top',

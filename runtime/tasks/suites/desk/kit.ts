@@ -27,7 +27,7 @@ export interface Template {
   readonly apps: readonly string[];
   /** Actions of the scripted solution without the final `finished`. */
   readonly steps: number;
-  /** Never trained on. Of `fresh` ones nobody who chose templates to train on had them in mind (`fresh.ts`). */
+  /** Never trained on. `fresh`: not considered when the templates of training were chosen (`fresh.ts`). */
   readonly heldout?: true | 'fresh';
   readonly infeasible?: true;
   build(r: Scene, screen: Size): Instance;

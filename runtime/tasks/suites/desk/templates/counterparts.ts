@@ -7,7 +7,7 @@ import { carry, fileTree, filesHeld, folderPlan, icon, upwards } from './files.j
 import { field, formArgs } from './forms.js';
 import { DOCUMENTS, editorLook, NO_EDITOR, NOTE_SIZE, WAS_CHANGED, watchedEditor } from './notes.js';
 import { bookIs, bookPlan, cell, wordedCells } from './sheet.js';
-import { SHELL_MS, terminal, terminalFiles } from './terminal.js';
+import { homeHas, terminal, terminalFiles } from './terminal.js';
 
 /**
  * Counterparts of held-out templates: one thing differs from each (copied instead of cut, a cell by its name instead of
@@ -28,22 +28,24 @@ export const counterpartTemplates: readonly Template[] = [
         all = [`mkdir ${a}`, `mkdir ${b}`, `touch ${c}`, `touch ${d}`, `rm ${gone}`],
         done = r.shuffle(all).slice(0, n),
         lines = [...done, ...(leaves ? ['exit'] : [])],
-        there = [a, b, c, d].filter((x) => done.some((line) => line.endsWith(` ${x}`)));
-      if (!done.includes(`rm ${gone}`)) there.push(gone);
+        made = (command: string, names: readonly string[]): string[] =>
+          names.filter((x) => done.includes(`${command} ${x}`));
       return {
         instruction: `In the terminal run ${lines.map((l) => `"${l}"`).join(', then ')}.`,
         config: setup(r, {
           files: { ...terminalFiles, [`/home/user/${gone}`]: 'x' },
           start: [terminal(r, screen)],
         }),
-        evaluator: judgedBy({
-          withinMs: SHELL_MS,
-          command: `cd; LC_ALL=C ls -dp ${[a, b, c, d, gone].join(' ')} 2> /dev/null; wmctrl -lx | grep -ci xterm`,
-          prints: `${there
-            .sort()
-            .map((x) => ([a, b].includes(x) ? `${x}/\n` : `${x}\n`))
-            .join('')}${leaves ? 0 : 1}\n`,
-        }),
+        evaluator: judgedBy(
+          homeHas(
+            [a, b, c, d, gone],
+            {
+              folders: made('mkdir', [a, b]),
+              files: [...made('touch', [c, d]), ...(done.includes(`rm ${gone}`) ? [] : [gone])],
+            },
+            leaves ? 0 : 1,
+          ),
+        ),
         solve: [...lines.map(enterText), finish],
         miss: [...lines.slice(1).map(enterText), finish],
       };

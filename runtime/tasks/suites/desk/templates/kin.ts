@@ -8,7 +8,7 @@ import { field, formArgs } from './forms.js';
 import { inside, rightHalf, terminalAndNote } from './mixed.js';
 import { DOCUMENTS, editor, editorLook, editorTitle, NO_EDITOR, NOTE_SIZE } from './notes.js';
 import { bookIs, bookPlan, cell, wordedCells } from './sheet.js';
-import { SHELL_MS, terminal, terminalFiles } from './terminal.js';
+import { homeHas, SHELL_MS, terminal, terminalFiles } from './terminal.js';
 
 /**
  * Kin of held-out templates: deeds that those are made of, in another number, order or application and in other words
@@ -202,14 +202,7 @@ export const kinTemplates: readonly Template[] = [
           files: { ...terminalFiles, [`/home/user/${gone}`]: 'x' },
           start: [terminal(r, screen)],
         }),
-        evaluator: judgedBy({
-          withinMs: SHELL_MS,
-          command: `cd; ls -dp ${made} ${fresh} ${gone} 2> /dev/null; wmctrl -lx | grep -ci xterm`,
-          prints: `${[made, fresh]
-            .sort()
-            .map((x) => (x === made ? `${x}/\n` : `${x}\n`))
-            .join('')}0\n`,
-        }),
+        evaluator: judgedBy(homeHas([made, fresh, gone], { folders: [made], files: [fresh] }, 0)),
         solve: [...lines.map(enterText), finish],
         miss: [...lines.slice(0, 2).map(enterText), enterText('exit'), finish],
       };

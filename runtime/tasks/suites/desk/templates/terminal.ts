@@ -1,5 +1,5 @@
 import type { Size } from '../../../../domain/index.js';
-import type { Scene, SetupPlan, Template } from '../kit.js';
+import type { Check, Scene, SetupPlan, Template } from '../kit.js';
 import type { Box } from '../box.js';
 import { fileIs, judgedBy, pickSome, place, setup } from '../kit.js';
 import { clickBox, enterText, finish, type } from '../moves.js';
@@ -20,6 +20,19 @@ export function terminal(
 }
 /** How long a command line may take to get to the shell and be done. */
 export const SHELL_MS = 200;
+/** Which of these names lie in the home folder, as folders or files, and how many terminals are open. */
+export const homeHas = (
+  asked: readonly string[],
+  has: { readonly folders: readonly string[]; readonly files: readonly string[] },
+  terminals: number,
+): Check => ({
+  withinMs: SHELL_MS,
+  command: `cd; LC_ALL=C ls -dp ${asked.join(' ')} 2> /dev/null; wmctrl -lx | grep -ci xterm`,
+  prints: `${[...has.folders, ...has.files]
+    .sort()
+    .map((x) => (has.folders.includes(x) ? `${x}/\n` : `${x}\n`))
+    .join('')}${terminals}\n`,
+});
 /** A short prompt. */
 export const terminalFiles = { '/home/user/.bashrc': 'PS1="> "\n' };
 

@@ -1,4 +1,6 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 
 /** Integration tests without a desktop, a Docker engine or a moment that counts: they run beside others. */
@@ -11,10 +13,19 @@ const APART = [
   'test/integration/trainer/{dedupe,human,learning,operators,reading,speller,torch,update}.test.ts',
 ];
 
+/** Unit tests that replace a module, or something global, for all that is loaded after them. */
+const REPLACES = /\bvi\.(mock|doMock|resetModules|stubGlobal|stubEnv)\(/,
+  UNIT = ['test/unit', 'test/property'].flatMap((dir) =>
+    readdirSync(dir, { recursive: true, encoding: 'utf8' })
+      .filter((f) => f.endsWith('.test.ts'))
+      .map((f) => join(dir, f)),
+  ),
+  replacing = UNIT.filter((f) => REPLACES.test(readFileSync(f, 'utf8')));
+
 /**
- * Layers: `unit` needs nothing but Node; `integration` drives real desktops, Docker and ONNX Runtime, one file at a
- * time, but for `apart`; `pages`, after it, the webviews in a real browser, a file a processor; `e2e`, last, drives the packaged extension in a real VS Code
- * workbench (scripts/e2e.mjs makes it ready).
+ * Layers: `unit` (and `replacing`) needs nothing but Node; `integration` drives real desktops, Docker and ONNX Runtime,
+ * one file at a time, but for `apart`; `pages`, after it, the webviews in a real browser, a file a processor; `e2e`,
+ * last, drives the packaged extension in a real VS Code workbench (scripts/e2e.mjs makes it ready).
  */
 export default defineConfig({
   test: {
@@ -25,8 +36,21 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/unit/**/*.test.ts', 'test/property/**/*.test.ts'],
+          exclude: replacing,
           environment: 'node',
+          // What one file has loaded the next need not: a fifth of the time of this layer.
+          isolate: false,
           // Behind the other layers (scripts/test.mjs) one of half a minute takes two.
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
+          expect: { poll: { timeout: 60_000, interval: 20 } },
+        },
+      },
+      {
+        test: {
+          name: 'replacing',
+          include: replacing,
+          environment: 'node',
           testTimeout: 180_000,
           hookTimeout: 180_000,
           expect: { poll: { timeout: 60_000, interval: 20 } },
@@ -56,7 +80,8 @@ export default defineConfig({
           hookTimeout: 300_000,
           expect: { poll: { timeout: 15_000, interval: 20 } },
           pool: 'forks',
-          poolOptions: { forks: { singleFork: true } },
+          maxWorkers: 1,
+          sequence: { groupOrder: 1 },
         },
       },
       {
@@ -64,7 +89,7 @@ export default defineConfig({
           name: 'pages',
           include: ['test/webview/**/*.test.ts'],
           environment: 'node',
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
           testTimeout: 180_000,
           hookTimeout: 300_000,
           expect: { poll: { timeout: 15_000, interval: 20 } },
@@ -76,12 +101,12 @@ export default defineConfig({
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts'],
           environment: 'node',
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 3 },
           testTimeout: 180_000,
           hookTimeout: 600_000,
           expect: { poll: { timeout: 15_000, interval: 50 } },
           pool: 'forks',
-          poolOptions: { forks: { singleFork: true } },
+          maxWorkers: 1,
         },
       },
     ],

@@ -33,12 +33,14 @@ const run = (...args) =>
   });
 /** How far unit tests stand back, as `nice` counts: one that got nothing at all would run out of time. */
 const UNIT_PRIORITY = 5;
-/** What Vitest reports of each of its runs. */
-const REPORTS = { rest: '.cache/test-report.json', unit: '.cache/test-report-unit.json' };
+/** What Vitest reports of each of its runs; beside each, what it caught outside tests. */
+const REPORTS = { rest: '.cache/test-report.json', unit: '.cache/test-report-unit.json' },
+  caughtFile = (report) => report.replace('.json', '-caught.json');
 const args = process.argv.slice(2),
   prepares = args.includes('--prepare');
 mkdirSync('.cache', { recursive: true });
-for (const report of Object.values(REPORTS)) rmSync(report, { force: true });
+for (const report of Object.values(REPORTS))
+  for (const file of [report, caughtFile(report)]) rmSync(file, { force: true });
 let status = 0;
 try {
   // Desktops are built here, where progress is seen, so that no test waits for them; and the end-to-end rig beside them.
@@ -57,12 +59,10 @@ if (prepares) process.exit();
 const results = (args.length > 0 ? [REPORTS.rest] : Object.values(REPORTS)).map(readReport),
   result = {
     passed: results.reduce((n, r) => n + r.passed, 0),
-    failed: Math.max(
-      results.reduce((n, r) => n + r.failed, 0),
-      status === 0 ? 0 : 1,
-    ),
+    failed: results.flatMap((r) => r.failed),
     skipped: results.flatMap((r) => r.skipped),
   };
+if (status !== 0 && result.failed.length === 0) result.failed.push(`Vitest ended with ${status}; its output says why`);
 for (const name of result.skipped) console.log(`skipped: ${name}`);
 if (!docker.ok) console.error(`No Docker engine: ${docker.why}`);
 // CI runs everything or fails: a suite that skips itself there would go unseen.
@@ -70,7 +70,9 @@ if (process.env.DART_STUDIO_NO_SKIP && result.skipped.length > 0) {
   console.error('A skipped test fails this run (DART_STUDIO_NO_SKIP is set). Each prints the reason above.');
   status ||= 1;
 }
-console.log(`${result.passed} passed, ${result.failed} failed, ${result.skipped.length} skipped`);
+// Last, where a log that was cut short still has it.
+for (const what of result.failed) console.error(`failed: ${what}`);
+console.log(`${result.passed} passed, ${result.failed.length} failed, ${result.skipped.length} skipped`);
 process.exit(status);
 
 /**
@@ -79,7 +81,7 @@ process.exit(status);
  */
 async function runTests() {
   if (args.length > 0) return vitest(REPORTS.rest, args).ended;
-  const unit = vitest(REPORTS.unit, ['--project', 'unit', '--project', 'apart'], {
+  const unit = vitest(REPORTS.unit, ['--project', 'unit', '--project', 'replacing', '--project', 'apart'], {
     stdio: ['ignore', 'pipe', 'inherit'],
     detached: true,
   });
@@ -127,27 +129,37 @@ function vitest(report, args, options = { stdio: 'inherit' }) {
       `--outputFile.json=${report}`,
       ...args,
     ],
-    options,
+    { ...options, env: { ...process.env, DART_STUDIO_CAUGHT: caughtFile(report) } },
   );
   child.ended = new Promise((done) => child.once('error', () => done(1)).once('close', (code) => done(code ?? 1)));
   return child;
 }
 
-/** What Vitest reports, with the full name of each skipped test. A file that fails outside its tests counts as one failure. */
+/** What Vitest reports: tests by their full names, those that failed with the beginning of why. */
 function readReport(report) {
-  let r;
-  try {
-    r = JSON.parse(readFileSync(report, 'utf8'));
-  } catch {
-    return { passed: 0, failed: 1, skipped: [] };
+  const r = readJson(report);
+  if (!r) return { passed: 0, failed: [`no report of ${report}`], skipped: [] };
+  const failed = [],
+    skipped = [];
+  for (const f of r.testResults) {
+    const file = relative(process.cwd(), f.name),
+      failures = f.assertionResults.filter((t) => t.status === 'failed');
+    for (const t of f.assertionResults)
+      if (!['passed', 'failed'].includes(t.status)) skipped.push(`${file}: ${t.fullName}`);
+    for (const t of failures) failed.push(`${file}: ${t.fullName}: ${beginning(t.failureMessages?.[0])}`);
+    // Outside its tests.
+    if (f.status === 'failed' && failures.length === 0) failed.push(`${file}: ${beginning(f.message)}`);
   }
-  const broken = r.testResults.filter(
-    (f) => f.status === 'failed' && !f.assertionResults.some((t) => t.status === 'failed'),
-  ).length;
-  const skipped = r.testResults.flatMap((f) =>
-    f.assertionResults
-      .filter((t) => !['passed', 'failed'].includes(t.status))
-      .map((t) => `${relative(process.cwd(), f.name)}: ${t.fullName}`),
-  );
-  return { passed: r.numPassedTests, failed: r.numFailedTests + broken, skipped };
+  for (const e of readJson(caughtFile(report)) ?? []) failed.push(`outside any test: ${beginning(e)}`);
+  return { passed: r.numPassedTests, failed, skipped };
+}
+function readJson(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}
+function beginning(text) {
+  return (text ?? '').split('\n').slice(0, 3).join(' ').slice(0, 400);
 }

@@ -1,4 +1,6 @@
-// A reporter of Vitest: how long each layer took, hooks included, and its slowest files.
+// A reporter of Vitest: how long each layer took, hooks included, and its slowest files. What Vitest caught outside tests,
+// which its JSON report leaves out, goes to the file that DART_STUDIO_CAUGHT names.
+import { writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 
 const MOST = 8;
@@ -10,7 +12,9 @@ export default class Times {
     files.push({ file: relative(process.cwd(), module.moduleId), ms: module.diagnostic().duration });
     this.#layers.set(module.project.name, files);
   }
-  onTestRunEnd() {
+  onTestRunEnd(_modules, caught) {
+    const file = process.env.DART_STUDIO_CAUGHT;
+    if (file && caught.length > 0) writeFileSync(file, JSON.stringify(caught.map((e) => e.stack ?? e.message)));
     for (const [layer, files] of this.#layers) for (const line of timeLines(layer, files)) console.log(line);
   }
 }

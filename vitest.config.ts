@@ -10,7 +10,7 @@ const APART = [
   'test/integration/fuzz/*.test.ts',
   'test/integration/interchange/cli.test.ts',
   'test/integration/run/commandLine.test.ts',
-  'test/integration/trainer/{dedupe,human,learning,operators,reading,speller,torch,update}.test.ts',
+  'test/integration/trainer/{dedupe,human,learning,lookAhead,operators,reading,speller,torch,update}.test.ts',
 ];
 
 /** Unit tests that replace a module, or something global, for all that is loaded after them. */
@@ -24,8 +24,8 @@ const REPLACES = /\bvi\.(mock|doMock|resetModules|stubGlobal|stubEnv)\(/,
 
 /**
  * Layers: `unit` (and `replacing`) needs nothing but Node; `integration` drives real desktops, Docker and ONNX Runtime,
- * one file at a time, but for `apart`; `pages`, after it, the webviews in a real browser, a file a processor; `e2e`,
- * last, drives the packaged extension in a real VS Code workbench (scripts/e2e.mjs makes it ready).
+ * one file at a time, but for `apart`; `pages` the webviews in a real browser, a file a processor; `e2e`, last, drives
+ * the packaged extension in a real VS Code workbench (scripts/e2e.mjs makes it ready).
  */
 export default defineConfig({
   test: {
@@ -40,7 +40,7 @@ export default defineConfig({
           environment: 'node',
           // What one file has loaded the next need not: a fifth of the time of this layer.
           isolate: false,
-          // Behind the other layers (scripts/test.mjs) one of half a minute takes two.
+          // Behind integration and e2e (scripts/test.mjs) one of half a minute takes two.
           testTimeout: 180_000,
           hookTimeout: 180_000,
           expect: { poll: { timeout: 60_000, interval: 20 } },
@@ -92,7 +92,7 @@ export default defineConfig({
           sequence: { groupOrder: 2 },
           testTimeout: 180_000,
           hookTimeout: 300_000,
-          expect: { poll: { timeout: 15_000, interval: 20 } },
+          expect: { poll: { timeout: 60_000, interval: 20 } },
           pool: 'forks',
         },
       },

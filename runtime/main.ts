@@ -22,6 +22,9 @@ switch (role) {
   case '__trainer':
     await (await import('./trainer/native/trainerProcess.js')).runTrainerProcess();
     break;
+  case '__perception':
+    (await import('./trainer/native/perceptionWorker.js')).runPerceptionWorker();
+    break;
   case '__index':
     await (await import('./data/store/indexWorker.js')).runIndexWorker();
     break;

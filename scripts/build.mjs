@@ -34,7 +34,11 @@ const parts = {
     'interchange/jpegWorker.js',
     'tasks/metrics/metricWorker.js',
   ],
-  'runtime.engines': ['policy/embedded/replicaProcess.js', 'trainer/native/trainerProcess.js'],
+  'runtime.engines': [
+    'policy/embedded/replicaProcess.js',
+    'trainer/native/trainerProcess.js',
+    'trainer/native/perceptionWorker.js',
+  ],
 };
 /**
  * What the first run that uses it reads: credentials and TLS of a cluster (the rest of the provider is in

@@ -76,12 +76,12 @@ console.log(`${result.passed} passed, ${result.failed.length} failed, ${result.s
 process.exit(status);
 
 /**
- * Unit tests, and what else is apart, need only processors, and the other layers often wait: both run at once, those behind the
- * others, whose desktops must not wait for them.
+ * Unit tests, what else is apart and, after them, pages need only processors, and the other layers often wait: both run
+ * at once, those behind the others, whose desktops must not wait for them.
  */
 async function runTests() {
   if (args.length > 0) return vitest(REPORTS.rest, args).ended;
-  const unit = vitest(REPORTS.unit, ['--project', 'unit', '--project', 'replacing', '--project', 'apart'], {
+  const unit = vitest(REPORTS.unit, inProjects('unit', 'replacing', 'apart', 'pages'), {
     stdio: ['ignore', 'pipe', 'inherit'],
     detached: true,
   });
@@ -94,10 +94,14 @@ async function runTests() {
     if (process.stdout.isTTY) lines.push(text);
     else process.stdout.write(text);
   });
-  const rest = await vitest(REPORTS.rest, ['--project', 'integration', '--project', 'pages', '--project', 'e2e']).ended,
+  const rest = await vitest(REPORTS.rest, inProjects('integration', 'e2e')).ended,
     first = await unit.ended;
   process.stdout.write(lines.join(''));
   return rest || first;
+}
+
+function inProjects(...names) {
+  return names.flatMap((name) => ['--project', name]);
 }
 
 /** Linux shares the processors among sessions first, and their programs only then. */

@@ -34,4 +34,5 @@ export type ProcessRole =
   | '__metrics'
   | '__screens'
   | '__framebuffers'
-  | '__models';
+  | '__models'
+  | '__perception';

@@ -6,6 +6,7 @@ import {
   type Random,
   type EmbeddedSample,
   type EmbeddedBatch,
+  type ProcessEntry,
 } from '../../domain/index.js';
 import type { Augmentation, ImitateOptions, ReadingScreen, ReadOptions, ReadReport, UpdateReport } from '../types.js';
 import { augment, forgetful, neighbourChoices } from './augment.js';
@@ -13,6 +14,7 @@ import { correctionMetrics, sequenceRatio } from '../objective/corrections.js';
 import { equalParts, imitationRate, reportedSteps } from '../schedule.js';
 import { TOKENS, type GradVariant } from './model/lossGraph.js';
 import { policyModel, type PolicyModel } from './model/policyGraph.js';
+import { LookAhead } from './lookAhead.js';
 import { Optimizer, type OptimizerState } from './optimizer.js';
 import type { TrainerOptions } from './options.js';
 import { applyLossWeights, makeSlot, packSamples, type PackedState, type Slot } from './packing.js';
@@ -69,17 +71,19 @@ export class Learner {
     this.#rng = random(`trainer/${seed}`);
     this.#reference = optimizer.theta.slice();
   }
+  /** `entry` starts a thread that looks at states beforehand; without it this one does everything. */
   static async create(
     spec: EmbeddedPolicySpec,
     o: TrainerOptions,
     seed: number,
-    now: () => number = () => performance.now(),
+    { now = () => performance.now(), entry }: { readonly now?: () => number; readonly entry?: ProcessEntry } = {},
   ): Promise<Learner> {
     const model = policyModel(spec),
       ort = await loadOrt(),
       many = new Sessions(ort, model, o.microBatch, o.slots, o.threads),
-      one = o.microBatch === 1 ? many : new Sessions(ort, model, 1, o.slots, o.threads);
-    return new Learner(model, o, new Optimizer(model, o, { many, one }, seed), seed, now);
+      one = o.microBatch === 1 ? many : new Sessions(ort, model, 1, o.slots, o.threads),
+      lookAhead = entry && LookAhead.here({ entry, spec, batch: o.microBatch });
+    return new Learner(model, o, new Optimizer(model, o, { many, one }, seed, lookAhead), seed, now);
   }
 
   /** Present weights, f32[P]. */
@@ -174,14 +178,26 @@ export class Learner {
       early = new ReportBuilder(this.options),
       late = new ReportBuilder(this.options),
       next = this.#drawing((await this.#complete(b.samples)).filter((s) => s.weight !== 0));
+    const until = i.until ?? i.steps,
+      draw = (): readonly PackedState[] => {
+        const picked = Array.from({ length: this.options.imitateStates }, next!),
+          norm = picked.reduce((n, s) => n + s.weight, 0);
+        return picked.map((s) => this.#imitationState(s, s.weight / norm, i));
+      };
     let states = 0,
-      latest: ReportBuilder | undefined;
+      latest: ReportBuilder | undefined,
+      drawn: readonly PackedState[] | undefined,
+      undrawn = this.#rng.state();
     this.#interrupted = false;
-    for (let step = 0; step < (i.until ?? i.steps) && next && !this.#interrupted; step++) {
-      const picked = Array.from({ length: this.options.imitateStates }, next),
-        norm = picked.reduce((n, s) => n + s.weight, 0),
-        packed = picked.map((s) => this.#imitationState(s, s.weight / norm, i)),
+    for (let step = 0; step < until && next && !this.#interrupted; step++) {
+      const packed = drawn ?? draw(),
         lr = imitationRate(i.lr, step, i.steps);
+      drawn = undefined;
+      if (this.#optimizer.looksAhead && step + 1 < until) {
+        undrawn = this.#rng.state();
+        drawn = draw();
+        this.#optimizer.lookAhead(drawn);
+      }
       const done = await this.#optimizer.step(packed, IMITATION.variant, lr, this.#rng, IMITATION.temperature);
       states += packed.length;
       latest = i.steps - step <= reportedSteps(i.steps) ? late : early;
@@ -195,6 +211,7 @@ export class Learner {
         ms: this.#now() - start,
       });
     }
+    if (drawn) this.#rng = random(undrawn);
     if (states > 0) {
       this.#version++;
       this.#reference = this.theta.slice();

@@ -2,6 +2,7 @@ import { type Random } from '../../domain/index.js';
 import type * as Ort from 'onnxruntime-node';
 import type { Augmentation, ReadingScreen } from '../types.js';
 import { retone } from './augment.js';
+import type { LookAhead } from './lookAhead.js';
 import { ADAM_PARAMS } from './model/adamGraph.js';
 import { TOKENS, type GradVariant, type LOSS_PARAMS } from './model/lossGraph.js';
 import { decayMask, initialTheta } from './model/params.js';
@@ -49,12 +50,13 @@ export class Optimizer {
     o: TrainerOptions,
     sessions: { readonly many: Sessions; readonly one: Sessions },
     seed: number,
+    lookAhead?: LookAhead,
   ) {
     this.#model = model;
     this.#options = o;
     this.#sessions = sessions;
     this.#decay = decayMask(model.layout);
-    this.perception = model.reader && new Perception(model, sessions.many);
+    this.perception = model.reader && new Perception(model, sessions.many, lookAhead);
     this.#theta = initialTheta(model.layout, seed);
     this.#m = new Float32Array(model.layout.total);
     this.#v = new Float32Array(model.layout.total);
@@ -74,6 +76,7 @@ export class Optimizer {
     this.perception?.forget();
   }
   async release(): Promise<void> {
+    this.perception?.release();
     await Promise.all([...new Set([this.#sessions.many, this.#sessions.one])].map((s) => s.release()));
   }
 
@@ -118,12 +121,29 @@ export class Optimizer {
       });
       this.#unpack(micro, floatsOf(out.logprobs), floatsOf(out.entropy), 'now');
     }
-    const mixed = this.#screens.length > 0 && this.#options.readingCoef > 0;
+    const mixed = this.#mixes;
     if (mixed) {
       const picked = Array.from({ length: many.batch }, () => rng.pick(this.#screens));
       ({ gradient } = await this.#lesson(picked, this.#lessonsVary, rng, this.#options.readingCoef, gradient));
     }
     return { parts, ...(await this.#adamW(gradient, lr, mixed ? 'all' : 'decision')) };
+  }
+
+  /** Whether every step is one of the reader, too. */
+  get #mixes(): boolean {
+    return this.#screens.length > 0 && this.#options.readingCoef > 0;
+  }
+  /** Whether what is to be seen in later steps may be looked at beforehand: the reader stays as it is. */
+  get looksAhead(): boolean {
+    return !this.#mixes && (this.perception?.looksAhead ?? false);
+  }
+  /** Begins to look at the states of a later step, in another thread. */
+  lookAhead(states: readonly PackedState[]): void {
+    for (const { micro } of this.#microBatches(states))
+      this.perception?.ahead(
+        micro.map((p) => p.state),
+        this.#theta,
+      );
   }
 
   /** What the reader, as it is, sees of these states; nothing for a policy that knows words by number. */

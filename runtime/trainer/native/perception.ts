@@ -1,7 +1,8 @@
-import type * as Ort from 'onnxruntime-node';
-import { alignmentOf, cellOfText, findWords, gridOf, type EncodedState } from '../../domain/index.js';
-import { foundShapes, type PolicyModel } from './model/policyGraph.js';
+import { alignmentOf, cellOfText, type EncodedState } from '../../domain/index.js';
+import type { LookAhead } from './lookAhead.js';
+import type { PolicyModel } from './model/policyGraph.js';
 import type { Perceived } from './packing.js';
+import { look, partOf, perceive } from './perceive.js';
 import type { Sessions } from './sessions.js';
 
 /** States whose perception is kept: 0.5 MB each, and a batch is gone over several times. */
@@ -14,42 +15,62 @@ const KEPT = 512;
 export class Perception {
   readonly #model: PolicyModel;
   readonly #sessions: Sessions;
+  readonly #lookAhead: LookAhead | undefined;
   #seen = new Map<EncodedState, Perceived>();
+  /** Asked of the other thread, with the reader as it is; undefined comes of what it could not do. */
+  #awaited = new Map<EncodedState, Promise<Perceived | undefined>>();
 
-  constructor(model: PolicyModel, sessions: Sessions) {
+  constructor(model: PolicyModel, sessions: Sessions, lookAhead?: LookAhead) {
     this.#model = model;
     this.#sessions = sessions;
+    this.#lookAhead = lookAhead;
+  }
+
+  /** Whether `ahead` does anything. */
+  get looksAhead(): boolean {
+    return this.#lookAhead?.works ?? false;
   }
 
   /** The reader has learned: what was seen before was seen by another one. */
   forget(): void {
     this.#seen.clear();
+    this.#awaited.clear();
+    this.#lookAhead?.readerChanged();
   }
 
+  /** Begins to look at a micro-batch that `of` is asked for later, in another thread. */
+  ahead(states: readonly EncodedState[], theta: Float32Array): void {
+    const asked = this.#lookAhead?.look(states, theta);
+    if (!asked) return;
+    for (const [n, s] of states.entries())
+      this.#awaited.set(
+        s,
+        asked.then((all) => all?.[n]),
+      );
+  }
+
+  /** Of a micro-batch or more. */
   async of(states: readonly EncodedState[], theta: Float32Array): Promise<Perceived[]> {
-    const out = states.map((s) => this.#seen.get(s)),
-      missing = states.flatMap((s, i) => (out[i] ? [] : [i])),
-      { batch } = this.#sessions,
-      { spec } = this.#model;
+    const out: (Perceived | undefined)[] = [];
+    for (const s of states) out.push(this.#seen.get(s) ?? (await this.#awaited.get(s)));
+    const missing = states.flatMap((s, i) => (out[i] ? [] : [i])),
+      { batch } = this.#sessions;
     for (let k = 0; k < missing.length; k += batch) {
       const part = missing.slice(k, k + batch),
-        { features, scores } = await this.#look(
-          part.map((i) => states[i]!.obs),
+        seen = await perceive(
+          this.#model,
+          this.#sessions,
+          part.map((i) => states[i]!),
           theta,
         );
       part.forEach((i, n) => {
-        const tokens = spec.instruction.maxTokens,
-          { rows, cols } = gridOf(spec),
-          seen = {
-            features: partOf(features, n, batch),
-            found: new Float32Array(tokens * rows * cols),
-            facts: new Float32Array(foundShapes(this.#model, 1).facts.reduce((a, b) => a * b, 1)),
-          };
-        findWords(spec, states[i]!.instruction, alignmentOf(spec, partOf(scores, n, batch)), seen);
-        this.#remember(states[i]!, seen);
-        out[i] = seen;
+        out[i] = seen[n];
       });
     }
+    states.forEach((s, i) => {
+      this.#awaited.delete(s);
+      this.#remember(s, out[i]!);
+    });
     return out as Perceived[];
   }
 
@@ -63,7 +84,8 @@ export class Perception {
       out: (number | undefined)[] = [];
     for (let k = 0; k < wanted.length; k += batch) {
       const part = wanted.slice(k, k + batch),
-        { scores } = await this.#look(
+        { scores } = await look(
+          this.#sessions,
           part.map((w) => w.obs),
           theta,
         );
@@ -72,25 +94,13 @@ export class Perception {
     return out;
   }
 
-  async #look(
-    screens: readonly Uint8Array[],
-    theta: Float32Array,
-  ): Promise<{ readonly features: Float32Array; readonly scores: Float32Array }> {
-    const s = this.#sessions,
-      out = await s.look({ ...s.packScreens(screens), theta: s.floats(theta) });
-    return { features: dataOf(out.features), scores: dataOf(out.scores) };
+  /** Ends the other thread. */
+  release(): void {
+    this.#lookAhead?.close();
   }
+
   #remember(state: EncodedState, seen: Perceived): void {
     this.#seen.set(state, seen);
     if (this.#seen.size > KEPT) this.#seen.delete(this.#seen.keys().next().value!);
   }
-}
-
-const partOf = (all: Float32Array, n: number, of: number): Float32Array => {
-  const per = all.length / of;
-  return all.slice(n * per, (n + 1) * per);
-};
-function dataOf(output: Ort.Tensor | undefined): Float32Array {
-  if (output?.data instanceof Float32Array) return output.data;
-  throw new TypeError(`the reader gave ${output?.type ?? 'nothing'} where it gives float32`);
 }

@@ -95,7 +95,7 @@ class TrainerServer {
     };
     switch (c.kind) {
       case 'start':
-        this.#learner = await Learner.create(c.spec, c.options, c.seed);
+        this.#learner = await Learner.create(c.spec, c.options, c.seed, { entry: { file: process.argv[1]! } });
         if (c.version !== undefined) this.#learner.load({ ...this.#learner.state(), version: c.version });
         this.#dir = c.dir;
         this.#exportDir = c.options.exportDir ?? join(c.dir, 'weights');

@@ -50,7 +50,7 @@ export function processes(): ProcessMark[] {
         pid = Number(n);
       return s === undefined || s.state === 'Z'
         ? []
-        : [{ pid, parent: s.parent, started: s.started, what: commandLine(pid).slice(0, 120) }];
+        : [{ pid, parent: s.parent, started: s.started, what: commandLine(pid).slice(0, 1000) }];
     });
 }
 /** A process and everything under it. */

@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import type { ProcessEntry } from '../../../runtime/domain/index.js';
 
 /**
- * Bundles the trainer role alone, so that these tests stand on this room only; the shipped bundle starts it the same
+ * Bundles the trainer's roles alone, so that these tests stand on this room only; the shipped bundle starts it the same
  * way (runtime/main.ts).
  */
 export async function trainerEntry(): Promise<ProcessEntry> {
@@ -12,8 +12,12 @@ export async function trainerEntry(): Promise<ProcessEntry> {
   await mkdir(resolve('dist/test'), { recursive: true });
   await build({
     stdin: {
-      contents:
-        "import { runTrainerProcess } from './runtime/trainer/native/trainerProcess.js'; if (process.argv[2] === '__trainer') await runTrainerProcess();",
+      contents: `
+import { workerData } from 'node:worker_threads';
+import { runPerceptionWorker } from './runtime/trainer/native/perceptionWorker.js';
+import { runTrainerProcess } from './runtime/trainer/native/trainerProcess.js';
+if (workerData?.role === '__perception') runPerceptionWorker();
+else if (process.argv[2] === '__trainer') await runTrainerProcess();`,
       resolveDir: resolve('.'),
       loader: 'ts',
     },

@@ -5,6 +5,7 @@ import {
   headOffsets,
   id,
   instructionLength,
+  SEEN,
   spell,
   type EmbeddedPolicySpec,
   type EncodedState,
@@ -18,6 +19,17 @@ import type { ReadingScreen } from '../../../runtime/trainer/types.js';
  * Synthetic screens for learning tests: buttons with words in a 5x7 font at random pixel positions; the task is "click
  * WORD".
  */
+
+/** A policy that spells, for such screens. */
+export const SMALL_READER: EmbeddedPolicySpec = {
+  id: 'small-reader',
+  obs: { width: 96, height: 64, cell: 8 },
+  instruction: { maxTokens: 4, buckets: 64, classes: 4, spelling: 8 },
+  history: { length: 2, maxSteps: 4 },
+  types: ['click', 'type', 'wait', 'finished'],
+  keys: ['enter'],
+  phrases: ['yes', SEEN],
+};
 
 /** Columns of A to Z, least significant bit on top (the common 5x7 LCD font). */
 const FONT =

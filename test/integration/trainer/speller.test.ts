@@ -3,16 +3,7 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  headOffsets,
-  id,
-  random,
-  SEEN,
-  seenText,
-  type BatchId,
-  type EmbeddedPolicySpec,
-  type EmbeddedSample,
-} from '../../../runtime/domain/index.js';
+import { headOffsets, id, random, seenText, type BatchId, type EmbeddedSample } from '../../../runtime/domain/index.js';
 import { openGraph } from '../../../runtime/policy/embedded/graphSession.js';
 import { CLASSES } from '../../../runtime/domain/alphabet.js';
 import { Learner } from '../../../runtime/trainer/native/learner.js';
@@ -21,7 +12,14 @@ import { foundShapes, writePolicyGraph } from '../../../runtime/trainer/native/m
 import { spellGraph } from '../../../runtime/trainer/native/model/spellGraph.js';
 import { towerGrid } from '../../../runtime/trainer/native/model/tower.js';
 import { baseTrainerOptions } from '../../helpers/trainer/options.js';
-import { demonstration, glyphTask, hits, readingScreen, type GlyphTask } from '../../helpers/trainer/glyphScreens.js';
+import {
+  demonstration,
+  glyphTask,
+  hits,
+  readingScreen,
+  SMALL_READER,
+  type GlyphTask,
+} from '../../helpers/trainer/glyphScreens.js';
 import {
   f64,
   ints,
@@ -137,17 +135,8 @@ describe('the gradients of a policy that spells', () => {
   });
 });
 
-/** Small screens with words in one font (glyphScreens.ts). */
-const SMALL: EmbeddedPolicySpec = {
-  id: 'small-reader',
-  obs: { width: 96, height: 64, cell: 8 },
-  instruction: { maxTokens: 4, buckets: 64, classes: 4, spelling: 8 },
-  history: { length: 2, maxSteps: 4 },
-  types: ['click', 'type', 'wait', 'finished'],
-  keys: ['enter'],
-  phrases: ['yes', SEEN],
-};
-const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';
+const SMALL = SMALL_READER,
+  LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';
 const DEMONSTRATED = ['SAVE', 'OPEN', 'COPY', 'HELP'],
   UNSEEN = ['EXIT', 'FIND', 'ZOOM', 'BOLD', 'VIEW', 'UNDO'];
 

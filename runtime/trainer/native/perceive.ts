@@ -1,0 +1,55 @@
+import type * as Ort from 'onnxruntime-node';
+import { alignmentOf, findWords, gridOf, type EncodedState } from '../../domain/index.js';
+import { foundShapes, type PolicyModel } from './model/policyGraph.js';
+import type { Perceived } from './packing.js';
+import type { Sessions } from './sessions.js';
+
+/** What of a state perception depends on. */
+export type Sight = Pick<EncodedState, 'obs' | 'instruction'>;
+/** The reader's output for a micro-batch: f32[batch * per screen]. */
+interface Looked {
+  readonly features: Float32Array;
+  readonly scores: Float32Array;
+}
+
+/** One pass of the reader over at most `batch` screens. `theta` is f32[P], of which it uses the reader's part. */
+export async function look(s: Sessions, screens: readonly Uint8Array[], theta: Float32Array): Promise<Looked> {
+  const out = await s.look({ ...s.packScreens(screens), theta: s.floats(theta) });
+  return { features: dataOf(out.features), scores: dataOf(out.scores) };
+}
+
+/** What the reader sees of at most `batch` states, and where on them it finds the words of their instructions. */
+export async function perceive(
+  model: PolicyModel,
+  s: Sessions,
+  states: readonly Sight[],
+  theta: Float32Array,
+): Promise<Perceived[]> {
+  const { spec } = model,
+    { features, scores } = await look(
+      s,
+      states.map((x) => x.obs),
+      theta,
+    ),
+    { rows, cols } = gridOf(spec),
+    facts = foundShapes(model, 1).facts.reduce((a, b) => a * b, 1);
+  return states.map((x, n) => {
+    const seen = {
+      features: partOf(features, n, s.batch),
+      found: new Float32Array(spec.instruction.maxTokens * rows * cols),
+      facts: new Float32Array(facts),
+    };
+    findWords(spec, x.instruction, alignmentOf(spec, partOf(scores, n, s.batch)), seen);
+    return seen;
+  });
+}
+
+/** The stretch of screen `n` in an output for `of` screens; a copy. */
+export const partOf = (all: Float32Array, n: number, of: number): Float32Array => {
+  const per = all.length / of;
+  return all.slice(n * per, (n + 1) * per);
+};
+function dataOf(output: Ort.Tensor | undefined): Float32Array {
+  if (output?.data instanceof Float32Array) return output.data;
+  throw new TypeError(`the reader gave ${output?.type ?? 'nothing'} where it gives float32`);
+}

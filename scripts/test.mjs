@@ -70,18 +70,20 @@ if (process.env.DART_STUDIO_NO_SKIP && result.skipped.length > 0) {
   console.error('A skipped test fails this run (DART_STUDIO_NO_SKIP is set). Each prints the reason above.');
   status ||= 1;
 }
+if (result.failed.length > 0) status ||= 1;
 // Last, where a log that was cut short still has it.
 for (const what of result.failed) console.error(`failed: ${what}`);
 console.log(`${result.passed} passed, ${result.failed.length} failed, ${result.skipped.length} skipped`);
 process.exit(status);
 
 /**
- * Unit tests, what else is apart and, after them, pages need only processors, and the other layers often wait: both run
- * at once, those behind the others, whose desktops must not wait for them.
+ * Unit tests, and what else is apart, need only processors, and the other layers often wait: both run at once, those
+ * behind the others, whose desktops must not wait for them. Not pages: their browsers begin sessions of their own,
+ * which are as urgent as desktops, and what is gained is lost again.
  */
 async function runTests() {
   if (args.length > 0) return vitest(REPORTS.rest, args).ended;
-  const unit = vitest(REPORTS.unit, inProjects('unit', 'replacing', 'apart', 'pages'), {
+  const unit = vitest(REPORTS.unit, inProjects('unit', 'alone', 'apart'), {
     stdio: ['ignore', 'pipe', 'inherit'],
     detached: true,
   });
@@ -94,7 +96,7 @@ async function runTests() {
     if (process.stdout.isTTY) lines.push(text);
     else process.stdout.write(text);
   });
-  const rest = await vitest(REPORTS.rest, inProjects('integration', 'e2e')).ended,
+  const rest = await vitest(REPORTS.rest, inProjects('integration', 'pages', 'e2e')).ended,
     first = await unit.ended;
   process.stdout.write(lines.join(''));
   return rest || first;

@@ -92,6 +92,7 @@ function startTrainer(
         onProgress: (p) => {
           if (p.kind !== 'update') r.onLesson?.(p.step, p.steps, p.loss);
         },
+        onNote: (text) => r.onNote?.(text),
       });
     },
     screens: () => kept.load(),

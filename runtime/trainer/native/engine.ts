@@ -51,6 +51,8 @@ export interface TrainerSetup {
   /** Of the untaught weights; default 0. */
   readonly version?: number | undefined;
   readonly onProgress?: (p: LearnerProgress) => void;
+  /** For the run's log. */
+  readonly onNote?: (text: string) => void;
   /** Tells a process that hangs from one that computes; without it silence alone counts. */
   readonly workOf?: WorkOf;
 }
@@ -267,6 +269,10 @@ class NativeTrainer implements EmbeddedTrainer {
   #receive(m: FromTrainer): void {
     this.#pulse.beat();
     if (m.kind === 'alive') return;
+    if (m.kind === 'note') {
+      this.#setup.onNote?.(m.text);
+      return;
+    }
     if (m.kind === 'progress') {
       this.#moved();
       this.#setup.onProgress?.(m.progress);

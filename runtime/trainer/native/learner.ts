@@ -38,6 +38,12 @@ export interface LearnerProgress {
   readonly ms: number;
 }
 type OnProgress = (p: LearnerProgress) => void;
+/** What a learner has of the process that it runs in. */
+export interface LearnerHost {
+  readonly now?: () => number;
+  readonly entry?: ProcessEntry;
+  readonly onNote?: (text: string) => void;
+}
 
 /**
  * Imitation fits the policy at temperature 1: sampling at another temperature then sharpens or flattens what was
@@ -71,18 +77,31 @@ export class Learner {
     this.#rng = random(`trainer/${seed}`);
     this.#reference = optimizer.theta.slice();
   }
-  /** `entry` starts a thread that looks at states beforehand; without it this one does everything. */
+  /**
+   * `entry` starts a thread that looks at states beforehand; without it this one does everything. `onNote` hears when
+   * that thread is given up.
+   */
   static async create(
     spec: EmbeddedPolicySpec,
     o: TrainerOptions,
     seed: number,
-    { now = () => performance.now(), entry }: { readonly now?: () => number; readonly entry?: ProcessEntry } = {},
+    { now = () => performance.now(), entry, onNote }: LearnerHost = {},
   ): Promise<Learner> {
     const model = policyModel(spec),
       ort = await loadOrt(),
       many = new Sessions(ort, model, o.microBatch, o.slots, o.threads),
       one = o.microBatch === 1 ? many : new Sessions(ort, model, 1, o.slots, o.threads),
-      lookAhead = entry && LookAhead.here({ entry, spec, batch: o.microBatch });
+      // More threads add numbers in an order of their own, and are not to wait for a single one.
+      lookAhead =
+        entry && o.threads === 1
+          ? LookAhead.here({
+              entry,
+              spec,
+              batch: o.microBatch,
+              onFailure: (why) =>
+                onNote?.(`Imitation goes on with one thread, the one that looks ahead failed: ${why}.`),
+            })
+          : undefined;
     return new Learner(model, o, new Optimizer(model, o, { many, one }, seed, lookAhead), seed, now);
   }
 
@@ -178,40 +197,30 @@ export class Learner {
       early = new ReportBuilder(this.options),
       late = new ReportBuilder(this.options),
       next = this.#drawing((await this.#complete(b.samples)).filter((s) => s.weight !== 0));
-    const until = i.until ?? i.steps,
-      draw = (): readonly PackedState[] => {
-        const picked = Array.from({ length: this.options.imitateStates }, next!),
-          norm = picked.reduce((n, s) => n + s.weight, 0);
-        return picked.map((s) => this.#imitationState(s, s.weight / norm, i));
-      };
+    const draw = (from: () => EmbeddedSample): readonly PackedState[] => {
+      const picked = Array.from({ length: this.options.imitateStates }, from),
+        norm = picked.reduce((n, s) => n + s.weight, 0);
+      return picked.map((s) => this.#imitationState(s, s.weight / norm, i));
+    };
     let states = 0,
-      latest: ReportBuilder | undefined,
-      drawn: readonly PackedState[] | undefined,
-      undrawn = this.#rng.state();
+      step = 0,
+      latest: ReportBuilder | undefined;
     this.#interrupted = false;
-    for (let step = 0; step < until && next && !this.#interrupted; step++) {
-      const packed = drawn ?? draw(),
-        lr = imitationRate(i.lr, step, i.steps);
-      drawn = undefined;
-      if (this.#optimizer.looksAhead && step + 1 < until) {
-        undrawn = this.#rng.state();
-        drawn = draw();
-        this.#optimizer.lookAhead(drawn);
-      }
-      const done = await this.#optimizer.step(packed, IMITATION.variant, lr, this.#rng, IMITATION.temperature);
+    for (const packed of next ? this.#inTurn(i.until ?? i.steps, () => draw(next)) : []) {
+      const lr = imitationRate(i.lr, step, i.steps),
+        done = await this.#optimizer.step(packed, IMITATION.variant, lr, this.#rng, IMITATION.temperature);
       states += packed.length;
       latest = i.steps - step <= reportedSteps(i.steps) ? late : early;
       latest.step(packed, done.parts, done.norm, done.applied, false);
       onProgress?.({
         kind: 'imitate',
-        step: step + 1,
+        step: ++step,
         steps: i.steps,
         loss: done.parts[2]!,
         lr,
         ms: this.#now() - start,
       });
     }
-    if (drawn) this.#rng = random(undrawn);
     if (states > 0) {
       this.#version++;
       this.#reference = this.theta.slice();
@@ -224,6 +233,30 @@ export class Learner {
       optimizerSteps: a!.optimizerSteps + z!.optimizerSteps,
       skippedNonFinite: a!.skippedNonFinite + z!.skippedNonFinite,
     };
+  }
+
+  /**
+   * What one step after the other imitates, until interrupted; where that can be, the next is looked at while one is
+   * computed. What was drawn and not used leaves no trace.
+   */
+  *#inTurn(steps: number, draw: () => readonly PackedState[]): Generator<readonly PackedState[]> {
+    let ahead: { readonly packed: readonly PackedState[]; readonly before: ReturnType<Random['state']> } | undefined;
+    try {
+      for (let step = 0; step < steps && !this.#interrupted; step++) {
+        const packed = ahead?.packed ?? draw();
+        ahead = undefined;
+        if (this.#optimizer.looksAhead && step + 1 < steps) {
+          ahead = { before: this.#rng.state(), packed: draw() };
+          this.#optimizer.lookAhead(ahead.packed);
+        }
+        yield packed;
+      }
+    } finally {
+      if (ahead) {
+        this.#rng = random(ahead.before);
+        this.#optimizer.forgetAhead();
+      }
+    }
   }
 
   /**

@@ -11,16 +11,18 @@ export interface LookAheadOptions {
   /** States of a micro-batch. */
   readonly batch: number;
   readonly silentMs?: number;
+  /** Told once, when the thread is not started again. */
+  readonly onFailure?: ((why: string) => void) | undefined;
 }
 type Waiting = (seen: readonly Perceived[] | undefined) => void;
 
 /**
- * A thread that looks at states which the trainer is going to need, while that one computes a gradient. It has the same
- * graph, so it sees bit by bit what the trainer would see. Starts when it is first asked.
+ * A thread that looks at states which a trainer of one thread is going to need, while that one computes a gradient. It
+ * has the same graph, so it sees bit by bit what the trainer would see. Starts when it is first asked.
  */
 export class LookAhead {
   readonly #o: LookAheadOptions;
-  readonly #failures = new ThreadFailures();
+  readonly #failures: ThreadFailures;
   #thread: WatchedThread<LookJob, Looked, Waiting> | undefined;
   #id = 0;
   /** The thread has the reader as it is. */
@@ -29,6 +31,7 @@ export class LookAhead {
 
   private constructor(o: LookAheadOptions) {
     this.#o = o;
+    this.#failures = new ThreadFailures(o.onFailure);
   }
   /** None on a machine with one processor, where two threads would only take turns. */
   static here(o: LookAheadOptions): LookAhead | undefined {
@@ -81,8 +84,9 @@ export class LookAhead {
       entry: this.#o.entry,
       role: '__perception',
       silentMs: this.#o.silentMs ?? SILENT_MS,
-      onDone: (resolve, { seen }) => {
-        this.#failures.worked();
+      onDone: (resolve, { seen, failed }) => {
+        if (failed === undefined) this.#failures.worked();
+        else this.#failures.failed(failed);
         resolve(seen);
       },
       onEnd: (left, why) => {

@@ -56,6 +56,8 @@ export type Reply = Replies[Command['kind']];
 export type FromTrainer =
   /** Every second (`runtime/domain/pulse.ts`). */
   | { readonly kind: 'alive' }
+  /** For the run's log. */
+  | { readonly kind: 'note'; readonly text: string }
   | { readonly kind: 'done'; readonly id: number; readonly value: Reply }
   | { readonly kind: 'failed'; readonly id: number; readonly error: RunError }
   | { readonly kind: 'progress'; readonly progress: LearnerProgress };

@@ -146,6 +146,11 @@ export class Optimizer {
       );
   }
 
+  /** None of it is needed after all. */
+  forgetAhead(): void {
+    this.perception?.forgetAhead();
+  }
+
   /** What the reader, as it is, sees of these states; nothing for a policy that knows words by number. */
   async #perceived(s: Sessions, micro: readonly PackedState[]): Promise<Feeds> {
     if (!this.perception) return {};

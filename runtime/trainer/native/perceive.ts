@@ -7,13 +7,13 @@ import type { Sessions } from './sessions.js';
 /** What of a state perception depends on. */
 export type Sight = Pick<EncodedState, 'obs' | 'instruction'>;
 /** The reader's output for a micro-batch: f32[batch * per screen]. */
-interface Looked {
+interface ReaderOutput {
   readonly features: Float32Array;
   readonly scores: Float32Array;
 }
 
 /** One pass of the reader over at most `batch` screens. `theta` is f32[P], of which it uses the reader's part. */
-export async function look(s: Sessions, screens: readonly Uint8Array[], theta: Float32Array): Promise<Looked> {
+export async function look(s: Sessions, screens: readonly Uint8Array[], theta: Float32Array): Promise<ReaderOutput> {
   const out = await s.look({ ...s.packScreens(screens), theta: s.floats(theta) });
   return { features: dataOf(out.features), scores: dataOf(out.scores) };
 }

@@ -34,8 +34,12 @@ export class Perception {
   /** The reader has learned: what was seen before was seen by another one. */
   forget(): void {
     this.#seen.clear();
-    this.#awaited.clear();
+    this.forgetAhead();
     this.#lookAhead?.readerChanged();
+  }
+  /** What is under way is not asked for. */
+  forgetAhead(): void {
+    this.#awaited.clear();
   }
 
   /** Begins to look at a micro-batch that `of` is asked for later, in another thread. */

@@ -1,4 +1,4 @@
-import type { EmbeddedPolicySpec } from '../../domain/index.js';
+import { messageOf, type EmbeddedPolicySpec } from '../../domain/index.js';
 import { loadOrt } from '../../domain/onnxRuntime.js';
 import { oneByOne } from '../../domain/workerPort.js';
 import { policyModel, type PolicyModel } from './model/policyGraph.js';
@@ -17,23 +17,29 @@ export interface LookJob {
 }
 export interface Looked {
   readonly id: number;
-  readonly seen: readonly Perceived[];
+  readonly seen?: readonly Perceived[];
+  /** Why nothing was seen; whoever asked looks again. */
+  readonly failed?: string;
 }
 
-/** Body of the thread that looks ahead. An error ends it: whoever asked looks again. */
+/** Body of the thread that looks ahead. */
 export function runPerceptionWorker(): void {
   let made: { readonly model: PolicyModel; readonly sessions: Sessions } | undefined,
     theta = new Float32Array(0);
   oneByOne('perception', async (job: LookJob, port) => {
-    if (!made) {
-      const model = policyModel(job.spec);
-      made = { model, sessions: new Sessions(await loadOrt(), model, job.batch, 1, 1) };
-    }
     theta = (job.theta ?? theta) as typeof theta;
-    const seen = await perceive(made.model, made.sessions, job.states, theta);
-    port.postMessage(
-      { id: job.id, seen } satisfies Looked,
-      seen.flatMap((s) => [s.features.buffer, s.found.buffer, s.facts.buffer] as ArrayBuffer[]),
-    );
+    try {
+      if (!made) {
+        const model = policyModel(job.spec);
+        made = { model, sessions: new Sessions(await loadOrt(), model, job.batch, 1, 1) };
+      }
+      const seen = await perceive(made.model, made.sessions, job.states, theta);
+      port.postMessage(
+        { id: job.id, seen } satisfies Looked,
+        seen.flatMap((s) => [s.features.buffer, s.found.buffer, s.facts.buffer] as ArrayBuffer[]),
+      );
+    } catch (e) {
+      port.postMessage({ id: job.id, failed: messageOf(e) } satisfies Looked);
+    }
   });
 }

@@ -95,7 +95,10 @@ class TrainerServer {
     };
     switch (c.kind) {
       case 'start':
-        this.#learner = await Learner.create(c.spec, c.options, c.seed, { entry: { file: process.argv[1]! } });
+        this.#learner = await Learner.create(c.spec, c.options, c.seed, {
+          entry: { file: process.argv[1]! },
+          onNote: (text) => send({ kind: 'note', text }),
+        });
         if (c.version !== undefined) this.#learner.load({ ...this.#learner.state(), version: c.version });
         this.#dir = c.dir;
         this.#exportDir = c.options.exportDir ?? join(c.dir, 'weights');

@@ -76,12 +76,9 @@ export type LocalResult = Readonly<
   Record<'threads' | 'here', { readonly main: number; readonly all: number; readonly reading: number }>
 >;
 
-/** Processor time of the main thread alone, ms; Linux counts it in hundredths of a second. */
-export function mainThreadMs(): number {
-  const text = readFileSync(`/proc/self/task/${process.pid}/stat`, 'utf8'),
-    fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * 10;
-}
+/** Processor time of the main thread alone, ms. */
+export const mainThreadMs = (): number =>
+  Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6;
 
 export const cpuMs = (): number => {
   const { user, system } = process.cpuUsage();

@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach } from 'vitest';
 import { id, random, type BatchId, type RolloutId, type TrainBatch } from '../../../runtime/domain/index.js';
 import {
   createRemoteTrainer,
@@ -18,9 +17,10 @@ import type { Disk } from './tinker.js';
 /** A remote trainer on the reference server, samples for it, and the same training in 64 bits. */
 
 export const open: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
+/** Ends what a test has opened; for its `afterEach`. */
+export async function closeAll(): Promise<void> {
   for (const close of open.splice(0).reverse()) await close();
-});
+}
 
 const POLICY = { imageTokens: () => 2 };
 export const policy = new TinyPolicy(POLICY);

@@ -1,4 +1,5 @@
 import { build } from 'esbuild';
+import { rmSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { ProcessEntry } from '../../../runtime/domain/index.js';
@@ -8,7 +9,9 @@ import type { ProcessEntry } from '../../../runtime/domain/index.js';
  * way (runtime/main.ts).
  */
 export async function trainerEntry(): Promise<ProcessEntry> {
-  const file = resolve('dist/test/trainer.mjs');
+  // Its own of each process: several layers of tests run at once.
+  const file = resolve(`dist/test/trainer-${process.pid}.mjs`);
+  process.once('exit', () => rmSync(file, { force: true }));
   await mkdir(resolve('dist/test'), { recursive: true });
   await build({
     stdin: {

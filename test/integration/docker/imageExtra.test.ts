@@ -15,6 +15,8 @@ const packs = which('dpkg-deb') !== undefined,
 if (!engine) console.log('skipped: layers in a Docker image (no Docker engine answers here)');
 if (!mmdebstrap) console.log('skipped: layers in a root file system (mmdebstrap is not installed)');
 
+/** A root file system and an image are built, which takes a minute of two processors that have nothing else to do. */
+const BUILD_MS = 600_000;
 /** What each part of the layer leaves behind, as a desktop sees it. */
 const LOOK = `greet; cat /etc/greeting ~/Documents/made.txt; command -v tree jq; find /var/lib/apt/lists /etc/apt/apt.conf.d/99* -type f -size +0 2>/dev/null`;
 const SEEN = 'hello\nfrom the overlay\nmade\n/usr/bin/tree\n/usr/bin/jq\n';
@@ -63,25 +65,33 @@ describe("a layer of the user's own, built", () => {
     }
   }
 
-  it.skipIf(!mmdebstrap)('is in a local desktop', async () => {
-    process.env['DART_STUDIO_CACHE'] = join(dir, 'cache');
-    const root = await ensureRootfs({ image: reference });
-    expect(readdirSync(join(root, 'tmp')).filter((n) => /dart|setup/.test(n))).toEqual([]);
-    expect(await seen('local')).toBe(SEEN);
-  });
-  it.skipIf(!engine)('is in a desktop in Docker', async () => {
-    const docker = connectEngine(),
-      tag = await ensureImage(docker, undefined, undefined, { image: reference, asked: true });
-    try {
-      expect(await seen('docker')).toBe(SEEN);
-      const { Config, RootFS } = await docker.getImage(tag).inspect();
-      const desk = await docker.getImage(await ensureImage(docker)).inspect();
-      expect(Config.Cmd).toEqual(desk.Config.Cmd);
-      expect(Config.Env).toEqual(desk.Config.Env);
-      // Nothing of the build is a layer of it: the system, the overlay's one folder, and the agent.
-      expect(RootFS.Layers).toHaveLength(3);
-    } finally {
-      await docker.getImage(tag).remove({ force: true });
-    }
-  });
+  it.skipIf(!mmdebstrap)(
+    'is in a local desktop',
+    async () => {
+      process.env['DART_STUDIO_CACHE'] = join(dir, 'cache');
+      const root = await ensureRootfs({ image: reference });
+      expect(readdirSync(join(root, 'tmp')).filter((n) => /dart|setup/.test(n))).toEqual([]);
+      expect(await seen('local')).toBe(SEEN);
+    },
+    BUILD_MS,
+  );
+  it.skipIf(!engine)(
+    'is in a desktop in Docker',
+    async () => {
+      const docker = connectEngine(),
+        tag = await ensureImage(docker, undefined, undefined, { image: reference, asked: true });
+      try {
+        expect(await seen('docker')).toBe(SEEN);
+        const { Config, RootFS } = await docker.getImage(tag).inspect();
+        const desk = await docker.getImage(await ensureImage(docker)).inspect();
+        expect(Config.Cmd).toEqual(desk.Config.Cmd);
+        expect(Config.Env).toEqual(desk.Config.Env);
+        // Nothing of the build is a layer of it: the system, the overlay's one folder, and the agent.
+        expect(RootFS.Layers).toHaveLength(3);
+      } finally {
+        await docker.getImage(tag).remove({ force: true });
+      }
+    },
+    BUILD_MS,
+  );
 });

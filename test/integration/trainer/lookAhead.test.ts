@@ -1,10 +1,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { id, random, type BatchId, type ProcessEntry } from '../../../runtime/domain/index.js';
 import { loadOrt } from '../../../runtime/domain/onnxRuntime.js';
-import { Learner, type LearnerState } from '../../../runtime/trainer/native/learner.js';
+import { WatchedThread } from '../../../runtime/domain/watchedThread.js';
+import { Learner, type LearnerHost, type LearnerState } from '../../../runtime/trainer/native/learner.js';
 import { LookAhead } from '../../../runtime/trainer/native/lookAhead.js';
 import { policyModel } from '../../../runtime/trainer/native/model/policyGraph.js';
 import { initialTheta } from '../../../runtime/trainer/native/model/params.js';
@@ -14,6 +15,7 @@ import { trainerEntry } from '../../helpers/trainer/entry.js';
 import { demonstration, glyphTask, readingScreen, SMALL_READER } from '../../helpers/trainer/glyphScreens.js';
 import { baseTrainerOptions } from '../../helpers/trainer/options.js';
 
+type LookThread = WatchedThread<{ readonly id: number }, { readonly id: number }, unknown>;
 const BATCH = 4,
   STEPS = 6,
   OPTIONS = { ...baseTrainerOptions, imitateStates: 7, microBatch: BATCH };
@@ -42,7 +44,7 @@ async function looking(
 
 /** After lessons, imitation (with a lesson in each step at `readingCoef`) and lessons again. */
 async function taught(
-  o: { readonly entry?: ProcessEntry; readonly readingCoef?: number; readonly interruptAt?: number } = {},
+  o: LearnerHost & { readonly readingCoef?: number; readonly interruptAt?: number } = {},
 ): Promise<LearnerState> {
   const l = await Learner.create(SMALL_READER, { ...OPTIONS, readingCoef: o.readingCoef ?? 0 }, 1, o),
     screens = tasks(8).map(readingScreen),
@@ -61,7 +63,7 @@ async function taught(
   }
 }
 
-describe('looking at states in another thread while a gradient is computed', () => {
+describe.skipIf(availableParallelism() < 2)('looking at states in another thread while a gradient is computed', () => {
   let alone: LearnerState;
   beforeAll(async () => {
     alone = await taught();
@@ -96,7 +98,12 @@ describe('looking at states in another thread while a gradient is computed', () 
         return join(dir, name);
       };
       const dies = await file('dies.mjs', "throw new Error('no');");
-      expect(await looking(() => taught({ entry: { file: dies } }))).toEqual({ looks: 0, state: alone });
+      const notes: string[] = [];
+      expect(await looking(() => taught({ entry: { file: dies }, onNote: (n) => notes.push(n) }))).toEqual({
+        looks: 0,
+        state: alone,
+      });
+      expect(notes).toEqual([expect.stringMatching(/goes on with one thread, .*: no\.$/)]);
       for (const thread of [join(dir, 'none.mjs'), await file('silent.mjs', '')]) {
         const ahead = LookAhead.here({ entry: { file: thread }, spec: SMALL_READER, batch: BATCH, silentMs: 100 })!,
           theta = initialTheta(policyModel(SMALL_READER).layout, 1);
@@ -120,8 +127,12 @@ describe('looking at states in another thread while a gradient is computed', () 
       seen = (theta: Float32Array): ReturnType<typeof perceive> => perceive(model, sessions, states, theta);
     expect(await ahead.look(states, one)).toEqual(await seen(one));
     ahead.readerChanged();
+    const ask = vi.spyOn(WatchedThread.prototype, 'ask');
     expect(await ahead.look(states, two)).toEqual(await seen(two));
+    // As when it has had nothing to do for a minute: the next one is told the weights again.
+    (ask.mock.contexts[0] as LookThread).end();
     expect(await ahead.look(states, two)).toEqual(await seen(two));
+    expect(new Set(ask.mock.contexts).size).toBe(2);
     expect(await seen(one)).not.toEqual(await seen(two));
     ahead.close();
     await sessions.release();

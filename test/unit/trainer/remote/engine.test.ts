@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { SUM } from '../../../../runtime/trainer/objective/signedWeights.js';
 import { prepared, scored } from '../../../../runtime/trainer/remote/datums.js';
 import { TrainingHttp } from '../../../../runtime/trainer/remote/http.js';
@@ -23,12 +23,15 @@ import {
   logProbs,
   sample,
   batch,
+  closeAll,
   Exact,
   olds,
   open,
   relative,
 } from '../../../helpers/engine/remoteTrainer.js';
 import { readProtoRequest } from '../../../helpers/engine/serverWire.js';
+
+afterEach(closeAll);
 
 describe('an update', () => {
   const samples = Array.from({ length: 6 }, (_, i) => sample(i));

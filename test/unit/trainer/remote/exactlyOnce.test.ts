@@ -1,11 +1,13 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { random } from '../../../../runtime/domain/index.js';
 import { createRemoteTrainer } from '../../../../runtime/trainer/remote/engine.js';
 import type { LearnerState } from '../../../helpers/engine/learner.js';
 import type { Disk } from '../../../helpers/engine/tinker.js';
-import { open, start, saved, sample, serve, batch } from '../../../helpers/engine/remoteTrainer.js';
+import { open, start, saved, sample, serve, batch, closeAll } from '../../../helpers/engine/remoteTrainer.js';
+
+afterEach(closeAll);
 
 describe('every batch is trained exactly once', () => {
   const BATCHES = ['b1', 'b2', 'b3'].map((name, k) =>

@@ -15,13 +15,20 @@ const APART = [
 
 /** In unit tests that replace a module or something global, or that measure the whole process. */
 const ALONE =
-    /\bvi\.(mock|doMock|resetModules|stub\w+)\(|spyOn\(globalThis|process\.env\[[^\]]+\] = |process\.memoryUsage/,
+    /\bvi\.(mock|doMock|resetModules|stub\w+)\(|spyOn\(globalThis|process\.env\[[^\]]+\] = |process\.memoryUsage|\bLoopWatch\b/,
   UNIT = ['test/unit', 'test/property'].flatMap((dir) =>
     readdirSync(dir, { recursive: true, encoding: 'utf8' })
       .filter((f) => f.endsWith('.test.ts'))
       .map((f) => join(dir, f)),
   ),
-  alone = UNIT.filter((f) => ALONE.test(readFileSync(f, 'utf8')));
+  alone = UNIT.filter((f) => ALONE.test(readFileSync(f, 'utf8'))),
+  // Behind the other layers (scripts/test.mjs) one of half a minute takes two.
+  unitLimits = {
+    environment: 'node',
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 60_000, interval: 20 } },
+  };
 
 /**
  * Layers: `unit` (and `alone`) needs nothing but Node; `integration` drives real desktops, Docker and ONNX Runtime,
@@ -38,23 +45,16 @@ export default defineConfig({
           name: 'unit',
           include: ['test/unit/**/*.test.ts', 'test/property/**/*.test.ts'],
           exclude: alone,
-          environment: 'node',
           // What one file has loaded the next need not: a fifth of the time of this layer.
           isolate: false,
-          // Behind the other layers (scripts/test.mjs) one of half a minute takes two.
-          testTimeout: 180_000,
-          hookTimeout: 180_000,
-          expect: { poll: { timeout: 60_000, interval: 20 } },
+          ...unitLimits,
         },
       },
       {
         test: {
           name: 'alone',
           include: alone,
-          environment: 'node',
-          testTimeout: 180_000,
-          hookTimeout: 180_000,
-          expect: { poll: { timeout: 60_000, interval: 20 } },
+          ...unitLimits,
         },
       },
       {

@@ -25,9 +25,9 @@ export interface Looked {
 /** Body of the thread that looks ahead. */
 export function runPerceptionWorker(): void {
   let made: { readonly model: PolicyModel; readonly sessions: Sessions } | undefined,
-    theta = new Float32Array(0);
+    theta: Float32Array = new Float32Array(0);
   oneByOne('perception', async (job: LookJob, port) => {
-    theta = (job.theta ?? theta) as typeof theta;
+    theta = job.theta ?? theta;
     try {
       if (!made) {
         const model = policyModel(job.spec);

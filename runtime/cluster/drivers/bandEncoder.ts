@@ -2,6 +2,7 @@ import { constants, deflateRawSync } from 'node:zlib';
 import type { Size } from '../../domain/index.js';
 import { packRgb, wordsOf } from '../../files/packRgb.js';
 import { adler32, pngOfBands } from './bands.js';
+import type { Rows } from './drawnRows.js';
 
 /** Rows that are compared and compressed together, as relay.py does (BAND). */
 export const BAND_ROWS = 16;
@@ -39,9 +40,37 @@ export class BandEncoder {
 
   /** The screen as it is now; undefined when it is the one before. Throws what reading throws, and then knows nothing. */
   encode(): Buffer | undefined {
+    return this.file(this.look());
+  }
+
+  /**
+   * Reads the screen, of which only `rows` can have changed where they are given, and says which bands did. All that is read
+   * is read before any of it is compressed, since what is read later may be of another moment. Throws as `encode` does.
+   */
+  look(rows?: readonly Rows[]): readonly number[] {
+    const known = this.#parts.length > 0,
+      asked = known ? rows : undefined,
+      changed: number[] = [];
+    try {
+      for (let b = 0; b < this.#sums.length; b++) {
+        if (asked && !asked.some((r) => r.from < (b + 1) * BAND_ROWS && r.to > b * BAND_ROWS)) continue;
+        const before = this.#rowsOf(b),
+          band = this.#band.subarray(0, before.length);
+        this.#read(band, b * BAND_ROWS);
+        if (known && band.equals(before)) continue;
+        band.copy(before);
+        changed.push(b);
+      }
+    } catch (e) {
+      this.#parts.length = 0;
+      throw e;
+    }
+    return changed;
+  }
+  /** What `look` saw, given what changed. */
+  file(changed: readonly number[]): Buffer | undefined {
     const { width, height } = this.#size;
     try {
-      const changed = this.#readAll();
       for (const b of changed) this.#compress(b);
       return changed.length === 0
         ? undefined
@@ -50,21 +79,6 @@ export class BandEncoder {
       this.#parts.length = 0;
       throw e;
     }
-  }
-
-  /** Which bands changed. All are read before any is compressed, since what is read later may be of another moment. */
-  #readAll(): number[] {
-    const known = this.#parts.length > 0,
-      changed: number[] = [];
-    for (let b = 0; b < this.#sums.length; b++) {
-      const before = this.#rowsOf(b),
-        band = this.#band.subarray(0, before.length);
-      this.#read(band, b * BAND_ROWS);
-      if (known && band.equals(before)) continue;
-      band.copy(before);
-      changed.push(b);
-    }
-    return changed;
   }
   #rowsOf(b: number): Buffer {
     const band = 4 * this.#size.width * BAND_ROWS;

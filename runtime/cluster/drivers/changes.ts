@@ -1,5 +1,6 @@
 import { ignoreFailure } from '../../domain/index.js';
 import type { Change } from '../types.js';
+import { Drawn } from './drawn.js';
 import type { X11Client } from './x11Client.js';
 
 /** Polling interval for an X server without DAMAGE events. */
@@ -13,14 +14,14 @@ const BLIND_MS = 100;
 export class ChangeWatch {
   #x: X11Client | undefined;
   /** Undefined until the first request. */
-  #able: Promise<boolean> | undefined;
+  #watched: Promise<Drawn | undefined> | undefined;
   #gone: Error | undefined;
   readonly #waiting = new Set<(e?: Error) => void>();
 
   /** A new X server: the whole screen has changed. */
   begin(x: X11Client): void {
     this.#x = x;
-    this.#able = undefined;
+    this.#watched = undefined;
     this.#gone = undefined;
     this.tell();
   }
@@ -64,25 +65,25 @@ export class ChangeWatch {
     return { drawn };
   }
 
+  /** False when the server cannot. */
   async #arm(x: X11Client): Promise<boolean> {
-    this.#able ??= x.watchDamage().then(async (able) => {
-      // A new watch begins with the whole screen as damage, which is not a change.
-      if (able) {
-        x.subtractDamage();
-        await x.sync();
-      }
-      if (able)
-        x.onEvent((e) => {
-          if (e.type === 'damage' && this.#x === x) this.tell();
-        });
-      return able;
+    this.#watched ??= this.#watch(x);
+    const drawn = await this.#watched;
+    if (!drawn) return false;
+    // After the answer, what was drawn before is done with and any new drawing makes an event.
+    drawn.subtract();
+    await x.sync();
+    return true;
+  }
+  async #watch(x: X11Client): Promise<Drawn | undefined> {
+    const drawn = await Drawn.watch(x);
+    if (!drawn) return undefined;
+    // A new watch begins with the whole screen as drawn, which is not a change.
+    drawn.subtract();
+    await x.sync();
+    drawn.onDrawn(() => {
+      if (this.#x === x) this.tell();
     });
-    const able = await this.#able;
-    // After the answer, earlier damage is subtracted and any new drawing makes an event.
-    if (able) {
-      x.subtractDamage();
-      await x.sync();
-    }
-    return able;
+    return drawn;
   }
 }

@@ -23,8 +23,8 @@ import type { X11Client } from './x11Client.js';
 /** How a provider opens the channels of a desktop; each is called once after every reset. */
 export interface Channels {
   openX(): Promise<X11Client>;
-  /** How screens are read: the framebuffer file, or GetImage over `x`. */
-  openScreen(x: X11Client): Promise<ScreenReader> | ScreenReader;
+  /** How screens are read: the framebuffer file, or over the relay. `walled`: its programs cannot replace the X server's socket. */
+  openScreen(walled: boolean): Promise<ScreenReader> | ScreenReader;
   openSettler(x: X11Client): Promise<Settler> | Settler;
   /** A stream to a unix socket of the agent's; called as often as there are connections. Absent: see Desktop.connect. */
   openSocket?(path: string): Promise<Duplex>;
@@ -152,7 +152,7 @@ export class SandboxDesktop implements Desktop {
       const x = await this.#channels.openX();
       let screen: ScreenReader | undefined, settler: Settler | undefined;
       try {
-        screen = await this.#channels.openScreen(x);
+        screen = await this.#channels.openScreen(r.walled);
         settler = await this.#channels.openSettler(x);
         const s = settler;
         const input = await Input.create(x, {

@@ -57,8 +57,11 @@ export class FramebufferReader {
   #closing: number | undefined;
   #forget: (() => void) | undefined;
 
-  /** `threads` make files of it. Throws `desktop.lost` when it is not a screen of the size that was asked for. */
-  constructor(path: string, asked: Size, threads?: FramebufferThreads) {
+  /**
+   * `threads` make files of it, and ask the X server at the socket `display` what of it was drawn. Throws `desktop.lost`
+   * when it is not a screen of the size that was asked for.
+   */
+  constructor(path: string, asked: Size, threads?: FramebufferThreads, display?: string) {
     // Programs of the desktop could have put a link or a pipe there instead.
     this.#fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
@@ -72,16 +75,22 @@ export class FramebufferReader {
       this.close();
       throw e;
     }
-    if (threads) this.readEncoded = this.#encodedBy(threads);
+    if (threads) this.readEncoded = this.#encodedBy(threads, display);
   }
 
-  #encodedBy(threads: FramebufferThreads): () => Promise<Screenshot> {
+  #encodedBy(threads: FramebufferThreads, display: string | undefined): () => Promise<Screenshot> {
     const { width, height, offset, bytesPerLine } = this.layout,
       screen = threads.screen();
     let last: Buffer | undefined;
     this.#forget = () => threads.forget(screen);
     return async () => {
-      const from: OpenFramebuffer = { fd: this.#open(), size: { width, height }, offset, bytesPerLine };
+      const from: OpenFramebuffer = {
+        fd: this.#open(),
+        size: { width, height },
+        offset,
+        bytesPerLine,
+        ...(display === undefined ? {} : { display }),
+      };
       this.#readings++;
       const answer = await threads.encode(screen, from).finally(() => this.#readDone());
       if (answer?.error !== undefined) throw bad(answer.error);

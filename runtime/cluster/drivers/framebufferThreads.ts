@@ -1,17 +1,12 @@
-import { messageOf, type ProcessEntry, type Size } from '../../domain/index.js';
+import { messageOf, type ProcessEntry } from '../../domain/index.js';
 import { ThreadFailures, threadsHere, WatchedThread } from '../../domain/watchedThread.js';
 import type { FramebufferAsked, FramebufferDone, FramebufferJob } from './framebufferWorker.js';
 
-/** A file takes milliseconds. Well under what a desktop has to answer (rollout/desktopGuard.ts): a thread that hangs is no fault of it. */
+/** A file takes milliseconds, or a second where the X server does not answer. Well under what a desktop has to answer (rollout/desktopGuard.ts): a thread that hangs is no fault of it. */
 const SILENT_MS = 8_000;
 
 /** Where a screen is read: a file that is open in this process. */
-export interface OpenFramebuffer {
-  readonly fd: number;
-  readonly size: Size;
-  readonly offset: number;
-  readonly bytesPerLine: number;
-}
+export type OpenFramebuffer = Omit<FramebufferAsked, 'id' | 'screen'>;
 export interface FramebufferThreadsOptions {
   readonly entry: ProcessEntry;
   /** Default: by the machine's processors. */

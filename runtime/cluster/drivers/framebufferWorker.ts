@@ -1,7 +1,8 @@
 import { readSync } from 'node:fs';
-import { messageOf, type Size } from '../../domain/index.js';
+import { messageOf, orUndefined, type Size } from '../../domain/index.js';
 import { portOf } from '../../domain/workerPort.js';
 import { BandEncoder } from './bandEncoder.js';
+import { DrawnRows, type Rows } from './drawnRows.js';
 
 /** To a thread: the file of a screen is asked for. */
 export interface FramebufferAsked {
@@ -14,6 +15,8 @@ export interface FramebufferAsked {
   /** Bytes to the first pixel, and of a row in the file. */
   readonly offset: number;
   readonly bytesPerLine: number;
+  /** Socket of its X server, which tells what of it was drawn; without one all of it is read each time. */
+  readonly display?: string;
 }
 /** Or it will not be asked for again. */
 export type FramebufferJob = FramebufferAsked | { readonly forget: number };
@@ -30,29 +33,90 @@ export interface FramebufferDone {
 /** What is the matter with the file, not with the thread. */
 class Unreadable extends Error {}
 
-/** Body of a thread that reads framebuffers and makes files of them, one after the other. */
+/** Body of a thread that reads framebuffers and makes files of them: of each screen one after the other. */
 export function runFramebufferWorker(): void {
   const port = portOf('framebuffer'),
-    screens = new Map<number, BandEncoder>();
+    screens = new Map<number, ScreenHere>();
+  const answer = (done: FramebufferDone): void =>
+    port.postMessage(done, done.png ? [done.png.buffer as ArrayBuffer] : []);
   port.on('message', (job: FramebufferJob) => {
     if ('forget' in job) {
+      screens.get(job.forget)?.close();
       screens.delete(job.forget);
       return;
     }
-    const { id, screen } = job;
-    try {
-      let encoder = screens.get(screen);
-      if (!encoder) screens.set(screen, (encoder = encoderOf(job)));
-      const png = encoder.encode();
-      if (!png) return port.postMessage({ id } satisfies FramebufferDone);
-      port.postMessage({ id, png } satisfies FramebufferDone, [png.buffer as ArrayBuffer]);
-    } catch (e) {
-      screens.delete(screen);
-      port.postMessage(
-        (e instanceof Unreadable ? { id, error: e.message } : { id, failed: true }) satisfies FramebufferDone,
-      );
-    }
+    const { screen } = job;
+    let here = screens.get(screen);
+    if (!here) screens.set(screen, (here = new ScreenHere(job)));
+    here.encode(job, answer);
   });
+}
+
+type Made = Omit<FramebufferDone, 'id'>;
+
+/** A screen that this thread reads. */
+class ScreenHere {
+  /** Of the picture read last; none after a failure. */
+  #encoder: BandEncoder | undefined;
+  /** Once its X server has answered; not for long after one that does not. */
+  #drawn: DrawnRows | undefined;
+  #closed = false;
+  #chain: Promise<void> = Promise.resolve();
+
+  constructor({ display, size }: FramebufferAsked) {
+    if (display !== undefined) void this.#open(display, size);
+  }
+  /** In its turn. */
+  encode(job: FramebufferAsked, answer: (done: FramebufferDone) => void): void {
+    this.#chain = this.#chain.then(async () => {
+      const seen = this.#look(job, await this.#told((d) => d.since()));
+      // Asked now, answered while the file is made.
+      const asked = this.#told((d) => d.wasRead());
+      answer({ id: job.id, ...('changed' in seen ? this.#file(seen.changed) : seen) });
+      await asked;
+    });
+  }
+  close(): void {
+    this.#closed = true;
+    this.#drawn?.close();
+  }
+
+  #look(job: FramebufferAsked, rows: readonly Rows[] | undefined): { readonly changed: readonly number[] } | Made {
+    try {
+      return { changed: (this.#encoder ??= encoderOf(job)).look(rows) };
+    } catch (e) {
+      return this.#failed(e);
+    }
+  }
+  #file(changed: readonly number[]): Made {
+    try {
+      const png = this.#encoder!.file(changed);
+      return png ? { png } : {};
+    } catch (e) {
+      return this.#failed(e);
+    }
+  }
+  #failed(e: unknown): Made {
+    this.#encoder = undefined;
+    return e instanceof Unreadable ? { error: e.message } : { failed: true };
+  }
+
+  /** Nobody waits for it: until it is there, all of the screen is read. */
+  async #open(display: string, size: Size): Promise<void> {
+    const drawn = await orUndefined(DrawnRows.open(display, size), 'then all of the screen is read each time');
+    if (this.#closed) drawn?.close();
+    else this.#drawn = drawn;
+  }
+  /** What its X server says. One that fails once is not asked again. */
+  async #told<T>(ask: (d: DrawnRows) => Promise<T>): Promise<T | undefined> {
+    try {
+      return this.#drawn && (await ask(this.#drawn));
+    } catch {
+      this.#drawn?.close();
+      this.#drawn = undefined;
+      return undefined;
+    }
+  }
 }
 
 function encoderOf({ fd, size, offset, bytesPerLine }: FramebufferAsked): BandEncoder {

@@ -8,9 +8,16 @@ import { activeTimeout, type Stalled } from './activeTimeout.js';
 
 /** The events that the client subscribes to. */
 export type XEvent =
-  | { readonly type: 'damage' }
   | { readonly type: 'property'; readonly window: number; readonly atom: number }
-  | { readonly type: 'mapping' };
+  | { readonly type: 'mapping' }
+  | { readonly type: 'extension'; readonly code: number };
+/** Numbers of an extension's requests and events. */
+export interface XExtension {
+  readonly opcode: number;
+  readonly firstEvent: number;
+}
+/** Codes of extensions' events begin here. */
+const EXTENSION_EVENTS = 64;
 export const KeyPress = 2,
   KeyRelease = 3,
   ButtonPress = 4,
@@ -46,9 +53,9 @@ interface Pending {
 }
 
 /**
- * The part of the X11 protocol that driving a desktop needs: synthetic input (XTEST), the keyboard map, DAMAGE,
- * GetImage, and a few queries. Works over any duplex stream: the server's unix socket, TCP, or a bridge. Little-endian,
- * no authority data.
+ * The part of the X11 protocol that driving a desktop needs: synthetic input (XTEST), the keyboard map, GetImage, and
+ * a few queries; drawn.ts has the extensions that report drawing. Works over any duplex stream: the server's unix
+ * socket, TCP, or a bridge. Little-endian, no authority data.
  */
 export class X11Client {
   readonly root: number;
@@ -67,7 +74,6 @@ export class X11Client {
   readonly #eventListeners = new Set<(e: XEvent) => void>();
   readonly #closeListeners = new Set<(e: Error) => void>();
   #xtest = 0;
-  #damage: { opcode: number; firstEvent: number; id: number } | undefined;
 
   readonly #answerMs: number;
   #watch: NodeJS.Timeout | undefined;
@@ -141,7 +147,7 @@ export class X11Client {
       stream.destroy();
       throw lost(`The X server sent a bad set-up: ${messageOf(e)}.`, e);
     }
-    const xt = await c.#queryExtension('XTEST');
+    const xt = await c.extension('XTEST');
     if (!xt) {
       c.close();
       throw lost('The X server has no XTEST extension.');
@@ -151,13 +157,13 @@ export class X11Client {
     return c;
   }
 
-  static async open(path: string, asked: Size): Promise<X11Client> {
+  static async open(path: string, asked: Size, answerMs?: number): Promise<X11Client> {
     const s = connect(path);
     await new Promise<void>((resolve, reject) => {
       s.once('connect', resolve);
       s.once('error', reject);
     });
-    return X11Client.over(s, asked);
+    return X11Client.over(s, asked, answerMs);
   }
 
   get isClosed(): boolean {
@@ -179,7 +185,7 @@ export class X11Client {
 
   /** Resolves when the server has processed everything sent before. */
   async sync(): Promise<void> {
-    await this.#ask(request(43, 0, 4));
+    await this.ask(request(43, 0, 4));
   }
 
   /** Queues synthetic input without waiting; follow it with sync(). x and y apply to Motion only. */
@@ -189,21 +195,21 @@ export class X11Client {
     b[5] = detail;
     b.writeInt16LE(x, 24);
     b.writeInt16LE(y, 26);
-    this.#post(b);
+    this.post(b);
   }
 
   /** A program that grabs the whole server for itself (XGrabServer) does not keep this client waiting. */
   #ignoreGrabs(): void {
     const b = request(this.#xtest, 3, 8);
     b[4] = 1;
-    this.#post(b);
+    this.post(b);
   }
 
   async internAtom(name: string): Promise<number> {
     const b = request(16, 0, 8 + pad4(name.length));
     b.writeUInt16LE(name.length, 4);
     b.write(name, 8, 'latin1');
-    return (await this.#ask(b)).readUInt32LE(8);
+    return (await this.ask(b)).readUInt32LE(8);
   }
 
   /** Value bytes of a window property, or undefined when it is not set. */
@@ -213,7 +219,7 @@ export class X11Client {
     b.writeUInt32LE(atom, 8);
     b.writeUInt32LE(AnyPropertyType, 12);
     b.writeUInt32LE(65536, 20);
-    const r = await this.#ask(b);
+    const r = await this.ask(b);
     return r.readUInt32LE(8) === 0 ? undefined : r.subarray(32, 32 + (r.readUInt32LE(16) * r[1]!) / 8);
   }
 
@@ -223,7 +229,7 @@ export class X11Client {
     b.writeUInt32LE(this.root, 4);
     b.writeUInt32LE(0x800, 8);
     b.writeUInt32LE(PropertyChangeMask, 12);
-    this.#post(b);
+    this.post(b);
   }
 
   /** Resolves once the root window has the property (say, the window manager's announcement of itself). */
@@ -256,7 +262,7 @@ export class X11Client {
     const b = request(101, 0, 8);
     b[4] = this.minKeycode;
     b[5] = this.maxKeycode - this.minKeycode + 1;
-    const r = await this.#ask(b);
+    const r = await this.ask(b);
     const keysyms = new Uint32Array((r.length - 32) / 4);
     for (let i = 0; i < keysyms.length; i++) keysyms[i] = r.readUInt32LE(32 + i * 4);
     return { perCode: r[1]!, keysyms };
@@ -271,13 +277,13 @@ export class X11Client {
       b.writeUInt32LE(k, 8 + i * 8);
       b.writeUInt32LE(k, 12 + i * 8);
     });
-    this.#post(b);
+    this.post(b);
   }
 
   async pointer(): Promise<{ x: number; y: number }> {
     const b = request(38, 0, 8);
     b.writeUInt32LE(this.root, 4);
-    const r = await this.#ask(b);
+    const r = await this.ask(b);
     return { x: r.readInt16LE(16), y: r.readInt16LE(18) };
   }
 
@@ -288,7 +294,7 @@ export class X11Client {
     b.writeUInt16LE(this.width, 12);
     b.writeUInt16LE(this.height, 14);
     b.writeUInt32LE(0xffffffff, 16);
-    const r = await this.#ask(b);
+    const r = await this.ask(b);
     if (r.length < 32 + this.width * this.height * 4) throw lost('The X server sent only part of the screen.');
     return {
       width: this.width,
@@ -298,43 +304,31 @@ export class X11Client {
     };
   }
 
-  /** Asks for a 'damage' event whenever something is drawn. False when the server cannot. */
-  async watchDamage(): Promise<boolean> {
-    if (this.#damage) return true;
-    const ext = await this.#queryExtension('DAMAGE');
-    if (!ext) return false;
-    const v = request(ext.opcode, 0, 12);
-    v.writeUInt32LE(1, 4);
-    v.writeUInt32LE(1, 8);
-    await this.#ask(v);
-    const id = this.#idBase + this.#nextResource++;
-    const c = request(ext.opcode, 1, 16);
-    c.writeUInt32LE(id, 4);
-    c.writeUInt32LE(this.root, 8);
-    c[12] = 3; // level NonEmpty: one event until it is subtracted
-    this.#post(c);
-    this.#damage = { ...ext, id };
-    return true;
-  }
-
-  /** Subtracts the damage so far, so that the next drawing makes an event again. */
-  subtractDamage(): void {
-    if (!this.#damage) return;
-    const b = request(this.#damage.opcode, 3, 16);
-    b.writeUInt32LE(this.#damage.id, 4);
-    this.#post(b);
-  }
-
-  async #queryExtension(name: string): Promise<{ opcode: number; firstEvent: number } | undefined> {
+  /** undefined when the server does not have it. With `version`, which some want to be told before all else, that is agreed upon. */
+  async extension(
+    name: string,
+    version?: { readonly major: number; readonly minor: number },
+  ): Promise<XExtension | undefined> {
     const b = request(98, 0, 8 + pad4(name.length));
     b.writeUInt16LE(name.length, 4);
     b.write(name, 8, 'latin1');
-    const r = await this.#ask(b);
-    return r[8] === 1 ? { opcode: r[9]!, firstEvent: r[10]! } : undefined;
+    const r = await this.ask(b);
+    if (r[8] !== 1) return undefined;
+    const extension = { opcode: r[9]!, firstEvent: r[10]! };
+    if (version) {
+      const agree = request(extension.opcode, 0, 12);
+      agree.writeUInt32LE(version.major, 4);
+      agree.writeUInt32LE(version.minor, 8);
+      await this.ask(agree);
+    }
+    return extension;
   }
-
-  /** Queues a request; all queued ones go out in one write, with the next query or at the end of this turn. */
-  #post(b: Buffer): number {
+  /** A name for a resource that this client makes. */
+  newResource(): number {
+    return this.#idBase + this.#nextResource++;
+  }
+  /** Queues a request without an answer; all queued ones go out in one write, with the next query or at the end of this turn. */
+  post(b: Buffer): number {
     if (this.#queued.push(b) === 1) queueMicrotask(() => this.#flush());
     this.#seq = (this.#seq + 1) & 0xffff;
     return this.#seq;
@@ -347,10 +341,11 @@ export class X11Client {
     if (!this.#failed) this.#stream.write(out);
   }
 
-  #ask(b: Buffer): Promise<Buffer> {
+  /** The answer to a request. Rejects with `desktop.lost` when it is refused, or the connection ends. */
+  ask(b: Buffer): Promise<Buffer> {
     if (this.#failed) return Promise.reject(this.#failed);
     return new Promise((resolve, reject) => {
-      this.#pending.push({ seq: this.#post(b), resolve, reject });
+      this.#pending.push({ seq: this.post(b), resolve, reject });
       this.#flush();
       this.#guard();
     });
@@ -395,7 +390,7 @@ export class X11Client {
       else p.reject(lost(`The X server refused request ${m[10]} with error ${m[1]}.`));
     } else if (code === 28) this.#emit({ type: 'property', window: m.readUInt32LE(4), atom: m.readUInt32LE(8) });
     else if (code === 34) this.#emit({ type: 'mapping' });
-    else if (this.#damage && code === this.#damage.firstEvent) this.#emit({ type: 'damage' });
+    else if (code >= EXTENSION_EVENTS) this.#emit({ type: 'extension', code });
   }
 
   #emit(e: XEvent): void {
@@ -415,7 +410,7 @@ export class X11Client {
 const pad4 = (n: number): number => (n + 3) & ~3;
 
 /** A zeroed request of `bytes` bytes with its header filled in. */
-function request(opcode: number, data: number, bytes: number): Buffer {
+export function request(opcode: number, data: number, bytes: number): Buffer {
   const b = Buffer.alloc(bytes);
   b[0] = opcode;
   b[1] = data;

@@ -60,10 +60,12 @@ export async function openAgent(pid: number, signal: AbortSignal): Promise<Agent
 }
 
 export function fastChannels(pid: number, screen: Size, threads?: FramebufferThreads): Channels {
-  const root = `/proc/${pid}/root`;
+  const root = `/proc/${pid}/root`,
+    display = `${root}/tmp/.X11-unix/X0`;
   return {
-    openX: () => X11Client.open(`${root}/tmp/.X11-unix/X0`, screen),
-    openScreen: () => new FramebufferReader(`${root}/run/dart/fb/Xvfb_screen0`, screen, threads),
+    openX: () => X11Client.open(display, screen),
+    openScreen: (walled) =>
+      new FramebufferReader(`${root}/run/dart/fb/Xvfb_screen0`, screen, threads, walled ? display : undefined),
     openSettler: (x) => procSettler(x, new TaskWatch(`${root}/proc`)),
     openSocket: (path) => unixSocket(`${root}${path}`),
   };

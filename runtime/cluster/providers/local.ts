@@ -238,6 +238,7 @@ function desktopIn(
   agent: AgentClient,
   { cgroup, threads }: { readonly cgroup: CgroupLease | undefined; readonly threads: FramebufferThreads | undefined },
 ): SandboxDesktop {
+  const display = `${root}/tmp/.X11-unix/X0`;
   return new SandboxDesktop({
     id,
     provider: 'local',
@@ -245,8 +246,9 @@ function desktopIn(
     agent,
     usage: { outOfMemory: () => outOfMemory(cgroup?.dirs ?? []), processorMs: () => processorMs(`${root}/proc`) },
     channels: {
-      openX: () => X11Client.open(`${root}/tmp/.X11-unix/X0`, spec.screen),
-      openScreen: () => new FramebufferReader(`${root}/run/dart/fb/Xvfb_screen0`, spec.screen, threads),
+      openX: () => X11Client.open(display, spec.screen),
+      openScreen: (walled) =>
+        new FramebufferReader(`${root}/run/dart/fb/Xvfb_screen0`, spec.screen, threads, walled ? display : undefined),
       openSettler: (x) => procSettler(x, new TaskWatch(`${root}/proc`)),
       openSocket: (path) => unixSocket(`${root}${path}`),
     },

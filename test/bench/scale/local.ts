@@ -2,22 +2,23 @@
  * Screens of desktops on this machine, whose pixels the daemon reads itself: what one costs to be named, compressed and kept, with
  * threads for it and without. Every screen is new, as after an action that changed little.
  */
-import { existsSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { FramebufferReader, recycleBuffer } from '../../../runtime/cluster/drivers/framebuffer.js';
-import { FramebufferThreads } from '../../../runtime/cluster/drivers/framebufferThreads.js';
+import type { SandboxDesktop } from '../../../runtime/cluster/drivers/desktop.js';
+import { createLocalProvider } from '../../../runtime/cluster/index.js';
 import { PngFrameStore } from '../../../runtime/data/store/frames.js';
 import { isEncoded, type Size } from '../../../runtime/domain/index.js';
-import { XWD_COLOURS, xwdHeader } from '../../helpers/cluster/xwd.js';
+import { SMALL } from '../../helpers/cluster/desktops.js';
+import { XPainter } from '../../helpers/cluster/xPainter.js';
 import { cpuMs, drawing, mainThreadMs, type LocalResult } from './wire.js';
 
-const WARM = 20,
-  MEASURED = 150,
+const WARM = 150,
+  MEASURED = 300,
   WINDOWS = 400;
 
-/** Where a framebuffer file would be: letters and rules on even ground, as on desktops. */
-function desktop({ width, height }: Size): Buffer {
+/** Letters and rules on even ground, as on desktops. */
+function lettered({ width, height }: Size): Buffer {
   const pixels = Buffer.alloc(4 * width * height, 0xee),
     draw = drawing(1),
     upTo = (n: number): number => Math.floor(draw() * n);
@@ -31,59 +32,52 @@ function desktop({ width, height }: Size): Buffer {
 }
 
 export async function localScreens(screen: Size): Promise<LocalResult> {
-  const shown = desktop(screen);
+  const shown = lettered(screen);
   return { threads: await measure(shown, screen, true), here: await measure(shown, screen, false) };
 }
 
 /** With threads as a run with a vision-language model does it; without, as one whose policy takes pixels. */
 async function measure(shown: Buffer, screen: Size, threads: boolean): Promise<LocalResult['here']> {
   const dir = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'scale-local-')),
-    { width, height } = screen,
-    store = new PngFrameStore(dir),
-    drawn = new Drawn(join(dir, 'fb'), shown, screen),
-    makers = threads ? new FramebufferThreads({ entry: { file: resolve('dist/runtime.js') } }) : undefined,
-    reader = new FramebufferReader(drawn.path, screen, makers);
-  let main = 0,
-    all = 0,
-    readMs = 0;
-  for (let i = 0; i < WARM + MEASURED; i++) {
-    if (i === WARM) {
-      main = mainThreadMs();
-      all = cpuMs();
+    provider = createLocalProvider(threads ? { screens: { entry: { file: resolve('dist/runtime.js') } } } : {}),
+    store = new PngFrameStore(dir);
+  try {
+    const desktop = (await provider.create({ ...SMALL, screen })) as SandboxDesktop,
+      { x } = desktop.session!,
+      painter = new XPainter(x);
+    painter.put(shown);
+    await x.sync();
+    let drawings = 0,
       readMs = 0;
-    }
-    drawn.write(i, 4 * width * ((i * 37) % height));
-    const began = performance.now(),
-      seen = reader.readEncoded ? await reader.readEncoded() : reader.read();
-    readMs += performance.now() - began;
-    await store.put(seen);
-    if (!isEncoded(seen)) recycleBuffer(seen.data);
+    const draw = (): Promise<void> => {
+      painter.fill(++drawings, { x: 0, y: (drawings * 37) % screen.height, width: 1, height: 1 });
+      return x.sync();
+    };
+    const see = async (): Promise<void> => {
+      await draw();
+      const began = performance.now(),
+        seen = await (threads ? desktop.screenshot() : desktop.observe());
+      readMs += performance.now() - began;
+      await store.put(seen);
+      if (!isEncoded(seen)) desktop.recycle(seen);
+    };
+    await costs(WARM, see);
+    readMs = 0;
+    const [all, drawn] = [await costs(MEASURED, see), await costs(MEASURED, draw)];
+    return { main: all.main - drawn.main, all: all.all - drawn.all, reading: readMs / MEASURED };
+  } finally {
+    await provider.dispose();
+    await store.close();
+    rmSync(dir, { recursive: true });
   }
-  const each = (ms: number): number => ms / MEASURED,
-    result = { main: each(mainThreadMs() - main), all: each(cpuMs() - all), reading: each(readMs) };
-  reader.close();
-  makers?.close();
-  await store.close();
-  rmSync(dir, { recursive: true });
-  return result;
 }
 
-/** The framebuffer file of an X server. */
-class Drawn {
-  readonly path: string;
-  readonly #fd: number;
-  readonly #offset: number;
-
-  constructor(path: string, pixels: Buffer, { width, height }: Size) {
-    const head = Buffer.concat([xwdHeader({ width, height }), XWD_COLOURS]);
-    writeFileSync(path, Buffer.concat([head, pixels]));
-    this.path = path;
-    this.#offset = head.length;
-    this.#fd = openSync(path, 'r+');
-  }
-  write(pixel: number, at: number): void {
-    const b = Buffer.alloc(4);
-    b.writeUInt32LE(pixel);
-    writeSync(this.#fd, b, 0, 4, this.#offset + at);
-  }
+/** Of one step, ms. */
+async function costs(
+  steps: number,
+  step: () => Promise<void>,
+): Promise<{ readonly main: number; readonly all: number }> {
+  const before = { main: mainThreadMs(), all: cpuMs() };
+  for (let i = 0; i < steps; i++) await step();
+  return { main: (mainThreadMs() - before.main) / steps, all: (cpuMs() - before.all) / steps };
 }

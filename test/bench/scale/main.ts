@@ -10,6 +10,7 @@ import { join, resolve } from 'node:path';
 import type { Size } from '../../../runtime/domain/index.js';
 import { bar, finish, type Bar } from '../lib/report.js';
 import { sessionArgs } from '../lib/session.js';
+import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 import { child } from './child.js';
 import type { DaemonResult, Reply, Request, Used } from './wire.js';
 
@@ -129,6 +130,11 @@ function figures(s: Setting, before: readonly Used[], after: readonly Used[], da
 
 /** Screens of desktops on this machine, at 1920x1080. */
 async function localCosts(): Promise<{ readonly rows: Record<string, unknown>[]; readonly bars: Bar[] }> {
+  const why = await whyNoLocalDesktops();
+  if (why) {
+    console.log(`Not measured: desktops on this machine (${why}).`);
+    return { rows: [], bars: [] };
+  }
   const c = new Child(),
     { local } = await c.ask({ role: 'local', screen: FULL_HD } satisfies Request, 'local'),
     ms = 'ms a screen of a desktop on this machine';
@@ -139,7 +145,7 @@ async function localCosts(): Promise<{ readonly rows: Record<string, unknown>[];
       screen: `${FULL_HD.width}x${FULL_HD.height}`,
       'daemon ms/step': round(local[how].all),
       'main thread': round(local[how].main),
-      'of it reading': round(local[how].reading),
+      'ms to the screen': round(local[how].reading),
     })),
     bars: [
       bar('local_main_ms_per_step_1080p', local.threads.main, ms, '<= 1'),

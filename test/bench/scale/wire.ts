@@ -71,7 +71,7 @@ export interface DaemonResult {
   readonly startMs: number;
 }
 
-/** Processor time a screen, ms: of the main thread, of which so much copied it out of the framebuffer, and of all threads. */
+/** Processor time a screen, ms: of the main thread and of all threads; and how long it was waited for. */
 export type LocalResult = Readonly<
   Record<'threads' | 'here', { readonly main: number; readonly all: number; readonly reading: number }>
 >;

@@ -1,4 +1,5 @@
 import { mkdtempSync, openSync, rmSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
+import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -102,6 +103,26 @@ describe('threads that read framebuffers', () => {
     r.close();
     await s.shows(await reading);
     await expect(r.readEncoded!()).rejects.toThrow('it was closed');
+  });
+
+  it.each([
+    ['is not there', undefined],
+    ['says nothing', () => undefined],
+    ['hangs up', (s: Socket) => s.destroy()],
+    ['refuses', (s: Socket) => s.write(Buffer.from([0, 0, 11, 0, 0, 0, 0, 0]))],
+  ])('read all of a screen whose X server %s', async (_, met) => {
+    const display = join(dir, `${Math.random()}.x`),
+      server = met && createServer(met).listen(display),
+      s = new Painted(dir, 64, 40),
+      r = new FramebufferReader(s.path, s, start(), display);
+    for (let n = 1; n < 4; n++) {
+      s.paint(n);
+      const seen = await r.readEncoded!();
+      expect(isEncoded(seen)).toBe(true);
+      await s.shows(seen);
+    }
+    r.close();
+    server?.close();
   });
 
   it('say what is wrong with a screen, and read it when it is right again', async () => {

@@ -57,6 +57,33 @@ describe('a file of a screen, band by band', () => {
     expect(e.encode()).toBeUndefined();
   });
 
+  it('reads only the bands of rows that can have changed, once it knows the others', () => {
+    const pixels = Buffer.alloc(4 * 20 * 100),
+      read: number[] = [];
+    const e = new BandEncoder({ width: 20, height: 100 }, (into, y) => {
+      read.push(y / BAND_ROWS);
+      pixels.copy(into, 0, 80 * y, 80 * y + into.length);
+    });
+    const changed = (rows?: Parameters<BandEncoder['look']>[0]): boolean => e.file(e.look(rows)) !== undefined;
+    expect(changed([{ from: 3, to: 4 }])).toBe(true);
+    expect(read).toEqual([0, 1, 2, 3, 4, 5, 6]);
+    for (const b of [0, 30, 90]) pixels[80 * b] = 1;
+    read.length = 0;
+    expect(
+      changed([
+        { from: 0, to: 1 },
+        { from: 15, to: 33 },
+        { from: 96, to: 100 },
+      ]),
+    ).toBe(true);
+    expect(read).toEqual([0, 1, 2, 6]);
+    read.length = 0;
+    expect(changed([])).toBe(false);
+    expect(read).toEqual([]);
+    // Row 90 was not among them.
+    expect(changed()).toBe(true);
+  });
+
   it('is made whole again after a screen that could not be read', () => {
     const { pixels, encoder } = screen(20, 40);
     let fails = false;

@@ -198,7 +198,9 @@ async function quickstart() {
   const dir = join(root, 'test/bench/results/quickstart'),
     files = (await readdir(dir)).filter((f) => /^seed-\d+\.json$/.test(f));
   const seeds = await Promise.all(files.map(async (f) => JSON.parse(await readFile(join(dir, f), 'utf8'))));
-  return quickstartTables(seeds, table);
+  const blind = JSON.parse(await readFile(join(root, 'test/bench/results/blind/blind.json'), 'utf8')),
+    learnedBlind = blind.rows.filter((r) => r.section === 'template' && r.blind).map((r) => r.family);
+  return quickstartTables({ seeds, learnedBlind }, table);
 }
 
 /** Pages with everything between their markers made anew: path -> [now, as it should be]. */

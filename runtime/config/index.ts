@@ -1,4 +1,5 @@
 export * from './curation/index.js';
+export * from './demonstrations.js';
 export * from './load.js';
 export * from './presets/index.js';
 export * from './renamed.js';

@@ -1,3 +1,4 @@
+import { makesDemonstrations } from './demonstrations.js';
 import type { RunConfig } from './schema.js';
 
 /**
@@ -13,6 +14,13 @@ export interface Violation {
 }
 interface Rule extends Violation {
   readonly broken: (c: RunConfig) => boolean;
+}
+
+/** Desktops that there can be at once, by the run file. */
+function placesOf(d: RunConfig['desktops']): number {
+  if (d.provider === 'kubernetes') return d.kubernetes.capacity ?? Infinity;
+  if (d.provider === 'osworld' && d.osworld.servers.length > 0) return d.osworld.servers.length;
+  return Infinity;
 }
 
 const isVlm = (c: RunConfig): boolean => c.policy.kind === 'vlm';
@@ -75,14 +83,10 @@ const needs: readonly Rule[] = [
   },
   {
     key: 'warmStart.demonstrations',
-    broken: ({ desktops: d, warmStart, tasks }) =>
-      d.provider === 'osworld' &&
-      d.osworld.servers.length > 0 &&
-      d.osworld.servers.length <= d.count &&
-      tasks.suite === 'desk' &&
-      warmStart.demonstrations > 0,
-    what: 'demonstrations need a desktop beside those of the rollouts, and no server is left',
-    remedy: 'List more servers than desktops.count, or set warmStart.demonstrations to 0.',
+    broken: (c) => makesDemonstrations(c) && placesOf(c.desktops) <= c.desktops.count,
+    what: 'demonstrations need a desktop beside those of the rollouts, and there is no place for one',
+    remedy:
+      'Lower desktops.count below the places there are (desktops.kubernetes.capacity or desktops.osworld.servers), give more places, or set warmStart.demonstrations to 0.',
   },
   {
     key: 'desktops.provider',

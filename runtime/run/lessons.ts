@@ -1,4 +1,5 @@
 import { id, toRunError, type FamilyId, type LearnStep, type PolicyVersion } from '../domain/index.js';
+import { demoDesktops } from '../config/index.js';
 import type { EventOf } from '../data/events.js';
 import type { DesktopPool } from '../cluster/types.js';
 import { settleOf } from '../cluster/provide.js';
@@ -20,8 +21,6 @@ import type { RunParts } from './parts.js';
 const READING_SHIFT = 16;
 /** Desktops that draw reading screens: drawing is quick, learning from them is what takes time. */
 const DRAWING_DESKTOPS = 2;
-/** Desktops with accessibility on, besides the run's own; four make the demonstrations in seconds. */
-const DEMO_DESKTOPS = 4;
 /** Seeds tried beyond those wanted: a scripted solution that fails on one is replaced by the next. */
 const SPARE_SEEDS = 8;
 /** A scripted solution may look before it acts, so it may take this many times the steps of a rollout. */
@@ -78,7 +77,7 @@ export async function demonstrations(r: RunParts): Promise<void> {
   if (r.config.warmStart.demonstrations === 0 || r.state.warmStartVersion !== undefined || !hasOracle(source)) return;
   r.state.phase = 'demonstrations';
   const began = r.clock.now(),
-    pool = r.engine.openDemoPool(Math.min(DEMO_DESKTOPS, r.config.desktops.count));
+    pool = r.engine.openDemoPool(demoDesktops(r.config.desktops));
   let made = 0,
     failed = 0;
   try {
@@ -124,7 +123,7 @@ async function demonstrateFamily(
       families: [family],
       seeds: r.tasks.demoSeeds.filter((s) => !done.has(r.tasks.taskOf(family, s))).slice(0, count + SPARE_SEEDS),
       count,
-      parallel: Math.min(DEMO_DESKTOPS, r.config.desktops.count),
+      parallel: demoDesktops(r.config.desktops),
       maxSteps: r.config.rollout.maxSteps * DEMO_STEPS_FACTOR,
       signal: r.ending,
       onTrajectory: async (t) => {

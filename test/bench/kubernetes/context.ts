@@ -21,6 +21,8 @@ export const { values: arg } = parseArgs({
     quickstart: { type: 'boolean', default: false },
     beside: { type: 'string' },
     minutes: { type: 'string' },
+    job: { type: 'string' },
+    volume: { type: 'string' },
     only: { type: 'string' },
     json: { type: 'string' },
   },

@@ -9,6 +9,8 @@ import { tryCluster } from '../../../runtime/cluster/providers/kubernetes/tryOut
 import { toRunError } from '../../../runtime/domain/index.js';
 import { api, arg, desktopsOf, found, load, namespace, note, open, provider, spec } from './context.js';
 import { faults, nobodyThere, serverKilled } from './desktopFaults.js';
+import { job } from './job.js';
+import { pathOf } from './objects.js';
 import { quickstart } from './quickstart.js';
 import { runWithFaults } from './runWithFaults.js';
 import { speed } from './speed.js';
@@ -16,14 +18,10 @@ import { speed } from './speed.js';
 /** Applies the manifests, those of a Job and a quota as a dry run. */
 async function prepare(): Promise<void> {
   const all = manifests({ desktops: desktopsOf(), job: { image: 'example.com/runtime:1', runFile: '{}' } });
-  const pathOf = (o: { apiVersion: string; kind: string }): string => {
-    const base = o.apiVersion === 'v1' ? '/api/v1' : `/apis/${o.apiVersion}`;
-    const plural = o.kind === 'NetworkPolicy' ? 'networkpolicies' : `${o.kind.toLowerCase()}s`;
-    return o.kind === 'Namespace' ? `${base}/namespaces` : `${base}/namespaces/${namespace}/${plural}`;
-  };
   const accepted: string[] = [];
   for (const o of all as { apiVersion: string; kind: string }[]) {
-    const dry = o.kind === 'Job' || o.kind === 'PersistentVolumeClaim' || o.kind === 'ResourceQuota';
+    // The part `job` makes those that it needs.
+    const dry = ['Job', 'PersistentVolumeClaim', 'ConfigMap', 'ResourceQuota'].includes(o.kind);
     await api.call('POST', pathOf(o), {
       body: o,
       query: { fieldValidation: 'Strict', ...(dry ? { dryRun: 'All' } : {}) },
@@ -47,6 +45,7 @@ const parts: Readonly<Record<string, () => Promise<void>>> = {
   run: runWithFaults,
   // Not before the run: a cluster's own controllers need a minute to find back to a server that was killed.
   server: serverKilled,
+  job,
   quickstart,
 };
 

@@ -20,7 +20,8 @@ async function figures(p: DesktopProvider, d: Desktop): Promise<object> {
   let detector = '';
   for (let i = 0; i < 40; i++) {
     const click = await timed(async () => {
-      await d.perform({ type: 'click', at: { x: 200 + 7 * i, y: 200 } });
+      // So far apart that no two are a double click, before which a desktop waits.
+      await d.perform({ type: 'click', at: { x: 100 + 20 * i, y: 200 + 20 * (i % 2) } });
       return d.settle();
     });
     clicks.push(click.ms);

@@ -114,6 +114,8 @@ export interface Faults {
  */
 export class ApiServer {
   faults: Faults = {};
+  /** Address of every pod. */
+  podIP: string | undefined = '10.244.1.7';
   /** The only one there is. */
   namespace = 'desktops';
   /** Tokens that are accepted; without, any request is. */
@@ -313,7 +315,10 @@ export class ApiServer {
         setTimeout(r, this.faults.startMs);
       });
     if (!this.faults.start) await this.#backend?.start(pod);
-    this.setStatus(name, this.faults.start ?? running);
+    this.setStatus(
+      name,
+      this.faults.start ?? { ...running, ...(this.podIP === undefined ? {} : { podIP: this.podIP }) },
+    );
   }
   #list(res: ServerResponse, url: URL): void {
     const items = [...this.pods.values()].filter((p) => fits(p, url.searchParams.get('labelSelector')));

@@ -251,22 +251,24 @@ describe.skipIf(!engine)('Kubernetes provider', () => {
       Kubernetes: expect.stringMatching(/^ok: Kubernetes v1\.34\.4 \(test\), namespace desktops/) as string,
       'rights in desktops': expect.stringContaining('ok: get pods') as string,
       desktop: expect.stringContaining('ok:') as string,
-      'network of desktops': 'ok: the API server cannot be reached from a desktop',
-      'room for desktops': 'ok: all 3 found a node',
+      'network of desktops': 'ok: a desktop does not reach the API server or other desktops',
+      'room for desktops': 'ok: all 4 found a node',
     });
     // the trial of room asks for as much as desktops of the image will
     const limits = new Set(api.made.slice(before).map((m) => m.spec!.containers![0]!.resources!.limits!['memory']));
-    expect([api.made.length - before, [...limits]]).toEqual([4, ['3072Mi']]);
+    expect([api.made.length - before, [...limits]]).toEqual([6, ['3072Mi']]);
+    const reached = async (): Promise<string | undefined> => (await findings())['network of desktops'];
     containers.serviceHost = '127.0.0.1';
-    api.faults.quota = 2;
-    expect(await findings()).toMatchObject({
-      'network of desktops': expect.stringContaining('wrong: a desktop reaches') as string,
-    });
+    expect(await reached()).toMatch(/^wrong: a desktop reaches the API server: no NetworkPolicy/);
+    containers.serviceHost = '10.96.0.1';
+    api.podIP = '127.0.0.1';
+    expect(await reached()).toMatch(/^wrong: a desktop reaches other desktops: no NetworkPolicy/);
+    api.podIP = undefined;
+    expect(await reached()).toBe('ok: a desktop does not reach the API server');
     api.faults = { forbidden: ['create pods/exec', 'list events'] };
     expect((await findings())['rights in desktops']).toBe('wrong: missing: create pods/exec, list events');
-    containers.serviceHost = '10.96.0.1';
     api.faults = { quota: 2 };
-    expect((await findings())['room for desktops']).toMatch(/^wrong: 2 of 3 found a place: The namespace's quota/);
+    expect((await findings())['room for desktops']).toMatch(/^wrong: 2 of 4 found a place: The namespace's quota/);
     api.faults = { start: stuck.imageMissing };
     expect((await findings())['desktop']).toMatch(/^wrong: The cluster cannot have the desktop image/);
   });

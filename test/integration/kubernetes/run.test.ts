@@ -5,7 +5,7 @@ import { setTimeout as after } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { connectEngine, ensureImage } from '../../../runtime/cluster/imageBuild.js';
 import { engineHere } from '../../helpers/cluster/engine.js';
-import { ApiServer } from '../../helpers/kubernetes/apiServer.js';
+import { ApiServer, stuck } from '../../helpers/kubernetes/apiServer.js';
 import { Containers } from '../../helpers/kubernetes/containers.js';
 import { makeFaults, type FaultyCluster } from '../../helpers/kubernetes/faultSequence.js';
 import { FaultyRun, faultyRunFile } from '../../helpers/kubernetes/faultyRun.js';
@@ -40,6 +40,11 @@ const faulty = (api: ApiServer): FaultyCluster => ({
   limit: (pods) => {
     if (pods === undefined) delete api.faults.quota;
     else api.faults.quota = pods;
+    return Promise.resolve();
+  },
+  imageAway: (away) => {
+    if (away) api.faults.start = stuck.imageMissing;
+    else delete api.faults.start;
     return Promise.resolve();
   },
 });
@@ -92,7 +97,13 @@ describe.skipIf(!engine)('a training run on Kubernetes', () => {
     // A cut channel is no lost desktop.
     expect(costs['API server killed']!.errors).toEqual({});
     expect(costs['kubelet restarted']!.errors).toEqual({});
-    expect(Object.keys(costs)).toEqual(['pod deleted', 'quota', 'kubelet restarted', 'API server killed']);
+    expect(Object.keys(costs)).toEqual([
+      'pod deleted',
+      'quota',
+      'image missing for a replaced pod',
+      'kubelet restarted',
+      'API server killed',
+    ]);
     expect(api.pods.size).toBe(0);
   });
 });

@@ -21,6 +21,20 @@ function problem(file: RunFile): RunError {
 }
 
 describe('what options need of one another', () => {
+  it('lets demonstrations be made where there is a place for one more desktop', () => {
+    for (const [capacity, demonstrations] of [
+      [5, 6],
+      [4, 0],
+    ])
+      expect(
+        parseRunFile({
+          preset: 'quickstart',
+          warmStart: { demonstrations },
+          desktops: { count: 4, provider: 'kubernetes', kubernetes: { capacity } },
+        }).desktops.count,
+      ).toBe(4);
+  });
+
   it('lets a whole vision-language model pass', () => {
     const c = parseRunFile(vlm);
     expect(c.trainer.entropyBonus).toBe(0);
@@ -56,6 +70,11 @@ describe('what options need of one another', () => {
       'embedded',
     ],
     ['warmStart.reading', { ...vlm, preset: 'quickstart', trainer: { ...vlm.trainer, entropyBonus: 0 } }, 'ui-tars-7b'],
+    [
+      'warmStart.demonstrations',
+      { preset: 'quickstart', desktops: { count: 4, provider: 'kubernetes', kubernetes: { capacity: 4 } } },
+      'desktops.kubernetes.capacity',
+    ],
     ['trainer.entropyBonus', withTrainer({ entropyBonus: 0.01 }), 'trainer.entropyBonus'],
     ['trainer.klBeta', withTrainer({ klBeta: 0.1 }, { loss: 'server' }), 'client'],
     ['trainer.algorithm', withTrainer({ algorithm: 'gspo' }, { loss: 'server' }), 'client'],

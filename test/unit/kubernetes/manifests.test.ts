@@ -75,6 +75,24 @@ describe('Kubernetes objects', () => {
     expect(labelValue('-x/'.repeat(60))).toMatch(/^x[\w.-]*x$/);
   });
 
+  it('a Job is pulled and placed as desktops are', () => {
+    const desktops = parseRunFile({}, { desktops: { kubernetes: everything } }).desktops,
+      job = manifests({ desktops, job: { image: 'r.example/runtime:1', runFile: '{}' } }).find(
+        (o) => 'kind' in o && o.kind === 'Job',
+      );
+    expect(job).toMatchObject({
+      spec: {
+        template: {
+          spec: {
+            imagePullSecrets: [{ name: 'pull' }],
+            nodeSelector: everything.nodeSelector,
+            tolerations: everything.tolerations,
+          },
+        },
+      },
+    });
+  });
+
   it('are printed as YAML that reads back to the same', () => {
     const objects = manifests({
       desktops: parseRunFile({}, { desktops: { count: 180, kubernetes: everything } }).desktops,
@@ -86,7 +104,7 @@ describe('Kubernetes objects', () => {
       { kind: 'X', odd: ['', 'no', '1', 'a: b', null, 1.5, true, {}, [], [['x']]] },
     ]);
     expect(text).toContain('namespace: team-a');
-    expect(text).toContain('pods: "183"');
+    expect(text).toContain('pods: "187"');
   });
 
   it('image references are taken apart as registries write them', () => {

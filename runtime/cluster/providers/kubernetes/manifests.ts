@@ -1,7 +1,7 @@
 import { dirname } from 'node:path/posix';
-import type { RunConfig } from '../../../config/index.js';
+import { demoDesktops, type RunConfig } from '../../../config/index.js';
 import { RUNTIME_POD } from '../../../domain/index.js';
-import { APP, ROLE } from './podSpec.js';
+import { APP, ROLE, type KubernetesConfig } from './podSpec.js';
 
 export interface ManifestOptions {
   readonly desktops: RunConfig['desktops'];
@@ -27,12 +27,13 @@ export const RIGHTS = [
 
 /**
  * What a cluster needs before desktops run in it: a namespace whose pod security allows SYS_PTRACE, an account with the
- * rights above, a policy that keeps desktops from every network, and a quota for as many desktops as the run file asks.
+ * rights above, a policy that keeps desktops from every network, and a quota for as many desktops as the run
+ * file asks for, with those that make demonstrations.
  */
 export function manifests(o: ManifestOptions): object[] {
   const { kubernetes: k } = o.desktops,
     namespace = k.namespace ?? NAMESPACE,
-    count = o.desktops.count + k.spares,
+    count = o.desktops.count + demoDesktops(o.desktops) + k.spares,
     labels = { [APP]: NAME };
   const meta = (name: string): object => ({ name, namespace, labels });
   return [
@@ -67,16 +68,21 @@ export function manifests(o: ManifestOptions): object[] {
       metadata: meta(NAME),
       spec: { hard: { pods: String(count + OTHERS) } },
     },
-    ...(o.job ? jobOf(o.job, meta) : []),
+    ...(o.job ? jobOf(o.job, k, meta) : []),
   ];
 }
 
 /**
- * Training in the cluster: the run file as a ConfigMap, a volume for run folders, and the runtime's Job. Windows attach
+ * Training in the cluster: the run file as a ConfigMap, a volume for run folders, and the runtime's Job, which is pulled and
+ * placed as desktops are. Windows attach
  * to it (extension/README.md#a-runtime-elsewhere): it listens on the pod's own loopback, and its token is in a file of a
  * volume that no other pod mounts.
  */
-function jobOf(job: NonNullable<ManifestOptions['job']>, meta: (name: string) => object): object[] {
+function jobOf(
+  job: NonNullable<ManifestOptions['job']>,
+  k: KubernetesConfig,
+  meta: (name: string) => object,
+): object[] {
   const train = 'dart-studio-train';
   return [
     { apiVersion: 'v1', kind: 'ConfigMap', metadata: meta(train), data: { 'run.json': job.runFile } },
@@ -99,6 +105,9 @@ function jobOf(job: NonNullable<ManifestOptions['job']>, meta: (name: string) =>
             serviceAccountName: NAME,
             restartPolicy: 'Never',
             terminationGracePeriodSeconds: 120,
+            ...(k.pullSecret === undefined ? {} : { imagePullSecrets: [{ name: k.pullSecret }] }),
+            ...(k.nodeSelector ? { nodeSelector: k.nodeSelector } : {}),
+            ...(k.tolerations ? { tolerations: k.tolerations } : {}),
             // The group may write the volume.
             securityContext: {
               runAsNonRoot: true,

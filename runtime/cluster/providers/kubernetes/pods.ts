@@ -16,6 +16,7 @@ export interface PodStatus {
   readonly reason?: string;
   readonly message?: string;
   readonly hostIP?: string;
+  readonly podIP?: string;
   readonly conditions?: readonly {
     readonly type?: string;
     readonly status?: string;

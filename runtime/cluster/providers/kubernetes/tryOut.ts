@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { RunConfig } from '../../../config/index.js';
 import { deadline, orUndefined, toRunError, type RunError } from '../../../domain/index.js';
 import { imageOf } from '../../imageExtra.js';
+import type { Owner } from '../dockerHosts.js';
 import type { DesktopSpec } from '../../types.js';
 import { NAMESPACE, RIGHTS } from './manifests.js';
 import { APP, CONTAINER, podOf, ROLE, selectorOf, type KubernetesConfig } from './podSpec.js';
@@ -18,27 +19,36 @@ export interface ClusterFinding {
 }
 export interface TryOutOptions {
   readonly provider?: KubernetesProvider;
+  /** Desktops beside those of rollouts and the spares. */
+  readonly more?: number;
   /** How long pods may take to find a node, in ms. */
   readonly roomMs?: number;
 }
 
 const APPLY = 'Apply what `dart-studio kubernetes manifests` prints.';
-/** Asks the API server by its address in every pod. An answer of any kind says that packets leave the pod. */
+/**
+ * Tries to connect to the API server, by its address in every pod, and to the address in its arguments, where there is one. An
+ * answer of any kind says that packets leave the pod. Prints a word for each: open, closed, or unknown.
+ */
 const CALL_OUT = `
-import os, socket
-host, port = os.environ.get('KUBERNETES_SERVICE_HOST'), os.environ.get('KUBERNETES_SERVICE_PORT', '443')
-if not host:
-    print('unknown')
-else:
+import os, socket, sys
+def reach(host, port):
     try:
         socket.create_connection((host, int(port)), 3).close()
-        print('open')
+        return 'open'
     except ConnectionRefusedError:
-        print('open')
+        return 'open'
     except OSError:
-        print('closed')
+        return 'closed'
+api = os.environ.get('KUBERNETES_SERVICE_HOST')
+print(reach(api, os.environ.get('KUBERNETES_SERVICE_PORT', '443')) if api else 'unknown')
+print(reach(*sys.argv[1:3]) if len(sys.argv) > 2 else 'unknown')
 `;
+const NEIGHBOUR_PORT = 7000,
+  /** What trial pods do beside standing there: be connected to. */
+  LISTEN = `import socket, time; s = socket.create_server(('', ${NEIGHBOUR_PORT})); time.sleep(600)`;
 const CALL_OUT_MS = 20_000,
+  NEIGHBOUR_MS = 30_000,
   ROOM_MS = 30_000,
   AT_ONCE = 16;
 
@@ -64,11 +74,15 @@ export async function tryCluster(
     const rights = await checkRights(cluster);
     found.push(rights);
     if (rights.level === 'wrong') return found;
-    found.push(...(await checkDesktop(provider, cluster, spec)));
-    if (found.every((f) => f.level !== 'wrong'))
-      found.push(
-        await checkRoom(cluster, c.kubernetes, await provider.roomOf(spec), provider, c.count, o.roomMs ?? ROOM_MS),
-      );
+    const trial = new TrialPods(cluster, { k: c.kubernetes, spec: await provider.roomOf(spec), owner: provider.owner });
+    try {
+      found.push(...(await checkDesktop(provider, cluster, spec, trial)));
+      if (found.every((f) => f.level !== 'wrong'))
+        found.push(await checkRoom(trial, c.count + c.kubernetes.spares + (o.more ?? 0), o.roomMs ?? ROOM_MS));
+    } finally {
+      await trial.remove();
+      trial.watch.close();
+    }
   } catch (e) {
     found.push(wrong('Kubernetes', toRunError(e)));
   } finally {
@@ -117,17 +131,67 @@ async function checkRights(cluster: Cluster): Promise<ClusterFinding> {
   return { name, level: 'wrong', detail: `missing: ${missing.join(', ')}`, remedy: APPLY };
 }
 
+/** Pods that are made to see what becomes of them: as large as desktops, and with no desktop in them. */
+class TrialPods {
+  readonly watch: PodWatch;
+  readonly #cluster: Cluster;
+  readonly #how: { readonly k: KubernetesConfig; readonly spec: DesktopSpec; readonly owner: Owner };
+  readonly #round = randomBytes(4).toString('hex');
+  readonly #labels: Readonly<Record<string, string>>;
+  readonly #names: string[] = [];
+  #made = 0;
+
+  constructor(
+    cluster: Cluster,
+    how: { readonly k: KubernetesConfig; readonly spec: DesktopSpec; readonly owner: Owner },
+  ) {
+    this.#cluster = cluster;
+    this.#how = how;
+    this.#labels = { [APP]: 'dart-studio', [ROLE]: 'desktop', 'dart-studio/trial': this.#round };
+    this.watch = new PodWatch(cluster.api, cluster.namespace, selectorOf(this.#labels));
+  }
+
+  async make(): Promise<string> {
+    const { k, spec, owner } = this.#how,
+      name = `dart-trial-${this.#round}-${this.#made++}`,
+      body = podOf(k, spec, {
+        name,
+        image: this.#cluster.image,
+        owner,
+        command: ['/usr/bin/python3', '-S', '-E', '-c', LISTEN],
+        labels: this.#labels,
+      });
+    this.#names.push(name);
+    await this.watch.ready();
+    const path = podsOf(this.#cluster.namespace);
+    this.watch.add(name, await this.#cluster.api.call<Pod>('POST', path, { body, what: 'create pods' }));
+    return name;
+  }
+  async remove(): Promise<void> {
+    const remove = async (name: string): Promise<void> => {
+      const gone = this.#cluster.api.call('DELETE', `${podsOf(this.#cluster.namespace)}/${name}`, {
+        query: { gracePeriodSeconds: 0 },
+        what: 'delete pods',
+      });
+      await orUndefined(gone, 'it was never made, or reap() removes it');
+    };
+    await inTurns(this.#names.splice(0), AT_ONCE, remove);
+  }
+}
+
 async function checkDesktop(
   provider: KubernetesProvider,
   cluster: Cluster,
   spec: DesktopSpec,
+  trial: TrialPods,
 ): Promise<ClusterFinding[]> {
   const began = performance.now();
   try {
     const desktop = await provider.create(spec),
       seconds = ((performance.now() - began) / 1000).toFixed(1);
     const image: ClusterFinding = { name: 'desktop', level: 'ok', detail: `${cluster.image}, ready in ${seconds} s` };
-    const network = await checkNetwork(cluster, provider.podOf(desktop)!);
+    const network = await checkNetwork(cluster, provider.podOf(desktop)!, await neighbour(trial));
+    await trial.remove();
     await provider.destroy(desktop);
     return [image, network];
   } catch (e) {
@@ -135,8 +199,20 @@ async function checkDesktop(
   }
 }
 
-async function checkNetwork(cluster: Cluster, name: string): Promise<ClusterFinding> {
-  const command = ['/usr/bin/python3', '-S', '-E', '-c', CALL_OUT];
+/** Address of another pod in the place of a desktop; undefined when there is no room for one. */
+async function neighbour(trial: TrialPods): Promise<string | undefined> {
+  const time = deadline(NEIGHBOUR_MS),
+    runs = (p: Pod | undefined): string | undefined =>
+      p?.status?.phase === 'Running' ? (p.status.podIP ?? '') : undefined,
+    address = trial.make().then((name) => trial.watch.until(name, runs, time.signal)),
+    found = await orUndefined(address, 'the check of room says why');
+  time.end();
+  return found === '' ? undefined : found;
+}
+
+async function checkNetwork(cluster: Cluster, name: string, other: string | undefined): Promise<ClusterFinding> {
+  const to = other === undefined ? [] : [other, String(NEIGHBOUR_PORT)],
+    command = ['/usr/bin/python3', '-S', '-E', '-c', CALL_OUT, ...to];
   let said = '';
   const { signal, end } = deadline(CALL_OUT_MS);
   await new Promise<void>((resolve) => {
@@ -152,62 +228,43 @@ async function checkNetwork(cluster: Cluster, name: string): Promise<ClusterFind
       .then(undefined, done);
   });
   end();
-  const answer = said.trim();
-  if (answer === 'closed')
-    return { name: 'network of desktops', level: 'ok', detail: 'the API server cannot be reached from a desktop' };
-  if (answer === 'open')
+  const [api, desktop] = said.trim().split(/\s+/),
+    reached = [...(api === 'open' ? ['the API server'] : []), ...(desktop === 'open' ? ['other desktops'] : [])],
+    closed = [...(api === 'closed' ? ['the API server'] : []), ...(desktop === 'closed' ? ['other desktops'] : [])];
+  if (reached.length > 0)
     return {
       name: 'network of desktops',
       level: 'wrong',
-      detail: 'a desktop reaches the API server: no NetworkPolicy holds it back',
+      detail: `a desktop reaches ${reached.join(' and ')}: no NetworkPolicy holds it back`,
       remedy: `${APPLY} If it is applied already, the cluster's network plug-in does not enforce policies (Calico, Cilium and others do).`,
     };
-  return {
-    name: 'network of desktops',
-    level: 'doubtful',
-    detail: 'it could not be seen whether a desktop reaches the network',
-    remedy: APPLY,
-  };
+  if (closed.length === 0)
+    return {
+      name: 'network of desktops',
+      level: 'doubtful',
+      detail: 'it could not be seen whether a desktop reaches the network',
+      remedy: APPLY,
+    };
+  return { name: 'network of desktops', level: 'ok', detail: `a desktop does not reach ${closed.join(' or ')}` };
 }
 
-/** Whether so many pods find a node: they are made, and do nothing. */
-async function checkRoom(
-  cluster: Cluster,
-  k: KubernetesConfig,
-  spec: DesktopSpec,
-  provider: KubernetesProvider,
-  count: number,
-  ms: number,
-): Promise<ClusterFinding> {
-  const round = randomBytes(4).toString('hex'),
-    labels = { [APP]: 'dart-studio', [ROLE]: 'desktop', 'dart-studio/trial': round };
-  const pods = new PodWatch(cluster.api, cluster.namespace, selectorOf(labels)),
-    names = Array.from({ length: count }, (_, i) => `dart-trial-${round}-${i}`),
-    time = deadline(ms);
-  const one = async (name: string): Promise<string | undefined> => {
-    const pod = podOf(k, spec, {
-      name,
-      image: cluster.image,
-      owner: provider.owner,
-      command: ['/usr/bin/python3', '-S', '-E', '-c', 'import time; time.sleep(600)'],
-      labels,
-    });
+/** Whether so many pods find a node. */
+async function checkRoom(trial: TrialPods, count: number, ms: number): Promise<ClusterFinding> {
+  const time = deadline(ms);
+  const one = async (): Promise<string | undefined> => {
+    let name: string | undefined;
     try {
-      pods.add(
-        name,
-        await cluster.api.call<Pod>('POST', podsOf(cluster.namespace), { body: pod, what: 'create pods' }),
-      );
-      await pods.until(name, (p) => (scheduled(p)?.status === 'True' ? true : undefined), time.signal);
+      name = await trial.make();
+      await trial.watch.until(name, (p) => (scheduled(p)?.status === 'True' ? true : undefined), time.signal);
       return undefined;
     } catch (e) {
       return time.signal.aborted
-        ? (scheduled(pods.pod(name))?.message ?? 'it found no node in time')
+        ? (scheduled(name === undefined ? undefined : trial.watch.pod(name))?.message ?? 'it found no node in time')
         : toRunError(e).message;
     }
   };
   try {
-    await pods.ready();
-    const answers = await inTurns(names, AT_ONCE, one),
+    const answers = await inTurns(Array.from({ length: count }), AT_ONCE, one),
       room = answers.filter((a) => a === undefined).length,
       why = answers.find((a) => a !== undefined);
     if (why === undefined) return { name: 'room for desktops', level: 'ok', detail: `all ${count} found a node` };
@@ -219,15 +276,6 @@ async function checkRoom(
     };
   } finally {
     time.end();
-    const remove = async (name: string): Promise<void> => {
-      const gone = cluster.api.call('DELETE', `${podsOf(cluster.namespace)}/${name}`, {
-        query: { gracePeriodSeconds: 0 },
-        what: 'delete pods',
-      });
-      await orUndefined(gone, 'it was never made, or reap() removes it');
-    };
-    await inTurns(names, AT_ONCE, remove);
-    pods.close();
   }
 }
 

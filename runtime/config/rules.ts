@@ -16,7 +16,7 @@ interface Rule extends Violation {
   readonly broken: (c: RunConfig) => boolean;
 }
 
-/** Desktops that there can be at once, by the run file. */
+/** Desktops that there can be at once, where the run file says so; Infinity elsewhere. */
 function placesOf(d: RunConfig['desktops']): number {
   if (d.provider === 'kubernetes') return d.kubernetes.capacity ?? Infinity;
   if (d.provider === 'osworld' && d.osworld.servers.length > 0) return d.osworld.servers.length;

@@ -65,7 +65,7 @@ export async function quickstartTables({ seeds, learnedBlind }, table) {
           ...ROWS.map(([text, label]) => rows(text, rowsOf(label), rowsOf(`${label}-blind`))),
         ],
       ),
-      `Reinforcement learning removed ${removed(runs, sighted)} of the failures that imitation had left on templates that need to see, ${removed(runs)} on all. ${learned.length} of the ${families.length} templates need no eyes: a policy that was trained on blank screens for as long solves a fifth of their episodes or more ([which](test/bench/results/blind/blind.md)). The trained policy, its screen blanked, solves a fifth of ${named(blindFamilies(rowsOf('heldout-blind')))}.`,
+      `Reinforcement learning removed ${removed(runs, sighted)} of the failures that imitation had left on templates that need to see, ${removed(runs)} on all. ${learned.length} of the ${families.length} templates need no eyes: a policy that was trained on blank screens for as long solves a fifth of their episodes or more ([which](test/bench/results/blind/blind.md)). The trained policy, its screen blanked, solves as much of ${named(blindFamilies(rowsOf('heldout-blind')))}.`,
     ].join('\n\n'),
     each: table(
       [

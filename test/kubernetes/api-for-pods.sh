@@ -5,8 +5,9 @@
 set -euo pipefail
 dir=${KUBE_DIR:-$HOME/.cache/dart-kube}
 service=10.96.0.1 port=${KUBE_PORT:-16443} pid=$dir/run/api-for-pods.pid
-[ -e "$pid" ] && kill "$(cat "$pid")" 2>/dev/null || true
+if [ -e "$pid" ] && grep -q createServer "/proc/$(cat "$pid")/cmdline" 2>/dev/null; then kill "$(cat "$pid")"; fi
 rm -f "$pid"
+sed -i 's#,"routes":\[[^]]*\]##' "$dir/cni/10-pods.conflist"
 ip addr del $service/32 dev dartpods0 2>/dev/null || true
 [ "${1:-on}" = off ] && exit
 sed -i 's#"subnet":"10.244.0.0/24"}#"subnet":"10.244.0.0/24","routes":[{"dst":"10.96.0.0/24"}]}#' "$dir/cni/10-pods.conflist"

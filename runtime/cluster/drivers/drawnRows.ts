@@ -31,8 +31,9 @@ const GET_CURSOR_IMAGE = 4,
 export class DrawnRows {
   readonly #x: X11Client;
   readonly #drawn: Drawn;
-  readonly #fixes: XExtension;
   readonly #region: number;
+  readonly #fetchRegion: Buffer;
+  readonly #getCursorImage: Buffer;
   /** Where the pointer is in the screen that was last read; undefined when that is not known. */
   #inLast: Rows | undefined;
   /** Where it was when `since` asked. */
@@ -42,8 +43,10 @@ export class DrawnRows {
   private constructor(x: X11Client, drawn: Drawn, fixes: XExtension) {
     this.#x = x;
     this.#drawn = drawn;
-    this.#fixes = fixes;
     this.#region = x.newResource();
+    this.#fetchRegion = request(fixes.opcode, FETCH_REGION, 8);
+    this.#fetchRegion.writeUInt32LE(this.#region, 4);
+    this.#getCursorImage = request(fixes.opcode, GET_CURSOR_IMAGE, 4);
     const create = request(fixes.opcode, CREATE_REGION, 8);
     create.writeUInt32LE(this.#region, 4);
     x.post(create);
@@ -66,8 +69,8 @@ export class DrawnRows {
   /** Rows that may have changed since the last read; undefined: all of them. Read the screen after it. Rejects with `desktop.lost`. */
   async since(): Promise<readonly Rows[] | undefined> {
     this.#drawn.subtract(this.#region);
-    const [drawn, pointer] = await Promise.all([this.#fetch(), this.#pointer()]),
-      before = this.#inLast;
+    const [region, cursor] = await this.#x.askAll(this.#fetchRegion, this.#getCursorImage),
+      [drawn, pointer, before] = [this.#rowsOfRegion(region!), this.#rowsOfCursor(cursor!), this.#inLast];
     this.#asked = pointer;
     const known = drawn && pointer && before && ++this.#reads % WHOLE_EVERY !== 0;
     return known ? [...drawn, before, pointer] : undefined;
@@ -76,25 +79,21 @@ export class DrawnRows {
   async wasRead(): Promise<void> {
     const asked = this.#asked;
     this.#inLast = undefined;
-    const now = await this.#pointer();
+    const now = this.#rowsOfCursor(await this.#x.ask(this.#getCursorImage));
     if (asked && now && asked.from === now.from && asked.to === now.to) this.#inLast = now;
   }
   close(): void {
     this.#x.close();
   }
 
-  async #fetch(): Promise<readonly Rows[] | undefined> {
-    const b = request(this.#fixes.opcode, FETCH_REGION, 8);
-    b.writeUInt32LE(this.#region, 4);
-    const r = await this.#x.ask(b);
+  #rowsOfRegion(r: Buffer): readonly Rows[] | undefined {
     if (r.length > 32 + 8 * MOST_RECTANGLES) return undefined;
     const rows: Rows[] = [];
     for (let at = 32; at + 8 <= r.length; at += 8) rows.push(this.#rows(r.readInt16LE(at + 2), r.readUInt16LE(at + 6)));
     return rows;
   }
-  async #pointer(): Promise<Rows | undefined> {
-    const r = await this.#x.ask(request(this.#fixes.opcode, GET_CURSOR_IMAGE, 4)),
-      [width, height] = [r.readUInt16LE(12), r.readUInt16LE(14)];
+  #rowsOfCursor(r: Buffer): Rows | undefined {
+    const [width, height] = [r.readUInt16LE(12), r.readUInt16LE(14)];
     // An animated pointer has this size until its second picture, whatever is on the screen.
     if (width <= 1 && height <= 1) return undefined;
     return this.#rows(r.readInt16LE(10) - r.readUInt16LE(18), height);

@@ -343,12 +343,20 @@ export class X11Client {
 
   /** The answer to a request. Rejects with `desktop.lost` when it is refused, or the connection ends. */
   ask(b: Buffer): Promise<Buffer> {
+    return this.askAll(b).then(([answer]) => answer!);
+  }
+  /** The answers to requests that go out in one write. */
+  askAll(...all: readonly Buffer[]): Promise<readonly Buffer[]> {
     if (this.#failed) return Promise.reject(this.#failed);
-    return new Promise((resolve, reject) => {
-      this.#pending.push({ seq: this.post(b), resolve, reject });
-      this.#flush();
-      this.#guard();
-    });
+    const answers = all.map(
+      (b) =>
+        new Promise<Buffer>((resolve, reject) => {
+          this.#pending.push({ seq: this.post(b), resolve, reject });
+        }),
+    );
+    this.#flush();
+    this.#guard();
+    return Promise.all(answers);
   }
 
   /** One timer for all queries: it fires only when none was answered for `answerMs`. */

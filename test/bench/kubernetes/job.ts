@@ -8,7 +8,7 @@ import type { DaemonClient } from '../../../extension/daemon/client.js';
 import { PodRuntime } from '../../../extension/daemon/podRuntime.js';
 import { DaemonError } from '../../../extension/daemon/types.js';
 import { manifests } from '../../../runtime/cluster/providers/kubernetes/manifests.js';
-import { ROLE, selectorOf } from '../../../runtime/cluster/providers/kubernetes/podSpec.js';
+import { selectorOf } from '../../../runtime/cluster/providers/kubernetes/podSpec.js';
 import type { Pod, PodList } from '../../../runtime/cluster/providers/kubernetes/pods.js';
 import { PodWatch } from '../../../runtime/cluster/providers/kubernetes/podWatch.js';
 import { podsOf } from '../../../runtime/cluster/providers/kubernetes/provider.js';
@@ -19,6 +19,7 @@ import { faultyRunFile } from '../../helpers/kubernetes/faultyRun.js';
 import { replay } from '../../helpers/run/cli.js';
 import { api, arg, desktopsOf, found, namespace, note, optionsOf, timed } from './context.js';
 import { pathOf } from './objects.js';
+import { cluster } from './runWithFaults.js';
 
 const PART = 'Job',
   VOLUME = `${namespace}-runs`,
@@ -50,6 +51,11 @@ export async function job(): Promise<void> {
       started.value,
       (p) => p?.status?.phase === 'Succeeded' || p?.status?.phase === 'Failed',
     );
+    const judged = {
+      exitCode: ended?.status?.containerStatuses?.[0]?.state?.terminated?.exitCode,
+      desktopsLeft: (await cluster.pods()).length,
+      ...(volume === undefined ? {} : await journalOf(join(volume, basename(run)))),
+    };
     note(PART, {
       image,
       podRunsAfterMs: started.ms,
@@ -58,24 +64,29 @@ export async function job(): Promise<void> {
       rollouts,
       version,
       rowsShown: shown.rows.length,
-      exitCode: ended?.status?.containerStatuses?.[0]?.state?.terminated?.exitCode,
-      desktopsLeft: await desktops(),
-      ...(volume === undefined ? {} : { journal: await journalOf(join(volume, basename(run))) }),
+      ...judged,
     });
+    // A run that was stopped ends as by a signal.
+    const good = { exitCode: 130, desktopsLeft: 0, closed: 'stopped', errors: 0 };
+    const wrong = Object.entries(judged).filter(([k, v]) => k in good && good[k as keyof typeof good] !== v);
+    if (wrong.length > 0) throw new Error(`the Job: ${JSON.stringify(Object.fromEntries(wrong))}`);
   } catch (e) {
-    const said = await lastWords().catch(messageOf);
-    throw new Error(`${messageOf(e)} The Job said last: ${said}`);
+    process.stdout.write(`The Job said last: ${await lastWords().catch(messageOf)}\n`);
+    throw e;
   } finally {
     await cleanUp();
     pods.close();
-    if (volume !== undefined)
-      await orUndefined(
-        api.call('DELETE', `/api/v1/persistentvolumes/${VOLUME}`, { what: 'delete the volume' }),
-        'it was never made',
-      );
+    await remove('/apis/batch/v1', `namespaces/${namespace}/jobs/dart-studio-train`);
+    if (volume !== undefined) await remove('/api/v1', `persistentvolumes/${VOLUME}`);
     await rm(dir, { recursive: true, force: true });
   }
 }
+
+const remove = (base: string, path: string): Promise<unknown> =>
+  orUndefined(
+    api.call('DELETE', `${base}/${path}`, { query: { propagationPolicy: 'Background' }, what: 'delete the Job' }),
+    'it was never made',
+  );
 
 async function lastWords(): Promise<string> {
   const which = [...(arg.context === undefined ? [] : ['--context', arg.context]), '--namespace', namespace],
@@ -132,6 +143,7 @@ async function podOfJob(pods: PodWatch): Promise<string> {
         }),
         first = all.items?.[0]?.metadata?.name;
       if (first !== undefined) return first;
+      await sleep(AGAIN_MS, undefined, { signal });
     }
   });
   await until(pods, name, (p) => p?.status?.phase === 'Running');
@@ -163,6 +175,9 @@ function training(client: DaemonClient): Promise<{ run: string; rollouts: number
     (signal) =>
       new Promise((done, fail) => {
         signal.addEventListener('abort', () => fail(signal.reason as Error));
+        client.onState((state) => {
+          if (state === 'failed') fail(new Error(client.stateDetail?.message ?? 'the runtime is gone'));
+        });
         client.on(methods.runStatus, ({ run, status }) => {
           const { rollouts, version } = status;
           if (rollouts >= ENOUGH && version > 1) done({ run, rollouts, version });
@@ -171,20 +186,15 @@ function training(client: DaemonClient): Promise<{ run: string; rollouts: number
   );
 }
 
-async function desktops(): Promise<number> {
-  const all = await api.call<PodList>('GET', podsOf(namespace), {
-    query: { labelSelector: `${ROLE}=desktop` },
-    what: 'list pods',
-  });
-  return (all.items ?? []).filter((p) => !p.metadata?.deletionTimestamp).length;
-}
-
 /** What the run folder on the volume says. */
 async function journalOf(run: string): Promise<object> {
   const events = await replay(run),
     recorded = events.of('trajectory.recorded');
   return {
-    closed: events.of('run.closed').map((e) => e.reason),
+    closed: events
+      .of('run.closed')
+      .map((e) => e.reason)
+      .join(),
     trajectories: recorded.length,
     errors: recorded.filter((e) => e.head.outcome.kind === 'error').length,
   };

@@ -6,6 +6,7 @@ import { cpus, release } from 'node:os';
 import { dirname } from 'node:path';
 import { manifests } from '../../../runtime/cluster/providers/kubernetes/manifests.js';
 import { tryCluster } from '../../../runtime/cluster/providers/kubernetes/tryOut.js';
+import { demoDesktops } from '../../../runtime/config/index.js';
 import { toRunError } from '../../../runtime/domain/index.js';
 import { api, arg, desktopsOf, found, load, namespace, note, open, provider, spec } from './context.js';
 import { faults, nobodyThere, serverKilled } from './desktopFaults.js';
@@ -33,7 +34,7 @@ async function prepare(): Promise<void> {
 }
 
 async function doctor(): Promise<void> {
-  note('doctor', await tryCluster(desktopsOf(), spec, { provider: provider() }));
+  note('doctor', await tryCluster(desktopsOf(), spec, { provider: provider(), more: demoDesktops(desktopsOf()) }));
 }
 
 /** By the names that `--only` has for them. */
@@ -66,11 +67,13 @@ note('machine', {
 let failed: unknown;
 try {
   await prepare();
-  for (const name of chosen)
+  for (const name of chosen) {
+    delete found[`${name} failed`];
     await parts[name]!().catch((e: unknown) => {
       failed ??= e;
       note(`${name} failed`, toRunError(e));
     });
+  }
 } finally {
   for (const p of open) await p.dispose().catch((e: unknown) => note('dispose', toRunError(e).message));
   const gone = api.call('DELETE', `/api/v1/namespaces/${namespace}`, { what: 'delete the namespace' });

@@ -56,7 +56,7 @@ async function trained(provider: 'kubernetes' | 'docker' | 'local'): Promise<Tra
       load: { before: began, after: load() },
       stopped,
       rollouts,
-      updates: version,
+      version,
       success: Object.fromEntries(points.map((p) => [p.label, successOf(p)])),
     };
   } finally {

@@ -39,7 +39,7 @@ export async function runWithFaults(): Promise<void> {
   }
 }
 
-const cluster: FaultyCluster = {
+export const cluster: FaultyCluster = {
   pods: async () => {
     const all = await api.call<PodList>('GET', podsOf(namespace), {
       query: { labelSelector: `${ROLE}=desktop` },

@@ -10,6 +10,8 @@ const CAPABILITIES = ['SETUID', 'SETGID', 'KILL', 'CHOWN', 'DAC_OVERRIDE', 'FOWN
 export class Containers implements Backend {
   /** Where pods believe the API server is: an address that no packet reaches, or this pod itself. */
   serviceHost = '10.96.0.1';
+  /** Ports on which something listens in every pod. */
+  listens: readonly number[] = [];
   readonly #programs = new Set<ChildProcessWithoutNullStreams>();
 
   async start(pod: PodObject): Promise<void> {
@@ -32,9 +34,13 @@ export class Containers implements Backend {
       ],
       ...['--cap-drop', 'ALL', ...CAPABILITIES.flatMap((x) => ['--cap-add', x]), '--security-opt', 'no-new-privileges'],
       ...tmpfs,
-      ...['-e', `KUBERNETES_SERVICE_HOST=${this.serviceHost}`],
+      ...['-e', `KUBERNETES_SERVICE_HOST=${this.serviceHost}`, '-e', 'KUBERNETES_SERVICE_PORT=6443'],
       ...[c.image!, ...c.command!],
     ]);
+    for (const port of this.listens) {
+      const listen = `import socket, time; s = socket.create_server(('127.0.0.1', ${port})); time.sleep(600)`;
+      await docker(['exec', '-d', '-u', '0', pod.metadata!.name!, 'python3', '-c', listen]);
+    }
   }
   async stop(name: string): Promise<void> {
     await docker(['rm', '-f', name]);

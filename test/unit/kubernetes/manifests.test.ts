@@ -95,7 +95,7 @@ describe('Kubernetes objects', () => {
 
   it('are printed as YAML that reads back to the same', () => {
     const objects = manifests({
-      desktops: parseRunFile({}, { desktops: { count: 180, kubernetes: everything } }).desktops,
+      desktops: parseRunFile({}, { desktops: { count: 180, kubernetes: { ...everything, capacity: 185 } } }).desktops,
       job: { image: 'r.example/runtime:1', runFile: '{\n  "name": "yes", "x": "# - : {"\n}' },
     });
     const text = yamlOf([...objects, { kind: 'X', odd: ['', 'no', '1', 'a: b', null, 1.5, true, {}, [], [['x']]] }]);
@@ -104,7 +104,10 @@ describe('Kubernetes objects', () => {
       { kind: 'X', odd: ['', 'no', '1', 'a: b', null, 1.5, true, {}, [], [['x']]] },
     ]);
     expect(text).toContain('namespace: team-a');
+    // 180 and one to spare, four for demonstrations: as many as may be, and what runs beside them.
     expect(text).toContain('pods: "187"');
+    const few = parseRunFile({}, { desktops: { count: 180, kubernetes: everything } }).desktops;
+    expect(yamlOf(manifests({ desktops: few }))).toContain('pods: "12"');
   });
 
   it('image references are taken apart as registries write them', () => {

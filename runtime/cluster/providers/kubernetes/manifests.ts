@@ -25,6 +25,10 @@ export const RIGHTS = [
   { resource: 'events', verbs: ['list'] },
 ] as const;
 
+/** So many desktops, as far as the run file lets there be as many. */
+export const atMost = ({ kubernetes: { capacity } }: RunConfig['desktops'], desktops: number): number =>
+  Math.min(desktops, capacity ?? Infinity);
+
 /**
  * What a cluster needs before desktops run in it: a namespace whose pod security allows SYS_PTRACE, an account with the
  * rights above, a policy that keeps desktops from every network, and a quota for as many desktops as the run
@@ -33,7 +37,7 @@ export const RIGHTS = [
 export function manifests(o: ManifestOptions): object[] {
   const { kubernetes: k } = o.desktops,
     namespace = k.namespace ?? NAMESPACE,
-    count = o.desktops.count + demoDesktops(o.desktops) + k.spares,
+    count = atMost(o.desktops, o.desktops.count + demoDesktops(o.desktops) + k.spares),
     labels = { [APP]: NAME };
   const meta = (name: string): object => ({ name, namespace, labels });
   return [
@@ -73,10 +77,9 @@ export function manifests(o: ManifestOptions): object[] {
 }
 
 /**
- * Training in the cluster: the run file as a ConfigMap, a volume for run folders, and the runtime's Job, which is pulled and
- * placed as desktops are. Windows attach
- * to it (extension/README.md#a-runtime-elsewhere): it listens on the pod's own loopback, and its token is in a file of a
- * volume that no other pod mounts.
+ * Training in the cluster: the run file as a ConfigMap, a volume for run folders, and the runtime's Job, which is pulled
+ * and placed as desktops are. Windows attach to it (extension/README.md#a-runtime-elsewhere): it listens on the pod's own
+ * loopback, and its token is in a file of a volume that no other pod mounts.
  */
 function jobOf(
   job: NonNullable<ManifestOptions['job']>,

@@ -4,7 +4,7 @@ import { deadline, orUndefined, toRunError, type RunError } from '../../../domai
 import { imageOf } from '../../imageExtra.js';
 import type { Owner } from '../dockerHosts.js';
 import type { DesktopSpec } from '../../types.js';
-import { NAMESPACE, RIGHTS } from './manifests.js';
+import { atMost, NAMESPACE, RIGHTS } from './manifests.js';
 import { APP, CONTAINER, podOf, ROLE, selectorOf, type KubernetesConfig } from './podSpec.js';
 import type { Pod } from './pods.js';
 import { PodWatch } from './podWatch.js';
@@ -27,28 +27,31 @@ export interface TryOutOptions {
 
 const APPLY = 'Apply what `dart-studio kubernetes manifests` prints.';
 /**
- * Tries to connect to the API server, by its address in every pod, and to the address in its arguments, where there is one. An
- * answer of any kind says that packets leave the pod. Prints a word for each: open, closed, or unknown.
+ * Tries to connect to the API server, by its address in every pod, and to the address in its arguments, where there is one.
+ * Prints a word for each: open, closed, or unknown. Both listen, or will in a moment: what refuses a connection is a policy.
  */
 const CALL_OUT = `
-import os, socket, sys
+import os, socket, sys, time
 def reach(host, port):
-    try:
-        socket.create_connection((host, int(port)), 3).close()
-        return 'open'
-    except ConnectionRefusedError:
-        return 'open'
-    except OSError:
-        return 'closed'
+    end = time.monotonic() + 3
+    while time.monotonic() < end:
+        try:
+            socket.create_connection((host, int(port)), 3).close()
+            return 'open'
+        except ConnectionRefusedError:
+            time.sleep(0.1)
+        except OSError:
+            return 'closed'
+    return 'closed'
 api = os.environ.get('KUBERNETES_SERVICE_HOST')
 print(reach(api, os.environ.get('KUBERNETES_SERVICE_PORT', '443')) if api else 'unknown')
 print(reach(*sys.argv[1:3]) if len(sys.argv) > 2 else 'unknown')
 `;
-const NEIGHBOUR_PORT = 7000,
+const NETWORK = 'network of desktops',
+  NEIGHBOUR_PORT = 7000,
   /** What trial pods do beside standing there: be connected to. */
   LISTEN = `import socket, time; s = socket.create_server(('', ${NEIGHBOUR_PORT})); time.sleep(600)`;
 const CALL_OUT_MS = 20_000,
-  NEIGHBOUR_MS = 30_000,
   ROOM_MS = 30_000,
   AT_ONCE = 16;
 
@@ -76,9 +79,11 @@ export async function tryCluster(
     if (rights.level === 'wrong') return found;
     const trial = new TrialPods(cluster, { k: c.kubernetes, spec: await provider.roomOf(spec), owner: provider.owner });
     try {
-      found.push(...(await checkDesktop(provider, cluster, spec, trial)));
-      if (found.every((f) => f.level !== 'wrong'))
-        found.push(await checkRoom(trial, c.count + c.kubernetes.spares + (o.more ?? 0), o.roomMs ?? ROOM_MS));
+      found.push(...(await checkDesktop({ provider, cluster, spec, trial, k: c.kubernetes })));
+      if (found.every((f) => f.level !== 'wrong' || f.name === NETWORK))
+        found.push(
+          await checkRoom(trial, atMost(c, c.count + c.kubernetes.spares + (o.more ?? 0)), o.roomMs ?? ROOM_MS),
+        );
     } finally {
       await trial.remove();
       trial.watch.close();
@@ -131,20 +136,22 @@ async function checkRights(cluster: Cluster): Promise<ClusterFinding> {
   return { name, level: 'wrong', detail: `missing: ${missing.join(', ')}`, remedy: APPLY };
 }
 
+interface TrialPodOptions {
+  readonly k: KubernetesConfig;
+  readonly spec: DesktopSpec;
+  readonly owner: Owner;
+}
 /** Pods that are made to see what becomes of them: as large as desktops, and with no desktop in them. */
 class TrialPods {
   readonly watch: PodWatch;
   readonly #cluster: Cluster;
-  readonly #how: { readonly k: KubernetesConfig; readonly spec: DesktopSpec; readonly owner: Owner };
+  readonly #how: TrialPodOptions;
   readonly #round = randomBytes(4).toString('hex');
   readonly #labels: Readonly<Record<string, string>>;
   readonly #names: string[] = [];
   #made = 0;
 
-  constructor(
-    cluster: Cluster,
-    how: { readonly k: KubernetesConfig; readonly spec: DesktopSpec; readonly owner: Owner },
-  ) {
+  constructor(cluster: Cluster, how: TrialPodOptions) {
     this.#cluster = cluster;
     this.#how = how;
     this.#labels = { [APP]: 'dart-studio', [ROLE]: 'desktop', 'dart-studio/trial': this.#round };
@@ -179,18 +186,26 @@ class TrialPods {
   }
 }
 
-async function checkDesktop(
-  provider: KubernetesProvider,
-  cluster: Cluster,
-  spec: DesktopSpec,
-  trial: TrialPods,
-): Promise<ClusterFinding[]> {
+async function checkDesktop({
+  provider,
+  cluster,
+  spec,
+  trial,
+  k,
+}: {
+  readonly provider: KubernetesProvider;
+  readonly cluster: Cluster;
+  readonly spec: DesktopSpec;
+  readonly trial: TrialPods;
+  readonly k: KubernetesConfig;
+}): Promise<ClusterFinding[]> {
   const began = performance.now();
   try {
     const desktop = await provider.create(spec),
       seconds = ((performance.now() - began) / 1000).toFixed(1);
     const image: ClusterFinding = { name: 'desktop', level: 'ok', detail: `${cluster.image}, ready in ${seconds} s` };
-    const network = await checkNetwork(cluster, provider.podOf(desktop)!, await neighbour(trial));
+    const other = await neighbour(trial, k.startSeconds * 1000),
+      network = await checkNetwork(cluster, provider.podOf(desktop)!, other);
     await trial.remove();
     await provider.destroy(desktop);
     return [image, network];
@@ -199,13 +214,13 @@ async function checkDesktop(
   }
 }
 
-/** Address of another pod in the place of a desktop; undefined when there is no room for one. */
-async function neighbour(trial: TrialPods): Promise<string | undefined> {
-  const time = deadline(NEIGHBOUR_MS),
+/** Address of another pod in the place of a desktop; undefined when none starts. */
+async function neighbour(trial: TrialPods, ms: number): Promise<string | undefined> {
+  const time = deadline(ms),
     runs = (p: Pod | undefined): string | undefined =>
       p?.status?.phase === 'Running' ? (p.status.podIP ?? '') : undefined,
     address = trial.make().then((name) => trial.watch.until(name, runs, time.signal)),
-    found = await orUndefined(address, 'the check of room says why');
+    found = await orUndefined(address, 'then nothing is known of it');
   time.end();
   return found === '' ? undefined : found;
 }
@@ -228,24 +243,33 @@ async function checkNetwork(cluster: Cluster, name: string, other: string | unde
       .then(undefined, done);
   });
   end();
-  const [api, desktop] = said.trim().split(/\s+/),
-    reached = [...(api === 'open' ? ['the API server'] : []), ...(desktop === 'open' ? ['other desktops'] : [])],
-    closed = [...(api === 'closed' ? ['the API server'] : []), ...(desktop === 'closed' ? ['other desktops'] : [])];
+  return networkFinding(said.trim().split(/\s+/));
+}
+
+/** Of the words that CALL_OUT prints. */
+function networkFinding([api, desktop]: readonly (string | undefined)[]): ClusterFinding {
+  const answers = [
+      { to: 'the API server', answer: api },
+      { to: 'other desktops', answer: desktop },
+    ],
+    those = (which: 'open' | 'closed'): string[] => answers.filter((a) => a.answer === which).map((a) => a.to),
+    [reached, closed] = [those('open'), those('closed')],
+    name = NETWORK;
   if (reached.length > 0)
     return {
-      name: 'network of desktops',
+      name,
       level: 'wrong',
       detail: `a desktop reaches ${reached.join(' and ')}: no NetworkPolicy holds it back`,
       remedy: `${APPLY} If it is applied already, the cluster's network plug-in does not enforce policies (Calico, Cilium and others do).`,
     };
-  if (closed.length === 0)
-    return {
-      name: 'network of desktops',
-      level: 'doubtful',
-      detail: 'it could not be seen whether a desktop reaches the network',
-      remedy: APPLY,
-    };
-  return { name: 'network of desktops', level: 'ok', detail: `a desktop does not reach ${closed.join(' or ')}` };
+  if (closed.length === answers.length)
+    return { name, level: 'ok', detail: `a desktop does not reach ${closed.join(' or ')}` };
+  return {
+    name,
+    level: 'doubtful',
+    detail: `it could not be seen whether a desktop reaches ${closed.length === 0 ? 'the network' : answers.find((a) => a.to !== closed[0])!.to}`,
+    remedy: APPLY,
+  };
 }
 
 /** Whether so many pods find a node. */

@@ -200,7 +200,8 @@ async function quickstart() {
   const seeds = await Promise.all(files.map(async (f) => JSON.parse(await readFile(join(dir, f), 'utf8'))));
   const blind = JSON.parse(await readFile(join(root, 'test/bench/results/blind/blind.json'), 'utf8')),
     learnedBlind = blind.rows.filter((r) => r.section === 'template' && r.blind).map((r) => r.family);
-  return quickstartTables({ seeds, learnedBlind }, table);
+  const imitation = JSON.parse(await readFile(join(dir, 'imitation.json'), 'utf8')).rows;
+  return quickstartTables({ seeds, learnedBlind, imitation }, table);
 }
 
 /** Pages with everything between their markers made anew: path -> [now, as it should be]. */

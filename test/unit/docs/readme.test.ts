@@ -68,8 +68,10 @@ describe('pages for users', () => {
   });
   it('say what the quick start is on the first page, in under 150 lines', () => {
     expect(text('README.md').split('\n').length).toBeLessThan(150);
-    for (const row of ['unseen words and numbers', 'templates never trained on'])
-      expect(text('README.md')).toMatch(new RegExp(`^\\| ${row} \\| \\d+ % \\[\\d+, \\d+\\] \\|`, 'm'));
+    const figure = '\\d+ % \\[\\d+, \\d+\\]';
+    expect(text('README.md')).toMatch(new RegExp(`^\\| unseen words and numbers \\| ${figure} \\| ${figure} \\|`, 'm'));
+    // Which of these need to see is not known.
+    expect(text('README.md')).toMatch(new RegExp(`^\\| templates never trained on \\|  \\| ${figure} \\|`, 'm'));
   });
 });
 

@@ -14,15 +14,15 @@ const ROWS = [
 ];
 
 /**
- * `seeds`: the files, in any order; `learnedBlind`: templates that bench:blind found to need no eyes;
- * `imitation`: rows of bench:imitation. `short`: the table over
- * all seeds with what stands below it; `each`: a row for each seed. Intervals over seeds are hierarchical bootstraps: they
- * have the variance between seeds in them.
+ * `seeds`: the files, in any order; `learnedBlind`: templates that bench:blind found to need no eyes; `imitation`: rows of
+ * bench:imitation. `short`: the table over all seeds with what stands below it; `each`: a row for each seed. Intervals over
+ * seeds are hierarchical bootstraps: they have the variance between seeds in them.
  */
 export async function quickstartTables({ seeds, learnedBlind, imitation }, table) {
   const { failuresRemoved, hierarchicalBootstrap, outcomesOf, pairedBootstrap } =
       await load('runtime/domain/bootstrap.ts'),
     { wilson } = await load('runtime/domain/stats.ts'),
+    { PRESETS } = await load('runtime/config/index.ts'),
     runs = [...seeds].sort((a, b) => a.seed - b.seed),
     percent = (x) => `${Math.round(100 * x)}`,
     written = ({ mean, low, high }) => `${percent(mean)} % [${percent(low)}, ${percent(high)}]`,
@@ -68,7 +68,7 @@ export async function quickstartTables({ seeds, learnedBlind, imitation }, table
           ...ROWS.map(([text, label]) => rows(text, rowsOf(label), rowsOf(`${label}-blind`))),
         ],
       ),
-      `Reinforcement learning removed ${removed(runs, sighted)} of the failures that imitation had left on templates that need to see, ${removed(runs)} on all. Imitation alone, with ${longer[0].steps} updates instead of 600, comes to ${over(longer.map((r) => r.tuned))} on all; of what imitation leaves at its best, reinforcement learning removes ${written(atBest)} ([how](test/bench/README.md#imitation-alone)). ${learned.length} of the ${families.length} templates need no eyes: a policy that was trained on blank screens for as long solves a fifth of their episodes or more ([which](test/bench/results/blind/blind.md)). The trained policy, its screen blanked, solves as much of ${named(blindFamilies(rowsOf('heldout-blind')))}.`,
+      `Reinforcement learning removed ${removed(runs, sighted)} of the failures that imitation had left on templates that need to see, ${removed(runs)} on all. Imitation alone, with ${longer[0].steps} updates instead of ${PRESETS.quickstart.warmStart.steps}, comes to ${over(longer.map((r) => r.tuned))} on all; of what imitation leaves at its best, reinforcement learning removes ${written(atBest)} ([how](test/bench/README.md#imitation-alone)). ${learned.length} of the ${families.length} templates need no eyes: a policy that was trained on blank screens for as long solves a fifth of their episodes or more ([which](test/bench/results/blind/blind.md)). The trained policy, its screen blanked, solves as much of ${named(blindFamilies(rowsOf('heldout-blind')))}.`,
     ].join('\n\n'),
     each: table(
       [

@@ -51,7 +51,7 @@ export class BandEncoder {
     const known = this.#parts.length > 0,
       asked = known ? rows : undefined,
       changed: number[] = [];
-    try {
+    this.#orForget(() => {
       for (let b = 0; b < this.#sums.length; b++) {
         if (asked && !asked.some((r) => r.from < (b + 1) * BAND_ROWS && r.to > b * BAND_ROWS)) continue;
         const before = this.#rowsOf(b),
@@ -61,20 +61,21 @@ export class BandEncoder {
         band.copy(before);
         changed.push(b);
       }
-    } catch (e) {
-      this.#parts.length = 0;
-      throw e;
-    }
+    });
     return changed;
   }
-  /** What `look` saw, given what changed. */
+  /** The file of what `look` saw, by what changed; undefined when nothing did. Throws as `encode` does. */
   file(changed: readonly number[]): Buffer | undefined {
-    const { width, height } = this.#size;
-    try {
+    if (changed.length === 0) return undefined;
+    return this.#orForget(() => {
       for (const b of changed) this.#compress(b);
-      return changed.length === 0
-        ? undefined
-        : pngOfBands({ width, height, rows: BAND_ROWS }, this.#parts, this.#sums).png;
+      return pngOfBands({ ...this.#size, rows: BAND_ROWS }, this.#parts, this.#sums).png;
+    });
+  }
+  /** What is left of a screen after a failure is of no one moment. */
+  #orForget<T>(work: () => T): T {
+    try {
+      return work();
     } catch (e) {
       this.#parts.length = 0;
       throw e;

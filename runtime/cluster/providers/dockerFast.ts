@@ -1,11 +1,7 @@
 import { existsSync, readFileSync, watch } from 'node:fs';
 import { AgentClient } from '../agentClient.js';
-import { FramebufferReader } from '../drivers/framebuffer.js';
 import type { FramebufferThreads } from '../drivers/framebufferThreads.js';
-import { procSettler } from '../drivers/settle.js';
-import { TaskWatch } from '../drivers/taskWatch.js';
-import { unixSocket } from '../drivers/unixSocket.js';
-import { X11Client } from '../drivers/x11Client.js';
+import { channelsAt } from '../drivers/visibleRoot.js';
 import type { Channels } from '../drivers/desktop.js';
 import { errorCode, type Size } from '../../domain/index.js';
 
@@ -59,14 +55,6 @@ export async function openAgent(pid: number, signal: AbortSignal): Promise<Agent
   }
 }
 
-export function fastChannels(pid: number, screen: Size, threads?: FramebufferThreads): Channels {
-  const root = `/proc/${pid}/root`,
-    display = `${root}/tmp/.X11-unix/X0`;
-  return {
-    openX: () => X11Client.open(display, screen),
-    openScreen: (walled) =>
-      new FramebufferReader(`${root}/run/dart/fb/Xvfb_screen0`, screen, threads, walled ? display : undefined),
-    openSettler: (x) => procSettler(x, new TaskWatch(`${root}/proc`)),
-    openSocket: (path) => unixSocket(`${root}${path}`),
-  };
-}
+/** Channels into a container, whose file system its first process shows. */
+export const fastChannels = (pid: number, screen: Size, threads?: FramebufferThreads): Channels =>
+  channelsAt(`/proc/${pid}/root`, screen, threads);

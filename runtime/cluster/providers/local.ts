@@ -6,12 +6,8 @@ import type { DesktopId } from '../../domain/index.js';
 import { DEFAULT_IMAGE, id as brand, StudioError, toRunError, messageOf } from '../../domain/index.js';
 import { lost, type AgentClient } from '../agentClient.js';
 import { SandboxDesktop } from '../drivers/desktop.js';
-import { FramebufferReader } from '../drivers/framebuffer.js';
 import { FramebufferThreads, type FramebufferThreadsOptions } from '../drivers/framebufferThreads.js';
-import { procSettler } from '../drivers/settle.js';
-import { TaskWatch } from '../drivers/taskWatch.js';
-import { unixSocket } from '../drivers/unixSocket.js';
-import { X11Client } from '../drivers/x11Client.js';
+import { channelsAt } from '../drivers/visibleRoot.js';
 import { readRecipe, rootfsPath } from '../imageBuild.js';
 import { notBuilt, partsOf } from '../imageExtra.js';
 import { imageAsset, readImage, roomFor } from '../images.js';
@@ -238,20 +234,13 @@ function desktopIn(
   agent: AgentClient,
   { cgroup, threads }: { readonly cgroup: CgroupLease | undefined; readonly threads: FramebufferThreads | undefined },
 ): SandboxDesktop {
-  const display = `${root}/tmp/.X11-unix/X0`;
   return new SandboxDesktop({
     id,
     provider: 'local',
     spec,
     agent,
     usage: { outOfMemory: () => outOfMemory(cgroup?.dirs ?? []), processorMs: () => processorMs(`${root}/proc`) },
-    channels: {
-      openX: () => X11Client.open(display, spec.screen),
-      openScreen: (walled) =>
-        new FramebufferReader(`${root}/run/dart/fb/Xvfb_screen0`, spec.screen, threads, walled ? display : undefined),
-      openSettler: (x) => procSettler(x, new TaskWatch(`${root}/proc`)),
-      openSocket: (path) => unixSocket(`${root}${path}`),
-    },
+    channels: channelsAt(root, spec.screen, threads),
   });
 }
 

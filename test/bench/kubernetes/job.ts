@@ -94,30 +94,25 @@ async function lastWords(): Promise<string> {
   return stdout;
 }
 
-/** Creates what a cluster lacks for it, where the command line names it, and the Job. */
+/** Creates the Job and what it needs, with a volume where the command line names its folder. */
 async function begin(image: string): Promise<void> {
   const file = faultyRunFile(optionsOf()),
     all = manifests({ desktops: desktopsOf(), job: { image, runFile: JSON.stringify(file) } }).map(small) as Created[],
     claim = all.find((o) => o.kind === 'PersistentVolumeClaim')!;
-  const needed: Created[] = [
-    ...(arg.volume === undefined
-      ? []
-      : [
-          {
-            apiVersion: 'v1',
-            kind: 'PersistentVolume',
-            metadata: { name: VOLUME },
-            spec: {
-              capacity: { storage: '50Gi' },
-              accessModes: ['ReadWriteOnce'],
-              hostPath: { path: arg.volume },
-              claimRef: { namespace, name: claim.metadata.name },
-            },
-          },
-        ]),
-  ];
+  const volume = {
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name: VOLUME },
+    spec: {
+      capacity: { storage: '50Gi' },
+      accessModes: ['ReadWriteOnce'],
+      hostPath: { path: arg.volume },
+      claimRef: { namespace, name: claim.metadata.name },
+    },
+  };
   const ofJob = all.filter((o) => ['PersistentVolumeClaim', 'Job'].includes(o.kind) || o.data);
-  for (const o of [...needed, ...ofJob]) await api.call('POST', pathOf(o), { body: o, what: `create ${o.kind}` });
+  for (const o of [...(arg.volume === undefined ? [] : [volume]), ...ofJob])
+    await api.call('POST', pathOf(o), { body: o, what: `create ${o.kind}` });
 }
 /** Of a node with two cores it would reserve both, and leave desktops none. */
 const small = (o: object): unknown =>
@@ -129,7 +124,6 @@ interface Created {
   readonly kind: string;
   readonly metadata: { readonly name: string };
   readonly data?: object;
-  readonly spec?: object;
 }
 
 /** Name of its pod, once that runs. */

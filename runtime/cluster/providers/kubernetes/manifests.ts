@@ -25,19 +25,19 @@ export const RIGHTS = [
   { resource: 'events', verbs: ['list'] },
 ] as const;
 
-/** So many desktops, as far as the run file lets there be as many. */
-export const atMost = ({ kubernetes: { capacity } }: RunConfig['desktops'], desktops: number): number =>
+/** So many desktops, or as many as there may be. */
+export const withinCapacity = ({ kubernetes: { capacity } }: RunConfig['desktops'], desktops: number): number =>
   Math.min(desktops, capacity ?? Infinity);
 
 /**
  * What a cluster needs before desktops run in it: a namespace whose pod security allows SYS_PTRACE, an account with the
- * rights above, a policy that keeps desktops from every network, and a quota for as many desktops as the run
- * file asks for, with those that make demonstrations.
+ * rights above, a policy that keeps desktops from every network, and a quota for the desktops that the run file
+ * asks for, those that make demonstrations included.
  */
 export function manifests(o: ManifestOptions): object[] {
   const { kubernetes: k } = o.desktops,
     namespace = k.namespace ?? NAMESPACE,
-    count = atMost(o.desktops, o.desktops.count + demoDesktops(o.desktops) + k.spares),
+    count = withinCapacity(o.desktops, o.desktops.count + demoDesktops(o.desktops) + k.spares),
     labels = { [APP]: NAME };
   const meta = (name: string): object => ({ name, namespace, labels });
   return [

@@ -4,7 +4,7 @@ import { deadline, orUndefined, toRunError, type RunError } from '../../../domai
 import { imageOf } from '../../imageExtra.js';
 import type { Owner } from '../dockerHosts.js';
 import type { DesktopSpec } from '../../types.js';
-import { atMost, NAMESPACE, RIGHTS } from './manifests.js';
+import { withinCapacity, NAMESPACE, RIGHTS } from './manifests.js';
 import { APP, CONTAINER, podOf, ROLE, selectorOf, type KubernetesConfig } from './podSpec.js';
 import type { Pod } from './pods.js';
 import { PodWatch } from './podWatch.js';
@@ -82,7 +82,7 @@ export async function tryCluster(
       found.push(...(await checkDesktop({ provider, cluster, spec, trial, k: c.kubernetes })));
       if (found.every((f) => f.level !== 'wrong' || f.name === NETWORK))
         found.push(
-          await checkRoom(trial, atMost(c, c.count + c.kubernetes.spares + (o.more ?? 0)), o.roomMs ?? ROOM_MS),
+          await checkRoom(trial, withinCapacity(c, c.count + c.kubernetes.spares + (o.more ?? 0)), o.roomMs ?? ROOM_MS),
         );
     } finally {
       await trial.remove();

@@ -10,7 +10,7 @@ const APART = [
   'test/integration/fuzz/*.test.ts',
   'test/integration/interchange/cli.test.ts',
   'test/integration/run/commandLine.test.ts',
-  'test/integration/trainer/{dedupe,human,learning,lookAhead,operators,reading,speller,torch,update}.test.ts',
+  'test/integration/trainer/{dedupe,human,learning,lookAhead,operators,reading,speller,targetKl,torch,update}.test.ts',
 ];
 
 /** In unit tests that replace a module or something global, or that measure the whole process. */
@@ -23,17 +23,17 @@ const ALONE =
   ),
   alone = UNIT.filter((f) => ALONE.test(readFileSync(f, 'utf8'))),
   // Behind the other layers (scripts/test.mjs) one of half a minute takes two.
-  unitLimits = {
+  behindLimits = {
     environment: 'node',
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     expect: { poll: { timeout: 60_000, interval: 20 } },
   };
 
 /**
  * Layers: `unit` (and `alone`) needs nothing but Node; `integration` drives real desktops, Docker and ONNX Runtime,
- * one file at a time, but for `apart`; `pages`, after it, the webviews in a real browser, a file a processor; `e2e`,
- * last, drives the packaged extension in a real VS Code workbench (scripts/e2e.mjs makes it ready).
+ * one file at a time, but for `apart`; `pages` shows the webviews in a real browser, a file a processor; `e2e`, last,
+ * drives the packaged extension in a real VS Code workbench (scripts/e2e.mjs makes it ready).
  */
 export default defineConfig({
   test: {
@@ -47,14 +47,14 @@ export default defineConfig({
           exclude: alone,
           // What one file has loaded the next need not: a fifth of the time of this layer.
           isolate: false,
-          ...unitLimits,
+          ...behindLimits,
         },
       },
       {
         test: {
           name: 'alone',
           include: alone,
-          ...unitLimits,
+          ...behindLimits,
         },
       },
       {
@@ -62,10 +62,7 @@ export default defineConfig({
           name: 'apart',
           env: { ORT_DISABLE_TELEMETRY: '1' },
           include: APART,
-          environment: 'node',
-          testTimeout: 300_000,
-          hookTimeout: 300_000,
-          expect: { poll: { timeout: 60_000, interval: 20 } },
+          ...behindLimits,
           pool: 'forks',
         },
       },
@@ -89,11 +86,8 @@ export default defineConfig({
         test: {
           name: 'pages',
           include: ['test/webview/**/*.test.ts'],
-          environment: 'node',
+          ...behindLimits,
           sequence: { groupOrder: 2 },
-          testTimeout: 180_000,
-          hookTimeout: 300_000,
-          expect: { poll: { timeout: 15_000, interval: 20 } },
           pool: 'forks',
         },
       },

@@ -1,11 +1,14 @@
 // `npm run test:engine [-- pytest arguments]`: makes the engine's environment (once), runs its tests, and writes
 // test/engine/results/engine.json. `node scripts/engine.mjs serve|tiny-model ...` runs the engine itself;
 // `npm run test:peers:tinker-sdk` trains with the official SDK against it and writes test/peers/tinker-sdk/results.
-// That run includes tinker-cookbook's rl/train.py, unmodified.
+// That run includes tinker-cookbook's rl/train.py, unmodified. `node scripts/engine.mjs gpu [SHAPE ...] [--out FILE]` says
+// what an update costs in the shape of real models, on whatever GPU is there; without one, a small shape on the processor.
 import { spawn } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { bundled } from './lib/bundle.mjs';
+import { stamp, stampFile } from './lib/stamp.mjs';
 import { requireNode } from './lib/system.mjs';
 
 requireNode();
@@ -23,7 +26,8 @@ const { ensureEngineEnvironment } = await import('../dist/engine-environment.mjs
 
 const source = join(process.cwd(), 'runtime/trainer/engine');
 const tests = join(process.cwd(), 'test/engine');
-const [command = 'test', ...args] = process.argv.slice(2);
+const [command = 'test', ...args] = process.argv.slice(2),
+  made = stamp();
 
 const started = performance.now();
 const environment = await ensureEngineEnvironment({
@@ -49,22 +53,24 @@ const run = (file, argv, env = {}, cwd = process.cwd()) =>
   });
 
 if (command === 'tinker-sdk') process.exit(await tinkerSdk());
+if (command === 'gpu') process.exit(await run(environment.python, [join(tests, 'gpu.py'), ...args]));
 if (command !== 'test') process.exit(await run(environment.python, ['-m', 'dart_engine', command, ...args]));
 
-const figuresFile = join(environment.folder, 'figures.json');
+const figuresFile = join(environment.folder, 'figures.json'),
+  objective = join(process.cwd(), await bundled(join(tests, 'objective.ts'), 'engineObjective'));
 await rm(figuresFile, { force: true });
 const begun = performance.now();
 const code = await run(
   environment.python,
   ['-m', 'pytest', '-q', '-p', 'no:cacheprovider', ...args],
-  { ENGINE_FIGURES: figuresFile, HF_HUB_OFFLINE: '1', PYTHONDONTWRITEBYTECODE: '1' },
+  { ENGINE_FIGURES: figuresFile, OBJECTIVE_PROGRAM: objective, HF_HUB_OFFLINE: '1', PYTHONDONTWRITEBYTECODE: '1' },
   tests,
 );
 if (code === 0 && args.length === 0) await writeResult();
 process.exit(code);
 
-/** Written after a whole, successful run only: the file says what was seen. */
-async function writeResult() {
+/** Of the engine's environment. */
+async function versionsOf() {
   const names = [
     'torch',
     'transformers',
@@ -78,10 +84,14 @@ async function writeResult() {
     'numpy',
   ];
   const program = `import json, platform, sys; from importlib.metadata import version; print(json.dumps({"python": platform.python_version(), **{n: version(n) for n in ${JSON.stringify(names)}}}))`;
-  const versions = JSON.parse(await output(environment.python, ['-c', program]));
+  return JSON.parse(await output(environment.python, ['-c', program]));
+}
+/** Written after a whole, successful run only: the file says what was seen. */
+async function writeResult() {
+  const versions = await versionsOf();
   const seen = JSON.parse(await readFile(figuresFile, 'utf8'));
   const result = {
-    date: new Date().toISOString().slice(0, 10),
+    ...made,
     device: 'cpu',
     versions,
     installed: environment.installed ? { seconds: Math.round(installSeconds) } : 'before',
@@ -155,6 +165,9 @@ async function tinkerSdk() {
   const cookbook = [join(folder, 'cookbook.py'), model, join(scratch, 'log'), results('cookbook.json')];
   const code = trained || (await run(sdk.python, cookbook, env));
   engine.kill();
+  const versions = { engine: await versionsOf() };
+  stampFile(results('sdk.json'), made, { versions });
+  stampFile(results('cookbook.json'), made, { versions });
   await rm(scratch, { recursive: true, force: true });
   return code;
 }

@@ -4,6 +4,9 @@ import { readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { load } from './lib/load.mjs';
+import { curationTables } from './lib/curationTables.mjs';
+import { deskTables } from './lib/deskTables.mjs';
+import { imitationTables } from './lib/imitationTables.mjs';
 import { quickstartTables } from './lib/quickstartTables.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -107,10 +110,7 @@ function select(report, names, wants = () => true) {
 const LIVE = ['regime', 'X/X*', 'bound by', 'rollouts/h', 'desktops loose %', 'trained actions/min'];
 
 /** Tables of the recorded benchmarks that a reader wants first; the reports beside them have everything. */
-export function benchmarkTables({ schedule, live, slow, curation, pool }) {
-  const effects = [
-    ...curation.matchAll(/^- \*\*(.+?)\*\*( \(ours\))?(?:: | )(.*?)([+-]\d+\.\d ± \d+\.\d) points/gm),
-  ].map(([, name, ours, verdict, points]) => [`${name}${ours ?? ''}`, points, verdict.replace(/[:\s]+$/, '')]);
+export function benchmarkTables({ schedule, live, slow, pool }) {
   const regime = [
     'workload',
     'regime',
@@ -133,12 +133,6 @@ export function benchmarkTables({ schedule, live, slow, curation, pool }) {
     ].join('\n\n'),
     live: select(live, LIVE),
     'live-vlm': [select(slow, LIVE), 'd over a:', select(slow, ['of', 'ratio'])].join('\n\n'),
-    curation: [
-      table(['mechanism', 'success, points', 'by the additive model'], effects),
-      select(curation, ['variant', 'success %', 'of all episodes [95 %]'], (r) =>
-        ['all', 'none', 'only experience pool, injected and imitated'].includes(r[0]),
-      ),
-    ].join('\n\n'),
     pool: select(pool, ['', 'seeds', 'success after', 'mean over seeds', 'injected']),
   };
 }
@@ -185,35 +179,74 @@ export const vlmTables = (page) => {
  * beside each other.
  */
 async function report(name) {
-  const at = (ext) => readFile(join(root, `test/bench/results/${name}/${name}.${ext}`), 'utf8');
-  const [page, json] = await Promise.all([at('md'), at('json')]);
-  const run = JSON.parse(json);
+  const [page, run] = await Promise.all([
+    readFile(join(root, `test/bench/results/${name}/${name}.md`), 'utf8'),
+    json(`${name}/${name}.json`),
+  ]);
   if (run.at !== undefined && !page.includes(`Run of ${run.at}, commit ${run.commit}.`))
     throw new Error(`test/bench/results/${name}: ${name}.md and ${name}.json are not of one run`);
   return page;
 }
 
-/** The quick start of each seed that is recorded. */
-async function quickstart() {
-  const dir = join(root, 'test/bench/results/quickstart'),
-    files = (await readdir(dir)).filter((f) => /^seed-\d+\.json$/.test(f));
-  const seeds = await Promise.all(files.map(async (f) => JSON.parse(await readFile(join(dir, f), 'utf8'))));
-  const blind = JSON.parse(await readFile(join(root, 'test/bench/results/blind/blind.json'), 'utf8')),
-    learnedBlind = blind.rows.filter((r) => r.section === 'template' && r.blind).map((r) => r.family);
-  const imitation = JSON.parse(await readFile(join(dir, 'imitation.json'), 'utf8')).rows;
-  return quickstartTables({ seeds, learnedBlind, imitation }, table);
+const json = async (file) => JSON.parse(await readFile(join(root, 'test/bench/results', file), 'utf8'));
+/** The ablation as far as it is recorded, and version 0.1's. */
+async function curation() {
+  const [now, before] = await Promise.all([
+    json('curation/curation.json').catch((e) => {
+      if (e.code !== 'ENOENT') throw e;
+    }),
+    readFile(join(root, 'test/bench/results/curation/version-0.1.md'), 'utf8'),
+  ]);
+  return curationTables({ now, before }, table);
+}
+/** The figures of each seed that is recorded. */
+async function seedsIn(folder) {
+  const files = (await readdir(join(root, 'test/bench/results', folder))).filter((f) => /^seed-\d+\.json$/.test(f));
+  return Promise.all(files.map((f) => json(`${folder}/${f}`)));
+}
+
+/** The quick start, what imitation alone comes to beside it, and the preset desk. */
+async function trained() {
+  const { PRESETS } = await load('runtime/config/index.ts'),
+    [seeds, desks, blind, imitated] = await Promise.all([
+      seedsIn('quickstart'),
+      seedsIn('desk'),
+      json('blind/blind.json'),
+      json('quickstart/imitation.json'),
+    ]);
+  const learnedBlind = blind.rows.filter((r) => r.section === 'template' && r.blind).map((r) => r.family),
+    own = PRESETS.quickstart.warmStart.steps,
+    imitation = await imitationTables({ rows: imitated.rows, quickstart: seeds, learnedBlind, own }, table);
+  return {
+    quickstart: await quickstartTables({ seeds, learnedBlind, imitation }, table),
+    imitation,
+    desk: await deskTables(desks, table),
+  };
+}
+
+/** What the front page says that the quick start's policy is not. */
+export async function limits({ desk, miniwob }) {
+  const { policyModel } = await load('runtime/trainer/native/model/policyGraph.ts'),
+    { READER_SPEC } = await load('runtime/domain/policySpec.ts'),
+    parameters = policyModel(READER_SPEC).layout.total,
+    solved = miniwob.bars.find((b) => b.name === 'tasks_at_80').value,
+    pages = miniwob.rows.filter((r) => r.section === 'page').length;
+  return `**What this is not**: a network of ${(parameters / 1e6).toFixed(2)} million parameters learns these tasks, and to find words on these screens; it does not learn to follow instructions in general, as the row of templates never trained on shows. ${desk.said} On MiniWoB++, after ${miniwob.minutes} minutes without demonstrations of its pages, the same network solves ${solved} of ${pages} pages at least four times of five where neither its blind self nor chance does ([table](test/bench/README.md#miniwob)). [All benchmarks](test/bench/README.md).`;
 }
 
 /** Pages with everything between their markers made anew: path -> [now, as it should be]. */
 export async function generatedPages() {
   const { jsonSchema, PRESETS, PRESET_SOURCES } = await load('runtime/config/index.ts');
   const { createProgram } = await load('runtime/cli/cli.ts');
-  const [schedule, live, slow, curation, pool, vlm] = await Promise.all(
-    ['schedule', 'live', 'live-vlm', 'curation', 'pool', 'vlm'].map(report),
+  const [schedule, live, slow, pool, vlm] = await Promise.all(
+    ['schedule', 'live', 'live-vlm', 'pool', 'vlm'].map(report),
   );
-  const { short, each } = await quickstart();
+  const { quickstart, imitation, desk } = await trained();
   const parts = {
-    'README.md': { quickstart: short },
+    'README.md': {
+      quickstart: quickstart.short,
+      limits: await limits({ desk, miniwob: await json('miniwob/miniwob.json') }),
+    },
     'runtime/config/README.md': {
       keys: runFileReference(jsonSchema()),
       presets: presetReference(PRESETS, PRESET_SOURCES),
@@ -222,10 +255,13 @@ export async function generatedPages() {
       commands: commandReference(createProgram({ serve: async () => {}, train: async () => {} }, () => {})),
     },
     'test/bench/README.md': {
-      ...benchmarkTables({ schedule, live, slow, curation, pool }),
-      quickstart: each,
+      ...benchmarkTables({ schedule, live, slow, pool }),
+      curation: await curation(),
+      quickstart: quickstart.each,
+      imitation: imitation.table,
+      desk: desk.table,
       vlm: vlmTables(vlm),
-      scale: scaleTables(JSON.parse(await readFile(join(root, 'test/bench/results/scale/latest.json'), 'utf8'))),
+      scale: scaleTables(await json('scale/latest.json')),
     },
   };
   const pages = new Map();

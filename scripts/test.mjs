@@ -1,8 +1,7 @@
 // `npm test [-- VITEST ARGS]`: sets the machine up as far as it may (system packages, Docker engine, packages, bundle,
 // desktop image), then runs every layer. `npm test -- --prepare` only sets up.
 import { spawn } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { setPriority } from 'node:os';
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { relative } from 'node:path';
 import { ensureBuilt } from './lib/ensure.mjs';
 import { prepareE2e } from './e2e.mjs';
@@ -31,10 +30,10 @@ const run = (...args) =>
       .once('error', () => done(1))
       .once('close', (code) => done(code ?? 1));
   });
-/** How far unit tests stand back, as `nice` counts: one that got nothing at all would run out of time. */
-const UNIT_PRIORITY = 5;
+/** How far back the tests behind the others stand, as `nice` counts: one that got nothing would run out of time. */
+const BEHIND = 5;
 /** What Vitest reports of each of its runs; beside each, what it caught outside tests. */
-const REPORTS = { rest: '.cache/test-report.json', unit: '.cache/test-report-unit.json' },
+const REPORTS = { rest: '.cache/test-report.json', behind: '.cache/test-report-behind.json' },
   caughtFile = (report) => report.replace('.json', '-caught.json');
 const args = process.argv.slice(2),
   prepares = args.includes('--prepare');
@@ -77,27 +76,27 @@ console.log(`${result.passed} passed, ${result.failed.length} failed, ${result.s
 process.exit(status);
 
 /**
- * Unit tests, and what else is apart, need only processors, and the other layers often wait: both run at once, those
- * behind the others, whose desktops must not wait for them. Not pages: their browsers begin sessions of their own,
- * which are as urgent as desktops, and what is gained is lost again.
+ * Unit tests, what else is apart, and pages need only processors, and the other layers often wait: both run at once,
+ * those behind the others, whose desktops must not wait for them. Their browsers begin sessions of their own, and go
+ * behind by themselves (test/helpers/pages/browser.ts).
  */
 async function runTests() {
   if (args.length > 0) return vitest(REPORTS.rest, args).ended;
-  const unit = vitest(REPORTS.unit, inProjects('unit', 'alone', 'apart'), {
+  const behind = vitest(REPORTS.behind, inProjects('unit', 'alone', 'apart', 'pages'), {
     stdio: ['ignore', 'pipe', 'inherit'],
     detached: true,
+    behind: BEHIND,
   });
-  standBack(unit.pid);
   // Of a group of its own, it would outlive us.
-  process.once('exit', () => killGroup(unit.pid)).once('SIGINT', () => process.exit(130));
+  process.once('exit', () => killGroup(behind.pid)).once('SIGINT', () => process.exit(130));
   // On a terminal Vitest redraws its last lines; what comes between them would be overwritten.
   const lines = [];
-  unit.stdout.setEncoding('utf8').on('data', (text) => {
+  behind.stdout.setEncoding('utf8').on('data', (text) => {
     if (process.stdout.isTTY) lines.push(text);
     else process.stdout.write(text);
   });
-  const rest = await vitest(REPORTS.rest, inProjects('integration', 'pages', 'e2e')).ended,
-    first = await unit.ended;
+  const rest = await vitest(REPORTS.rest, inProjects('integration', 'e2e')).ended,
+    first = await behind.ended;
   process.stdout.write(lines.join(''));
   return rest || first;
 }
@@ -106,15 +105,6 @@ function inProjects(...names) {
   return names.flatMap((name) => ['--project', name]);
 }
 
-/** Linux shares the processors among sessions first, and their programs only then. */
-function standBack(session) {
-  setPriority(session, UNIT_PRIORITY);
-  try {
-    writeFileSync(`/proc/${session}/autogroup`, String(UNIT_PRIORITY));
-  } catch {
-    // Not Linux, or built without it.
-  }
-}
 function killGroup(leader) {
   try {
     process.kill(-leader, 'SIGTERM');
@@ -123,10 +113,15 @@ function killGroup(leader) {
   }
 }
 
-function vitest(report, args, options = { stdio: 'inherit' }) {
+function vitest(report, args, { behind, ...options } = { stdio: 'inherit' }) {
+  const [program, ...first] =
+    behind === undefined || process.platform === 'win32'
+      ? [process.execPath]
+      : ['scripts/lib/behind.sh', String(behind), process.execPath];
   const child = spawn(
-    process.execPath,
+    program,
     [
+      ...first,
       'node_modules/vitest/vitest.mjs',
       'run',
       '--reporter=default',
@@ -135,7 +130,14 @@ function vitest(report, args, options = { stdio: 'inherit' }) {
       `--outputFile.json=${report}`,
       ...args,
     ],
-    { ...options, env: { ...process.env, DART_STUDIO_CAUGHT: caughtFile(report) } },
+    {
+      ...options,
+      env: {
+        ...process.env,
+        DART_STUDIO_CAUGHT: caughtFile(report),
+        ...(behind === undefined ? {} : { DART_STUDIO_BEHIND: String(behind) }),
+      },
+    },
   );
   child.ended = new Promise((done) => child.once('error', () => done(1)).once('close', (code) => done(code ?? 1)));
   return child;

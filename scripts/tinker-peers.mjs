@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bundled } from './lib/bundle.mjs';
 import { ensureBuilt } from './lib/ensure.mjs';
+import { stamp } from './lib/stamp.mjs';
 import { install, KEY, SERVERS, start, versionsOf } from './lib/tinkerServers.mjs';
 import { failures, table } from './lib/tinkerTable.mjs';
 
@@ -81,7 +82,7 @@ async function gradientOf(name, { before, after, file, error }, model, work) {
 async function measure(name, program) {
   const begun = performance.now(),
     python = install(name),
-    result = { server: SERVERS[name].title, versions: versionsOf(name) },
+    result = { server: SERVERS[name].title, ...stamp(), versions: versionsOf(name) },
     work = join(scratch, name),
     model = tinyModel(python),
     base = SERVERS[name].model(model);
@@ -111,8 +112,11 @@ try {
   mkdirSync(join(folder, 'results'), { recursive: true });
   for (const name of names) {
     console.error(`${SERVERS[name].title}…`);
-    servers[name] = await measure(name, program).catch((e) => ({ server: SERVERS[name].title, error: e.message }));
-    servers[name].date = new Date().toISOString().slice(0, 10);
+    servers[name] = await measure(name, program).catch((e) => ({
+      server: SERVERS[name].title,
+      ...stamp(),
+      error: e.message,
+    }));
     const wrong = failures(servers);
     // After each server: a later one that fails takes nothing of what was seen away.
     writeFileSync(results, `${JSON.stringify({ node: process.version, ...wrong, servers }, null, 2)}\n`);

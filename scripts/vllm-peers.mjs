@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { bundled } from './lib/bundle.mjs';
 import { ensureBuilt } from './lib/ensure.mjs';
+import { stamp, stampFile } from './lib/stamp.mjs';
 
 const { values: o } = parseArgs({ options: { out: { type: 'string' } } });
 const folder = join(process.cwd(), 'test/peers/vllm'),
@@ -65,7 +66,9 @@ try {
     console.error(`vLLM cannot be installed: ${why.message}`);
     process.exitCode = UNAVAILABLE;
   } else {
+    const made = stamp();
     process.exitCode = await drive(await bundled(join(folder, 'drive.ts'), 'vllm'));
+    stampFile(result, made);
     keep = process.exitCode !== 0;
   }
 } finally {

@@ -7,7 +7,14 @@ export type ViewFilter = Pick<
   'outcome' | 'family' | 'provenance' | 'version' | 'tag' | 'annotated' | 'reviewed' | 'text'
 >;
 export const outcomes: readonly OutcomeKind[] = ['success', 'failure', 'error', 'running'];
-export const provenances: readonly TrajectoryRow['provenance'][] = ['rollout', 'human', 'imported', 'oracle', 'probe'];
+export const provenances: readonly TrajectoryRow['provenance'][] = [
+  'rollout',
+  'human',
+  'imported',
+  'oracle',
+  'probe',
+  'hindsight',
+];
 export const sorts: readonly TrajectorySort[] = ['newest', 'oldest', 'longest', 'entropy', 'reward'];
 
 export const isEmpty = (f: ViewFilter): boolean => Object.values(f).every((x) => x === undefined);
@@ -82,6 +89,7 @@ export const originWord = (o: TrajectoryRow['provenance']): string =>
     oracle: t('scripted'),
     human: t('human'),
     imported: t('imported'),
+    hindsight: t('relabelled'),
   })[o];
 export const annotatedWord = (yes: boolean): string => (yes ? t('annotated') : t('not annotated'));
 export const reviewedWord = (yes: boolean): string => (yes ? t('reviewed') : t('not reviewed'));

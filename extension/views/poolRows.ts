@@ -13,10 +13,10 @@ export function poolOrder(families: readonly PoolFamily[]): readonly PoolFamily[
     (a, b) => rank(a) - rank(b) || a.entries.length - b.entries.length || a.family.localeCompare(b.family),
   );
 }
-/** Tasks that are in the pool, and those that ought to be. */
+/** Tasks that are in the pool, and those that ought to be: nothing that was relabelled is injected. */
 export const shownFamilies = (v: PoolView): readonly PoolFamily[] => v.families.filter((f) => f.entries.length > 0);
 export const uncovered = (v: PoolView): readonly PoolFamily[] =>
-  v.families.filter((f) => f.neverSolved && !f.entries.some((e) => e.enabled));
+  v.families.filter((f) => f.neverSolved && !f.entries.some((e) => e.enabled && e.source !== 'hindsight'));
 
 export function coverageWords(v: PoolView): string {
   if (v.neverSolved === 0) return '';
@@ -96,26 +96,38 @@ export function familyRow(run: string, f: PoolFamily, now: number): Row {
 }
 
 export const sourceWord = (s: PoolEntryRow['source']): string =>
-  ({ human: t('human'), imported: t('imported'), oracle: t('scripted'), rollout: t('by the policy') })[s];
+  ({
+    human: t('human'),
+    imported: t('imported'),
+    oracle: t('scripted'),
+    rollout: t('by the policy'),
+    hindsight: t('relabelled'),
+  })[s];
 const sourceIcons: Readonly<Record<PoolEntryRow['source'], string>> = {
   human: 'person',
   imported: 'cloud-download',
   oracle: 'mortar-board',
   rollout: 'robot',
+  hindsight: 'tag',
 };
 const whyWord = (w: NonNullable<PoolEntryRow['why']>): string =>
-  ({ off: t('turned off'), 'used up': t('used up'), aged: t('aged') })[w];
+  ({ off: t('turned off'), imitated: t('imitated'), 'used up': t('used up'), aged: t('aged') })[w];
 
 export function entryRow(run: string, e: PoolEntryRow, now: number): Row {
-  const icon: RowIcon = e.usable
-    ? { id: sourceIcons[e.source] }
-    : { id: sourceIcons[e.source], color: 'disabledForeground' };
+  const icon: RowIcon =
+    e.usable || e.why === 'imitated'
+      ? { id: sourceIcons[e.source] }
+      : { id: sourceIcons[e.source], color: 'disabledForeground' };
   const source =
     e.source === 'imported' && e.from
       ? t('imported from {0}', e.from)
       : e.source === 'rollout' && e.version !== undefined
         ? t('policy version {0}', e.version)
-        : sourceWord(e.source);
+        : e.source === 'hindsight' && e.from
+          ? t('relabelled from: {0}', e.from)
+          : sourceWord(e.source);
+  // What is never injected is not unused for that.
+  const used = e.source === 'hindsight' ? '' : usesWords(e.uses);
   const state = e.usable ? '' : e.why === undefined ? t('not in use') : whyWord(e.why);
   return {
     id: `pool entry ${run} ${e.rollout}`,
@@ -123,13 +135,14 @@ export function entryRow(run: string, e: PoolEntryRow, now: number): Row {
     context: e.enabled ? 'pool.entry.on' : 'pool.entry.off',
     icon,
     checked: e.enabled,
-    description: list(source, usesWords(e.uses), state, e.override !== undefined && t('not verified')),
+    description: list(source, used, state, e.override !== undefined && t('not verified')),
     tooltip: lines(
       `**${plain(e.task)}**, ${plain(e.rollout)}`,
+      e.instruction && plain(e.instruction),
       plain(source),
       steps(e.steps),
       e.addedAt !== undefined && t('Added {0} ago', span(now - e.addedAt)),
-      usesWords(e.uses),
+      used !== '' && used,
       e.usable
         ? t('The next group in which every rollout fails can get it.')
         : e.why === 'off'
@@ -138,10 +151,12 @@ export function entryRow(run: string, e: PoolEntryRow, now: number): Row {
             ? t('Used as often as the run file allows (curation.pool).')
             : e.why === 'aged'
               ? t('Older than the run file allows (curation.pool).')
-              : undefined,
+              : e.why === 'imitated'
+                ? t('Imitated beside the batches, and not injected into groups.')
+                : undefined,
       e.override !== undefined && t("Added without the verifier's confirmation: {0}", plain(e.override)),
     ),
-    spoken: [source, steps(e.steps), usesWords(e.uses), state, e.override === undefined ? '' : t('not verified')]
+    spoken: [source, steps(e.steps), used, state, e.override === undefined ? '' : t('not verified')]
       .filter((x) => x !== '')
       .join(', '),
   };

@@ -54,7 +54,7 @@ function trainingCommands(program: Command, act: Act, daemon: DaemonCommands): v
     .option('--runs <dir>', 'folder of run folders')
     .option(
       '--figures [file.json]',
-      'afterwards, evaluate the policy on everything held out and with a blank screen: report.html and figures.json in the run folder',
+      'afterwards, evaluate the policy on everything held out, each with a blank screen too, and a choice at random: report.html and figures.json in the run folder',
     )
     .option(
       '--serve <storage>',

@@ -4,6 +4,7 @@ import { evaluateRun, type Evaluated } from '../run/evaluateRun.js';
 import { allowMachine, numberOption, textOption, type Options } from './options.js';
 import { setOption, splitOption } from './split.js';
 import { runFolder } from '../run/runFolders.js';
+import { evaluationText, onTemplates } from '../domain/evaluationInterval.js';
 import { rateText } from '../domain/stats.js';
 
 /** What says more of a measurement without a run, and nothing of a run's own. */
@@ -79,7 +80,7 @@ function print(p: Evaluated, json: boolean): void {
     return;
   }
   process.stdout.write(
-    `success ${rateText(p.successes, p.episodes)} of ${p.episodes} episodes${p.set === 'dev' ? ' on tasks for tuning' : ''}, v${p.version}${p.errors ? `, ${p.errors} errors` : ''}\n`,
+    `success ${evaluationText(p.split, p)} of ${p.episodes} episodes${onTemplates(p.split, p)}${p.set === 'dev' ? ' on tasks for tuning' : ''}, v${p.version}${p.errors ? `, ${p.errors} errors` : ''}\n`,
   );
   if (p.infeasible.episodes > 0)
     process.stdout.write(

@@ -7,9 +7,11 @@ import { thisBundle } from '../service/engines.js';
 import { usedMinutes } from '../service/usedTime.js';
 import { alertTargets, allowMachine, numberOption, textOption, type Options } from './options.js';
 import { withAlertsSent } from './alerts.js';
+import { commitOf } from './checkout.js';
 import { jsonReporter, terminalReporter, type Reporter } from '../run/reporter.js';
 import { locate } from '../run/locate.js';
 import { newRunId, runFolder, startedWith } from '../run/runFolders.js';
+import { evaluationText, onTemplates } from '../domain/evaluationInterval.js';
 import { percent, rateText } from '../domain/stats.js';
 import { annotatedRollouts } from '../queries/annotated.js';
 import { trainRun, type TrainResult } from '../run/trainRun.js';
@@ -34,7 +36,9 @@ export async function train(file: string | undefined, o: Options, served: TrainS
       deprecated.push(note);
     }),
     { config, dir, run } = plan,
-    storage = textOption(o, 'serve');
+    storage = textOption(o, 'serve'),
+    // Before the run: the checkout may move on while it trains.
+    commit = o['figures'] === undefined ? undefined : await commitOf(thisBundle().file);
   const reporter = o['json'] ? jsonReporter(process.stdout) : terminalReporter(process.stderr);
   const begin = (): void => {
     for (const note of deprecated) reporter.note(note);
@@ -46,7 +50,7 @@ export async function train(file: string | undefined, o: Options, served: TrainS
     await served(
       storage,
       { ...plan, reporter },
-      { alerts: targets, conclude: (r) => concluded(plan, r, o, { reporter, signal: never }) },
+      { alerts: targets, conclude: (r) => concluded(plan, r, o, { reporter, commit, signal: never }) },
     );
     return 0;
   }
@@ -69,7 +73,7 @@ export async function train(file: string | undefined, o: Options, served: TrainS
         annotated: () => annotatedRollouts(dir),
       }),
     );
-    return await concluded(plan, result, o, { reporter, signal: abort.signal });
+    return await concluded(plan, result, o, { reporter, commit, signal: abort.signal });
   } finally {
     process.off('SIGINT', onSignal);
     process.off('SIGTERM', onSignal);
@@ -125,11 +129,20 @@ async function concluded(
   { config, dir, run }: Plan,
   result: TrainResult,
   o: Options,
-  by: { readonly reporter: Reporter; readonly signal: AbortSignal },
+  by: { readonly reporter: Reporter; readonly commit: string | undefined; readonly signal: AbortSignal },
 ): Promise<number> {
   report(dir, run, result, o['json'] === true);
   if (o['figures'] !== undefined && result.stopped === 'budget' && result.version > 0)
-    await figures({ dir, run, config, result, o, note: (text) => by.reporter.note(text), signal: by.signal });
+    await figures({
+      dir,
+      run,
+      config,
+      result,
+      o,
+      commit: by.commit,
+      note: (text) => by.reporter.note(text),
+      signal: by.signal,
+    });
   return result.stopped === 'signal' ? 130 : 0;
 }
 
@@ -140,6 +153,7 @@ async function figures(r: {
   readonly config: RunConfig;
   readonly result: TrainResult;
   readonly o: Options;
+  readonly commit: string | undefined;
   readonly note: (text: string) => void;
   readonly signal: AbortSignal;
 }): Promise<void> {
@@ -149,13 +163,16 @@ async function figures(r: {
       import('../service/sharedPages.js'),
     ]),
     entry = thisBundle();
-  r.note('Measuring what is held out: words, pairs, looks, templates, and a blank screen.');
+  r.note(
+    'Measuring what is held out: arrangements, words, pairs, looks, near-duplicates, templates, each with a blank screen too, and a choice at random.',
+  );
   const f = await measureRun({
     dir: r.dir,
     run: r.run,
     config: r.config,
     points: r.result.points,
     minutes: r.config.budget.minutes ?? 0,
+    commit: r.commit,
     entry,
     signal: r.signal,
     provider: r.o['provider'] as 'auto' | undefined,
@@ -167,7 +184,9 @@ async function figures(r: {
     shown = [
       '',
       'Success of the trained policy, with 95 % intervals',
-      ...f.rows.map((x) => `  ${rowName(x).padEnd(58)} ${rateText(x.successes, x.episodes)} of ${x.episodes}`),
+      ...f.rows.map(
+        (x) => `  ${rowName(x).padEnd(58)} ${evaluationText(x.split, x)} of ${x.episodes}${onTemplates(x.split, x)}`,
+      ),
       ...(f.failures_removed_by_rl === null
         ? []
         : [`  failures of imitation that reinforcement learning removed: ${percent(f.failures_removed_by_rl)}`]),

@@ -95,6 +95,25 @@ const needs: readonly Rule[] = [
     remedy: 'Use another provider, or leave it out.',
   },
   {
+    key: 'curation.branches.enabled',
+    broken: (c) => c.curation.branches.enabled && c.policy.kind !== 'embedded',
+    what: 'a language model cannot be put into the middle of an episode: it would have to be told what it never said',
+    remedy: 'Set curation.branches.enabled to false, or use policy.kind "embedded".',
+  },
+  {
+    key: 'curation.hindsight.enabled',
+    broken: ({ curation: k, tasks }) => k.hindsight.enabled && tasks.suite !== 'desk',
+    what: 'only tasks of the built-in suite say what else their screens could be of',
+    remedy: 'Set curation.hindsight.enabled to false, or use tasks.suite "desk".',
+  },
+  {
+    key: 'curation.hindsight.enabled',
+    broken: ({ curation: k, trainer: t }) =>
+      k.hindsight.enabled && (!k.pool.enabled || t.replay === 0 || t.imitationCoef === 0),
+    what: 'what is relabelled is in the pool and is imitated beside the batches, and one of the two is off',
+    remedy: 'Set curation.pool.enabled to true and trainer.replay above 0, or leave it out.',
+  },
+  {
     key: 'curation.pool.from',
     broken: (c) => c.curation.pool.from.length > 0 && !c.curation.pool.enabled,
     what: 'the pool is off',
@@ -158,7 +177,7 @@ const foreign: readonly Rule[] = [
   },
 ];
 
-/** What an engine cannot compute, or not in the place asked for. */
+/** What an engine cannot compute, or not in the place asked for, and what has nothing to act on. */
 const objective: readonly Rule[] = [
   {
     key: 'trainer.entropyBonus',
@@ -183,6 +202,25 @@ const objective: readonly Rule[] = [
     broken: (c) => c.trainer.remote?.loss === 'server' && c.trainer.reuse.enabled,
     what: 'whether another pass is worthwhile depends on the log-probs before it, which an engine that computes the loss does not return',
     remedy: 'Set trainer.remote.loss to "client", or trainer.reuse.enabled to false.',
+  },
+  {
+    key: 'trainer.targetKl',
+    broken: (c) => c.trainer.targetKl > 0 && c.trainer.remote?.loss === 'server',
+    what: 'how far the policy has moved is seen in the log-probs before a step, which an engine that computes the loss does not return',
+    remedy: 'Set trainer.remote.loss to "client", or trainer.targetKl to 0.',
+  },
+  {
+    key: 'trainer.targetKl',
+    broken: ({ trainer: t }) =>
+      t.targetKl > 0 && t.minibatchStates === 0 && t.epochs === 1 && !(t.reuse.enabled && t.reuse.epochs > 1),
+    what: 'an update of one optimizer step has no further ones to leave out',
+    remedy: 'Set trainer.minibatchStates or trainer.epochs, or trainer.targetKl to 0.',
+  },
+  {
+    key: 'trainer.imitation',
+    broken: ({ trainer: t }) => t.imitation === 'adaptive' && (t.replay === 0 || t.imitationCoef === 0),
+    what: 'nothing is imitated beside a batch',
+    remedy: 'Set trainer.replay and trainer.imitationCoef above 0, or trainer.imitation to "fixed".',
   },
   {
     key: 'trainer.reuse.epochs',

@@ -257,6 +257,10 @@ export const RunFileSchema = z.strictObject({
         'Truncated importance sampling.',
       ),
       klBeta: nonNegative(0, 'Weight of the k3 KL to the reference policy (paper: 0.1).'),
+      targetKl: nonNegative(
+        0,
+        'KL, in nats per token, that an update may move the policy: its remaining minibatches are left out once the KL to the policy that it began with is above 1.5 times this. 0 = all are made (paper).',
+      ),
       entropyBonus: nonNegative(
         0.005,
         'Weight of the entropy bonus (paper: 0, and the default of a `vlm`, which can have no other).',
@@ -265,6 +269,12 @@ export const RunFileSchema = z.strictObject({
         0.2,
         'Weight of the imitation loss on the replayed successes beside a batch, against the policy samples of the batch.',
       ),
+      imitation: z
+        .enum(['fixed', 'adaptive'])
+        .default('fixed')
+        .describe(
+          "`fixed`: every replayed success weighs `imitationCoef`. `adaptive`: times 3 where the policy's latest rollouts of its task family all failed, falling through 1 at half of them to 0.1 where all succeeded.",
+        ),
       baseline: z
         .enum(['trajectory', 'step'])
         .default('trajectory')

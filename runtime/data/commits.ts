@@ -19,6 +19,7 @@ const QUIET: ReadonlySet<JournalEvent['type']> = new Set([
   'spans',
   'metrics',
   'eval',
+  'model.served',
   'log',
 ]);
 const changesPool = (e: JournalEvent): boolean =>

@@ -7,8 +7,10 @@ import type { MechanismName, RunConfig } from '../config/index.js';
 type Curation = RunConfig['curation'];
 
 export type DynamicRolloutsConfig = Readonly<Curation['dynamicRollouts']>;
+export type BranchesConfig = Readonly<Curation['branches']>;
 export type HighEntropyConfig = Readonly<Curation['highEntropy']>;
 export type PoolConfig = Readonly<Curation['pool']>;
+export type HindsightConfig = Readonly<Curation['hindsight']>;
 
 export interface DynamicLengthConfig extends Readonly<Curation['dynamicLength']> {
   /** Step cap of every rollout until a family has a success, and of exploring rollouts (`rollout.maxSteps`). */

@@ -184,6 +184,9 @@ export class DataManager {
     return last.order;
   }
 
+  /** The steps that a branch acts out again, and then the one it begins with; undefined where they cannot be read. */
+  readonly before = (o: RolloutOrder): readonly Step[] | undefined => o.branch && this.#trajectories.upTo(o.branch);
+
   /** In a deterministic run: a rollout that a fault cut short begins again under its own id. */
   async restart(rollout: RolloutId): Promise<void> {
     const order = this.#state.orders.get(rollout);
@@ -218,6 +221,8 @@ export class DataManager {
     t: Trajectory,
     wish: PoolWish = 'auto',
   ): Promise<{ readonly group?: GroupId; readonly pool: PoolAnswer }> {
+    const refused = this.#pool.refuses(t);
+    if (refused) return { pool: refused };
     const written = this.#running.end(t.id);
     if (!isError(t.outcome)) this.#recorded++;
     const order = inLedger(t.provenance) ? this.#state.orders.get(t.id) : undefined;
@@ -389,7 +394,7 @@ export class DataManager {
     if (this.#config.deterministic && t) await this.#pool.add(t, 'auto')[1];
   }
 
-  /** Curates a complete group. Returns its id when it is ready for a batch. */
+  /** Branches a group off, or curates one that is complete. Returns its id when it is ready for a batch. */
   async #settle(group: GroupId): Promise<GroupId | undefined> {
     const { ready, saved } = this.#curator.settle(group);
     if (ready) this.#starved = false;

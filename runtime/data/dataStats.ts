@@ -1,4 +1,5 @@
 import type { FamilyId, PolicyVersion } from '../domain/index.js';
+import type { HindsightTally } from './curation/hindsight.js';
 import type { PoolStats } from './experiencePool.js';
 import type { DataState } from './state.js';
 import type { StepCounts } from './stepLedger.js';
@@ -67,11 +68,13 @@ export interface StateCounts {
   readonly batches: number;
   /** Groups that wait for a batch. */
   readonly ready: number;
+  readonly hindsight: Readonly<HindsightTally>;
 }
 export const stateCounts = (s: DataState): StateCounts => ({
   ledger: s.ledger.counts(),
   batches: s.tally.batches,
   ready: s.ready.size,
+  hindsight: { ...s.tally.hindsight },
 });
 
 export function dataStats(s: DataState): DataStats {

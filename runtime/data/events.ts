@@ -9,6 +9,7 @@ import type {
   Provenance,
   RolloutId,
   RunId,
+  ServedModel,
   Step,
   TaskId,
   Trajectory,
@@ -16,7 +17,7 @@ import type {
 import type { Alternative, PackedAlternatives } from './alternatives.js';
 import type { PoolEntryInfo } from './experiencePool.js';
 import type { LedgerMove } from './ledger.js';
-import type { PlannedGroup } from './planner.js';
+import type { GroupBranches, PlannedGroup } from './planner.js';
 import type { RolloutOrder } from './types.js';
 
 /** A trajectory without its steps, which were journalled one by one as they happened. */
@@ -98,6 +99,7 @@ export type JournalEvent =
   /** Time that the run has used, pauses left out: every two seconds, so that a crash loses no more of it. */
   | { readonly type: 'run.time'; readonly elapsedMs: number }
   | ({ readonly type: 'group.opened' } & PlannedGroup)
+  | ({ readonly type: 'group.branched' } & GroupBranches)
   | { readonly type: 'rollout.queued'; readonly order: RolloutOrder }
   | {
       readonly type: 'rollout.started';
@@ -227,6 +229,8 @@ export type JournalEvent =
       readonly label?: string;
       readonly infeasible?: { readonly episodes: number; readonly successes: number };
     }
+  /** Who acts and trains, as they say it, at each start of a run whose model servers serve. */
+  | { readonly type: 'model.served'; readonly served: ServedModel }
   /** Weights in the folder `dir`. What a lesson made and that it was learned are one record: a crash tears neither off. */
   | {
       readonly type: 'checkpoint';
@@ -266,6 +270,7 @@ export type NoteEvent = EventOf<
   | 'run.time'
   | 'run.closed'
   | 'rates.seeded'
+  | 'model.served'
   | 'frames.removed'
 >;
 
@@ -276,6 +281,9 @@ export const headOf = (t: Trajectory): TrajectoryHead => ({
 });
 /** Whether a person acted in it: then its outcome is not the policy's and influences no decision. */
 export const isAssisted = (h: TrajectoryHead): boolean => (h.human ?? 0) > 0;
+/** Why a rollout that ended in an error is retired. */
+export const faultOf = (o: Extract<Outcome, { kind: 'error' }>): 'error' | 'diverged' =>
+  o.error.kind === 'rollout.diverged' ? 'diverged' : 'error';
 export const isError = (o: Outcome): o is Extract<Outcome, { kind: 'error' }> => o.kind === 'error';
 /** Only training rollouts are in the ledger. */
 export const inLedger = (p: Provenance): boolean => p.kind === 'rollout';
@@ -292,7 +300,10 @@ export function ledgerMoves(e: JournalEvent): readonly LedgerMove[] {
     case 'trajectory.recorded':
       if (!inLedger(e.head.provenance)) return [];
       return [
-        { rollout: e.head.id, to: isError(e.head.outcome) ? { at: 'retired', reason: 'error' } : { at: 'recorded' } },
+        {
+          rollout: e.head.id,
+          to: isError(e.head.outcome) ? { at: 'retired', reason: faultOf(e.head.outcome) } : { at: 'recorded' },
+        },
       ];
     case 'rollout.retired':
       return [{ rollout: e.rollout, to: { at: 'retired', reason: e.reason } }];

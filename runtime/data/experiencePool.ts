@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { StudioError, canonicalAction } from '../domain/index.js';
 import type { FamilyId, PolicyVersion, RolloutId, TaskId, Trajectory } from '../domain/index.js';
-import type { PoolConfig } from './config.js';
+import type { HindsightConfig, PoolConfig } from './config.js';
 import { atReuseCap, choosePoolEntry, unusable, usable } from './curation/poolInjection.js';
 import type { PoolEntry } from './curation/poolInjection.js';
 
@@ -22,13 +22,16 @@ export interface PoolStats {
  */
 export class ExperiencePool {
   readonly #config: PoolConfig;
+  /** Relabelled successes of a family. */
+  readonly #maxRelabelled: number;
   readonly #entries = new Map<RolloutId, PoolEntry>();
   /** Removed by a person: not imitated either. */
   readonly #rejected = new Set<RolloutId>();
   #rank = 0;
   #injections = 0;
-  constructor(config: PoolConfig) {
+  constructor(config: PoolConfig, hindsight?: Pick<HindsightConfig, 'maxPerFamily'>) {
     this.#config = config;
+    this.#maxRelabelled = hindsight?.maxPerFamily ?? Infinity;
   }
 
   get(id: RolloutId): PoolEntry | undefined {
@@ -64,13 +67,18 @@ export class ExperiencePool {
     return this.entries().flatMap((e) => (e.content === undefined && alike(e, info) ? [e.id] : []));
   }
   /**
-   * The entry that does exactly the same in the same task, whoever made it; `spent`: its uses or age no longer allow
-   * injecting it.
+   * The entry that does exactly the same in the same task, whoever made it; `spent`: its uses or age, or that it was
+   * relabelled, do not allow injecting it, which may be done with `info`.
    */
   twin(info: PoolEntryInfo, version: PolicyVersion): { readonly id: RolloutId; readonly spent: boolean } | undefined {
     const e = this.entries().find((x) => x.id !== info.id && alike(x, info) && x.content === info.content),
       why = e && unusable(e, version, this.#config);
-    return e && { id: e.id, spent: why === 'used up' || why === 'aged' };
+    return (
+      e && {
+        id: e.id,
+        spent: why === 'used up' || why === 'aged' || (why === 'imitated' && info.provenance !== 'hindsight'),
+      }
+    );
   }
 
   /** Whether a person disabled or removed it: nothing is learned from it. */
@@ -104,16 +112,20 @@ export class ExperiencePool {
   }
 
   /**
-   * Entries to remove so that one more of a family stays within its limit: used-up and aged ones first, then the
-   * policy's oldest, demonstrations last.
+   * Entries to remove so that this one stays within the limit of its family: used-up and aged ones first, then the
+   * policy's oldest, demonstrations last. Relabelled ones have a limit of their own and take no other's place.
    */
-  surplus(family: FamilyId, version: PolicyVersion, gone?: RolloutId): RolloutId[] {
-    const mine = this.entries().filter((e) => e.family === family && e.id !== gone);
+  surplus({ family, provenance }: PoolEntryInfo, version: PolicyVersion, gone?: RolloutId): RolloutId[] {
+    const relabelled = provenance === 'hindsight',
+      limit = relabelled ? this.#maxRelabelled : this.#config.maxPerFamily,
+      mine = this.entries().filter(
+        (e) => e.family === family && e.id !== gone && (e.provenance === 'hindsight') === relabelled,
+      );
     const worth = (e: PoolEntry): number =>
       (usable(e, version, this.#config) ? 2 : 0) + (e.provenance === 'rollout' ? 0 : 1);
     return mine
       .sort((a, b) => worth(a) - worth(b) || a.added - b.added)
-      .slice(0, Math.max(0, mine.length + 1 - this.#config.maxPerFamily))
+      .slice(0, Math.max(0, mine.length + 1 - limit))
       .map((e) => e.id);
   }
 

@@ -1,6 +1,7 @@
-import { random, type GroupId, type Trajectory } from '../domain/index.js';
+import { random, type BranchPoint, type GroupId, type Trajectory } from '../domain/index.js';
 import type { Commits } from './commits.js';
 import type { DataConfig } from './config.js';
+import { branchPoint } from './curation/branches.js';
 import { curateGroup, overridden } from './curation/curateGroup.js';
 import type { PlannedGroup } from './planner.js';
 import type { DataState } from './state.js';
@@ -22,15 +23,35 @@ export class GroupCurator {
     this.#trajectories = trajectories;
   }
 
-  /** Applied at once; `ready`: the group is ready for a batch. `saved` resolves when it is on disk. */
+  /**
+   * Chooses where the branches of a group begin, once its other rollouts have ended; applied at once. Resolves when that
+   * is on disk.
+   */
+  #branch(group: GroupId): Promise<void> {
+    const ripe = this.#state.planner.toBranch(group);
+    if (!ripe) return Promise.resolve();
+    const point = branchPoint(
+      ripe.members.map((r) => this.#trajectories.get(r)),
+      this.#config.branches,
+      random(`${this.#config.planner.seed}/branch/${group}`),
+    );
+    const points = point ? new Array<BranchPoint>(ripe.branches).fill(point) : [];
+    return this.#commits.commit([{ type: 'group.branched', group, points }]);
+  }
+
+  /**
+   * Branches a group off, or curates it. Applied at once; `ready`: the group is ready for a batch. `saved` resolves when
+   * it is on disk.
+   */
   settle(group: GroupId): { readonly ready: boolean; readonly saved: Promise<void> } {
-    const complete = this.#state.planner.complete(group);
-    if (!complete) return { ready: false, saved: Promise.resolve() };
+    const branched = this.#branch(group),
+      complete = this.#state.planner.complete(group);
+    if (!complete) return { ready: false, saved: branched };
     const { plan } = complete,
       own = complete.members.map((r) => this.#trajectories.get(r)),
       cut = random(`${this.#config.planner.seed}/cut/${group}`),
       curated = curateGroup(own, () => this.#inject(plan), this.#config, cut),
-      saved = this.#note(plan, curated);
+      saved = Promise.all([branched, this.#note(plan, curated)]).then(() => undefined);
     const kept = new Set(curated.kind === 'dropped' ? [] : curated.members.map((m) => m.trajectory));
     for (const t of own) if (!kept.has(t)) this.#trajectories.forget(t.id);
     return { ready: curated.kind !== 'dropped', saved };

@@ -27,7 +27,7 @@ const legal: Readonly<Record<At | 'none', readonly At[]>> = {
 };
 const reasonsFrom: Readonly<Partial<Record<At, readonly RetireReason[]>>> = {
   queued: ['stopped', 'lost', 'error'],
-  running: ['error', 'stopped', 'lost'],
+  running: ['error', 'stopped', 'lost', 'diverged'],
   recorded: ['no-variance', 'replaced', 'trimmed', 'masked', 'stale', 'lost'],
   grouped: ['masked', 'stale', 'no-variance', 'lost'],
   claimed: ['masked', 'stale', 'no-variance'],

@@ -1,9 +1,10 @@
 import { id, random, type RetireReason } from '../domain/index.js';
-import type { FamilyId, GroupId, Random, RolloutId, TaskId } from '../domain/index.js';
+import type { BranchPoint, FamilyId, GroupId, Random, RolloutId, TaskId } from '../domain/index.js';
 import type { DataConfig } from './config.js';
 import { numberedRollout } from './endedRollouts.js';
 import { stepCap } from './curation/dynamicLength.js';
 import type { SuccessLengths } from './curation/dynamicLength.js';
+import type { GroupPlan } from './curation/mechanism.js';
 import { planGroup } from './curation/registry.js';
 import type { SuccessStats } from './curation/successStats.js';
 import type { RolloutOrder } from './types.js';
@@ -24,6 +25,13 @@ export interface PlannedGroup {
   readonly size: number;
   /** Step cap of its non-exploring rollouts. */
   readonly cap: number;
+  /** How many of them are branches; absent in journals from before there were any. */
+  readonly branches?: number;
+}
+/** Where the branches of a group begin: one point each; none where no step is worth it. */
+export interface GroupBranches {
+  readonly group: GroupId;
+  readonly points: readonly BranchPoint[];
 }
 
 type Member = 'queued' | 'running' | 'recorded';
@@ -37,6 +45,12 @@ export interface OpenGroup extends PlannedGroup {
   /** Successes among its rollouts that have ended. */
   readonly successes?: number;
   readonly retries: number;
+  /** Branches whose beginning is not chosen yet: the others have to end first. */
+  readonly unbranched?: number;
+  /** Branches still to hand out. */
+  readonly points?: readonly BranchPoint[];
+  /** Those of its members that are branches. */
+  readonly branched?: Readonly<Record<RolloutId, BranchPoint>>;
 }
 /** The whole state of a planner; plain JSON. */
 export interface PlannerState {
@@ -48,7 +62,21 @@ export interface PlannerState {
 /** The planner's decision; it changes nothing until `apply` is called, so it can be journalled first. */
 export type PlannerEvent =
   | ({ readonly type: 'group.opened' } & PlannedGroup)
+  | ({ readonly type: 'group.branched' } & GroupBranches)
   | { readonly type: 'rollout.queued'; readonly order: RolloutOrder };
+
+/** An open group, as it is changed. */
+interface Open {
+  readonly plan: PlannedGroup;
+  readonly members: Map<RolloutId, Member>;
+  toIssue: number;
+  withheld: number;
+  successes: number;
+  retries: number;
+  unbranched: number;
+  readonly points: BranchPoint[];
+  readonly branched: Map<RolloutId, BranchPoint>;
+}
 
 export interface PlannerDeps {
   readonly families: readonly PlannerFamily[];
@@ -79,17 +107,7 @@ export class Planner {
   #limits: ReadonlyMap<FamilyId, number | undefined> | undefined;
   #groups = 0;
   #rollouts = 0;
-  readonly #open = new Map<
-    GroupId,
-    {
-      plan: PlannedGroup;
-      members: Map<RolloutId, Member>;
-      toIssue: number;
-      withheld: number;
-      successes: number;
-      retries: number;
-    }
-  >();
+  readonly #open = new Map<GroupId, Open>();
 
   constructor(d: PlannerDeps) {
     this.#d = d;
@@ -99,14 +117,19 @@ export class Planner {
     const p = new Planner(d);
     p.#groups = s.groups;
     p.#rollouts = s.rollouts;
-    for (const { members, toIssue, retries, withheld = 0, successes = 0, ...plan } of s.open) {
+    for (const g of s.open) {
+      const { members, toIssue, retries, withheld = 0, successes = 0, unbranched = 0, points = [], ...more } = g,
+        { branched = {}, ...plan } = more;
       p.#open.set(plan.group, {
         plan,
         toIssue,
         retries,
         withheld,
         successes,
-        members: new Map(Object.entries(members).map(([r, m]) => [id<RolloutId>(r), m])),
+        unbranched,
+        points: [...points],
+        members: byRollout(members),
+        branched: byRollout(branched),
       });
     }
     return p;
@@ -122,6 +145,9 @@ export class Planner {
         retries: g.retries,
         withheld: g.withheld,
         successes: g.successes,
+        ...(g.plan.branches === undefined
+          ? {}
+          : { unbranched: g.unbranched, points: [...g.points], branched: Object.fromEntries(g.branched) }),
       })),
     };
   }
@@ -131,14 +157,17 @@ export class Planner {
    * without families.
    */
   next(): readonly PlannerEvent[] {
-    for (const g of this.#open.values()) if (g.toIssue > 0) return [this.#order(g.plan)];
+    for (const g of this.#open.values()) {
+      if (g.toIssue > 0) return [this.#order(g.plan)];
+      if (g.points.length > 0) return [this.#order(g.plan, g.points[0])];
+    }
     const plan = this.#plan();
     return plan ? [{ type: 'group.opened', ...plan }, this.#order(plan)] : [];
   }
   /** Slots of open groups still to hand out; `next` gives these before it opens another group. */
   get unissued(): number {
     let n = 0;
-    for (const g of this.#open.values()) n += g.toIssue;
+    for (const g of this.#open.values()) n += g.toIssue + g.points.length;
     return n;
   }
 
@@ -146,21 +175,34 @@ export class Planner {
     if (e.type === 'group.opened') {
       const { type: _t, ...plan } = e;
       this.#groups = Math.max(this.#groups + 1, numberOf(plan.group));
-      const first = Math.min(plan.size, this.#d.config.planner.pilot || plan.size);
+      const { branches = 0 } = plan,
+        whole = plan.size - branches,
+        first = Math.min(whole, this.#d.config.planner.pilot || whole);
       this.#open.set(plan.group, {
         plan,
         members: new Map(),
         toIssue: first,
-        withheld: plan.size - first,
+        withheld: whole - first,
         successes: 0,
         retries: 0,
+        unbranched: branches,
+        points: [],
+        branched: new Map(),
       });
+    } else if (e.type === 'group.branched') {
+      const g = this.#open.get(e.group);
+      if (!g) return;
+      g.unbranched = 0;
+      g.points.push(...e.points);
     } else {
       this.#rollouts = Math.max(this.#rollouts + 1, numberOf(e.order.rollout));
       const g = this.#open.get(e.order.group);
       if (g) {
         g.members.set(e.order.rollout, 'queued');
-        g.toIssue = Math.max(0, g.toIssue - 1);
+        if (e.order.branch) {
+          g.points.shift();
+          g.branched.set(e.order.rollout, e.order.branch);
+        } else g.toIssue = Math.max(0, g.toIssue - 1);
       }
     }
   }
@@ -187,16 +229,18 @@ export class Planner {
 
   /**
    * A rollout without an outcome. After an error it is retried while the group has retries left; one that was stopped
-   * or lost is always handed out again.
+   * or lost is always handed out again, and a branch that met another screen never.
    */
   retired(group: GroupId, rollout: RolloutId, reason: RetireReason): void {
     const g = this.#open.get(group);
     if (!g || !g.members.delete(rollout)) return;
-    if (reason !== 'error') g.toIssue++;
-    else if (g.retries < this.#d.config.planner.retries) {
-      g.retries++;
-      g.toIssue++;
-    }
+    const again = reason !== 'error' || g.retries < this.#d.config.planner.retries,
+      point = g.branched.get(rollout);
+    g.branched.delete(rollout);
+    if (reason === 'diverged') return;
+    if (again && reason === 'error') g.retries++;
+    if (again && point) g.points.push(point);
+    else if (again) g.toIssue++;
     this.#decide(g);
   }
 
@@ -204,15 +248,8 @@ export class Planner {
    * The first rollouts of a group have ended: the rest follows unless, by the family's Beta posterior, it would
    * probably end the same way (all successes or all failures). Such a group is curated with what it has.
    */
-  #decide(g: {
-    readonly plan: PlannedGroup;
-    readonly members: ReadonlyMap<RolloutId, Member>;
-    toIssue: number;
-    withheld: number;
-    readonly successes: number;
-  }): void {
-    if (g.withheld === 0 || g.toIssue > 0) return;
-    for (const m of g.members.values()) if (m !== 'recorded') return;
+  #decide(g: Open): void {
+    if (g.withheld === 0 || g.toIssue > 0 || !allRecorded(g)) return;
     const n = g.members.size,
       mixed = g.successes > 0 && g.successes < n,
       s = this.#d.stats.of(g.plan.family);
@@ -230,14 +267,21 @@ export class Planner {
     if (g) {
       g.toIssue = 0;
       g.withheld = 0;
+      g.unbranched = 0;
+      g.points.length = 0;
     }
   }
 
+  /** Members of a group whose other rollouts have ended and whose branches have no beginning yet, and their number. */
+  toBranch(group: GroupId): { readonly members: readonly RolloutId[]; readonly branches: number } | undefined {
+    const g = this.#open.get(group);
+    if (!g || g.unbranched === 0 || !hasEnded(g)) return undefined;
+    return { members: [...g.members.keys()], branches: g.unbranched };
+  }
   /** Plan and members of a complete group; undefined while rollouts are missing. */
   complete(group: GroupId): { readonly plan: PlannedGroup; readonly members: readonly RolloutId[] } | undefined {
     const g = this.#open.get(group);
-    if (!g || g.toIssue > 0 || g.withheld > 0) return undefined;
-    for (const m of g.members.values()) if (m !== 'recorded') return undefined;
+    if (!g || g.unbranched > 0 || !hasEnded(g)) return undefined;
     return { plan: g.plan, members: [...g.members.keys()] };
   }
   close(group: GroupId): void {
@@ -260,11 +304,15 @@ export class Planner {
 
   /** N and step cap that a group of this family would get now. */
   outlook(family: FamilyId): { readonly size: number; readonly cap: number } {
+    const { size, cap } = this.#planOf(family);
+    return { size, cap };
+  }
+  #planOf(family: FamilyId): GroupPlan {
     const { config, stats, lengths } = this.#d,
       limit = this.#limitOf(family),
       { global } = config.dynamicLength;
     return planGroup(
-      { size: config.dynamicRollouts.max, cap: Math.min(global, limit ?? global) },
+      { size: config.dynamicRollouts.max, cap: Math.min(global, limit ?? global), branches: 0 },
       { successes: stats.of(family), longest: lengths.longest(family), limit },
       config,
     );
@@ -284,12 +332,14 @@ export class Planner {
       r = random(`${config.seed}/group/${k}`);
     const family = config.planner === 'variance' ? this.#byVariance(r) : this.#byPass(k);
     const seed = 'count' in family.seeds ? fromRange(family.seeds, r) : r.pick(family.seeds);
+    const { branches, ...plan } = this.#planOf(family.id);
     return {
       group: id<GroupId>(`g${pad(k + 1)}`),
       family: family.id,
       task: this.#d.taskOf(family.id, seed),
       seed,
-      ...this.outlook(family.id),
+      ...plan,
+      ...(branches > 0 ? { branches } : {}),
     };
   }
   #byPass(k: number): PlannerFamily {
@@ -308,7 +358,7 @@ export class Planner {
     }
     return this.#d.families.at(-1)!;
   }
-  #order(plan: PlannedGroup): PlannerEvent {
+  #order(plan: PlannedGroup, branch?: BranchPoint): PlannerEvent {
     const rollout = numberedRollout(this.#rollouts + 1);
     const limit = this.#limitOf(plan.family);
     const length = this.#d.config.dynamicLength;
@@ -325,10 +375,17 @@ export class Planner {
         seed: plan.seed,
         cap,
         groupSize: plan.size,
+        ...(branch ? { branch } : {}),
       },
     };
   }
 }
+
+const allRecorded = (g: Pick<Open, 'members'>): boolean => [...g.members.values()].every((m) => m === 'recorded');
+/** Nothing of it is left to hand out, and all that was has ended. */
+const hasEnded = (g: Open): boolean => g.toIssue === 0 && g.withheld === 0 && g.points.length === 0 && allRecorded(g);
+const byRollout = <T>(of: Readonly<Record<RolloutId, T>>): Map<RolloutId, T> =>
+  new Map(Object.entries(of).map(([r, v]) => [id<RolloutId>(r), v as T]));
 
 /** Probability that `m` more outcomes are all of the kind that came `k` times in `n`, under Beta(1 + k, 1 + n - k). */
 function sameAgain(k: number, n: number, m: number): number {

@@ -26,6 +26,15 @@ export class PoolKeeper {
     for (const e of events) if (e.type === 'pool.removed') this.#trajectories.forget(e.entry);
     return [answer, saved];
   }
+  /**
+   * Why a relabelled success would not be imitated: it is of no other use, and leaves no record then. Undefined for
+   * everything else.
+   */
+  refuses(t: Trajectory): PoolAnswer | undefined {
+    if (t.provenance.kind !== 'hindsight') return undefined;
+    const { answer } = pooling(this.#state.pool, t, 'auto', this.#state.version);
+    return answer.pooled ? undefined : answer;
+  }
   /** Unknown ids are skipped. */
   async switch(rollouts: readonly RolloutId[], enabled: boolean): Promise<void> {
     const { pool } = this.#state,

@@ -47,7 +47,7 @@ export function pooling(
   const goes = (gone: RolloutId, reason: string): JournalEvent => ({ type: 'pool.removed', entry: gone, reason });
   return yes(
     ...(twin ? [goes(twin.id, 'a newer one of the same steps takes its place')] : []),
-    ...pool.surplus(t.family, version, twin?.id).map((gone) => goes(gone, 'the family has its share')),
+    ...pool.surplus(entry, version, twin?.id).map((gone) => goes(gone, 'the family has its share')),
     { type: 'pool.added', entry, by },
   );
 }

@@ -10,8 +10,9 @@ import {
 } from '../domain/index.js';
 import type { DataConfig } from './config.js';
 import { SuccessLengths } from './curation/dynamicLength.js';
+import { tallyHindsight, type HindsightTally } from './curation/hindsight.js';
 import { SuccessStats } from './curation/successStats.js';
-import { inLedger, isAssisted, isError, ledgerMoves } from './events.js';
+import { faultOf, inLedger, isAssisted, isError, ledgerMoves } from './events.js';
 import type { EventOf, GroupMember, JournalEvent } from './events.js';
 import { ExperiencePool } from './experiencePool.js';
 import { Ledger, type LedgerMove } from './ledger.js';
@@ -50,6 +51,7 @@ export interface Tally {
   readonly lags: Map<number, number>;
   readonly poolLags: Map<number, number>;
   threshold: number | undefined;
+  readonly hindsight: HindsightTally;
 }
 
 /**
@@ -85,6 +87,7 @@ export class DataState {
     lags: new Map(),
     poolLags: new Map(),
     threshold: undefined,
+    hindsight: { failures: 0, asked: 0, held: 0, relabelled: 0, ms: 0 },
   };
   /** Number of the newest batch that was trained; 0 before the first. */
   trainedBatch = 0;
@@ -102,7 +105,7 @@ export class DataState {
   ) {
     this.stats = new SuccessStats(config.dynamicRollouts.window);
     this.lengths = new SuccessLengths(config.dynamicLength.window);
-    this.pool = new ExperiencePool(config.pool);
+    this.pool = new ExperiencePool(config.pool, config.hindsight);
     this.planner = new Planner({
       families,
       taskOf,
@@ -161,6 +164,9 @@ const changes: Changes = {
     s.elapsedMs = Math.max(s.elapsedMs, e.elapsedMs);
   },
   'group.opened'(s, e) {
+    s.planner.apply(e);
+  },
+  'group.branched'(s, e) {
     s.planner.apply(e);
   },
   'rollout.queued'(s, e) {
@@ -272,16 +278,19 @@ const isWaiting = ({ ledger }: DataState, g: FormedGroup): boolean =>
 export const batchNumber = (batch: BatchId): number => Number(/\d+$/.exec(batch)?.[0] ?? 0);
 
 function recorded(s: DataState, { head }: EventOf<'trajectory.recorded'>): void {
+  tallyHindsight(s.tally.hindsight, head);
   const success = head.outcome.kind === 'success';
   // A demonstration shows how long a success is. A probe is greedy and held out, so it must not influence training.
   // Where a person helped, neither length nor outcome is the policy's; a success that the cap cut off has no length.
-  if (endedInSuccess(head.outcome) && head.provenance.kind !== 'probe' && !isAssisted(head))
+  // Nor has what was relabelled: nobody set out to do it.
+  if (endedInSuccess(head.outcome) && !['probe', 'hindsight'].includes(head.provenance.kind) && !isAssisted(head))
     s.lengths.add(head.family, head.steps);
   if (!inLedger(head.provenance)) return;
-  if (!isError(head.outcome) && !isAssisted(head)) s.stats.add(head.family, success);
+  // How a branch ends says what its beginning is worth, and not how often the task is solved.
+  if (!isError(head.outcome) && !isAssisted(head) && !head.branch) s.stats.add(head.family, success);
   const o = s.orders.get(head.id);
   s.orders.delete(head.id);
   if (!o) return;
-  if (isError(head.outcome)) s.planner.retired(o.group, head.id, 'error');
+  if (isError(head.outcome)) s.planner.retired(o.group, head.id, faultOf(head.outcome));
   else s.planner.recorded(o.group, head.id, success);
 }

@@ -1,4 +1,4 @@
-import { StudioError, type RolloutId, type Trajectory } from '../domain/index.js';
+import { StudioError, type BranchPoint, type RolloutId, type Step, type Trajectory } from '../domain/index.js';
 import type { DataState } from './state.js';
 
 /** Trajectories that may still be needed: those of open, waiting and claimed groups, and of the pool. */
@@ -24,6 +24,11 @@ export class TrajectoryCache {
       );
     return t;
   };
+  /** Its steps up to that one, itself too; undefined when they are not in memory. */
+  upTo({ of, step }: BranchPoint): readonly Step[] | undefined {
+    const steps = this.all.get(of)?.steps;
+    return steps && steps.length > step ? steps.slice(0, step + 1) : undefined;
+  }
   /** Drops a trajectory unless it is still needed. */
   forget(rollout: RolloutId): void {
     const { ledger, pool } = this.#state,

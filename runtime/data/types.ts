@@ -1,5 +1,6 @@
 import type {
   BatchId,
+  BranchPoint,
   FamilyId,
   Frame,
   FrameRef,
@@ -26,6 +27,8 @@ export interface RolloutOrder {
   readonly cap: number;
   /** Planned number of rollouts of the group. */
   readonly groupSize: number;
+  /** Where it begins, unless it begins with the task. */
+  readonly branch?: BranchPoint;
 }
 
 /** Every rollout is in exactly one state; generated = trained + in flight + retired at any moment. */

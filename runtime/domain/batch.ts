@@ -27,7 +27,7 @@ export interface LearnStep {
   readonly weight: number;
   /**
    * `imitation` only: the weight of its -log p, instead of the trainer's imitation coefficient. For a person's step in
-   * a group this is its advantage.
+   * a group this is its advantage; for a replayed success, what its family needs (`trainer.imitation`).
    */
   readonly coefficient?: number;
   /**

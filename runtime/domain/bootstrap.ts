@@ -1,5 +1,6 @@
 import { quantile } from './quantile.js';
 import { random, type Random } from './random.js';
+import { wilson } from './wilson.js';
 
 /** Outcomes of the episodes of one seed: 1 success, 0 anything else. */
 export type SeedOutcomes = readonly number[];
@@ -54,6 +55,39 @@ export function pairedBootstrap(
 const resample = (xs: SeedOutcomes, r: Random): number[] => xs.map(() => r.pick(xs));
 const mean = (xs: readonly number[]): number => xs.reduce((a, b) => a + b, 0) / xs.length;
 const meanOfMeans = (sample: readonly SeedOutcomes[]): number => mean(sample.filter((s) => s.length > 0).map(mean));
+
+/** Episodes of each template, by its name. */
+export type TemplateCounts = Readonly<Record<string, { readonly episodes: number; readonly successes: number }>>;
+
+/**
+ * Success on templates that stand for others. Episodes of one template end alike far more often than those of two, so each
+ * sample draws templates with replacement, seeds (one entry of `seeds` each, which share the templates), and only then
+ * episodes of each template under each seed; one seed is always drawn and says nothing of another. Where all episodes
+ * ended alike, all draws do, which would pass for certainty: the interval is then Wilson's of as many trials as there are
+ * templates.
+ */
+export function templateBootstrap(
+  seeds: readonly TemplateCounts[],
+  o: { readonly samples?: number; readonly seed?: string } = {},
+): BootstrapInterval {
+  const names = [...new Set(seeds.flatMap((s) => Object.keys(s)))],
+    cells = seeds.map((s) => names.map((n) => outcomesOf(s[n]?.successes ?? 0, s[n]?.episodes ?? 0))),
+    all = pooled(cells);
+  if (all === 0 || all === 1) {
+    const { low, high } = wilson(all * names.length, names.length);
+    return { mean: all, low, high };
+  }
+  const r = random(o.seed ?? 'bootstrap'),
+    draws: number[] = [];
+  for (let k = 0; k < (o.samples ?? SAMPLES) && Number.isFinite(all); k++) {
+    const templates = names.map(() => r.int(names.length)),
+      x = pooled(cells.map(() => r.pick(cells)).map((seed) => templates.map((t) => resample(seed[t]!, r))));
+    if (Number.isFinite(x)) draws.push(x);
+  }
+  return { mean: all, low: quantile(draws, 0.025) ?? NaN, high: quantile(draws, 0.975) ?? NaN };
+}
+/** Share of all episodes of a seed; over several seeds the mean. */
+const pooled = (seeds: readonly (readonly SeedOutcomes[])[]): number => meanOfMeans(seeds.map((s) => s.flat()));
 
 /** `n` outcomes of which `successes` are 1: all that a success rate keeps of its episodes. */
 export const outcomesOf = (successes: number, n: number): SeedOutcomes =>

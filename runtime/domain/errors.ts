@@ -13,6 +13,7 @@ export type ErrorKind =
   | 'desktop.start' // a desktop did not come up
   | 'desktop.lost' // a desktop died or stopped answering
   | 'desktop.exec' // a command inside the desktop could not be run at all
+  | 'rollout.diverged' // a branch met another screen than the recorded one
   | 'policy.lost' // a replica died
   | 'policy.invalid' // the model answered something that is not an action
   | 'policy.remote' // a remote endpoint failed

@@ -35,6 +35,7 @@ export * from './retire.js';
 export * from './run.js';
 export * from './runtimePod.js';
 export * from './sequences.js';
+export * from './servedModel.js';
 export * from './time.js';
 export * from './trajectory.js';
 export { isObject } from './json.js';

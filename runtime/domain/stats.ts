@@ -14,10 +14,13 @@ export function sparkline(values: readonly number[], width = 24): string {
 export const percent = (x: number, digits = 0): string => (Number.isFinite(x) ? `${(100 * x).toFixed(digits)} %` : '–');
 
 /** "62 % [53, 71]": a rate with its 95 % interval. */
+export const intervalText = (rate: number, low: number, high: number): string =>
+  `${percent(rate)} [${Math.round(100 * low)}, ${Math.round(100 * high)}]`;
+/** The same, of independent episodes (Wilson). */
 export function rateText(successes: number, n: number): string {
   if (n === 0) return 'no episodes';
   const w = wilson(successes, n);
-  return `${percent(w.rate)} [${Math.round(100 * w.low)}, ${Math.round(100 * w.high)}]`;
+  return intervalText(w.rate, w.low, w.high);
 }
 
 export function duration(ms: number): string {

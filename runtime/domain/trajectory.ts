@@ -16,7 +16,15 @@ export interface TokenTrace {
   /** A remote server shows only the most probable tokens, so what is known of its entropies is a lower bound. */
   readonly bound?: 'lower';
   readonly ids?: Int32Array;
+  /** Why a remote server ended the answer, in its word: `stop`, `length`, ...; absent where it did not say. */
+  readonly finish?: string;
 }
+
+/** A server's word for why an answer ended. */
+export const FINISH_WORD = /^[a-z][a-z_]{0,31}$/;
+/** Why an answer ended, where that is worth saying: not by the model's own choice. */
+export const oddFinish = (t: TokenTrace | undefined): string | undefined =>
+  t?.finish === 'stop' ? undefined : t?.finish;
 
 /** An answer of a policy that was no action: it was sampled all the same, and is trained as what it is. */
 export interface RejectedAnswer {
@@ -153,7 +161,7 @@ export interface Judge {
 }
 
 /** Where a trajectory can come from: `Provenance` says what each of them knows. */
-export const PROVENANCE_KINDS = ['rollout', 'probe', 'oracle', 'human', 'imported'] as const;
+export const PROVENANCE_KINDS = ['rollout', 'probe', 'oracle', 'human', 'imported', 'hindsight'] as const;
 export type ProvenanceKind = (typeof PROVENANCE_KINDS)[number];
 
 /** Where a trajectory comes from. */
@@ -163,7 +171,40 @@ export type Provenance =
   | { readonly kind: 'oracle' }
   /** A person's demonstration; `of`: an edited trajectory that was acted out again. */
   | { readonly kind: 'human'; readonly of?: string }
-  | { readonly kind: 'imported'; readonly from: string };
+  | { readonly kind: 'imported'; readonly from: string }
+  /**
+   * A failed rollout under the instruction of another task that it did (runtime/data/README.md#hindsight). `task` and
+   * `instruction` are those that `of` was asked for. It has no log-probs, and is imitated alone.
+   */
+  | {
+      readonly kind: 'hindsight';
+      readonly of: RolloutId;
+      readonly task: TaskId;
+      readonly instruction: string;
+    };
+
+/**
+ * What looking back on a failed rollout took: siblings of its task, those asked of the desktop, whether one held, and
+ * ms.
+ */
+export interface LookedBack {
+  readonly siblings: number;
+  readonly asked: number;
+  readonly held: boolean;
+  readonly ms: number;
+}
+
+/**
+ * Where a rollout branches off from another of its group: its steps before `step` are those of `of`, acted out again on
+ * a desktop of its own, and everything from `step` on is its own (runtime/data/README.md#branches).
+ */
+export interface BranchPoint {
+  readonly of: RolloutId;
+  /** From 1: a branch from the first step would be a rollout like any other. */
+  readonly step: number;
+}
+/** The first step that is a rollout's own: those before it are another's, acted out again. */
+export const ownFrom = (t: Pick<Trajectory, 'branch'>): number => t.branch?.step ?? 0;
 
 /** Whether a person acted in it: its outcome is then not the policy's alone. */
 export const assisted = (t: Pick<Trajectory, 'provenance' | 'steps'>): boolean =>
@@ -176,6 +217,8 @@ export interface Trajectory {
   readonly instruction: string;
   readonly group?: GroupId;
   readonly provenance: Provenance;
+  /** Of a rollout that began in the middle of another. */
+  readonly branch?: BranchPoint;
   readonly steps: readonly Step[];
   readonly outcome: Outcome;
   /** Step cap this rollout ran under (turns of the model). */
@@ -187,6 +230,8 @@ export interface Trajectory {
   /** Reset and verify time of the desktop, ms. */
   readonly resetMs: number;
   readonly verifyMs: number;
+  /** Of a failure that was looked back on. */
+  readonly hindsight?: LookedBack;
 }
 
 /** The reward that counts in its group's baseline. An error, which is never in a group, gives 0. */

@@ -22,7 +22,7 @@ export interface TrajectoryRow {
   readonly reward?: number;
   readonly truncated?: boolean;
   readonly errorKind?: string;
-  readonly provenance: 'rollout' | 'probe' | 'oracle' | 'human' | 'imported';
+  readonly provenance: 'rollout' | 'probe' | 'oracle' | 'human' | 'imported' | 'hindsight';
   readonly state?: string;
   readonly group?: string;
   readonly steps: number;
@@ -39,6 +39,10 @@ export interface TrajectoryRow {
   readonly assisted?: boolean;
   /** `<rollout>@<revision>`: the edited trajectory that this one acted out again (provenance human). */
   readonly of?: string;
+  /** What it was asked for when it was rolled out (provenance hindsight). */
+  readonly relabelledFrom?: string;
+  /** `<rollout>@<step>`: the rollout that it begins in the middle of, and the index of its first own step. */
+  readonly branch?: string;
 }
 
 /**
@@ -82,6 +86,8 @@ export interface RejectedView {
   /** Why it could not be used. */
   readonly reason: string;
   readonly tokens?: readonly TokenView[];
+  /** Why the server ended it, where not by the model's own choice. */
+  readonly finish?: string;
   readonly version?: PolicyVersion;
 }
 
@@ -107,6 +113,8 @@ export interface StepView {
    * cannot be read.
    */
   readonly prompt?: PromptView | 'pending' | 'damaged';
+  /** Why the server ended the answer, where not by the model's own choice: `length` is the limit on its tokens. */
+  readonly finish?: string;
   /** Answers on this screen before the one that was carried out, oldest first. */
   readonly rejected?: readonly RejectedView[];
   /** Kept by the entropy mask; absent before its group was formed. */
@@ -129,7 +137,7 @@ export interface StepView {
 /** A step's view without what was sampled in it, and what training made of that. */
 export function unsampledView(s: StepView): StepView {
   const { tokens: _t, entropy: _e, entropyBound: _b, prompt: _p, rejected: _r, version: _v, ...seen } = s,
-    { kept: _k, advantage: _a, weight: _w, ...rest } = seen;
+    { finish: _f, kept: _k, advantage: _a, weight: _w, ...rest } = seen;
   return rest;
 }
 

@@ -17,6 +17,8 @@ const schema = z.object({
   times: z.array(z.number().min(0)).max(limits.steps).optional(),
   /** File of the screen after the last action, relative to what names it. */
   last: z.string().max(300).optional(),
+  /** Of a failure under the instruction of what it did: what it was asked for. */
+  relabelledFrom: z.string().max(limits.instruction).optional(),
 });
 /** What foreign layouts have no place for, kept beside them under `dart_studio`; other programs pass it over. */
 export type Own = z.infer<typeof schema>;
@@ -36,6 +38,7 @@ export function ownOf(t: Trajectory, last?: string): Own {
     origins: t.steps.map((s) => s.origin),
     times: times.length === t.steps.length ? times : undefined,
     last,
+    relabelledFrom: t.provenance.kind === 'hindsight' ? t.provenance.instruction : undefined,
   };
 }
 

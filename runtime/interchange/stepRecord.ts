@@ -5,6 +5,7 @@
  */
 import { z } from 'zod';
 import {
+  FINISH_WORD,
   SequenceReader,
   sampledRemotely,
   withoutPrompts,
@@ -35,6 +36,7 @@ const tokensSchema = z
     logprobs: floats(most.answer),
     entropies: floats(most.answer),
     bound: z.literal('lower').optional(),
+    finish: z.string().regex(FINISH_WORD).optional(),
   })
   .transform((t, c) => {
     const why = tokensProblem(t);
@@ -107,6 +109,7 @@ const tokensOf = (t: TokenTrace): object => ({
   logprobs: base64(t.logprobs),
   entropies: base64(t.entropies),
   bound: t.bound,
+  finish: t.finish,
 });
 const promptOf = (p: PromptDelta): object => ({
   parts: base64(p.parts),

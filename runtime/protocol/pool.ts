@@ -1,22 +1,24 @@
 /** Wire types of the experience pool and of import and export. */
 import type { PolicyVersion, RunPath } from '../domain/index.js';
 
-export type PoolSource = 'human' | 'imported' | 'oracle' | 'rollout';
+export type PoolSource = 'human' | 'imported' | 'oracle' | 'rollout' | 'hindsight';
 export interface PoolEntryRow {
   readonly rollout: string;
   readonly task: string;
   readonly steps: number;
   readonly source: PoolSource;
-  /** Import: from what. */
+  /** Import: from what. Relabelled: what was asked for when it was rolled out. */
   readonly from?: string;
+  /** Relabelled: what it is a success of. */
+  readonly instruction?: string;
   /** Newest version that acted, for the policy's own. */
   readonly version?: PolicyVersion;
   readonly addedAt?: number;
   readonly uses: number;
   readonly enabled: boolean;
-  /** Whether the next all-failed group could get it, and why not: 'off', 'used up', 'aged'. */
+  /** Whether the next all-failed group could get it, and why not; `imitated`: it is imitated alone. */
   readonly usable: boolean;
-  readonly why?: 'off' | 'used up' | 'aged';
+  readonly why?: 'off' | 'imitated' | 'used up' | 'aged';
   /** It joined without the verifier's word, for this reason. */
   readonly override?: string;
 }

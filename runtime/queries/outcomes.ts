@@ -24,7 +24,7 @@ const PAGE = 20_000;
 const AGAIN = "(SELECT value FROM meta WHERE key = 'again')";
 /** Those that ended after a record of the journal, as it was written. */
 const NEWER = `SELECT recorded, ended_at, family, outcome = 'success', steps, reward, ${AGAIN} FROM rollouts
-  WHERE recorded > ?1 AND provenance = 'rollout' AND human = 0 AND outcome IN ('success', 'failure')
+  WHERE recorded > ?1 AND provenance = 'rollout' AND origin IS NULL AND human = 0 AND outcome IN ('success', 'failure')
   UNION ALL SELECT o.recorded, o.ended_at, f.family, o.success, o.steps, o.reward, ${AGAIN} FROM past_outcomes o JOIN past_families f ON f.id = o.family
   WHERE o.recorded > ?1 ORDER BY 1 LIMIT ${PAGE}`;
 

@@ -21,7 +21,7 @@ export interface PoolQuery {
 export async function poolView(run: RunReader, q: PoolQuery): Promise<PoolView> {
   const [entries, [newest], [injections], won] = await Promise.all([
     run.index.query(
-      `SELECT p.*, r.origin AS origin, (SELECT COUNT(*) FROM injections i WHERE i.rollout = p.rollout AND i.seq > p.seq) AS uses FROM pool p LEFT JOIN rollouts r ON r.id = p.rollout ORDER BY p.seq`,
+      `SELECT p.*, r.origin AS origin, r.instruction AS instruction, (SELECT COUNT(*) FROM injections i WHERE i.rollout = p.rollout AND i.seq > p.seq) AS uses FROM pool p LEFT JOIN rollouts r ON r.id = p.rollout ORDER BY p.seq`,
       [],
     ),
     run.index.query(
@@ -72,7 +72,8 @@ export async function poolView(run: RunReader, q: PoolQuery): Promise<PoolView> 
     entries: entries.length,
     injections: Number(injections?.['c'] ?? 0),
     neverSolved: unsolved.length,
-    covered: unsolved.filter((f) => f.entries.some((e) => e.enabled)).length,
+    // Nothing that was relabelled is injected.
+    covered: unsolved.filter((f) => f.entries.some((e) => e.enabled && e.source !== 'hindsight')).length,
     active: q.active,
   };
 }
@@ -82,13 +83,14 @@ function entryRow(e: Readonly<Record<string, unknown>>, version: PolicyVersion, 
     made = typeof e['version'] === 'number' ? e['version'] : undefined,
     uses = Number(e['uses']),
     enabled = e['enabled'] === 1;
-  const why = unusable({ enabled, uses, version: made }, version, c);
+  const why = unusable({ enabled, uses, version: made, provenance: source }, version, c);
   return {
     rollout: String(e['rollout']),
     task: String(e['task']),
     steps: Number(e['steps']),
     source,
-    from: source === 'imported' && e['origin'] ? String(e['origin']) : undefined,
+    from: (source === 'imported' || source === 'hindsight') && e['origin'] ? String(e['origin']) : undefined,
+    ...(source === 'hindsight' ? { instruction: String(e['instruction']) } : {}),
     version: made,
     addedAt: Number(e['at']),
     uses,

@@ -65,6 +65,8 @@ export function rowOf(r: Row, alive: boolean): TrajectoryRow {
     tags: tags.length > 0 ? tags : undefined,
     assisted: num(r['human']) ? true : undefined,
     ...(r['provenance'] === 'human' ? opt('of', str(r['origin'])) : {}),
+    ...(r['provenance'] === 'rollout' ? opt('branch', str(r['origin'])) : {}),
+    ...(r['provenance'] === 'hindsight' ? opt('relabelledFrom', str(r['origin'])) : {}),
   };
 }
 const opt = <K extends string, V>(k: K, v: V | undefined): Partial<Record<K, V>> =>

@@ -1,6 +1,7 @@
 import {
   GLYPH_SPEC,
   choiceOf,
+  oddFinish,
   sampledRemotely,
   gridOf,
   type ChoicePlaces,
@@ -59,6 +60,7 @@ export function stepView(f: StepFacts, interpreter: Pick<Interpreter, 'choiceNam
     entropy: stepEntropy(step),
     entropyBound: step.tokens?.bound,
     prompt: step.prompt && (f.sequence ? promptView(f.sequence) : 'pending'),
+    finish: oddFinish(step.tokens),
     rejected: rejectedViews(f),
     kept: f.kept,
     version: step.version,
@@ -85,6 +87,7 @@ function rejectedViews({ step, extra }: StepFacts): RejectedView[] | undefined {
     reason,
     version,
     tokens: tokens && plainTokens(tokens, extra?.rejectedLabels?.[i]),
+    finish: oddFinish(tokens),
   }));
 }
 /** Undefined where nobody kept what the tokens are called: numbers without words say nothing to people. */

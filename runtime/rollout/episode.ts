@@ -46,7 +46,9 @@ export async function runEpisode(deps: EpisodeDeps, lease: Lease, r: EpisodeRequ
     setupMs = await setUp(scene);
     instruction = deps.tasks.instruction?.(task, lease.desktop) ?? instruction;
     session = openSession(scene, instruction);
-    const end = await new Turns({ ...scene, policy: session, steps }).run();
+    const turns = new Turns({ ...scene, policy: session, steps });
+    if (order.branch) await turns.actOut(r.before);
+    const end = await turns.run();
     // A terminal action changes nothing, so its screen is the last one. After the step cap there is one more screen to
     // take.
     if (end.how === 'cap') last = await lastScreen(scene);
@@ -72,6 +74,7 @@ export async function runEpisode(deps: EpisodeDeps, lease: Lease, r: EpisodeRequ
     instruction,
     group: r.provenance.kind === 'rollout' ? order.group : undefined,
     provenance: r.provenance,
+    ...(order.branch ? { branch: order.branch } : {}),
     steps,
     outcome,
     cap: order.cap,

@@ -12,9 +12,18 @@ import { nextMove } from './admission.js';
 import { cancelled } from './clock.js';
 import { runEpisode } from './episode.js';
 import { GrowingPause } from './growingPause.js';
+import { lookBack } from './hindsight.js';
 import { Steering } from './steering.js';
 import { notify } from './notify.js';
-import type { EpisodePhase, RolloutKind, SchedulerDeps, SchedulerEvent, SchedulerStatus, Steerable } from './types.js';
+import type {
+  EpisodePhase,
+  EpisodeResult,
+  RolloutKind,
+  SchedulerDeps,
+  SchedulerEvent,
+  SchedulerStatus,
+  Steerable,
+} from './types.js';
 
 /**
  * Sampling of a training rollout: its own random stream, so that the rollouts of a group differ although they share the
@@ -46,6 +55,9 @@ interface Running extends Steerable {
  * meet too: an engine that refuses everything, say, at a dozen rollouts a second.
  */
 const FAILING = { perSlot: 2, least: 8 };
+
+/** Errors of one rollout, which say nothing of the next. */
+const SINGLE: ReadonlySet<RunError['kind']> = new Set(['cancelled', 'timeout', 'rollout.diverged']);
 
 export class Scheduler {
   readonly #d: SchedulerDeps;
@@ -278,14 +290,16 @@ export class Scheduler {
     };
     this.#runs.add(run);
     this.#emit({ type: 'started', kind, order, desktop, leaseWaitMs: waitMs, at: run.since });
-    const episode = async (): Promise<{ trajectory: Trajectory; broken: boolean }> =>
-      runEpisode(this.#d.episode, lease, {
+    const episode = async (): Promise<EpisodeResult> => {
+      const task = this.#d.taskOf(order);
+      const ended = await runEpisode(this.#d.episode, lease, {
         order,
-        task: this.#d.taskOf(order),
+        task,
         provenance: { kind },
         sampling,
         signal: run.abort.signal,
         steering: run.steering,
+        before: order.branch && this.#d.before?.(order),
         onStep: (step, alternatives, about) => {
           run.steps.push(step);
           this.#emit({
@@ -304,12 +318,14 @@ export class Scheduler {
           this.#lane(desktop, phase, order.rollout);
         },
       });
+      return lookBack(this.#d.episode, lease.desktop, { task, ended, signal: run.abort.signal });
+    };
     void episode()
-      .catch((e: unknown) => ({
+      .catch((e: unknown): EpisodeResult => ({
         trajectory: failedBefore(order, kind, toRunError(e), run.since, clock.now(), lease.resetMs),
         broken: false,
       }))
-      .then(({ trajectory, broken }) => {
+      .then(({ trajectory, broken, relabelled }) => {
         this.#runs.delete(run);
         this.#release(lease, broken, desktopFault(trajectory));
         const versions = [
@@ -317,7 +333,7 @@ export class Scheduler {
         ].sort((a, b) => a - b);
         // A rollout's end may give the planner a new order (a group is complete, a cap changed).
         this.#plannerEmpty = false;
-        this.#emit({ type: 'ended', kind, order, trajectory, versions, at: clock.now() });
+        this.#emit({ type: 'ended', kind, order, trajectory, relabelled, versions, at: clock.now() });
         probe?.done(trajectory);
         if (!probe) this.#noteOutcome(trajectory);
         this.#pump();
@@ -334,7 +350,7 @@ export class Scheduler {
     }
     const { kind } = outcome.error;
     // What is wrong with a task is not wrong with the next one.
-    if (this.#stopping || kind === 'cancelled' || kind === 'timeout' || kind.startsWith('task.')) return;
+    if (this.#stopping || SINGLE.has(kind) || kind.startsWith('task.')) return;
     const { perSlot, least } = FAILING;
     if (++this.#errorsInARow < Math.max(least, perSlot * this.#slots)) return;
     const pauseMs = this.#errorPause.begin();
@@ -383,6 +399,7 @@ function failedBefore(
     instruction: '',
     group: kind === 'rollout' ? order.group : undefined,
     provenance: { kind },
+    ...(order.branch ? { branch: order.branch } : {}),
     steps: [],
     outcome: { kind: 'error', error },
     cap: order.cap,

@@ -41,9 +41,30 @@ export class Turns {
   readonly #c: TurnsContext;
   #turn = 0;
   #last: Action | undefined;
+  /** Of a branch: the recorded step that it begins with. */
+  #begins: Step | undefined;
 
   constructor(c: TurnsContext) {
     this.#c = c;
+  }
+
+  /**
+   * Acts out what a branch shares with another rollout, before `run`: `before` are the recorded steps up to the one that
+   * it begins with. Rejects with `rollout.diverged`, here or in `run`, where a screen is not the recorded one.
+   */
+  async actOut(before: readonly Step[] | undefined): Promise<void> {
+    if (!before) throw diverged('the rollout it branches off from cannot be read');
+    for (const step of before.slice(0, -1)) {
+      const seen = await this.#observe(step);
+      this.#recycle(seen);
+      this.#turn++;
+      this.#c.policy.acted(step.actions);
+      const { perform, settle, settled, ended, invalid } = await this.#act(step.actions);
+      if (ended || !settled || invalid !== undefined)
+        throw diverged(`what was done in step ${step.index + 1} had another effect`);
+      this.#add({ ...step, settled, timings: { observe: seen.ms, decide: 0, queue: 0, perform, settle } });
+    }
+    this.#begins = before.at(-1);
   }
 
   async run(): Promise<TurnsEnd> {
@@ -54,7 +75,8 @@ export class Turns {
       if (end?.next === 'end') return { how: 'ended', last: end.last };
       if (this.#turn >= r.order.cap) return { how: 'cap', last: this.#last };
       const index = steps.length;
-      const seen = await this.#observe();
+      const seen = await this.#observe(this.#begins);
+      this.#begins = undefined;
       const { decided, ...before } = await this.#decide(seen);
       if (person && end?.next === 'propose' && !(await this.#consents(person, index, decided))) {
         this.#c.policy.retract?.();
@@ -93,7 +115,8 @@ export class Turns {
     return limit.suspendedDuring(guard.free(person.act(turn), 'The turn of a person'));
   }
 
-  async #observe(): Promise<Observation> {
+  /** `recorded`: a step that was decided on this very screen. */
+  async #observe(recorded?: Step): Promise<Observation> {
     const { deps, request: r, desktop, guard } = this.#c;
     const t0 = deps.clock.now();
     r.onPhase('observe');
@@ -102,18 +125,23 @@ export class Turns {
     // Storing the screen runs while the policy decides and acts; the step is complete when all have finished.
     const stored = deps.frames.put(frame);
     ignoreFailure(stored, 'the step that waits for the frame fails with it');
+    if (recorded && (await guard.free(stored, 'Storing a frame')).hash !== recorded.frame.hash)
+      throw diverged(`the screen of step ${recorded.index + 1} differs`);
     return { frame, stored, ms };
+  }
+  /** Nothing reads the frame once it is decided on and stored, so the desktop may reuse its memory. */
+  #recycle({ frame, stored }: Pick<Observation, 'frame' | 'stored'>): void {
+    void orUndefined(stored, 'a frame that was not stored is left to the garbage collector').then((ref) => {
+      if (ref !== undefined && !isEncoded(frame)) this.#c.desktop.recycle?.(frame);
+    });
   }
 
   /** The policy's decision on this screen, or the error of an invalid answer. */
-  async #decide({ frame, stored }: Observation): Promise<Decided> {
-    const { request: r, desktop, policy, limit } = this.#c;
+  async #decide(seen: Observation): Promise<Decided> {
+    const { request: r, policy, limit } = this.#c;
     r.onPhase('decide');
-    const decided = await decideOrInvalid(policy, frame, limit.signal);
-    // Nothing reads the frame once it is decided on and stored, so the desktop may reuse its memory.
-    void orUndefined(stored, 'a frame that was not stored is left to the garbage collector').then((ref) => {
-      if (ref !== undefined && !isEncoded(frame)) desktop.recycle?.(frame);
-    });
+    const decided = await decideOrInvalid(policy, seen.frame, limit.signal);
+    this.#recycle(seen);
     return decided;
   }
 
@@ -194,6 +222,13 @@ export class Turns {
     this.#c.request.onStep(step, alternatives, about);
   }
 }
+
+const diverged = (why: string): StudioError =>
+  new StudioError(
+    'rollout.diverged',
+    `This branch was given up: ${why}.`,
+    'Nothing needs to be done: it is counted, and its group goes on without it.',
+  );
 
 /** The present screen as the policy takes it. */
 export const look = ({ policy }: Pick<EpisodeDeps, 'policy'>, desktop: Desktop): Promise<Screenshot> =>

@@ -8,6 +8,7 @@ import type {
   RunError,
   Step,
   Trajectory,
+  VerifierReport,
 } from '../domain/index.js';
 import type { Desktop, DesktopPool, SettleOptions } from '../cluster/types.js';
 import type { StepExtra } from '../data/events.js';
@@ -43,6 +44,15 @@ export interface EpisodeDeps {
   readonly mustRest?: boolean;
   /** A rollout that takes longer, from setup to verdict, is an error of kind `timeout`. Default: no limit. */
   readonly timeoutMs?: number;
+  /** Failures of rollouts are looked back on. Default: they are not. */
+  readonly hindsight?: Hindsight;
+}
+/** What a failure may have done instead (hindsight.ts). */
+export interface Hindsight {
+  /** How many other tasks its desktop began as, and those of them that may hold after this verdict, likeliest first. */
+  siblings(task: Task, report: VerifierReport | undefined): { readonly all: number; readonly likely: readonly Task[] };
+  /** For all verdicts on one failure together, ms. */
+  readonly withinMs: number;
 }
 /** What a decision carries for people besides its step. */
 export type StepAbout = Pick<Decision, 'labels' | 'places' | 'replica'> & Pick<StepExtra, 'rejectedLabels'>;
@@ -58,11 +68,15 @@ export interface EpisodeRequest {
   readonly onPhase: (phase: EpisodePhase) => void;
   /** Lets a person take over at any decision. */
   readonly steering?: Steering;
+  /** Of a branch: the recorded steps up to the one that it begins with, which only its screen is of. */
+  readonly before?: readonly Step[];
 }
 export interface EpisodeResult {
   readonly trajectory: Trajectory;
   /** The desktop must be replaced, not reset. */
   readonly broken: boolean;
+  /** The same failure as a success of another task that it did. */
+  readonly relabelled?: Trajectory;
 }
 
 // Scheduler
@@ -76,6 +90,8 @@ export interface SchedulerDeps {
   readonly admit: () => number;
   readonly taskOf: (o: RolloutOrder) => Task;
   readonly sampling: (o: RolloutOrder) => Sampling;
+  /** Of a branch, see `EpisodeRequest.before`; undefined where it cannot be read. */
+  readonly before?: (o: RolloutOrder) => readonly Step[] | undefined;
   readonly clock: Clock;
 }
 
@@ -106,6 +122,7 @@ export type SchedulerEvent =
       readonly kind: RolloutKind;
       readonly order: RolloutOrder;
       readonly trajectory: Trajectory;
+      readonly relabelled?: Trajectory;
       /** Policy versions of its steps, ascending. */
       readonly versions: readonly PolicyVersion[];
       readonly at: number;

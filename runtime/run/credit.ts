@@ -1,4 +1,5 @@
-import type { Group, LearnStep, Trajectory } from '../domain/index.js';
+import { rewardOf, type Group, type LearnStep, type Trajectory } from '../domain/index.js';
+import { siblingsAt } from '../data/curation/branches.js';
 import { stepWeight } from '../trainer/objective/aggregation.js';
 import { groupAdvantages, type AdvantageOptions } from '../trainer/objective/advantages.js';
 import { forkAdvantages } from '../trainer/objective/forkAdvantages.js';
@@ -40,31 +41,59 @@ export type Expressible = (t: Trajectory, step: number) => boolean;
 export function policySteps(groups: readonly CuratedGroup[], o: CreditOptions, expressible: Expressible): LearnStep[] {
   const out: LearnStep[] = [];
   for (const { group, keep, aged } of groups) {
-    const rewards = group.trajectories.map((t) => (t.outcome.kind === 'error' ? 0 : t.outcome.reward));
-    const advantages = groupAdvantages(
-      rewards,
-      group.trajectories.map((t) => t.steps.length),
-      o,
-    );
-    // Two states are one when screen, instruction and history are: what the policy is told.
-    const forks =
-      o.credit === 'fork'
-        ? forkAdvantages(
-            group.trajectories.map((t, i) => ({ reward: rewards[i]!, states: prefixKeys(t) })),
-            o.norm,
-          )
-        : undefined;
+    const advantages = groupCredit(group, o);
     for (const [i, t] of group.trajectories.entries())
-      if (forks || advantages[i] !== 0)
-        out.push(
-          ...stepsOf(t, keep[i]!, (s) => forks?.[i]![s] ?? advantages[i]!, {
-            balance: o.balance,
-            expressible,
-            aged: aged?.[i] === true,
-          }),
-        );
+      out.push(
+        ...stepsOf(t, keep[i]!, (s) => advantages[i]![s]!, {
+          balance: o.balance,
+          expressible,
+          aged: aged?.[i] === true,
+        }),
+      );
   }
   return out;
+}
+
+/**
+ * Advantage of every step, [trajectory][step]. Rollouts that began with the task are compared with one another. From the
+ * step at which others branch off, they and the one that they branch off from are compared among themselves: each of
+ * these steps is worth R - V, V being the mean reward of those that passed through the same state
+ * (runtime/trainer/README.md#branches).
+ */
+function groupCredit(group: Group, o: CreditOptions): number[][] {
+  const { trajectories } = group,
+    injected = new Set(group.injected),
+    advantages = trajectories.map((t) => new Array<number>(t.steps.length).fill(0)),
+    members = trajectories.map((trajectory, i) => ({ trajectory, advantages: advantages[i]! })),
+    own = members.filter((m) => !injected.has(m.trajectory.id)),
+    // What came from the pool, a branch of another group among it, is a whole.
+    whole = members.filter((m) => !m.trajectory.branch || injected.has(m.trajectory.id));
+  // A branch alone has nobody to be compared with.
+  const points = siblingsAt(own).filter((p) => p.members.length > 1);
+  for (const { step, members: compared } of [{ step: 0, members: whole }, ...points]) {
+    if (compared.length === 0) continue;
+    const found = advantagesFrom(
+      step,
+      compared.map((m) => m.trajectory),
+      o,
+    );
+    for (const [i, m] of compared.entries()) m.advantages.splice(step, Infinity, ...found[i]!);
+  }
+  return advantages;
+}
+
+/** Of trajectories that are compared with one another: the advantages of their steps from `first` on. */
+function advantagesFrom(first: number, trajectories: readonly Trajectory[], o: CreditOptions): number[][] {
+  const rewards = trajectories.map(rewardOf);
+  // Two states are one when screen, instruction and history are: what the policy is told.
+  if (o.credit === 'fork')
+    return forkAdvantages(
+      trajectories.map((t, i) => ({ reward: rewards[i]!, states: prefixKeys(t).slice(first) })),
+      o.norm,
+    );
+  const lengths = trajectories.map((t) => t.steps.length - first),
+    advantages = groupAdvantages(rewards, lengths, o);
+  return lengths.map((n, i) => new Array<number>(n).fill(advantages[i]!));
 }
 
 function stepsOf(

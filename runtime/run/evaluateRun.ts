@@ -11,6 +11,7 @@ import { blinded, randomly } from './blindPolicy.js';
 import { episodeOf } from './episodeOf.js';
 import { startEngine, type Engine } from './engine.js';
 import { evaluateNow, type EvalPoint } from './evaluation.js';
+import { evaluationInterval } from '../domain/evaluationInterval.js';
 import { dataConfig } from '../data/fromConfig.js';
 import { desktopContents } from '../cluster/provide.js';
 import {
@@ -60,6 +61,8 @@ export type Evaluated = EvalPoint & {
   readonly set: ProbeSet;
   readonly sampled: boolean;
   readonly blind: boolean;
+  /** A choice at random, which is sampled too. */
+  readonly random?: true;
 };
 
 /** Episodes of one checkpoint, in a scratch folder; the run itself is only read. */
@@ -162,7 +165,16 @@ async function evaluateOne(
       sampled,
       signal: r.signal,
     });
-    return { ...point, at: Date.now(), split, set, sampled, blind };
+    return {
+      ...point,
+      ...evaluationInterval(split, point),
+      at: Date.now(),
+      split,
+      set,
+      sampled,
+      blind,
+      ...(a.random ? { random: true as const } : {}),
+    };
   } finally {
     await scheduler.stop({ graceMs: 0 });
   }

@@ -1,27 +1,34 @@
 import { cpus, loadavg } from 'node:os';
 import type { RunConfig } from '../config/index.js';
 import { failuresRemoved, outcomesOf, pairedBootstrap, type BootstrapInterval } from '../domain/bootstrap.js';
+import type { EvaluationSplit } from '../domain/index.js';
 import { evaluateAll, type Asked, type Evaluated, type EvaluateRequest } from './evaluateRun.js';
 import type { EvalPoint } from './evaluation.js';
 
 /**
- * What the final policy of a run is asked: everything held out, greedy and sampled, and the same with a blank screen. Of
- * templates never trained on at least 20 episodes each.
+ * What the final policy is asked: everything held out, greedy, beside the same with a blank screen; training's way of
+ * sampling, and a choice at random, on one of them each. Of templates never trained on at least 20 episodes each. The
+ * policy before training is in the run's own evaluations.
  */
-const ASKED: readonly Asked[] = [
+export const ASKED: readonly Asked[] = [
   { split: 'heldout' },
   { split: 'heldout', sampled: true },
   { split: 'heldout', blind: true },
-  { split: 'words' },
-  { split: 'words', blind: true },
-  { split: 'pairs' },
-  { split: 'looks' },
-  { split: 'near' },
-  { split: 'templates', each: 20 },
-  { split: 'templates', blind: true, each: 20 },
-  { split: 'fresh', each: 20 },
-  { split: 'fresh', blind: true, each: 20 },
+  ...beside('words'),
+  { split: 'words', random: true },
+  ...beside('pairs'),
+  ...beside('looks'),
+  ...beside('near'),
+  ...beside('templates', 20),
+  ...beside('fresh', 20),
 ];
+function beside(split: EvaluationSplit, each?: number): Asked[] {
+  const asked: Asked = { split, ...(each === undefined ? {} : { each }) };
+  return [asked, { ...asked, blind: true }];
+}
+/** What a run's policy can be asked: only one whose choices have numbers can choose at random. */
+export const askedOf = (c: Pick<RunConfig, 'policy'>): readonly Asked[] =>
+  ASKED.filter((a) => !a.random || c.policy.kind === 'embedded');
 /** Success of training tasks from which a family counts as one that the blind policy solves too. */
 const BLIND_SHARE = 0.2;
 
@@ -37,6 +44,8 @@ export interface RunFigures {
   readonly run: string;
   readonly seed: number;
   readonly at: string;
+  /** Of the checkout that it was trained and measured with; a packaged runtime has none. */
+  readonly commit?: string;
   readonly minutes: number;
   readonly machine: {
     readonly cpu: string;
@@ -54,6 +63,8 @@ export interface RunFigures {
   readonly failures_removed_by_rl_interval: BootstrapInterval | null;
   /** The same policy, its screen blanked, on other arrangements of the words of training. */
   readonly blind_success: number | null;
+  /** A choice at random, on instructions as in `unseen_words_success`. */
+  readonly random_success: number | null;
   readonly heldout_success: number | null;
   readonly heldout_templates_success: number | null;
   /** On held-out templates that were not considered when those of training were chosen. */
@@ -74,10 +85,14 @@ export async function measureRun(
     readonly config: RunConfig;
     readonly points: readonly EvalPoint[];
     readonly minutes: number;
-    readonly onPart?: (what: string) => void;
+    readonly commit?: string | undefined;
   },
 ): Promise<RunFigures> {
-  const asked = ASKED.map((a) => ({ ...a, ifAny: true as const, episodes: r.config.evaluation.episodes || 64 })),
+  const asked = askedOf(r.config).map((a) => ({
+      ...a,
+      ifAny: true as const,
+      episodes: r.config.evaluation.episodes || 64,
+    })),
     rows = (await evaluateAll(r, asked)).map(rowOf);
   return figuresOf(r, rows);
 }
@@ -89,6 +104,7 @@ export function figuresOf(
     readonly config: Pick<RunConfig, 'seed'>;
     readonly points: readonly EvalPoint[];
     readonly minutes: number;
+    readonly commit?: string | undefined;
   },
   rows: readonly FiguresRow[],
 ): RunFigures {
@@ -105,6 +121,7 @@ export function figuresOf(
     run: r.run,
     seed: r.config.seed,
     at: new Date().toISOString(),
+    ...(r.commit === undefined ? {} : { commit: r.commit }),
     minutes: r.minutes,
     machine: {
       cpu: cpus()[0]?.model ?? '?',
@@ -118,6 +135,7 @@ export function figuresOf(
     failures_removed_by_rl: removed?.mean ?? null,
     failures_removed_by_rl_interval: removed ?? null,
     blind_success: rate('heldout', true),
+    random_success: rows.find((x) => x.split === 'words' && x.random)?.rate ?? null,
     heldout_success: seen?.rate ?? null,
     heldout_templates_success: rate('templates'),
     fresh_templates_success: rate('fresh'),

@@ -14,7 +14,8 @@ export const logicalStep = (s: Step): Step => ({
 
 /** The trajectory as this clock saw it; rollouts follow one another by their numbers, demonstrations come before them. */
 export function logicalTrajectory(t: Trajectory): Trajectory {
-  const number = t.provenance.kind === 'rollout' ? Number(/\d+$/.exec(t.id)?.[0] ?? 0) : 0,
+  const ofRollout = t.provenance.kind === 'rollout' || t.provenance.kind === 'hindsight',
+    number = ofRollout ? Number(/\d+$/.exec(t.id)?.[0] ?? 0) : 0,
     startedAt = number * ROLLOUT_MS;
   return {
     ...t,
@@ -24,6 +25,7 @@ export function logicalTrajectory(t: Trajectory): Trajectory {
     endedAt: startedAt + t.steps.length * STEP_MS,
     resetMs: 0,
     verifyMs: 0,
+    ...(t.hindsight ? { hindsight: { ...t.hindsight, ms: 0 } } : {}),
   };
 }
 

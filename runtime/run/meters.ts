@@ -1,4 +1,4 @@
-import { assisted } from '../domain/index.js';
+import { assisted, type ErrorKind } from '../domain/index.js';
 import type { PoolEvent } from '../cluster/types.js';
 import type { ModelPoolEvent, ModelPoolStatus, SchedulerEvent } from '../rollout/types.js';
 import type { Measured } from './bounds.js';
@@ -7,6 +7,8 @@ import { BusyShare, Rolling } from '../domain/stats.js';
 /** Rollouts of one point of the success curve, at first, and the most points it has. */
 const POINT_EVERY = 32,
   MOST_POINTS = 512;
+/** What no fault of anything ends a rollout with. */
+const NO_FAULT: ReadonlySet<ErrorKind> = new Set(['cancelled', 'rollout.diverged']);
 const DESKTOP_WORK = new Set(['setup', 'observe', 'perform', 'settle', 'verify']);
 /**
  * How a desktop counts in a phase: whether it is leased, and whether it works itself. Time for deciding is the policy's
@@ -63,7 +65,7 @@ export class Meters {
       }
     } else if (e.type === 'ended') {
       if (e.trajectory.outcome.kind === 'error') {
-        if (e.trajectory.outcome.error.kind !== 'cancelled') {
+        if (!NO_FAULT.has(e.trajectory.outcome.error.kind)) {
           this.errors++;
           this.newestError = e.trajectory.outcome.error.message;
         }
@@ -71,7 +73,7 @@ export class Meters {
       }
       if (e.kind !== 'rollout') return;
       this.rollouts++;
-      const { steps, resetMs, verifyMs } = e.trajectory;
+      const { steps, resetMs, verifyMs, hindsight } = e.trajectory;
       this.#recent.push({ at: e.at, steps: steps.length });
       if (this.#recent.length > 2000) this.#recent.shift();
       // Where a person helped, neither outcome nor pace says anything about the policy.
@@ -79,10 +81,12 @@ export class Meters {
       // T = r + L (e + g) + v.
       this.#rolloutMs += steps.reduce(
         (a, { timings: t }) => a + t.observe + t.queue + t.decide + t.perform + t.settle,
-        resetMs + verifyMs,
+        resetMs + verifyMs + (hindsight?.ms ?? 0),
       );
       this.#rolloutSteps += steps.length;
       this.#own++;
+      // How a branch ends says what its beginning is worth.
+      if (e.trajectory.branch) return;
       this.success.add(e.trajectory.outcome.kind === 'success' ? 1 : 0);
       if (++this.#sinceCurve >= this.#perPoint) {
         this.#sinceCurve = 0;

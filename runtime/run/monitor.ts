@@ -125,6 +125,7 @@ export class RunMonitor {
 
   /** Journals the same as metrics. */
   async noteProgress(version: number): Promise<void> {
+    if (this.#d.config.curation.hindsight.enabled) await this.#noteHindsight(version);
     const s = this.wireStatus(false),
       x = s.bounds;
     await this.#d.data.note({
@@ -155,6 +156,14 @@ export class RunMonitor {
           : {}),
       },
     });
+  }
+
+  /** What looking back on failures has brought and cost so far. */
+  #noteHindsight(version: number): Promise<void> {
+    const { data } = this.#d,
+      values = data.counts().hindsight,
+      msPerFailure = values.ms / Math.max(1, values.failures);
+    return data.note({ type: 'metrics', source: 'hindsight', version, values: { ...values, msPerFailure } });
   }
 }
 

@@ -78,12 +78,18 @@ export class RolloutRecorder {
     });
   }
 
-  #ended({ kind, trajectory }: Extract<SchedulerEvent, { type: 'ended' }>): Promise<unknown> {
-    const t = this.#deterministic ? logicalTrajectory(trajectory) : trajectory;
+  #ended({ kind, trajectory, relabelled }: Extract<SchedulerEvent, { type: 'ended' }>): Promise<unknown> {
+    const t = this.#asRecorded(trajectory);
     if (this.#beginsAgain(t)) return this.#data.restart(t.id);
     if (kind === 'rollout' && t.outcome.kind === 'success') this.#successes.add(t);
     const stopped = kind === 'rollout' && t.outcome.kind === 'error' && t.outcome.error.kind === 'cancelled';
-    return stopped ? this.#data.retire(t.id, 'stopped') : this.#data.record(t);
+    if (stopped) return this.#data.retire(t.id, 'stopped');
+    // Before its rollout: where a crash comes between the two, that begins again, and this with it.
+    const again = relabelled && this.#data.record(this.#asRecorded(relabelled));
+    return Promise.all([again, this.#data.record(t)]);
+  }
+  #asRecorded(t: Trajectory): Trajectory {
+    return this.#deterministic ? logicalTrajectory(t) : t;
   }
 
   /** Another rollout in its place would have another number: a deterministic run would not be the same one any more. */

@@ -1,21 +1,27 @@
+import { withinShare } from '../data/curation/hindsight.js';
 import type { DataManager } from '../data/dataManager.js';
 import { endedInSuccess, type RolloutId, type Trajectory } from '../domain/index.js';
 import { loadSuccesses } from './resume.js';
 
-/** Successes that may be imitated: all demonstrations, and the policy's newest up to a bound per family. */
+/**
+ * Successes that may be imitated: all demonstrations, the policy's newest up to a bound per family, and of those that
+ * were relabelled a share (`curation.hindsight`); these are in the pool.
+ */
 export class Successes {
   readonly #data: DataManager;
   readonly #perFamily: number;
+  readonly #relabelledShare: number;
   readonly #known = new Map<RolloutId, Trajectory>();
   readonly #unreadable = new Set<RolloutId>();
 
-  private constructor(data: DataManager, perFamily: number) {
+  private constructor(data: DataManager, perFamily: number, relabelledShare: number) {
     this.#data = data;
     this.#perFamily = perFamily;
+    this.#relabelledShare = relabelledShare;
   }
   /** With those of earlier parts of the run. */
-  static async load(data: DataManager, perFamily: number): Promise<Successes> {
-    const s = new Successes(data, perFamily);
+  static async load(data: DataManager, perFamily: number, relabelledShare = 1): Promise<Successes> {
+    const s = new Successes(data, perFamily, relabelledShare);
     const earlier = await loadSuccesses(data.store);
     for (const t of earlier.sort((a, b) => a.endedAt - b.endedAt)) s.add(t);
     return s;
@@ -48,6 +54,6 @@ export class Successes {
     const all = new Map([...this.#known.values()].filter((t) => !this.#data.rejected(t.id)).map((t) => [t.id, t]));
     for (const t of this.#data.externalSuccesses()) if (!all.has(t.id) && !this.#unreadable.has(t.id)) all.set(t.id, t);
     // In an order that does not depend on how they came to be known.
-    return [...all.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+    return withinShare([...all.values()], this.#relabelledShare).sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 }

@@ -7,6 +7,7 @@ import {
   type Random,
   type Trajectory,
 } from '../domain/index.js';
+import type { RunConfig } from '../config/index.js';
 import type { ClaimedBatch } from '../data/claims.js';
 import type { DataManager } from '../data/dataManager.js';
 import type { RegimeGate } from '../rollout/regime.js';
@@ -14,7 +15,8 @@ import type { UpdateReport } from '../trainer/types.js';
 import type { TrainedSteps } from '../data/events.js';
 import type { Learner, Replicas, Snapshot } from './backends/index.js';
 import { unreadableTrajectory } from './backends/learner.js';
-import { imitationSteps, policySteps } from './credit.js';
+import { imitationSteps, policySteps, type Expressible } from './credit.js';
+import { weighByNeed, type WeighedImitation } from './imitationWeights.js';
 import { syncMetrics } from './meters.js';
 import type { OrderQueue } from './orders.js';
 import type { RunParts } from './parts.js';
@@ -32,6 +34,8 @@ interface Update {
   readonly report: UpdateReport;
   readonly batch: ClaimedBatch;
   readonly lr: number;
+  /** What was imitated beside it, where that is weighed by need. */
+  readonly imitation: WeighedImitation['metrics'] | undefined;
 }
 
 /**
@@ -104,7 +108,8 @@ export const lrScale = (used: number, decay: number): number =>
 async function train(d: Training, batch: ClaimedBatch): Promise<Update> {
   const { monitor, clock, data, budget, config } = d.run;
   const own = ownSteps(d, batch),
-    steps = [...own, ...replayedSteps(d, own)];
+    beside = replayed(d, own),
+    steps = [...own, ...beside.steps];
   const began = clock.now(),
     scale = lrScale(budget.used, config.trainer.lrDecay);
   monitor.meters.trainer(true, began);
@@ -133,7 +138,7 @@ async function train(d: Training, batch: ClaimedBatch): Promise<Update> {
     checkpoint = await data.room.write(() => d.learner.checkpoint());
   await data.trained(batch.id, report.version, trainedSteps(own, report), checkpoint.dir);
   newVersion(d, report.version);
-  return { snapshot, report, batch, lr: config.trainer.lr * scale };
+  return { snapshot, report, batch, lr: config.trainer.lr * scale, imitation: beside.metrics };
 }
 
 /** Damage on disk costs the groups it concerns, and never the run. */
@@ -164,19 +169,43 @@ function ownSteps({ run: r, learner }: Training, batch: ClaimedBatch): LearnStep
   return policySteps(groups, { baseline, norm, balance: baseline, credit }, (t, i) => learner.expressible(t, i));
 }
 
+/** The draws and rates of an update's replay. */
+function replayed({ run: r, learner }: Training, own: readonly LearnStep[]): Replayed {
+  const { trainer, seed } = r.config;
+  if (trainer.replay === 0 || trainer.imitationCoef === 0) return { steps: [] };
+  return replayedSteps(own, {
+    ...trainer,
+    successes: r.successes.imitable(),
+    // The ledger's as the update begins: a deterministic run, where no rollout ends beside one, finds them again after
+    // a crash.
+    rates: ratesOf(r.data),
+    // Of its own for every version, so that an update that is made again imitates the same.
+    random: random(`replay/${seed}/${r.state.version}`),
+    expressible: (t, i) => learner.expressible(t, i),
+  });
+}
+
+export interface Replayed {
+  readonly steps: readonly LearnStep[];
+  /** Where they are weighed by need. */
+  readonly metrics?: WeighedImitation['metrics'];
+}
+export interface ReplayOptions extends Pick<RunConfig['trainer'], 'replay' | 'imitation' | 'imitationCoef'> {
+  readonly successes: readonly Trajectory[];
+  /** Success rate of each family's latest rollouts. */
+  readonly rates: ReadonlyMap<string, number>;
+  readonly random: Random;
+  readonly expressible: Expressible;
+}
 /**
  * Successes to imitate beside the policy's own samples. Together they have the same weight; `imitationCoef` then sets
- * the balance.
+ * the balance, of all alike or by what each family needs. Pure.
  */
-function replayedSteps({ run: r, learner }: Training, own: readonly LearnStep[]): LearnStep[] {
-  const { replay, imitationCoef } = r.config.trainer;
-  if (replay === 0 || imitationCoef === 0) return [];
-  // Of its own for every version, so that an update that is made again imitates the same.
-  const draw = random(`replay/${r.config.seed}/${r.state.version}`),
-    chosen = chooseReplay(r.successes.imitable(), ratesOf(r.data), replay, draw),
-    steps = imitationSteps(chosen, (t, i) => learner.expressible(t, i)),
-    weight = own.reduce((a, s) => a + s.weight, 0) / Math.max(1, steps.length);
-  return steps.map((s) => ({ ...s, weight }));
+export function replayedSteps(own: readonly LearnStep[], o: ReplayOptions): Replayed {
+  const bare = imitationSteps(chooseReplay(o.successes, o.rates, o.replay, o.random), o.expressible),
+    weight = own.reduce((a, s) => a + s.weight, 0) / Math.max(1, bare.length),
+    steps = bare.map((s) => ({ ...s, weight }));
+  return o.imitation === 'adaptive' && steps.length > 0 ? weighByNeed(steps, o.rates, o.imitationCoef) : { steps };
 }
 
 /** Records the version; the staleness bound may now admit more orders. */
@@ -190,7 +219,7 @@ function newVersion({ run: r, orders }: Training, version: PolicyVersion): void 
   );
 }
 
-async function publish({ run: r }: Training, { snapshot, report, batch, lr }: Update): Promise<void> {
+async function publish({ run: r }: Training, { snapshot, report, batch, lr, imitation }: Update): Promise<void> {
   const sync = await snapshot.publish();
   const { tisHistogram, sampleWeights: _s, tokenWeights: _t, ...numbers } = report;
   await Promise.all([
@@ -198,7 +227,7 @@ async function publish({ run: r }: Training, { snapshot, report, batch, lr }: Up
       type: 'metrics',
       source: 'update',
       version: report.version,
-      values: { ...numbers, lr, batchSteps: batch.steps, batchGroups: batch.groups.length },
+      values: { ...numbers, lr, batchSteps: batch.steps, batchGroups: batch.groups.length, ...imitation },
       lists: { tisHistogram },
     }),
     r.data.note({

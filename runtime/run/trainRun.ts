@@ -20,6 +20,7 @@ import { Evaluations } from './evaluations.js';
 import { EvaluationSchedule } from './evaluationSchedule.js';
 import { heldRollout } from './heldRollout.js';
 import type { HeldRollout } from './runAccess.js';
+import { hindsightOf } from './hindsight.js';
 import { learnPhases } from './learnPhases.js';
 import type { Reporter } from './reporter.js';
 import { dataConfig } from '../data/fromConfig.js';
@@ -285,7 +286,8 @@ export class TrainingRun {
     this.#engine = engine;
     startState(this.#state, start, this.#progress);
     await saveStart(start, { data: this.data, learner: engine.learner, log: this.#log });
-    const successes = await Successes.load(this.data, this.#config.curation.pool.maxPerFamily);
+    const { pool, hindsight } = this.#config.curation,
+      successes = await Successes.load(this.data, pool.maxPerFamily, hindsight.share);
     return {
       config: this.#config,
       dir: this.#o.dir,
@@ -322,6 +324,7 @@ export class TrainingRun {
       onStarting: (what) => {
         this.#state.detail = what;
       },
+      onServed: (served) => this.#log.mustSucceed(this.data.note({ type: 'model.served', served })),
       onNote: (text) => this.#log.note(text),
       onFault: (e) => this.#log.fault(e),
     });
@@ -335,11 +338,12 @@ export class TrainingRun {
       {
         pool: engine.pool,
         clock: systemClock,
-        episode: episodeOf(config, engine, this.#tasks),
+        episode: { ...episodeOf(config, engine, this.#tasks), hindsight: hindsightOf(config, this.#tasks) },
         next: () => this.#reinforcement.take(),
         admit: () => this.#reinforcement.ready,
         taskOf: (order) => source.task(order.family, order.seed),
         sampling: trainingSampling(config.seed, config.policy.temperature),
+        before: this.data.before,
       },
       { slots: config.desktops.count },
     );

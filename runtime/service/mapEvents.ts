@@ -189,6 +189,8 @@ function endedRow(h: Head, row: TrajectoryRow | undefined): TrajectoryRow {
     startedAt: h.startedAt,
     endedAt: h.endedAt,
     assisted: isAssisted(h) ? true : undefined,
+    ...(h.branch ? { branch: `${h.branch.of}@${h.branch.step}` } : {}),
+    ...(h.provenance.kind === 'hindsight' ? { relabelledFrom: h.provenance.instruction } : {}),
   };
 }
 

@@ -70,7 +70,7 @@ export const schemas = {
         family: text.optional(),
         task: text.optional(),
         group: text.optional(),
-        provenance: z.array(provenance).max(5).optional(),
+        provenance: z.array(provenance).max(PROVENANCE_KINDS.length).optional(),
         version: z.strictObject({ min: z.number().optional(), max: z.number().optional() }).optional(),
         tag: text.optional(),
         annotated: z.boolean().optional(),

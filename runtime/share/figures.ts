@@ -1,4 +1,5 @@
-import { percent, rateText } from '../domain/stats.js';
+import { evaluationText, onTemplates } from '../domain/evaluationInterval.js';
+import { intervalText, rateText } from '../domain/stats.js';
 import type { FiguresRow, RunFigures } from '../run/figures.js';
 import { table, text } from './html.js';
 
@@ -12,23 +13,37 @@ const NAMES: Readonly<Record<FiguresRow['split'], string>> = {
   templates: 'templates never trained on',
   fresh: 'fresh templates',
 };
-export const rowName = (r: Pick<FiguresRow, 'split' | 'sampled' | 'blind'>): string =>
-  `${NAMES[r.split]}${r.sampled ? ', sampled' : ''}${r.blind ? ', screen blanked' : ''}`;
+export const rowName = (r: Pick<FiguresRow, 'split' | 'sampled' | 'blind' | 'random'>): string =>
+  `${NAMES[r.split]}${r.random ? ', a choice at random' : r.sampled ? ', sampled' : ''}${r.blind ? ', screen blanked' : ''}`;
 
 /** What the final policy came to on everything held out (`train --figures`). */
 export function figuresSection(f: RunFigures): string {
   const removed = f.failures_removed_by_rl_interval,
+    untrained = f.points.filter((p) => p.label === 'untrained'),
     families = f.rows.find((r) => r.split === 'heldout' && !r.sampled && !r.blind)?.perFamily ?? {},
     blind = f.rows.find((r) => r.split === 'heldout' && r.blind)?.perFamily ?? {};
   return `<h2>Success of the trained policy</h2>
 ${table(
-  `Measured ${f.at}`,
+  `Measured ${f.at}${f.commit === undefined ? '' : `, commit ${f.commit}`}`,
   ['Tasks', 'Success [95 %]', 'Episodes', 'Errors'],
-  f.rows.map((r) => [text(rowName(r)), text(rateText(r.successes, r.episodes)), String(r.episodes), String(r.errors)]),
+  [
+    ...untrained.map((p) => [
+      "before training, on the tasks of the run's own evaluations",
+      text(rateText(p.successes, p.episodes)),
+      String(p.episodes),
+      String(p.errors),
+    ]),
+    ...f.rows.map((r) => [
+      text(rowName(r)),
+      text(evaluationText(r.split, r)),
+      `${r.episodes}${onTemplates(r.split, r)}`,
+      String(r.errors),
+    ]),
+  ],
 )}
-<p>An episode that ended in an error is among the episodes and is no success.${
+<p>An episode that ended in an error is among the episodes and is no success. Intervals are over episodes; on templates that were not trained on they are over these templates and the episodes of each, since a template is often solved always or never.${
     removed
-      ? ` Reinforcement learning removed ${percent(removed.mean)} [${Math.round(100 * removed.low)}, ${Math.round(100 * removed.high)}] of the failures that imitation left.`
+      ? ` Reinforcement learning removed ${intervalText(removed.mean, removed.low, removed.high)} of the failures that imitation left.`
       : ''
   }</p>
 ${table(

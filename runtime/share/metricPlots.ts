@@ -24,6 +24,7 @@ const PLOTS: readonly MetricPlot[] = [
     of: [
       ['update.klK3', 'from the acting policy'],
       ['update.refKl', 'from the reference'],
+      ['update.oldKl', 'from before the update'],
     ],
   },
   {
@@ -42,6 +43,7 @@ const PLOTS: readonly MetricPlot[] = [
       ['update.dualClip', 'dual'],
     ],
   },
+  { title: 'Imitation by need', of: [['update.imitationFactor', 'mean factor']] },
   { title: 'Gradient norm', of: [['update.gradNorm', 'norm']] },
   { title: 'Learning rate', of: [['update.lr', 'learning rate']] },
   {

@@ -7,6 +7,7 @@ export const RETIRE_WORDS: Readonly<Record<string, string>> = {
   error: 'environment or engine fault',
   stopped: 'run was stopped',
   lost: 'runtime died',
+  diverged: 'could not be branched off: a screen differed',
   trimmed: 'group larger than a batch takes',
   masked: 'no step kept',
   stale: 'too old',

@@ -90,6 +90,7 @@ function heading(t: TrajectoryView, runName: string | undefined): string {
     ['Task', text(row.task)],
     ['Steps', `${t.steps.length}${row.cap > 0 ? ` of at most ${figure(row.cap, 6)}` : ''}`],
     ['Origin', text(originWords[row.provenance] ?? row.provenance)],
+    ['Relabelled from', text(clip(row.relabelledFrom ?? '', MOST_TEXT))],
     ['Policy version', text(versions ?? '')],
     ['Advantage', figure(t.advantage)],
     ['Mean entropy', figure(row.entropy)],

@@ -53,6 +53,7 @@ export const originWords: Readonly<Record<string, string>> = {
   oracle: 'scripted demonstration',
   human: 'recorded by a person',
   imported: 'imported',
+  hindsight: 'relabelled',
 };
 /** 2026-11-22 14:05 UTC. */
 export const moment = (ms: number | undefined): string =>

@@ -46,6 +46,11 @@ export interface TaskSource {
   /** A concrete task. `seed` picks texts, numbers, names and window positions; ignored where there are no templates. */
   task(family: FamilyId, seed: number): Task;
   byId(id: TaskId): Task;
+  /**
+   * Other tasks to train on that begin on the very desktop of this one, and differ from it in what is asked for: a
+   * failure of this task may be a success of one of them. `byId` knows them; nobody rolls them out.
+   */
+  siblings?(task: Task): readonly Task[];
 }
 
 /** Runs setup and judges. Both reject with `task.setup` / `task.verify` / `desktop.lost`, never with a reward. */

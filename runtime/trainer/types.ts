@@ -86,14 +86,20 @@ export interface UpdateReport {
   readonly samples: number;
   /**
    * Choices of the actions (tokens of the answers) trained on, each once, however many passes; masked samples have none.
+   * Samples that a stopped update did not reach count in none of these.
    */
   readonly tokens: number;
   /** Model inputs after de-duplication. */
   readonly states: number;
   readonly optimizerSteps: number;
   /**
-   * Passes over the batch, and the effective sample size / n of its policy samples at the end, from the weights under
-   * which each was last seen against those before the update. 1 with one pass in one step.
+   * Of an update: the optimizer steps of its passes. Where fewer were made, skipped ones counted, it was stopped
+   * (`trainer.targetKl`).
+   */
+  readonly plannedSteps: number;
+  /**
+   * Whole passes over the batch, and the effective sample size / n of its policy samples at the end, from the weights
+   * under which each was last seen against those before the update. 1 with one pass in one step.
    */
   readonly epochs: number;
   readonly reuseEss: number;
@@ -105,6 +111,11 @@ export interface UpdateReport {
   readonly klK1: number;
   readonly klK3: number;
   readonly refKl: number;
+  /**
+   * Of an update: KL(before || now), nats per token, over the policy's own samples in the last forward pass, which is
+   * that of the minibatch where it was stopped; NaN without such samples.
+   */
+  readonly oldKl: number;
   readonly ratioMean: number;
   readonly ratioMax: number;
   readonly clipLow: number;
@@ -121,7 +132,7 @@ export interface UpdateReport {
   readonly skippedNonFinite: number;
   /**
    * `update` only: the truncated importance weight of each sample, mean over its tokens, in the batch's order; 1
-   * without rollout log-probs, NaN for imitation and masked samples.
+   * without rollout log-probs, NaN for imitation and masked samples and for those that a stopped update did not reach.
    */
   readonly sampleWeights?: Float32Array;
   /**

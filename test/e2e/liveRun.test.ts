@@ -6,6 +6,8 @@ import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import type { RunFile } from '../../runtime/config/index.js';
 import { whyNoLocalDesktops } from '../helpers/cluster/desktops.js';
+import { servedPolicy } from '../helpers/engine/servedPolicy.js';
+import { ReferenceServer } from '../helpers/engine/server.js';
 import { eventFiles, scalarsOfFile, type ReadScalar } from '../helpers/run/eventFile.js';
 import { Cockpit, tinyRun } from '../helpers/workbench/cockpit.js';
 import { flowIn, Given } from '../helpers/workbench/given.js';
@@ -48,6 +50,20 @@ const nextRun = JSON.stringify({
   watch: { target: 0, stop: ['target'] },
 } satisfies RunFile);
 
+/** A model that a server trains and acts with; a success from the pool joins groups that failed, so there is always a lesson. */
+const vlmRun = (s: ReferenceServer): string =>
+  JSON.stringify({
+    name: 'vlm',
+    seed: 3,
+    tasks: { families: ['press-button', 'term-touch'] },
+    desktops: { count: 2, provider: 'local' },
+    ...servedPolicy(s),
+    rollout: { maxSteps: 3 },
+    curation: { dynamicRollouts: { max: 2 }, pool: { reuseCap: 0 } },
+    warmStart: { demonstrations: 2, steps: 4, lr: 0.02 },
+    evaluation: { episodes: 0, everyMinutes: 0 },
+  } satisfies RunFile);
+
 interface Heard {
   readonly name: string;
   readonly kind: string;
@@ -55,7 +71,13 @@ interface Heard {
 }
 
 describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
-  let c: Cockpit, given: Given, outside: string, hooks: Server, metricsPort: number, served: Server;
+  let c: Cockpit,
+    given: Given,
+    outside: string,
+    hooks: Server,
+    metricsPort: number,
+    served: Server,
+    engine: ReferenceServer;
   const posted: { readonly path: string; readonly alert: Heard }[] = [];
   /** What the command that the machine's settings name has read. */
   const told = (): readonly Heard[] =>
@@ -90,6 +112,9 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
       req.on('end', () => res.end(JSON.stringify({ choices: [{ message, finish_reason: 'stop' }] })));
     });
     const servedPort = await listen(served);
+    engine = await ReferenceServer.start({
+      policy: { words: ["Action: click(start_box='(500,500)')", 'Action: wait()', "Action: finished(content='')"] },
+    });
     c = await Cockpit.start({
       which: 'latest',
       settings: {
@@ -100,6 +125,7 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
       files: {
         'live.dart-run.json': liveRun,
         'next.dart-run.json': nextRun,
+        'vlm.dart-run.json': vlmRun(engine),
         'served.dart-run.json': JSON.stringify({
           name: 'served',
           tasks: tiny.tasks,
@@ -122,6 +148,7 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
   });
   afterAll(async () => {
     await c?.stop();
+    engine?.close();
     served?.closeAllConnections();
     await new Promise((done) => (served ? served.close(done) : done(undefined)));
     await new Promise((done) => (hooks ? hooks.close(done) : done(undefined)));
@@ -391,6 +418,31 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
       'the window that comes back lists both',
       60_000,
     );
+  });
+
+  flow('a vision-language model that a server trains: started, watched token by token, stopped', async () => {
+    await given.noTraining();
+    await c.ui.palette('DART Studio: Start Training');
+    await c.ui.pick('vlm.dart-run.json');
+    const page = await c.ui.webview('dashboard', { timeoutMs: 60_000 });
+    await page.locator('.state', { hasText: 'Running' }).waitFor({ timeout: 60_000 });
+    // The lesson makes version 1; what is trained after it was published, and acts.
+    await until(
+      async () => Number(/\bv(\d+)/.exec(await textOf(page, '.top-facts'))?.[1] ?? 0) >= 2,
+      'an update has made a version',
+      180_000,
+    );
+    await c.picture('vlm-run');
+    const vlm = new Given(c, 'vlm');
+    await c.w.host.command('dartStudio.selectRun', vlm.runFolder);
+    const inspector = await vlm.inspector();
+    expect(await inspector.locator('.ds-flow').first().innerText()).toContain('Action:');
+    expect(await inspector.locator('.ds-detail').innerText()).toMatch(/tokens, \d images?/);
+    await c.picture('vlm-inspector');
+    const watched = await vlm.dashboard();
+    await c.ui.palette('DART Studio: Stop Training');
+    await watched.locator('.state', { hasText: 'Stopped' }).waitFor({ timeout: 60_000 });
+    await c.closeEditors();
   });
 });
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import threading
 
 import numpy as np
@@ -226,6 +227,20 @@ def test_health_and_metrics(client):
     for name in ("vllm:num_requests_running", "vllm:num_requests_waiting", "vllm:kv_cache_usage_perc", "vllm:generation_tokens_total"):
         assert f"\n{name} " in lines or lines.startswith(name)
     assert 'vllm:request_success_total{finished_reason="length"}' in lines
+
+
+def test_says_what_records_are_of(client, tiny):
+    from transformers import AutoTokenizer
+
+    said = client.get("/version")
+    template = AutoTokenizer.from_pretrained(tiny).chat_template
+    assert said["chat_template_sha256"] == hashlib.sha256(template.encode()).hexdigest()
+    assert (said["name"], said["dtype"]) == ("dart_engine", "float32")
+    assert said["packages"]["transformers"].count(".") >= 1
+    processor = said["image_processor"]
+    assert (processor["patch_size"], processor["merge_size"], processor["shortest_edge"]) == (16, 2, 1024)
+    assert processor["resample"] in range(6)
+    assert client.get("/v1/models")["data"][0]["owned_by"] == "dart_engine"
 
 
 def test_web_pages_and_strange_hosts_are_refused(client):

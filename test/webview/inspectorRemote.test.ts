@@ -92,6 +92,12 @@ describe.skipIf('why' in found)('inspector page: a vision-language model’s rol
     await on(t, 3);
     expect(await detail()).toContain('did not return the log-probability of 1 of them');
     expect(await p.locator('.ds-flow .unknown').count()).toBe(1);
+    expect(await p.locator('.ds-badges').innerText()).not.toContain('cut off');
+    await p.keyboard.press('ArrowRight');
+    await on(t, 4);
+    expect(await p.locator('.ds-badges').innerText()).toContain('cut off');
+    await p.keyboard.press('ArrowLeft');
+    await on(t, 3);
     await p.getByRole('slider').focus();
     await expect
       .poll(() => p.getByRole('slider').getAttribute('aria-valuetext'))

@@ -22,6 +22,7 @@ interface Part {
   readonly chart: Chart;
   readonly spec: (m: Model) => ChartSpec;
   readonly of: 'curation' | 'series';
+  readonly shown?: (m: Model) => boolean;
 }
 const chartsOf = (m: Model): readonly CurationChart[] => m.curation?.charts ?? [];
 const overTime = (c: CurationChart): boolean => c.data.form === 'families' || c.data.form === 'series';
@@ -70,6 +71,7 @@ export class CurationSection {
         chart: titledChart({ title: c.title, says: c.says, painter, sync: 'run', open }),
         spec: (m) => ({ ...metricSpec(m, c), behind: behindMetric(m, c) }),
         of: 'series',
+        ...(c.optional ? { shown: (m) => m.series.has(c.lines[0]!.name) } : {}),
       })),
     ];
     this.#show();
@@ -82,6 +84,7 @@ export class CurationSection {
       moved = m.detail?.summary.createdAt !== old?.detail?.summary.createdAt,
       added = changed.curation && this.#describe(m);
     if (changed.curation) this.#picker(m);
+    for (const c of this.#corrections) c.chart.element.hidden = c.shown?.(m) === false;
     for (const c of this.#described) if (changed.curation || moved || added) c.chart.update(c.spec(m));
     for (const c of this.#corrections) if (changed[c.of] || moved) c.chart.update(c.spec(m));
   }

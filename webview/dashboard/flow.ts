@@ -52,6 +52,12 @@ const reasons: Readonly<Record<RetireReason, readonly [string, string]>> = {
     ),
   ],
   stopped: [t('run was stopped'), t('It was running when the run was stopped.')],
+  diverged: [
+    t('branch differed'),
+    t(
+      'It was to begin in the middle of another rollout, and a screen on the way there was not the recorded one, so it was given up.',
+    ),
+  ],
   lost: [t('runtime died'), t('It was running when the runtime process died.')],
   trimmed: [t('group larger than a batch takes'), t('Its group had more rollouts than are trained at once.')],
   masked: [t('no step kept'), t('None of its steps was above the entropy threshold.')],

@@ -122,11 +122,12 @@ export const correctionCharts: readonly MetricChart[] = [
   {
     title: t('KL divergence'),
     says: t(
-      'How far the trained policy moved from the one that acted (k3 estimator) and from the reference, per token, in nats, on a logarithmic scale.',
+      'How far the trained policy moved from the one that acted (k3 estimator), from the reference, and in the update itself, per token, in nats, on a logarithmic scale.',
     ),
     lines: [
       { name: 'update.klK3', label: t('from the acting policy'), hue: 'blue' },
       { name: 'update.refKl', label: t('from the reference'), hue: 'orange', dash: [7, 3] },
+      { name: 'update.oldKl', label: t('from before the update'), hue: 'green', dash: [2, 3] },
     ],
     format: decimal,
     log: true,
@@ -144,5 +145,16 @@ export const correctionCharts: readonly MetricChart[] = [
     format: (v) => percent(v, 1),
     tick: percentTick,
     floor: 0,
+  },
+  {
+    title: t('Imitation by need'),
+    says: t(
+      'What the weight of replayed successes is multiplied by, mean over their steps: above 1 for tasks that the policy fails by itself, below it for those that it solves.',
+    ),
+    lines: [{ name: 'update.imitationFactor', label: t('mean factor'), hue: 'blue' }],
+    format: decimal,
+    tick: decimalTick,
+    floor: 0,
+    optional: true,
   },
 ];

@@ -228,12 +228,14 @@ export const seriesNames = [
   'update.klK1',
   'update.klK3',
   'update.refKl',
+  'update.oldKl',
   'update.ess',
   'update.tisMean',
   'update.tisCapped',
   'update.clipLow',
   'update.clipHigh',
   'update.dualClip',
+  'update.imitationFactor',
 ] as const;
 export type SeriesName = (typeof seriesNames)[number];
 const shown: ReadonlySet<string> = new Set(seriesNames);

@@ -204,6 +204,8 @@ export interface MetricChart {
   /** Whole numbers alone at the axis. */
   readonly integers?: boolean;
   readonly log?: boolean;
+  /** Shown only where it was recorded. */
+  readonly optional?: boolean;
   readonly marks?: (m: Model) => readonly Mark[];
 }
 

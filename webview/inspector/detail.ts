@@ -8,7 +8,7 @@ import { duration, num, signed } from '../ui/format.js';
 import { versionColour } from '../ui/versions.js';
 import { t } from '../ui/words.js';
 import type { AnswerActions } from './answer.js';
-import { promptView, rejectedView, type PromptActions } from './prompt.js';
+import { finishWords, promptView, rejectedView, type PromptActions } from './prompt.js';
 import { scaleOf } from './token.js';
 import { isText, spellsThought, tokensView, tokenTable } from './tokens.js';
 
@@ -121,6 +121,20 @@ function badges(step: StepView, mark: StepMark | undefined, note: StepNote | und
           },
           icon(mark.kept ? 'check' : 'circle-slash'),
           mark.kept ? t('kept') : t('dropped'),
+        ),
+    step.finish === undefined
+      ? undefined
+      : h(
+          'span',
+          {
+            class: 'ds-badge warn',
+            title:
+              step.finish === 'length'
+                ? t('The limit on the tokens of an answer ended it')
+                : t('Why the model server ended the answer'),
+          },
+          icon('warning'),
+          finishWords(step.finish),
         ),
     step.settled
       ? undefined

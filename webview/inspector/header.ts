@@ -37,6 +37,7 @@ const provenanceWords: Readonly<Record<TrajectoryRow['provenance'], string>> = {
   oracle: t('scripted'),
   human: t('demonstration by a person'),
   imported: t('imported'),
+  hindsight: t('relabelled failure'),
 };
 
 export function outcomeBadge(kind: OutcomeKind, truncated = false, reward: Reward = undefined): HTMLElement {
@@ -105,24 +106,44 @@ function fact(label: string, value: Child, title: string): HTMLElement {
   return h('div', { class: 'ds-fact', title }, h('dt', null, label), h('dd', null, value));
 }
 
+type Opens = ((rollout: string) => void) | undefined;
+
 /** `of`: `<rollout>@<revision>`. */
-function replayFact(of: string, open: ((rollout: string) => void) | undefined): HTMLElement {
+function replayFact(of: string, open: Opens): HTMLElement {
   const [, rollout = of, revision] = /^(.+)@(\d+)$/s.exec(of) ?? [],
     words = revision === undefined || revision === '0' ? rollout : t('{0}, revision {1}', rollout, revision);
+  return fact(t('Replay of'), opener(rollout, words, open), t('The edited trajectory that was replayed here'));
+}
+/** `branch`: `<rollout>@<index of its first own step>`. */
+function branchFact(branch: string, open: Opens): HTMLElement {
+  const [, rollout = branch, step = '0'] = /^(.+)@(\d+)$/s.exec(branch) ?? [];
   return fact(
-    t('Replay of'),
-    open
-      ? h(
-          'button',
-          { type: 'button', class: 'ds-link', title: t('Open {0}', rollout), on: { click: () => open(rollout) } },
-          words,
-        )
-      : words,
-    t('The edited trajectory that was replayed here'),
+    t('Branch of'),
+    opener(rollout, t('{0}, from step {1}', rollout, Number(step) + 1), open),
+    t(
+      'Its steps before were acted out again on a desktop of its own, where every screen was the recorded one; they are not trained a second time',
+    ),
   );
 }
+/** `asked`: what it was asked for when it was rolled out. */
+function relabelledFact(r: TrajectoryRow, asked: string, open: Opens): HTMLElement {
+  const [, rollout] = /^hindsight\/(.+)$/s.exec(r.rollout) ?? [];
+  return fact(
+    t('Relabelled from'),
+    rollout === undefined ? asked : opener(rollout, asked, open),
+    t('What the policy was asked for. It failed at that, and did what another task of its screen asks for'),
+  );
+}
+const opener = (rollout: string, words: string, open: Opens): Child =>
+  open
+    ? h(
+        'button',
+        { type: 'button', class: 'ds-link', title: t('Open {0}', rollout), on: { click: () => open(rollout) } },
+        words,
+      )
+    : words;
 /** `brief`: what differs between siblings (the compare page). */
-export function facts(v: TrajectoryView, brief = false, open?: (rollout: string) => void): HTMLElement {
+export function facts(v: TrajectoryView, brief = false, open?: Opens): HTMLElement {
   const r = v.row,
     took = r.startedAt !== undefined && r.endedAt !== undefined ? r.endedAt - r.startedAt : undefined,
     versions = versionWords(versionSpans(v.steps)),
@@ -150,6 +171,8 @@ export function facts(v: TrajectoryView, brief = false, open?: (rollout: string)
       ? undefined
       : fact(t('From'), provenanceWords[r.provenance], t('Where this trajectory comes from')),
     r.of === undefined ? undefined : replayFact(r.of, open),
+    r.branch === undefined ? undefined : branchFact(r.branch, open),
+    r.relabelledFrom === undefined ? undefined : relabelledFact(r, r.relabelledFrom, open),
     r.annotated ? fact(t('Annotated'), annotatedWords(r), t('Annotations (e shows and edits them)')) : undefined,
     brief || ledgerPlace(r) === ''
       ? undefined

@@ -89,6 +89,9 @@ export function rejectedView(
     ),
   );
 }
+/** Why a server ended an answer, where not by the model's own choice. */
+export const finishWords = (finish: string): string => (finish === 'length' ? t('cut off') : t('ended: {0}', finish));
+
 function rejectedItem(x: RejectedView, scale: Scale, a: TokenActions): HTMLElement {
   return h(
     'li',
@@ -102,6 +105,7 @@ function rejectedItem(x: RejectedView, scale: Scale, a: TokenActions): HTMLEleme
       { class: 'ds-quiet' },
       [
         x.tokens ? t('{0} tokens', whole(x.tokens.length)) : '',
+        x.finish === undefined ? '' : finishWords(x.finish),
         x.version === undefined ? '' : t('policy v{0}', x.version),
       ]
         .filter(Boolean)

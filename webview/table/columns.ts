@@ -27,6 +27,7 @@ export const originWords: Readonly<Record<TrajectoryRow['provenance'], string>> 
   oracle: t('scripted'),
   human: t('demonstration'),
   imported: t('imported'),
+  hindsight: t('relabelled'),
 };
 const value = (rows: Rows, c: Exclude<RangeColumn, 'time' | 'version' | 'update' | 'lag'>, i: number): string => {
   const x = rows.numbers[c][i]!;

@@ -1,7 +1,9 @@
+import { branches } from './branches.js';
 import { dynamicLength } from './dynamicLength.js';
 import { dynamicRollouts } from './dynamicRollouts.js';
 import { groupFilter } from './groupFilter.js';
 import { highEntropy } from './highEntropy.js';
+import { hindsight } from './hindsight.js';
 import { pool } from './pool.js';
 import { staleness } from './staleness.js';
 
@@ -12,8 +14,10 @@ import { staleness } from './staleness.js';
 export const curationOptions = {
   dynamicRollouts,
   dynamicLength,
+  branches,
   highEntropy,
   pool,
+  hindsight,
   groupFilter,
   staleness,
 };

@@ -49,7 +49,7 @@ export const PRESETS: Readonly<Record<PresetName, RunFile>> = {
     ...QUICKSTART,
     name: 'desk',
     // Three times the templates of the quick start, and three times its time.
-    warmStart: { ...QUICKSTART.warmStart, demonstrations: 16, steps: 6000, shift: 80 },
+    warmStart: { ...QUICKSTART.warmStart, demonstrations: 16, steps: 10_000, shift: 80 },
     trainer: { ...QUICKSTART.trainer, lrDecay: 0.4 },
     evaluation: { episodes: 128, everyMinutes: 10 },
     budget: { minutes: 60 },

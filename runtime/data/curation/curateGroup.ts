@@ -1,4 +1,4 @@
-import { rewardOf, type Random, type RolloutId, type Trajectory, type RetireReason } from '../../domain/index.js';
+import { ownFrom, rewardOf, type Random, type RolloutId, type Trajectory, type RetireReason } from '../../domain/index.js';
 import type { CurationConfig } from '../config.js';
 import type { CuratedMember, GroupDraft, Retired } from './mechanism.js';
 import { curateBy } from './registry.js';
@@ -28,7 +28,7 @@ export const overridden = (t: Trajectory): Trajectory =>
  * holds outcomes only, never errors. `inject` returns a pool success or undefined and is called at most once. A
  * trajectory none of whose steps is kept stays as a member with an empty mask: its reward belongs to the baseline.
  * Steps of a taken-over rollout in which a person acted are outside the mask: policy gradient does not apply to them
- * (run/samples.ts).
+ * (run/samples.ts); neither are steps that a branch only acted out again, which are another rollout's samples.
  */
 export function curateGroup(
   own: readonly Trajectory[],
@@ -62,7 +62,7 @@ const memberOf = (trajectory: Trajectory): CuratedMember => ({
   trajectory,
   injected: false,
   reward: rewardOf(trajectory),
-  keep: trajectory.steps.map((s) => s.origin !== 'human'),
+  keep: trajectory.steps.map((s) => s.origin !== 'human' && s.index >= ownFrom(trajectory)),
 });
 /** The injected success is all that a failed group can learn from: it is never masked entirely. */
 const keepInjected = (m: CuratedMember): CuratedMember =>

@@ -3,10 +3,12 @@ import {
   choiceOf,
   headSizes,
   message,
+  ownFrom,
   quantile,
   sampledRemotely,
   type Step,
   type TokenTrace,
+  type Trajectory,
 } from '../../domain/index.js';
 import type { HighEntropyConfig } from '../config.js';
 import { unpackSteps } from '../store/stepPack.js';
@@ -49,7 +51,7 @@ export interface EntropySelection {
 }
 
 type EntropyMember = Pick<CuratedMember, 'injected'> & {
-  readonly trajectory: { readonly steps: readonly Sampled[] };
+  readonly trajectory: { readonly steps: readonly Sampled[] } & Pick<Trajectory, 'branch'>;
 };
 
 /** Entropies are shares of the most there can be, or nats, exact or as lower bounds; kinds are never compared. */
@@ -66,7 +68,10 @@ interface StepEntropy {
  * the quantile.
  */
 export function selectHighEntropy(members: readonly EntropyMember[], c: HighEntropyConfig): EntropySelection {
-  const entropies = members.map((m) => m.trajectory.steps.map(entropyOf)),
+  // What a branch only acted out again was sampled once, by another.
+  const entropies = members.map((m) =>
+      m.trajectory.steps.map((s, i) => (!m.injected && i < ownFrom(m.trajectory) ? undefined : entropyOf(s))),
+    ),
     own = entropies.filter((_, i) => !members[i]!.injected).flatMap((hs) => hs.filter((h) => h !== undefined)),
     kind = kindOf(own);
   const threshold = c.enabled

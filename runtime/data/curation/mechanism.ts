@@ -19,10 +19,11 @@ export interface FamilyFacts {
   /** The task's own step limit, when it has one. */
   readonly limit: number | undefined;
 }
-/** The next group of a family: how many rollouts, and how many turns each may have. */
+/** The next group of a family: how many rollouts, how many turns each may have, and how many of them are branches. */
 export interface GroupPlan {
   readonly size: number;
   readonly cap: number;
+  readonly branches: number;
 }
 
 export interface Retired {

@@ -39,15 +39,16 @@ export const atReuseCap = (e: Pick<PoolEntry, 'uses'>, c: Pick<PoolConfig, 'reus
   c.reuseCap > 0 && e.uses >= c.reuseCap;
 
 /**
- * Why an entry may not be injected now: disabled, at the reuse cap, or, for policy successes, made by a policy that is
- * too old. Undefined when it may.
+ * Why an entry may not be injected now: disabled, a relabelled success, which is imitated alone (hindsight.ts), at the
+ * reuse cap, or, for policy successes, made by a policy that is too old. Undefined when it may.
  */
 export function unusable(
-  e: Pick<PoolEntry, 'enabled' | 'uses' | 'version'>,
+  e: Pick<PoolEntry, 'enabled' | 'uses' | 'version' | 'provenance'>,
   version: PolicyVersion,
   c: Pick<PoolConfig, 'reuseCap' | 'maxAge'>,
-): 'off' | 'used up' | 'aged' | undefined {
+): 'off' | 'imitated' | 'used up' | 'aged' | undefined {
   if (!e.enabled) return 'off';
+  if (e.provenance === 'hindsight') return 'imitated';
   if (atReuseCap(e, c)) return 'used up';
   return c.maxAge > 0 && e.version !== undefined && version - e.version > c.maxAge ? 'aged' : undefined;
 }

@@ -1,10 +1,12 @@
 import { mechanismNames, type MechanismName, type RunConfig } from '../../config/index.js';
 import type { CurationChart } from '../../domain/index.js';
 import type { CurationConfig } from '../config.js';
+import { branches } from './branches.js';
 import { dynamicLength } from './dynamicLength.js';
 import { dynamicRollouts } from './dynamicRollouts.js';
 import { groupFilter } from './groupFilter.js';
 import { highEntropy } from './highEntropy.js';
+import { hindsight } from './hindsight.js';
 import type {
   ChartReading,
   ChartSource,
@@ -26,7 +28,9 @@ type Mechanisms = { readonly [K in MechanismName]: Mechanism<K> };
 export const mechanisms: Mechanisms = {
   dynamicRollouts,
   dynamicLength,
+  branches,
   pool: poolInjection,
+  hindsight,
   groupFilter,
   highEntropy,
   staleness,

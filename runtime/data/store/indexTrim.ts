@@ -37,10 +37,13 @@ const HOUR_MS = 3_600_000,
 const SUCCESSES = 600;
 
 const ENDED = "('trained', 'dropped')";
-/** Rollouts that nobody needs any more. ?1: when the oldest success to be kept ended; ?2: classes that lose screens. */
-const GOES = `r.provenance = 'rollout' AND r.state IN ('trained', 'retired') AND r.human = 0
-  AND (r.outcome IS NOT 'success' OR r.ended_at < ?1)
-  AND (r.bare = 1 OR r.started_at IS NULL OR instr(?2, CASE WHEN r.state = 'retired' OR r.outcome = 'error' THEN 'retired' ELSE r.outcome END) = 0)
+/**
+ * Rollouts that nobody needs any more, and relabelled ones that have left the pool. ?1: when the oldest success to be
+ * kept ended; ?2: classes that lose screens.
+ */
+const GOES = `(r.provenance = 'hindsight' OR r.provenance = 'rollout' AND r.state IN ('trained', 'retired') AND r.human = 0
+    AND (r.outcome IS NOT 'success' OR r.ended_at < ?1))
+  AND (r.bare = 1 OR r.started_at IS NULL OR instr(?2, CASE WHEN r.state = 'retired' OR r.outcome = 'error' THEN 'retired' WHEN r.provenance = 'hindsight' THEN 'failure' ELSE r.outcome END) = 0)
   AND NOT EXISTS(SELECT 1 FROM pool p WHERE p.rollout = r.id)
   AND NOT EXISTS(SELECT 1 FROM held h WHERE h.rollout = r.id)
   AND NOT EXISTS(SELECT 1 FROM groups g WHERE g.id = r.grp AND g.state NOT IN ${ENDED})
@@ -148,9 +151,12 @@ export class Trimmer {
 
   #count(ids: string): void {
     const run = (sql: string): void => this.#rows.run(sql, [ids]),
-      judged = `id ${THESE} AND outcome IN ('success', 'failure')`;
-    run(`INSERT INTO past SELECT family, state, COALESCE(reason, ''), COALESCE(outcome, ''), COUNT(*), SUM(started_at IS NOT NULL OR outcome IS NOT NULL), SUM(steps), MAX(version_max), MIN(instruction)
-      FROM rollouts WHERE id ${THESE} GROUP BY 1, 2, 3, 4
+      // A relabelled one is its rollout again, and counts nowhere.
+      own = `id ${THESE} AND provenance = 'rollout'`,
+      // Branches are counted, and are no outcomes (totals.ts).
+      judged = `${own} AND outcome IN ('success', 'failure') AND origin IS NULL`;
+    run(`INSERT INTO past SELECT family, state, COALESCE(reason, ''), CASE WHEN origin IS NULL THEN COALESCE(outcome, '') ELSE '' END, COUNT(*), SUM(started_at IS NOT NULL OR outcome IS NOT NULL), SUM(steps), MAX(version_max), MIN(instruction)
+      FROM rollouts WHERE ${own} GROUP BY 1, 2, 3, 4
       ON CONFLICT DO UPDATE SET n = n + excluded.n, begun = begun + excluded.begun, steps = steps + excluded.steps,
       version_max = NULLIF(MAX(COALESCE(version_max, -1), COALESCE(excluded.version_max, -1)), -1), instruction = MIN(COALESCE(instruction, excluded.instruction), COALESCE(excluded.instruction, instruction))`);
     run(`INSERT OR IGNORE INTO past_families(family) SELECT DISTINCT family FROM rollouts WHERE ${judged}`);

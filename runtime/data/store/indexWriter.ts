@@ -1,9 +1,8 @@
 /** Updates the tables of indexSchema.ts from the journal, one record after another. */
 import type { SqlValue } from 'sql.js';
-import type { Provenance } from '../../domain/index.js';
 import { stepEntropy } from '../curation/highEntropy.js';
-import { isError } from '../events.js';
-import type { EventOf, JournalEvent, StoredEvent } from '../events.js';
+import { faultOf, isError } from '../events.js';
+import type { EventOf, JournalEvent, StoredEvent, TrajectoryHead } from '../events.js';
 import { addMetrics, addTokens } from './indexMetrics.js';
 import type { Rows } from './indexRows.js';
 import type { JournalPosition } from './journalReader.js';
@@ -22,6 +21,7 @@ const LISTED = [
   'eval',
   'metrics',
   'rates.seeded',
+  'model.served',
   'frames.removed',
   'log',
 ] as const satisfies readonly JournalEvent['type'][];
@@ -337,7 +337,7 @@ function endRollout(rows: Rows, e: Stored<'trajectory.recorded'>, position: numb
   );
   rows.run(
     `UPDATE rollouts SET outcome = ?, reward = ?, truncated = ?, error_kind = ?, steps = ?, started_at = ?, ended_at = ?, instruction = ?, head_position = ?, human = ?, origin = ?, recorded = ?,
-    state = CASE WHEN provenance <> 'rollout' THEN 'kept' WHEN ? THEN 'retired' ELSE 'recorded' END, reason = CASE WHEN ? THEN 'error' ELSE NULL END WHERE id = ?`,
+    state = CASE WHEN provenance <> 'rollout' THEN 'kept' WHEN ? THEN 'retired' ELSE 'recorded' END, reason = ? WHERE id = ?`,
     [
       o.kind,
       error ? null : o.reward,
@@ -349,10 +349,10 @@ function endRollout(rows: Rows, e: Stored<'trajectory.recorded'>, position: numb
       h.instruction,
       position,
       h.human ?? 0,
-      originOf(h.provenance),
+      originOf(h),
       e.seq,
       error ? 1 : 0,
-      error ? 1 : 0,
+      error ? faultOf(o) : null,
       h.id,
     ],
   );
@@ -386,7 +386,10 @@ function retire(rows: Rows, rollout: string, reason: string, at: number): void {
 
 const finite = (x: number | null): number | null => (x !== null && Number.isFinite(x) ? x : null);
 const bytes = (a: Float32Array): Uint8Array => new Uint8Array(a.buffer, a.byteOffset, a.byteLength);
-const originOf = (p: Provenance): string | undefined =>
-  p.kind === 'imported' ? p.from : p.kind === 'human' ? p.of : undefined;
+function originOf({ provenance: p, branch }: Pick<TrajectoryHead, 'provenance' | 'branch'>): string | undefined {
+  if (branch) return `${branch.of}@${branch.step}`;
+  if (p.kind === 'hindsight') return p.instruction;
+  return p.kind === 'imported' ? p.from : p.kind === 'human' ? p.of : undefined;
+}
 const mean = (xs: readonly number[]): number | null =>
   xs.length === 0 ? null : xs.reduce((a, b) => a + b, 0) / xs.length;

@@ -87,6 +87,8 @@ const tooOld = (c: Candidate, { rules, now }: RetentionOptions): boolean => {
   return hours !== undefined && now - c.endedAt > hours * HOUR_MS;
 };
 
+/** A relabelled success goes as the failure that it was, once it has left the pool. */
+const OWN = "provenance <> 'hindsight'";
 /**
  * Trajectories that have nothing before them: in the order in which they go. Not those of people, imports,
  * demonstrations, what is in the pool, and what may be imitated.
@@ -96,10 +98,10 @@ async function candidates(run: RunReader, o: RetentionOptions): Promise<Candidat
     rows = await run.index.query(
       `SELECT id, ended_at AS at, class FROM (
          SELECT id, ended_at, origin, human, provenance,
-           CASE WHEN state = 'retired' OR outcome = 'error' THEN 'retired' WHEN outcome = 'success' THEN 'success' ELSE 'failure' END AS class,
-           CASE WHEN outcome = 'success' THEN ROW_NUMBER() OVER (PARTITION BY family, outcome ORDER BY ended_at DESC) ELSE NULL END AS newest
+           CASE WHEN state = 'retired' OR outcome = 'error' THEN 'retired' WHEN outcome = 'success' AND ${OWN} THEN 'success' ELSE 'failure' END AS class,
+           CASE WHEN outcome = 'success' AND ${OWN} THEN ROW_NUMBER() OVER (PARTITION BY family, outcome, ${OWN} ORDER BY ended_at DESC) ELSE NULL END AS newest
          FROM rollouts WHERE ended_at IS NOT NULL AND state IN ('retired', 'trained', 'kept'))
-       WHERE provenance IN ('rollout', 'probe') AND human = 0 AND origin IS NULL
+       WHERE provenance IN ('rollout', 'probe', 'hindsight') AND human = 0
          AND (newest IS NULL OR newest > ?) AND id NOT IN (SELECT rollout FROM pool)
        ORDER BY ended_at, id`,
       [o.successes],

@@ -2,6 +2,8 @@
 import type { RunReader } from './runStore.js';
 
 const OWN = "provenance = 'rollout'";
+/** How a branch ends says nothing of how often its task is solved (indexTrim.ts counts old ones so, too). */
+const WHOLE = 'origin IS NULL';
 
 /** Rollouts that began, and the newest version; what was planned and never begun is none of them. */
 export const BEGUN = `SELECT SUM(c) AS c, MAX(v) AS v FROM (
@@ -14,7 +16,7 @@ export const REASONS = `SELECT reason, SUM(c) AS c FROM (
   UNION ALL SELECT NULLIF(reason, ''), n FROM past WHERE state = 'retired') GROUP BY reason`;
 /** Of those that were judged, by family and outcome: how many, their steps, and what one of them was asked. */
 export const JUDGED = `SELECT family, outcome, SUM(c) AS c, SUM(steps) AS steps, MIN(ask) AS ask FROM (
-  SELECT family, outcome, COUNT(*) AS c, SUM(steps) AS steps, MIN(instruction) AS ask FROM rollouts WHERE ${OWN} AND outcome IN ('success', 'failure') GROUP BY family, outcome
+  SELECT family, outcome, COUNT(*) AS c, SUM(steps) AS steps, MIN(instruction) AS ask FROM rollouts WHERE ${OWN} AND outcome IN ('success', 'failure') AND ${WHOLE} GROUP BY family, outcome
   UNION ALL SELECT family, outcome, n, steps, instruction FROM past WHERE outcome IN ('success', 'failure')) GROUP BY family, outcome ORDER BY family`;
 
 /** How many trajectories are only counted; a list says so. */

@@ -41,6 +41,7 @@ export function openaiWriter({ run, dir, options }: WriteContext): Writer {
         outcome: t.outcome.kind,
         reward: t.outcome.kind === 'error' ? 0 : t.outcome.reward,
         provenance: t.provenance.kind,
+        ...(t.provenance.kind === 'hindsight' ? { relabelled_from: t.provenance.instruction } : {}),
       });
     },
     close: () => out.close(),

@@ -3,7 +3,7 @@
  * from, as long as the request truncates nothing (no top-p, top-k or penalties;
  * runtime/policy/README.md#log-probs-of-remote-models).
  */
-import { StudioError, isObject, type PolicyVersion, type TokenTrace } from '../../domain/index.js';
+import { FINISH_WORD, StudioError, isObject, type PolicyVersion, type TokenTrace } from '../../domain/index.js';
 import { jsonOf } from '../../domain/json.js';
 import type { Decision } from '../types.js';
 
@@ -81,9 +81,10 @@ function faultOf(c: Fields): string | undefined {
   if (!Array.isArray(choices) || !choices.every(isObject)) return 'choices that are no list of objects';
   const [first] = choices as Fields[];
   if (!first) return undefined;
-  const { message, logprobs, token_ids: ids } = first;
+  const { message, logprobs, token_ids: ids, finish_reason: finish } = first;
   if (!absent(message) && !(isObject(message) && isText(message['content']))) return 'a message without text';
   if (!areIds(ids, MOST_TOKENS)) return 'token_ids that are no token ids';
+  if (!isText(finish)) return 'a finish_reason that is no word';
   const content = isObject(logprobs) ? logprobs['content'] : undefined;
   if (!absent(logprobs) && !isObject(logprobs)) return 'logprobs that are no object';
   if (!absent(content) && !(Array.isArray(content) && content.length <= MOST_TOKENS && content.every(isSampled)))
@@ -102,7 +103,8 @@ export function traceOf(c: Completion): TokenTrace | undefined {
   const choice = c.choices?.[0],
     content = choice?.logprobs?.content;
   if (!content || content.length === 0) return undefined;
-  const ids = choice!.token_ids?.length === content.length ? Int32Array.from(choice!.token_ids) : idsFromNames(content);
+  const ids = choice!.token_ids?.length === content.length ? Int32Array.from(choice!.token_ids) : idsFromNames(content),
+    finish = choice!.finish_reason;
   return {
     logprobs: Float32Array.from(content, (t) => logprobOf(t.logprob)),
     entropies: Float32Array.from(content, (t) =>
@@ -113,6 +115,7 @@ export function traceOf(c: Completion): TokenTrace | undefined {
     ),
     bound: 'lower',
     ids,
+    ...(finish && FINISH_WORD.test(finish) ? { finish } : {}),
   };
 }
 

@@ -54,6 +54,8 @@ export interface EndpointReplicaOptions extends ModelServerOptions {
   readonly imageToken?: number;
 }
 
+/** How the adapters of one start of a run are called; their version follows. */
+export const adapterNames = (run: string, start: string): string => `${run}.${start}@v`;
 /** Between two looks at a server's load. */
 const LOAD_MS = 1000;
 /** An adapter that a server holds. */
@@ -157,7 +159,7 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
   }
 
   async #load(weights: AdapterWeights, signal: AbortSignal): Promise<Loaded> {
-    const name = `${this.#o.run}.${this.#o.start}@v${weights.version}`;
+    const name = `${adapterNames(this.#o.run, this.#o.start)}${weights.version}`;
     let there = false;
     try {
       await this.#server.loadAdapter(name, weights.path, signal);

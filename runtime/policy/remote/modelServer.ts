@@ -2,7 +2,7 @@
 import { withoutSlashes } from '../../domain/address.js';
 import { boundedBody } from '../../domain/boundedBody.js';
 import { withDeadline } from '../../domain/deadline.js';
-import { StudioError, messageOf } from '../../domain/index.js';
+import { StudioError, isObject, messageOf } from '../../domain/index.js';
 import { jsonOf } from '../../domain/json.js';
 import type { JsonBounds } from '../../domain/jsonBounds.js';
 import { pause } from '../../domain/pause.js';
@@ -90,7 +90,7 @@ export class ModelServer {
   async loadAdapter(name: string, path: string, signal: AbortSignal): Promise<void> {
     const a = await this.#post('/load_lora_adapter', { lora_name: name, lora_path: path }, signal);
     if (a.status === 200) return;
-    if (a.status === 400 && (await this.#list(signal)).some((m) => m.id === name && m.root === path)) return;
+    if (a.status === 400 && (await this.cards(signal)).some((m) => m['id'] === name && m['root'] === path)) return;
     throw this.#refused(a, '/load_lora_adapter');
   }
   async unloadAdapter(name: string): Promise<void> {
@@ -108,16 +108,17 @@ export class ModelServer {
 
   /** Names of models and adapters that it has. */
   async models(signal: AbortSignal): Promise<readonly string[]> {
-    return (await this.#list(signal)).flatMap((m) => (typeof m.id === 'string' ? [m.id] : []));
+    return (await this.cards(signal)).flatMap(({ id }) => (typeof id === 'string' ? [id] : []));
   }
-  async #list(signal: AbortSignal): Promise<readonly { readonly id: unknown; readonly root: unknown }[]> {
+  /** What it says of each of them. */
+  async cards(signal: AbortSignal): Promise<readonly Readonly<Record<string, unknown>>[]> {
     const a = await this.#get('/models', signal),
       list = (this.#json(a, '/models', MODELS) as { data?: unknown } | undefined)?.data;
-    if (!Array.isArray(list)) return [];
-    return list.map((m: unknown) => {
-      const { id, root } = (m ?? {}) as { id?: unknown; root?: unknown };
-      return { id, root };
-    });
+    return Array.isArray(list) ? list.map((m: unknown) => (isObject(m) ? m : {})) : [];
+  }
+  /** What it says of itself (vLLM and our engine: /version); undefined where it says nothing. */
+  async version(signal: AbortSignal): Promise<unknown> {
+    return this.#json(await this.#get('/version', signal, this.#base.replace(/\/v1$/, '')), '/version', MODELS);
   }
 
   /** What it answered, as JSON; undefined where it refused. Throws `policy.remote` on what is beyond the bounds. */

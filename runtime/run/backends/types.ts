@@ -1,5 +1,12 @@
 import type { RunConfig } from '../../config/index.js';
-import type { LearnBatch, PolicyVersion, ProcessEntry, StudioError, Trajectory } from '../../domain/index.js';
+import type {
+  LearnBatch,
+  PolicyVersion,
+  ProcessEntry,
+  ServedModel,
+  StudioError,
+  Trajectory,
+} from '../../domain/index.js';
 import type { DesktopPool } from '../../cluster/types.js';
 import type { FrameStore } from '../../data/types.js';
 import type { Policy, SyncReport } from '../../policy/types.js';
@@ -119,6 +126,8 @@ export interface BackendRequest {
   readonly onLesson?: (step: number, steps: number, loss: number) => void;
   /** What the start is at, in words; undefined when that is over. */
   readonly onStarting?: (what: string | undefined) => void;
+  /** What servers of a model say of themselves, for the journal. */
+  readonly onServed?: (s: ServedModel) => void;
   /** For the run's log. */
   readonly onNote?: (text: string) => void;
   /** Something that the policy needs is gone for good: the run ends with this. */

@@ -8,6 +8,7 @@ import { ChatSession, type ChatOptions } from '../../policy/remote/chatSession.j
 import { ChatTokenizer } from '../../policy/remote/demonstrationTokens.js';
 import { proofOf, type Proof } from '../../policy/remote/adapterProof.js';
 import {
+  adapterNames,
   startEndpointReplica,
   type AdapterWeights,
   type ChatAnswer,
@@ -24,15 +25,16 @@ import {
   type RemoteTrainerEngine,
   type RemoteTrainerOptions,
 } from '../../trainer/remote/engine.js';
-import { probeEngine } from '../../trainer/remote/probe.js';
 import type { TokenSample } from '../../trainer/remote/sample.js';
 import type { TrainerEngine } from '../../trainer/types.js';
 import { apiKeyOf } from '../../config/apiKey.js';
 import { learnerOf } from './learner.js';
 import { engineState, startOwnEngine } from './ownEngine.js';
 import { keptScreens, modelThread } from './remoteParts.js';
+import { servedModel } from './served.js';
 import type { StartedParts } from './startedParts.js';
 import type { BackendRequest, PolicyBackend } from './types.js';
+import { probed } from './vlmProbe.js';
 import { TokenSamples } from './vlmSamples.js';
 
 type VlmConfig = NonNullable<RunConfig['policy']['vlm']>;
@@ -83,12 +85,18 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
       await unloadAdapters(servers.acting, basename(r.dir));
       await loaded.forgetAll();
     });
-  const caller = modelThread(r, parts);
+  const caller = modelThread(r, parts),
+    start = randomBytes(3).toString('hex');
   const models = await servers.through(async () =>
-    startPool(r, vlm, { servers: servers.acting, loaded, proofs, caller }, await proven.exportWeights()),
+    startPool(r, vlm, { servers: servers.acting, start, loaded, proofs, caller }, await proven.exportWeights()),
   );
   loaded.oldest = () => models.oldest;
   parts.add(() => models.close());
+  if (r.onServed) {
+    const { acting, training } = servers,
+      adapters = adapterNames(basename(r.dir), start);
+    r.onServed(await servedModel({ model: vlm.model, adapters, acting, training, proof }, r.signal));
+  }
   parts.throwIfCancelled();
   const ended = new AbortController(),
     chat = chatOptions(r);
@@ -239,19 +247,20 @@ function startPool(
   vlm: VlmConfig,
   {
     servers,
+    start,
     loaded,
     proofs,
     caller,
   }: {
     readonly servers: readonly ModelServerOptions[];
+    readonly start: string;
     readonly loaded: LoadedWeights;
     readonly proofs: Proofs;
     readonly caller: ModelCaller;
   },
   weights: AdapterWeights,
 ): Promise<ModelPool<ChatCall, ChatAnswer, AdapterWeights>> {
-  const byId = new Map(servers.map((server) => [id<ReplicaId>(server.url), server])),
-    start = randomBytes(3).toString('hex');
+  const byId = new Map(servers.map((server) => [id<ReplicaId>(server.url), server]));
   return ModelPool.start<ChatCall, ChatAnswer, AdapterWeights>({
     replicas: [...byId.keys()],
     weights,
@@ -309,33 +318,6 @@ function resizeLimits(mode: VlmConfig['coordinates'], o: RemoteConfig['options']
 export const promptOf = (text: string | undefined): ChatOptions['prompt'] =>
   text === undefined ? undefined : { template: (instruction) => text.split('{instruction}').join(instruction) };
 
-/**
- * How this server takes a gradient, measured before anything is rolled out. Rejects with `config.invalid` when there is
- * no exact way, or when something that the run file asks for is not done.
- */
-async function probed(
-  { trainer: t }: RunConfig,
-  o: Pick<RemoteTrainerOptions, 'server' | 'model'>,
-  signal: AbortSignal,
-): Promise<Pick<RemoteTrainerOptions, 'carriage' | 'leaveModels'>> {
-  const needs = {
-      images: true,
-      clip: t.gradClip > 0,
-      weightDecay: t.weightDecay > 0,
-      serverLoss: t.remote?.loss === 'server',
-      sampling: false,
-    },
-    report = await probeEngine({ server: o.server, model: o.model, needs }, signal),
-    failed = report.checks.filter((c) => c.needed && !c.ok);
-  if (report.ok && report.carriage) return { carriage: report.carriage, leaveModels: report.leaveModels };
-  throw new StudioError(
-    'config.invalid',
-    `The engine at ${o.server.url} cannot train this run: ${failed.map((c) => `${c.name}: ${c.detail}`).join('; ') || 'no way to send a gradient is exact'}.`,
-    'Use another engine, or change what it does not do in the run file; `dart-studio engine probe` shows every check.',
-    { details: { checks: report.checks } },
-  );
-}
-
 function trainerOptions(
   r: BackendRequest,
   server: RemoteTrainerOptions['server'],
@@ -360,6 +342,7 @@ function trainerOptions(
     },
     adam: { ...ADAM, lr: t.lr, weightDecay: t.weightDecay, gradClip: t.gradClip },
     minibatch: t.minibatchStates,
+    targetKl: t.targetKl,
     seed,
     version: r.version,
     onProgress: (p) => {

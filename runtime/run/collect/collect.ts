@@ -10,6 +10,7 @@ import type { RolloutOrder } from '../../data/types.js';
 import {
   StudioError,
   id,
+  ignoreFailure,
   type GroupId,
   type Outcome,
   type ProcessEntry,
@@ -217,6 +218,8 @@ async function attempt(
       frames: run.store.frames,
       signal: r.signal,
       checkpoint: r.checkpoint,
+      onServed: (served) =>
+        ignoreFailure(run.store.append({ type: 'model.served', served }), 'the next record fails as well, and says so'),
       onNote: r.onNote,
       onFault: (e) => fault.abort(e),
     });

@@ -5,6 +5,7 @@ import type { CheckRow } from '../../protocol/types.js';
 import { apiKeyOf } from '../../config/apiKey.js';
 import { checkCluster } from './cluster.js';
 import { updateCost, type UpdateCost } from './cost.js';
+import { checkModelDisk } from './modelDisk.js';
 import { checkModelServer } from './modelServer.js';
 import { checkOwnEngine } from './ownEngine.js';
 import { checkStorage } from './storage.js';
@@ -24,13 +25,14 @@ type Env = Readonly<Record<string, string | undefined>>;
 /** Everything a run file needs beyond its machine: servers, keys, folders and disk. `base`: where `store.dir` starts. */
 export async function runChecks(c: RunConfig, base: string, env: Env = process.env): Promise<RunChecks> {
   const update = updateCost(c);
-  const [servers, engine, storage, cluster] = await Promise.all([
+  const [servers, engine, storage, model, cluster] = await Promise.all([
     modelServers(c, env),
     trainingServer(c, base, env),
     checkStorage(c, base, update),
+    checkModelDisk(c, base),
     checkCluster(c),
   ]);
-  return { checks: [...servers, ...engine, ...storage, ...cluster], ...(update ? { update } : {}) };
+  return { checks: [...servers, ...engine, ...storage, ...model, ...cluster], ...(update ? { update } : {}) };
 }
 
 /** The key of an option, or the row that says what is wrong with it. */

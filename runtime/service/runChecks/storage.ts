@@ -1,10 +1,11 @@
-import { access, constants, stat, statfs } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { access, constants, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { desktopCache, readRecipe, rootfsInfo } from '../../cluster/imageBuild.js';
 import type { RunConfig } from '../../config/index.js';
 import { messageOf } from '../../domain/index.js';
 import type { CheckRow } from '../../protocol/types.js';
 import type { UpdateCost } from './cost.js';
+import { freeAt, gb } from './disk.js';
 import { Table } from './table.js';
 
 /** Updates that the disk must hold where no budget says how many there will be. */
@@ -21,16 +22,6 @@ export async function checkStorage(c: RunConfig, base: string, cost: UpdateCost 
   const { vlm } = c.policy;
   if (vlm?.adapters) await checkAdapterFolder(vlm.adapters, vlm.endpoints, table);
   return table.rows;
-}
-
-const gb = (bytes: number): string => `${(bytes / 1e9).toFixed(bytes < 1e10 ? 1 : 0)} GB`;
-/** Free bytes where a folder is, or will be. */
-async function freeAt(dir: string): Promise<number> {
-  for (let at = dir; ; at = dirname(at)) {
-    const s = await statfs(at).catch(() => undefined);
-    if (s) return s.bavail * s.bsize;
-    if (dirname(at) === at) return 0;
-  }
 }
 
 async function checkRecords(dir: string, c: RunConfig, cost: UpdateCost | undefined, table: Table): Promise<void> {

@@ -10,7 +10,7 @@ import {
 } from '../../domain/index.js';
 import type { Augmentation, ImitateOptions, ReadingScreen, ReadOptions, ReadReport, UpdateReport } from '../types.js';
 import { augment, forgetful, neighbourChoices } from './augment.js';
-import { correctionMetrics, sequenceRatio } from '../objective/corrections.js';
+import { klMoved, movedTooFar } from '../objective/kl.js';
 import { equalParts, imitationRate, reportedSteps } from '../schedule.js';
 import { TOKENS, type GradVariant } from './model/lossGraph.js';
 import { policyModel, type PolicyModel } from './model/policyGraph.js';
@@ -18,6 +18,7 @@ import { LookAhead } from './lookAhead.js';
 import { Optimizer, type OptimizerState } from './optimizer.js';
 import type { TrainerOptions } from './options.js';
 import { applyLossWeights, makeSlot, packSamples, type PackedState, type Slot } from './packing.js';
+import { minibatches, reuseEss } from './passes.js';
 import { ReportBuilder } from './report.js';
 import { loadOrt } from '../../domain/onnxRuntime.js';
 import { Sessions } from './sessions.js';
@@ -155,34 +156,48 @@ export class Learner {
     };
     if (!variant.fresh && states.length > 0) await this.#optimizer.score(states, this.theta, 'old');
     if (variant.reference) await this.#optimizer.score(states, this.#reference, 'ref');
-    let epoch = 0,
-      step = 0;
-    for (; states.length > 0 && worthAnotherPass(b, epoch, states); epoch++) {
-      const order = perEpoch === 1 ? states : this.#rng.shuffle(states);
-      for (const part of equalParts(order, o.minibatchStates)) {
-        const { loss, lr } = await this.#minibatch(part, variant, b.lrScale ?? 1, report);
-        const steps = Math.max(++step, Math.max(b.epochs, epoch + 1) * perEpoch);
-        onProgress?.({ kind: 'update', step, steps, loss, lr, ms: this.#now() - start });
-      }
+    const reached = new Set<PackedState>();
+    let step = 0,
+      planned = 0;
+    for (const m of minibatches(states, b, o.minibatchStates, this.#rng)) {
+      planned = m.planned;
+      const done = await this.#minibatch(m.states, variant, { lrScale: b.lrScale ?? 1, first: step === 0 }, report);
+      if (!done) break;
+      step++;
+      for (const p of m.states) reached.add(p);
+      onProgress?.({ kind: 'update', step, steps: planned, ...done, ms: this.#now() - start });
     }
-    report.passes(epoch, states.length > 0 ? reuseEss(states) : 1);
+    const trained = states.filter((p) => reached.has(p));
+    report.passes({
+      epochs: Math.floor(step / perEpoch),
+      planned,
+      reuseEss: trained.length > 0 ? reuseEss(trained) : 1,
+    });
     if (states.length > 0) this.#version++;
-    const samples = states.reduce((n, p) => n + p.slots.length, 0);
-    return report.build(this.#version, this.#now() - start, samples, states, b.samples.length);
+    const samples = trained.reduce((n, p) => n + p.slots.length, 0);
+    return report.build(this.#version, this.#now() - start, samples, trained, b.samples.length);
   }
 
-  /** One optimizer step of an update; the learning rate rises over the first `warmup` of them. */
+  /**
+   * One optimizer step of an update; the learning rate rises over the first `warmup` of them. Undefined: the policy has
+   * moved too far for it (`targetKl`). The `first` is always made, at a KL of 0 but for rounding.
+   */
   async #minibatch(
     states: readonly PackedState[],
     variant: GradVariant,
-    lrScale: number,
+    { lrScale, first }: { readonly lrScale: number; readonly first: boolean },
     report: ReportBuilder,
-  ): Promise<{ readonly loss: number; readonly lr: number }> {
+  ): Promise<{ readonly loss: number; readonly lr: number } | undefined> {
     const o = this.options,
+      kl = (): number => klMoved(states.flatMap((p) => p.slots)),
       lr = o.lr * lrScale * Math.min(1, (this.#updateSteps + 1) / Math.max(1, o.warmup));
     applyLossWeights(states, o.imitationCoef, o.entropyBonus);
-    const done = await this.#optimizer.step(states, variant, lr, this.#rng);
+    const done = await this.#optimizer.step(states, variant, lr, this.#rng, {
+      unless: () => !first && movedTooFar(kl(), o.targetKl),
+    });
     if (variant.fresh) for (const p of states) for (const s of p.slots) s.old.set(s.now);
+    report.moved(kl());
+    if (done.stopped) return undefined;
     if (done.applied) this.#updateSteps++;
     report.step(states, done.parts, done.norm, done.applied, variant.reference);
     return { loss: done.parts[0]!, lr };
@@ -208,7 +223,9 @@ export class Learner {
     this.#interrupted = false;
     for (const packed of next ? this.#inTurn(i.until ?? i.steps, () => draw(next)) : []) {
       const lr = imitationRate(i.lr, step, i.steps),
-        done = await this.#optimizer.step(packed, IMITATION.variant, lr, this.#rng, IMITATION.temperature);
+        done = await this.#optimizer.step(packed, IMITATION.variant, lr, this.#rng, {
+          temperature: IMITATION.temperature,
+        });
       states += packed.length;
       latest = i.steps - step <= reportedSteps(i.steps) ? late : early;
       latest.step(packed, done.parts, done.norm, done.applied, false);
@@ -357,21 +374,4 @@ export class Learner {
       entropy: 0,
     };
   }
-}
-
-/** Whether another pass pays: the effective sample size, measured in the last pass, is still high enough. */
-const worthAnotherPass = (b: EmbeddedBatch, epoch: number, states: readonly PackedState[]): boolean =>
-  epoch < b.epochs || (b.reuse !== undefined && epoch < b.reuse.epochs && reuseEss(states) >= b.reuse.ess);
-
-/**
- * Effective sample size / n of the policy samples as last seen (`now`) against the policy before the update (`old`),
- * one weight a step.
- */
-function reuseEss(states: readonly PackedState[]): number {
-  const weights = states.flatMap((p) =>
-    p.slots.flatMap((s) =>
-      s.term === 'policy' ? [sequenceRatio(s.now.subarray(0, s.tokens), s.old.subarray(0, s.tokens))] : [],
-    ),
-  );
-  return correctionMetrics(weights, 1).ess;
 }

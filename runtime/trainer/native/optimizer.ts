@@ -19,6 +19,14 @@ export interface OptimizerStep {
   readonly parts: readonly number[];
   readonly norm: number;
   readonly applied: boolean;
+  /** The caller did not want the step after what the forward passes showed. */
+  readonly stopped?: true;
+}
+export interface StepOptions {
+  /** Default: that of the run's policy. */
+  readonly temperature?: number;
+  /** Asked once `now` of every slot is known and before anything is changed or drawn: true = no step is made. */
+  readonly unless?: () => boolean;
 }
 /** Weights and AdamW moments, f32[P], as a checkpoint holds them. */
 export interface OptimizerState {
@@ -104,7 +112,7 @@ export class Optimizer {
     variant: GradVariant,
     lr: number,
     rng: Random,
-    temperature = this.#options.temperature,
+    { temperature = this.#options.temperature, unless }: StepOptions = {},
   ): Promise<OptimizerStep> {
     const { many, one } = this.#sessions,
       parts = [0, 0, 0, 0, 0],
@@ -121,6 +129,7 @@ export class Optimizer {
       });
       this.#unpack(micro, floatsOf(out.logprobs), floatsOf(out.entropy), 'now');
     }
+    if (unless?.()) return { parts, norm: NaN, applied: false, stopped: true };
     const mixed = this.#mixes;
     if (mixed) {
       const picked = Array.from({ length: many.batch }, () => rng.pick(this.#screens));

@@ -8,6 +8,7 @@ type FromTrainer =
   | 'dualClip'
   | 'tis'
   | 'klBeta'
+  | 'targetKl'
   | 'entropyBonus'
   | 'imitationCoef'
   | 'lr'
@@ -76,6 +77,7 @@ export function trainerOptions(c: RunConfig, exportDir: string): RunFileOptions 
     dualClip: t.dualClip,
     tis: t.tis,
     klBeta: t.klBeta,
+    targetKl: t.targetKl,
     entropyBonus: t.entropyBonus,
     imitationCoef: t.imitationCoef,
     temperature: c.policy.temperature,

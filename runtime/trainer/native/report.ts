@@ -6,6 +6,12 @@ import type { UpdateReport } from '../types.js';
 import type { TrainerOptions } from './options.js';
 import type { PackedState, Slot } from './packing.js';
 
+/** How often an update went through its batch: whole passes, and the optimizer steps that were to be made. */
+export interface Passes {
+  readonly epochs: number;
+  readonly planned: number;
+  readonly reuseEss: number;
+}
 /** Collects what one call of the trainer did, optimizer step by optimizer step, into an UpdateReport. */
 export class ReportBuilder {
   readonly #o: TrainerOptions;
@@ -24,8 +30,8 @@ export class ReportBuilder {
   #high = 0;
   #dual = 0;
   #refKl = 0;
-  #epochs = 1;
-  #reuseEss = 1;
+  #passes: Passes = { epochs: 1, planned: 0, reuseEss: 1 };
+  #oldKl = NaN;
 
   constructor(o: TrainerOptions) {
     this.#o = o;
@@ -54,9 +60,12 @@ export class ReportBuilder {
       for (const s of p.slots) if (s.term === 'policy') this.#slot(s, withReference);
     }
   }
-  passes(epochs: number, ess: number): void {
-    this.#epochs = epochs;
-    this.#reuseEss = ess;
+  passes(p: Passes): void {
+    this.#passes = p;
+  }
+  /** KL to the policy before the update in a forward pass; a minibatch without own samples says nothing. */
+  moved(kl: number): void {
+    if (!Number.isNaN(kl)) this.#oldKl = kl;
   }
   #slot(s: Slot, withReference: boolean): void {
     const o = this.#o,
@@ -95,8 +104,9 @@ export class ReportBuilder {
       tokens: states.reduce((n, p) => n + p.slots.reduce((m, s) => m + s.tokens, 0), 0),
       states: states.length,
       optimizerSteps: this.#steps - this.#skipped,
-      epochs: this.#epochs,
-      reuseEss: this.#reuseEss,
+      plannedSteps: this.#passes.planned,
+      epochs: this.#passes.epochs,
+      reuseEss: this.#passes.reuseEss,
       loss: this.#loss / done,
       policyLoss: this.#policyLoss / done,
       imitationLoss: this.#imitationLoss / done,
@@ -104,6 +114,7 @@ export class ReportBuilder {
       klK1: per(kl1, tokens),
       klK3: per(kl3, tokens),
       refKl: per(this.#refKl, this.#ratios),
+      oldKl: this.#oldKl,
       ratioMean: this.#ratios === 0 ? 1 : this.#ratioSum / this.#ratios,
       ratioMax: this.#ratios === 0 ? 1 : this.#ratioMax,
       clipLow: per(this.#low, this.#ratios),

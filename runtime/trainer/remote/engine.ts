@@ -40,6 +40,8 @@ export interface RemoteTrainerOptions {
   readonly adam: AdamOptions;
   /** Samples per optimizer step of an update; 0 = the whole batch in one. */
   readonly minibatch: number;
+  /** KL per token beyond which, times 1.5, an update is stopped; default 0 = never. Not with `loss: server`. */
+  readonly targetKl?: number;
   /** Samples per optimizer step of a lesson. */
   readonly imitateSamples?: number;
   readonly seed: number;
@@ -107,14 +109,13 @@ class RemoteTrainer implements RemoteTrainerEngine {
       if (this.#trained?.batch === b.id) return this.#trained.report;
       const start = performance.now();
       return this.#surviving(async (c) => {
-        const samples = prepared(b.samples),
-          report = new RemoteReport(this.#o.objective),
+        const report = new RemoteReport(this.#o.objective),
           job = this.#job(c, report),
-          { epochs } = await updatePasses(job, samples, b, this.#updateSteps),
+          { epochs, planned, trained } = await updatePasses(job, prepared(b.samples), b, this.#updateSteps),
           version = this.#version + (report.steps > 0 ? 1 : 0),
           handle = report.steps > 0 ? await this.#saved(c, version, this.#handle?.reference ?? null) : this.#handle,
           ms = performance.now() - start,
-          built = await report.build({ version, ms, samples, epochs, batch: b.samples.length });
+          built = await report.build({ version, ms, samples: trained, epochs, planned, batch: b.samples.length });
         this.#version = version;
         this.#handle = handle;
         this.#updateSteps += report.steps;
@@ -240,7 +241,7 @@ class RemoteTrainer implements RemoteTrainerEngine {
   }
 
   #job(connection: Connection, report: RemoteReport): Job {
-    const { carriage, loss, objective, adam, minibatch, seed, onProgress } = this.#o;
+    const { carriage, loss, objective, adam, minibatch, targetKl = 0, seed, onProgress } = this.#o;
     return {
       connection,
       report,
@@ -249,6 +250,7 @@ class RemoteTrainer implements RemoteTrainerEngine {
       objective,
       adam,
       minibatch,
+      targetKl,
       seed,
       onProgress,
       signal: this.#closed.signal,

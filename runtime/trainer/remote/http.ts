@@ -39,6 +39,9 @@ export const PROTO = 'application/x-protobuf';
 /** Longest wait that a Retry-After header can ask for. */
 const MAX_RETRY_AFTER_MS = 60_000;
 
+/** Where the same server would answer chat completions: beside /api/v1. */
+export const actingFace = (url: string): string => new TrainingHttp({ url }).base.replace(/\/api\/v1$/, '/v1');
+
 export class TrainingHttp {
   readonly base: string;
   readonly #o: HttpOptions;

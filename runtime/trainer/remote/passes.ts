@@ -1,5 +1,6 @@
 import { random, toRunError, type TrainBatch } from '../../domain/index.js';
 import type { ObjectiveOptions } from '../objective/objective.js';
+import { klMoved, movedTooFar } from '../objective/kl.js';
 import { equalParts, imitationRate, reportedSteps } from '../schedule.js';
 import type { ImitateOptions } from '../types.js';
 import type { AdamParams } from './client.js';
@@ -33,6 +34,8 @@ export interface Job {
   readonly objective: ObjectiveOptions;
   readonly adam: AdamOptions;
   readonly minibatch: number;
+  /** KL per token beyond which, times 1.5, an update is stopped; 0 = never. Needs `loss: client`. */
+  readonly targetKl: number;
   readonly seed: number;
   readonly onProgress?: ((p: Progress) => void) | undefined;
   readonly signal: AbortSignal;
@@ -42,39 +45,63 @@ const STEP_ASKED = 3;
 
 type Batch = Pick<TrainBatch<TokenSample>, 'id' | 'epochs' | 'reuse' | 'lrScale'>;
 
+export interface Passed {
+  /** Whole passes. */
+  readonly epochs: number;
+  /** Optimizer steps of the passes that were to be made. */
+  readonly planned: number;
+  /** Samples that a step was made on, in the batch's order: all, unless the update was stopped in its first pass. */
+  readonly trained: readonly Prepared[];
+}
 /** Passes over a batch, in minibatches of equal size; `done` = optimizer steps of updates before. */
-export async function updatePasses(
-  job: Job,
-  samples: readonly Prepared[],
-  b: Batch,
-  done: number,
-): Promise<{ readonly epochs: number }> {
-  if (samples.length === 0) return { epochs: 0 };
+export async function updatePasses(job: Job, samples: readonly Prepared[], b: Batch, done: number): Promise<Passed> {
+  if (samples.length === 0) return { epochs: 0, planned: 0, trained: samples };
   const start = performance.now(),
     perEpoch = equalParts(samples, job.minibatch).length,
     single = Math.max(b.epochs, b.reuse?.epochs ?? 0) * perEpoch === 1;
   await scoreReference(job, samples);
   // Log-probs of the policy before the update; a single step's own forward pass gives them.
   let fresh = single ? undefined : await scoreOld(job, samples);
-  let epoch = 0,
-    step = 0;
-  const again = (): boolean =>
-    epoch < b.epochs || (b.reuse !== undefined && epoch < b.reuse.epochs && reuseEss(samples) >= b.reuse.ess);
-  for (; again(); epoch++) {
-    const order = perEpoch === 1 ? samples : random(`remote/${job.seed}/${b.id}/${epoch}`).shuffle(samples);
-    for (const part of equalParts(order, job.minibatch)) {
-      const lr = job.adam.lr * (b.lrScale ?? 1) * Math.min(1, (done + step + 1) / Math.max(1, job.adam.warmup)),
-        rows = fresh && part.map((s) => fresh!.get(s)!).flat(),
-        { result, metrics } = await minibatch(job, part, lr, single, rows);
-      // Only until the weights have changed.
-      fresh = undefined;
-      job.report.step(result, metrics);
-      step++;
-      const steps = Math.max(step, Math.max(b.epochs, epoch + 1) * perEpoch);
-      job.onProgress?.({ kind: 'update', step, steps, loss: result.loss, lr, ms: performance.now() - start });
-    }
+  const reached = new Set<Prepared>();
+  let step = 0,
+    planned = 0;
+  for (const m of minibatches(job, samples, b)) {
+    planned = m.planned;
+    const lr = job.adam.lr * (b.lrScale ?? 1) * Math.min(1, (done + step + 1) / Math.max(1, job.adam.warmup)),
+      rows = fresh && m.samples.map((s) => fresh!.get(s)!).flat(),
+      made = await minibatch(job, m.samples, { lr, single, rows, first: step === 0 });
+    // Only until the weights have changed.
+    fresh = undefined;
+    if (!made) break;
+    job.report.step(made.result, made.metrics);
+    step++;
+    for (const s of m.samples) reached.add(s);
+    job.onProgress?.({
+      kind: 'update',
+      step,
+      steps: planned,
+      loss: made.result.loss,
+      lr,
+      ms: performance.now() - start,
+    });
   }
-  return { epochs: epoch };
+  return { epochs: Math.floor(step / perEpoch), planned, trained: samples.filter((s) => reached.has(s)) };
+}
+interface Minibatch {
+  readonly samples: readonly Prepared[];
+  /** Optimizer steps of all passes that are known to be made. */
+  readonly planned: number;
+}
+/** Pass after pass; whether there is another one is asked when the one before is done. */
+function* minibatches(job: Job, samples: readonly Prepared[], b: Batch): Generator<Minibatch> {
+  const perEpoch = equalParts(samples, job.minibatch).length,
+    again = (epoch: number): boolean =>
+      epoch < b.epochs || (b.reuse !== undefined && epoch < b.reuse.epochs && reuseEss(samples) >= b.reuse.ess);
+  for (let epoch = 0; again(epoch); epoch++) {
+    const order = perEpoch === 1 ? samples : random(`remote/${job.seed}/${b.id}/${epoch}`).shuffle(samples),
+      planned = Math.max(b.epochs, epoch + 1) * perEpoch;
+    for (const part of equalParts(order, job.minibatch)) yield { samples: part, planned };
+  }
 }
 
 /** Rows of all targets by sample: the first step's are these, for the weights are still the same. */
@@ -103,19 +130,28 @@ interface Stepped {
   readonly result: Slope['result'];
   readonly metrics: ReadonlyMap<string, number>;
 }
-/** One optimizer step of an update. `rows` are the log-probs of all targets with the present weights, where known. */
+interface MinibatchOptions {
+  readonly lr: number;
+  /** It is the update's only step. */
+  readonly single: boolean;
+  /** It is made however far the policy has moved. */
+  readonly first: boolean;
+  /** Log-probs of all targets with the present weights, where known. */
+  readonly rows: readonly Float32Array[] | undefined;
+}
+/** One optimizer step of an update; undefined: the policy has moved too far for it (`targetKl`). */
 async function minibatch(
   job: Job,
   samples: readonly Prepared[],
-  lr: number,
-  single: boolean,
-  rows: readonly Float32Array[] | undefined,
-): Promise<Stepped> {
+  { lr, single, first, rows }: MinibatchOptions,
+): Promise<Stepped | undefined> {
   const { connection: c, signal } = job,
     own = job.loss === 'server' ? serverLoss(samples, job.objective, single) : undefined;
   if (own) return serverMinibatch(job, samples, lr, own, single);
   const present = rows ?? (await score(c.model, samples, signal));
-  seen(samples, ownTokens(samples, present), single);
+  const kl = seen(job, samples, ownTokens(samples, present), single);
+  // Nothing of it is on the server yet: a gradient that is not stepped on would be added to the next one.
+  if (!first && movedTooFar(kl, job.targetKl)) return undefined;
   const { result, gradient } = await slopeOf(samples, job.objective),
     data = await gradientDatums(samples, gradient, job.carriage, present, c.client.config);
   await c.model.forwardBackward(data, { name: job.carriage.carrier }, signal);
@@ -131,15 +167,19 @@ async function serverMinibatch(
 ): Promise<Stepped> {
   const { connection: c, signal } = job,
     out = await c.model.forwardBackward(serverLossDatums(samples, own, job.objective), own.loss, signal);
-  seen(samples, passedTokens(samples, out) ?? ownTokens(samples, await score(c.model, samples, signal)), single);
+  seen(job, samples, passedTokens(samples, out) ?? ownTokens(samples, await score(c.model, samples, signal)), single);
   const { result } = await slopeOf(samples, job.objective);
   return { result, metrics: await step(job, lr) };
 }
-function seen(samples: readonly Prepared[], now: readonly Float32Array[], single: boolean): void {
+/** Keeps the log-probs under the present weights; how far these have moved since the update began. */
+function seen(job: Job, samples: readonly Prepared[], now: readonly Float32Array[], single: boolean): number {
   samples.forEach((s, i) => {
     s.now = now[i]!;
     if (single) s.old = now[i]!;
   });
+  const kl = klMoved(samples.flatMap(({ now: n, old, rollout }) => (n && old ? [{ now: n, old, rollout }] : [])));
+  job.report.moved(kl);
+  return kl;
 }
 
 /** An optimizer step that nobody answered may have been done: the same number asks for the same step. */

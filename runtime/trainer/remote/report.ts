@@ -20,6 +20,7 @@ export class RemoteReport {
   #ratios = 0;
   #ratioSum = 0;
   #ratioMax = 0;
+  #oldKl = NaN;
   readonly #clipped = { low: 0, high: 0, dual: 0 };
   constructor(o: ObjectiveOptions) {
     this.#o = o;
@@ -47,12 +48,18 @@ export class RemoteReport {
     for (const k of ['low', 'high', 'dual'] as const) this.#clipped[k] += r.clipped[k];
   }
 
+  /** KL to the policy before the update in a forward pass; a minibatch without own samples says nothing. */
+  moved(kl: number): void {
+    if (!Number.isNaN(kl)) this.#oldKl = kl;
+  }
+
   /** `samples` have the log-probs of the end; `batch` = number of samples in the batch, with the masked ones. */
   async build(d: {
     readonly version: PolicyVersion;
     readonly ms: number;
     readonly samples: readonly Prepared[];
     readonly epochs: number;
+    readonly planned?: number;
     readonly batch?: number;
   }): Promise<UpdateReport> {
     const against = await againstRollouts(this.#o, d.samples, d.batch),
@@ -66,6 +73,7 @@ export class RemoteReport {
       tokens: d.samples.reduce((n, s) => n + s.tokens, 0),
       states: d.samples.reduce((n, s) => n + s.parts.length, 0),
       optimizerSteps: this.#steps - this.#skipped,
+      plannedSteps: d.planned ?? 0,
       epochs: d.epochs,
       reuseEss: reuseEss(d.samples),
       loss: this.#loss / done,
@@ -75,6 +83,7 @@ export class RemoteReport {
       klK1: per(against.kl1, against.tokens),
       klK3: per(against.kl3, against.tokens),
       refKl: this.#kl / done,
+      oldKl: this.#oldKl,
       ratioMean: this.#ratios === 0 ? 1 : this.#ratioSum / this.#ratios,
       ratioMax: this.#ratios === 0 ? 1 : this.#ratioMax,
       clipLow: per(this.#clipped.low, this.#ratios),

@@ -1,15 +1,17 @@
 import { t975, type Estimate } from '../schedule/statistics.js';
-import { MECHANISMS, MILD, OURS, VARIANTS, type Mechanism } from './mechanisms.js';
+import { canAct, type Levels, type Mechanism } from './mechanisms.js';
 
+/** One figure of one run. */
 export interface Observed {
-  readonly variant: string;
-  readonly seed: number;
+  /** What shares a level: runs of a seed, from its starting policy. */
+  readonly block: string;
+  /** Only how runs of this block differ counts, and its level says nothing of others. */
+  readonly aside?: boolean;
+  readonly levels: Levels;
   readonly value: number;
 }
 export interface MainEffect extends Estimate {
-  /** One, or several that no run had apart. */
-  readonly mechanisms: readonly Mechanism[];
-  readonly label: string;
+  readonly mechanism: Mechanism;
 }
 export interface Additive {
   readonly effects: readonly MainEffect[];
@@ -17,49 +19,72 @@ export interface Additive {
   readonly freedom: number;
   /** Standard deviation of a run about the model. */
   readonly scatter: number;
+  /** What the model says of runs with these levels, over all blocks that are not aside. */
+  readonly predicted: (levels: Levels) => number;
 }
 
+/** On less off is 1. What acts only beside another is 0 without it, so that neither effect is mixed into the other. */
+const coded = (m: Mechanism, levels: Levels): number =>
+  canAct(m, levels) ? (levels[m.name] === true ? 0.5 : -0.5) : 0;
+
 /**
- * Ordinary least squares of one figure on which seed a run has and which mechanisms are on in it, no interactions:
- * every run speaks for every mechanism, so intervals are half as wide as those of pairs, which share the few runs of
- * "all" and "none". Undefined while the runs there are do not tell the mechanisms apart.
+ * Ordinary least squares of one figure: a level for each block and one effect, on less off, for each mechanism; no
+ * interactions. Every run speaks for every mechanism. What is not the model is scatter: chance of training, number of
+ * episodes, interactions, and how a mechanism's effect differs from seed to seed. Intervals hold all of them, the last
+ * not wholly. Undefined while the runs there are do not tell the mechanisms apart.
  */
-export function additive(observed: readonly Observed[]): Additive | undefined {
+export function additive(observed: readonly Observed[], mechanisms: readonly Mechanism[]): Additive | undefined {
   const runs = observed.filter((r) => Number.isFinite(r.value)),
-    on = (r: Observed, m: Mechanism): number => (VARIANTS.find((v) => v.name === r.variant)?.on.has(m.name) ? 1 : 0);
-  const columns = new Map<string, Mechanism[]>();
-  for (const m of [...MECHANISMS, MILD]) {
-    const key = runs.map((r) => on(r, m)).join('');
-    if (key.includes('0') && key.includes('1')) columns.set(key, [...(columns.get(key) ?? []), m]);
-  }
-  const seeds = [...new Set(runs.map((r) => r.seed))],
-    groups = [...columns.values()],
-    freedom = runs.length - seeds.length - groups.length;
-  if (groups.length === 0 || freedom < 1) return undefined;
-  const x = runs.map((r) => [...seeds.map((s) => (s === r.seed ? 1 : 0)), ...groups.map((g) => on(r, g[0]!))]),
-    width = seeds.length + groups.length;
-  const xtx = range(width).map((i) => range(width).map((j) => sum(x.map((row) => row[i]! * row[j]!)))),
-    xty = range(width).map((i) => sum(x.map((row, k) => row[i]! * runs[k]!.value)));
-  const inverse = invert(xtx);
-  if (!inverse) return undefined;
-  const beta = inverse.map((row) => sum(row.map((v, j) => v * xty[j]!))),
-    variance = sum(x.map((row, k) => (runs[k]!.value - sum(row.map((v, j) => v * beta[j]!))) ** 2)) / freedom;
+    { x, blocks, freedom, inverse } = solved(runs, mechanisms);
+  if (freedom < 1 || !inverse) return undefined;
+  const xty = range(x[0]!.length).map((i) => sum(x.map((row, k) => row[i]! * runs[k]!.value))),
+    beta = inverse.map((row) => sum(row.map((v, j) => v * xty[j]!))),
+    fitted = x.map((row) => sum(row.map((v, j) => v * beta[j]!))),
+    variance = sum(fitted.map((f, k) => (runs[k]!.value - f) ** 2)) / freedom,
+    levels = beta.filter((_, k) => k < blocks.length && !runs.some((r) => r.aside && r.block === blocks[k])),
+    level = sum(levels) / levels.length;
   return {
     runs: runs.length,
     freedom,
     scatter: Math.sqrt(variance),
-    effects: groups.map((mechanisms, i): MainEffect => {
-      const at = seeds.length + i,
-        ours = mechanisms.length > 1 && mechanisms.every((m) => m.ours);
-      return {
-        mechanisms,
-        label: ours ? OURS.label : mechanisms.map((m) => m.label).join(' and '),
-        mean: beta[at]!,
-        half: t975(freedom) * Math.sqrt(variance * inverse[at]![at]!),
-        n: runs.length,
-      };
-    }),
+    effects: mechanisms.map((mechanism, k) => ({
+      mechanism,
+      mean: beta[blocks.length + k]!,
+      half: t975(freedom) * Math.sqrt(variance * inverse[blocks.length + k]![blocks.length + k]!),
+      n: runs.length,
+    })),
+    predicted: (levels) => level + sum(mechanisms.map((m, k) => coded(m, levels) * beta[blocks.length + k]!)),
   };
+}
+
+/** Half the width of each effect's 95 % interval after such runs, where a run scatters by so much; Infinity: not told. */
+export function halfWidths(
+  runs: readonly Omit<Observed, 'value'>[],
+  mechanisms: readonly Mechanism[],
+  scatter: number,
+): readonly number[] {
+  const { blocks, freedom, inverse } = solved(runs, mechanisms);
+  return mechanisms.map((_, k) =>
+    freedom < 1 || !inverse
+      ? Infinity
+      : t975(freedom) * scatter * Math.sqrt(inverse[blocks.length + k]![blocks.length + k]!),
+  );
+}
+
+function solved(
+  runs: readonly Omit<Observed, 'value'>[],
+  mechanisms: readonly Mechanism[],
+): {
+  readonly x: readonly (readonly number[])[];
+  readonly blocks: readonly string[];
+  readonly freedom: number;
+  readonly inverse: readonly (readonly number[])[] | undefined;
+} {
+  const blocks = [...new Set(runs.map((r) => r.block))],
+    x = runs.map((r) => [...blocks.map((b) => (b === r.block ? 1 : 0)), ...mechanisms.map((m) => coded(m, r.levels))]),
+    width = blocks.length + mechanisms.length,
+    xtx = range(width).map((i) => range(width).map((j) => sum(x.map((row) => row[i]! * row[j]!))));
+  return { x, blocks, freedom: runs.length - width, inverse: invert(xtx) };
 }
 
 const range = (n: number): number[] => [...Array(n).keys()];

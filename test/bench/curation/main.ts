@@ -1,17 +1,25 @@
-// npm run bench:curation [-- --quick] [-- --seeds 1,2,3] [-- --variants all,none,...] [-- --budget ROLLOUTS] [--
-// --probe EPISODES] [-- --out DIR] [-- --work DIR] [-- --provider docker] [-- --report]: what each curation mechanism
-// does to learning; goes on where it was stopped.
-import { session, sessionArgs } from '../lib/session.js';
-import { VARIANTS } from './mechanisms.js';
-import { curationPlan } from './plan.js';
-import { curationReport } from './report.js';
+// npm run bench:curation [-- --quick] [-- --seeds 1,2,3,4] [-- --minutes 3] [-- --words 160] [-- --heldout 60] [-- --json
+// FILE] [-- --out DIR] [-- --work DIR] [-- --provider docker] [-- --report] [-- --mix]: what each mechanism of curation and of
+// the trainer does to success; goes on where it was stopped. --report: only the report of what is recorded in --out.
+// --mix: goes on with a record of another plan or of other sources.
+import { sessionArgs } from '../lib/session.js';
+import { sorted } from './mechanisms.js';
+import { curationSession } from './session.js';
 
 const args = sessionArgs(),
-  { quick } = args;
-const seeds = args.numbers('--seeds', quick ? [1] : [1, 2, 3]),
-  budget = args.numbers('--budget', [quick ? 32 : 400])[0]!,
-  probe = args.numbers('--probe', [quick ? 8 : 96])[0]!;
-const variants = args.list('--variants') ?? (quick ? ['all', 'none'] : VARIANTS.map((v) => v.name));
-await session('curation', args, curationPlan({ seeds, variants, budget, probe, quick }), (results, failed) =>
-  curationReport(results, failed, { quick, budget, probe }),
+  { quick } = args,
+  { known, leftOut } = sorted(),
+  minutes = Number(args.option('--minutes') ?? 3);
+if (!(minutes >= 1)) throw new Error('--minutes: 1 or more, since the start and demonstrations take half of one');
+await curationSession(
+  {
+    seeds: args.numbers('--seeds', quick ? [1] : [1, 2, 3, 4]),
+    mechanisms: known,
+    minutes,
+    words: args.numbers('--words', [160])[0]!,
+    heldout: args.numbers('--heldout', [60])[0]!,
+    quick,
+  },
+  leftOut,
+  args,
 );

@@ -1,31 +1,33 @@
-import type { RunFile } from '../../../runtime/config/index.js';
-import { merge } from '../../../runtime/config/index.js';
+import { merge, parseRunFile, type RunFile } from '../../../runtime/config/index.js';
+import { messageOf } from '../../../runtime/domain/index.js';
 
-/** One thing curation does, as what it changes in a run file. */
+/** A part of a run file; of a key that this version does not have, too. */
+export type Keys = Readonly<Record<string, unknown>>;
+
+/** One thing that curation or the trainer does to what is learned, as what it changes in a run file. */
 export interface Mechanism {
   readonly name: string;
   readonly label: string;
-  readonly ours?: boolean;
-  readonly on: RunFile;
-  readonly off: RunFile;
-  /** Variants whose difference is its effect among the others, where that is not "all" less "all but it". */
-  readonly among?: readonly [plus: string, minus: string];
+  readonly ours?: true;
+  readonly on: Keys;
+  readonly off: Keys;
+  /** Acts only beside these: without them it is off, and its effect is told among runs that have them. */
+  readonly within?: readonly string[];
 }
 
-/** Demonstrations of a family that make up the pre-collected pool. */
-export const POOL_DEMONSTRATIONS = 4;
+/** Successes imitated beside a batch: as many for each of its groups as in the quick start. */
+const REPLAY = 12;
 
-/** In the order of the paper's ablation, then ours. */
+/**
+ * The paper's in the order of its ablation, then ours. Keys and values of the run file stand here alone; both sides are
+ * always written, so that no default decides.
+ */
 export const MECHANISMS: readonly Mechanism[] = [
   {
     name: 'pool',
-    label: 'experience pool, injected and imitated',
-    on: {
-      curation: { pool: { enabled: true } },
-      warmStart: { demonstrations: POOL_DEMONSTRATIONS },
-      trainer: { replay: 24, imitationCoef: 0.3 },
-    },
-    off: { curation: { pool: { enabled: false } }, warmStart: { demonstrations: 0 }, trainer: { replay: 0 } },
+    label: 'experience pool',
+    on: { curation: { pool: { enabled: true } } },
+    off: { curation: { pool: { enabled: false } } },
   },
   {
     name: 'dynamic-n',
@@ -52,11 +54,34 @@ export const MECHANISMS: readonly Mechanism[] = [
     off: { trainer: { tis: { enabled: false } } },
   },
   {
+    name: 'replay',
+    label: 'successes imitated beside a batch',
+    ours: true,
+    on: { trainer: { replay: REPLAY } },
+    off: { trainer: { replay: 0 } },
+  },
+  {
+    name: 'adaptive',
+    label: 'more imitation where a family fails',
+    ours: true,
+    within: ['replay'],
+    on: { trainer: { imitation: 'adaptive' } },
+    off: { trainer: { imitation: 'fixed' } },
+  },
+  {
     name: 'variance',
     label: 'variance-aware dispatch',
     ours: true,
-    on: { curation: { planner: 'variance', uncertainty: 2 } },
+    on: { curation: { planner: 'variance' } },
     off: { curation: { planner: 'shuffle' } },
+  },
+  {
+    name: 'strong',
+    label: 'variance-aware dispatch, stronger',
+    ours: true,
+    within: ['variance'],
+    on: { curation: { uncertainty: 2 } },
+    off: { curation: { uncertainty: 1 } },
   },
   {
     name: 'decided',
@@ -79,79 +104,79 @@ export const MECHANISMS: readonly Mechanism[] = [
     on: { trainer: { credit: 'fork' } },
     off: { trainer: { credit: 'trajectory' } },
   },
+  {
+    name: 'hindsight',
+    label: 'hindsight relabelling',
+    ours: true,
+    within: ['pool', 'replay'],
+    on: { curation: { hindsight: { enabled: true } } },
+    off: { curation: { hindsight: { enabled: false } } },
+  },
+  {
+    name: 'target-kl',
+    label: 'target KL of an update',
+    ours: true,
+    on: { trainer: { targetKl: 0.02 } },
+    off: { trainer: { targetKl: 0 } },
+  },
+  {
+    name: 'branches',
+    label: 'branches at high-entropy steps',
+    ours: true,
+    on: { curation: { branches: { enabled: true } } },
+    off: { curation: { branches: { enabled: false } } },
+  },
 ];
 
-/** The planner's default strength, in place of the stronger one above. */
-export const MILD: Mechanism = {
-  name: 'variance-mild',
-  label: 'variance-aware dispatch, milder',
-  ours: true,
-  on: { curation: { planner: 'variance', uncertainty: 1 } },
-  off: {},
-  among: ['mild', 'without-variance'],
-};
-const ALL_MECHANISMS: readonly Mechanism[] = [...MECHANISMS, MILD];
+/** Switched with the others and changes nothing: its effect must come out as none. */
+export const NOTHING: Mechanism = { name: 'nothing', label: 'nothing (a control of the method)', on: {}, off: {} };
 
-const together = (name: string, label: string, of: readonly Mechanism[]): Mechanism => ({
-  name,
-  label,
-  ours: true,
-  on: of.reduce<RunFile>((f, m) => merge(f, m.on) as RunFile, {}),
-  off: of.reduce<RunFile>((f, m) => merge(f, m.off) as RunFile, {}),
-});
-/** What the paper does not have, as one. */
-export const OURS = together(
-  'ours',
-  'what is ours, together',
-  MECHANISMS.filter((m) => m.ours),
-);
+/** What is on in a run, by the names of mechanisms; one that is not named is off. */
+export type Levels = Readonly<Record<string, boolean>>;
 
-export interface Variant {
-  readonly name: string;
-  readonly label: string;
-  readonly on: ReadonlySet<string>;
+/** Whether there is all that it acts beside. */
+export const canAct = (m: Mechanism, levels: Levels): boolean =>
+  m.within === undefined || m.within.every((name) => levels[name] === true);
+const isOn = (m: Mechanism, levels: Levels): boolean => levels[m.name] === true && canAct(m, levels);
+
+/** What these levels change in a run file. */
+export const switches = (mechanisms: readonly Mechanism[], levels: Levels): RunFile =>
+  mechanisms.reduce<unknown>((file, m) => merge(file, isOn(m, levels) ? m.on : m.off), {}) as RunFile;
+
+export interface LeftOut {
+  readonly mechanism: Mechanism;
+  readonly why: string;
 }
-const variant = (name: string, label: string, on: readonly Mechanism[]): Variant => ({
-  name,
-  label,
-  on: new Set(on.map((m) => m.name)),
-});
+/** Those that the run file of this version has, and those that it does not, each with what is said of it. */
+export function sorted(all: readonly Mechanism[] = MECHANISMS): {
+  readonly known: readonly Mechanism[];
+  readonly leftOut: readonly LeftOut[];
+} {
+  const known: Mechanism[] = [],
+    leftOut: LeftOut[] = [];
+  for (const mechanism of all) {
+    const why = refusal(mechanism, known);
+    if (why === undefined) known.push(mechanism);
+    else leftOut.push({ mechanism, why });
+  }
+  return { known, leftOut };
+}
 
-const both = (m: Mechanism, parts: readonly Mechanism[] = [m]): Variant[] => [
-  variant(
-    `without-${m.name}`,
-    `all but ${m.label}`,
-    MECHANISMS.filter((x) => !parts.includes(x)),
-  ),
-  variant(`only-${m.name}`, `only ${m.label}`, parts),
-];
-/**
- * All, none, and of each mechanism both: all but it, and it alone. The paper's come first, then ours together, then
- * ours one by one, then what one of them does at another strength.
- */
-export const VARIANTS: readonly Variant[] = [
-  variant('all', 'all', MECHANISMS),
-  variant('none', 'none', []),
-  ...MECHANISMS.filter((m) => !m.ours).flatMap((m) => both(m)),
-  ...both(
-    OURS,
-    MECHANISMS.filter((m) => m.ours),
-  ),
-  ...MECHANISMS.filter((m) => m.ours).flatMap((m) => both(m)),
-  variant(
-    'mild',
-    'all, variance-aware dispatch milder',
-    ALL_MECHANISMS.filter((m) => m.name !== 'variance'),
-  ),
-  variant('only-variance-mild', `only ${MILD.label}`, [MILD]),
-];
-/** What a report says something about. */
-export const MEASURED: readonly Mechanism[] = [
-  ...MECHANISMS.filter((m) => !m.ours),
-  OURS,
-  ...ALL_MECHANISMS.filter((m) => m.ours),
-];
+function refusal(m: Mechanism, known: readonly Mechanism[]): string | undefined {
+  const beside = known.filter((k) => m.within?.includes(k.name)),
+    missing = m.within?.find((name) => !beside.some((k) => k.name === name));
+  if (missing !== undefined) return `it acts only beside "${missing}", which is left out`;
+  const around = switches(beside, Object.fromEntries(beside.map((k) => [k.name, true])));
+  try {
+    for (const side of [m.on, m.off]) parseRunFile(merge(around, side));
+    return undefined;
+  } catch (e) {
+    return messageOf(e).split('\n')[0];
+  }
+}
 
-/** What a variant changes in a run file; every mechanism is switched explicitly, so that no default decides. */
-export const switches = (v: Variant): RunFile =>
-  ALL_MECHANISMS.reduce<RunFile>((file, m) => merge(file, v.on.has(m.name) ? m.on : m.off) as RunFile, {});
+/** Whether a run file that says nothing has it, at this strength or another. */
+export function onByDefault(m: Mechanism): boolean {
+  const none = JSON.stringify(parseRunFile({}));
+  return JSON.stringify(parseRunFile(m.off)) !== none;
+}

@@ -1,87 +1,269 @@
+import { createHash } from 'node:crypto';
 import type { RunFile } from '../../../runtime/config/index.js';
 import { merge } from '../../../runtime/config/index.js';
+import { random } from '../../../runtime/domain/index.js';
 import type { Experiment } from '../lib/experiments.js';
-import { VARIANTS, switches, type Variant } from './mechanisms.js';
+import { halfWidths } from './additive.js';
+import { SEEDS_OF_A_DESIGN, levelsOf } from './design.js';
+import { NOTHING, switches, type Levels, type Mechanism } from './mechanisms.js';
 
 export interface CurationPlan {
   readonly seeds: readonly number[];
-  readonly variants: readonly string[];
-  /** Training rollouts of a run. */
-  readonly budget: number;
-  /** Probe episodes, before and after. */
-  readonly probe: number;
+  /** Those that are switched, without `NOTHING`. */
+  readonly mechanisms: readonly Mechanism[];
+  /** Of a run: its start and demonstrations counted, measuring not. */
+  readonly minutes: number;
+  /** Episodes on unseen words and on other arrangements of known ones, of the sets for reporting. */
+  readonly words: number;
+  readonly heldout: number;
   readonly quick: boolean;
 }
-export const baseOf = (seed: number): string => `base-s${seed}`;
+/** One evaluation of the policy that a run ended with: its name, and the arguments of `evaluate`. */
+export interface Measure {
+  readonly name: string;
+  readonly args: readonly string[];
+}
+export type Part = 'design' | 'pair';
+export interface Planned {
+  readonly experiment: Experiment;
+  readonly measures: readonly Measure[];
+  /** Of a run of the design, or of a row that stands beside it; a starting policy has none. */
+  readonly levels?: Levels;
+  /** Whether it is in the model: as a run of the design, or for what it differs by from the other `pair` of its seed. */
+  readonly part?: Part;
+}
 
 /**
- * Short templates over four applications, so that a few hundred rollouts are a minute or two and yet a weakly taught
- * policy has much to gain.
+ * Templates whose scripted solutions take 5 to 12 steps, `finished` counted, and that need to see: windows have no
+ * fixed place and what is asked for stands on the screen, the blanked policy of `--preset desk` solves none of them, and of
+ * those that a policy was trained blind on (`wizard`) it solved none either. Left out: what keys alone can do (`term-list`,
+ * `term-four`, `note-copy`, `calc-to-note`), what names nothing that could be unseen (`note-clear-quit`), what an hour does
+ * not teach (`calc-click`, `cell-two`: 0 of 10 and of 15) and what it teaches whole (`file-copy`: 11 of 11).
  */
 const FAMILIES = [
-  'press-two',
-  'list-confirm',
-  'entry-type',
-  'note-save',
-  'note-replace',
-  'file-rename',
-  'folder-new',
-  'calc-copy',
+  'press-four',
+  'form-two',
+  'form-register',
+  'form-secret',
+  'wizard',
+  'survey',
+  'file-cut',
+  'file-paste',
+  'file-edit',
+  'term-note',
 ];
+/** `survey` takes 12. */
+const MOST_STEPS = 16;
+/** Of each template, half of the quick start's. */
+const DEMONSTRATIONS = 3;
+/** Imitation steps of the starting policy: as many for each template as in the quick start, of longer tasks. */
+const WEAK = 250;
+/** Of imitation alone: as many as fit into the minutes of a run at an eighth of a second each, after its start. */
+const imitationSteps = (minutes: number): number => Math.max(1, Math.round(((minutes * 60 - 25) * 8) / 10) * 10);
+/** The control that needs no policy comes out at none; a few episodes say so. */
+const RANDOM_EPISODES = 80;
 
-const READING = { screens: 600, steps: 700 };
+export const startOf = (seed: number): string => `s${seed}-start`;
+/** Everything that the design switches. */
+export const columnsOf = (p: Pick<CurationPlan, 'mechanisms'>): readonly Mechanism[] => [...p.mechanisms, NOTHING];
+
+interface Reference {
+  readonly name: string;
+  readonly label: string;
+  readonly on: readonly string[];
+  readonly part?: 'pair';
+}
+/**
+ * What stands beside the runs of the design, from the same starting policy, for the same minutes. Hindsight acts in a
+ * quarter of the design's runs only: a pair of its own for each seed, which differs in nothing else, tells more of it.
+ */
+export const REFERENCES: readonly Reference[] = [
+  { name: 'imitation', label: 'imitation alone', on: [] },
+  { name: 'none', label: 'reinforcement learning without curation', on: [] },
+  { name: 'pool', label: 'experience pool alone, injected and imitated', on: ['pool', 'replay'], part: 'pair' },
+  { name: 'hindsight', label: 'the same with hindsight', on: ['pool', 'replay', 'hindsight'], part: 'pair' },
+];
+/** Those whose mechanisms this version has. */
+const referencesOf = (p: CurationPlan): readonly Reference[] =>
+  REFERENCES.filter((r) => r.on.every((name) => p.mechanisms.some((m) => m.name === name)));
 
 /**
- * Per seed one weak warm start, evaluated, then every variant from it with the same number of rollouts; a variant of
- * all seeds before the next, so that what there is of an unfinished plan can be compared.
+ * Seed by seed: its starting policy, then its twelve runs of the design and the rows that stand beside them, in random
+ * order, so that what drifts hits each alike.
  */
-export function curationPlan(p: CurationPlan): Experiment[] {
-  const wanted = p.variants.map((n): Variant => {
-    const v = VARIANTS.find((x) => x.name === n);
-    if (!v) throw new Error(`--variants ${n}: unknown; there are ${VARIANTS.map((x) => x.name).join(', ')}`);
-    return v;
+export function curationPlan(p: CurationPlan): readonly Planned[] {
+  return p.seeds.flatMap((seed) => {
+    const runs = p.quick ? quickRuns(p) : levelsOf(seed, columnsOf(p)),
+      design = runs.map((levels, k) => designRun(p, seed, `run-${String(k + 1).padStart(2, '0')}`, levels)),
+      beside = p.quick ? [] : referencesOf(p).map((r) => reference(p, seed, r));
+    return [start(p, seed), ...random(`curation/${seed}`).shuffle([...design, ...beside])];
   });
-  const shared: RunFile = {
-    tasks: { families: p.quick ? ['press-button', 'list-pick'] : FAMILIES },
-    desktops: { count: 6 },
-  };
-  const base = (seed: number): Experiment => ({
-    name: baseOf(seed),
-    variant: 'base',
-    seed,
-    half: 'redo',
-    file: {
-      ...shared,
-      name: 'curation-base',
+}
+/** Everything on, and everything off: each key is tried. */
+const quickRuns = (p: CurationPlan): readonly Levels[] =>
+  [true, false].map((on) => Object.fromEntries(columnsOf(p).map((m) => [m.name, on])));
+
+/** Names the plan, whatever seeds are asked for: runs of different plans are not put into one table. */
+export const planId = (p: CurationPlan): string =>
+  createHash('sha256')
+    .update(JSON.stringify(curationPlan({ ...p, seeds: seedsTo(SEEDS_OF_A_DESIGN) })))
+    .digest('hex')
+    .slice(0, 12);
+
+const seedsTo = (n: number): readonly number[] => Array.from({ length: n }, (_, k) => k + 1);
+
+const shared = (p: CurationPlan, seed: number, name: string): RunFile => ({
+  name: `curation-${name}`,
+  seed,
+  tasks: { families: p.quick ? ['press-button', 'list-pick'] : FAMILIES },
+  desktops: { count: 6 },
+  rollout: { maxSteps: MOST_STEPS },
+  evaluation: { episodes: 0, untrained: false, everyMinutes: 0 },
+});
+const on = (split: string, episodes: number, ...how: readonly string[]): Measure => ({
+  name: [split, ...how.map((x) => x.replace(/^--/, ''))].join('-'),
+  args: ['--split', split, '--episodes', String(episodes), ...how],
+});
+const measuresOf = (p: CurationPlan): readonly Measure[] =>
+  p.quick ? [on('heldout', 4)] : [on('words', p.words), on('heldout', p.heldout)];
+
+/** Reading as in the quick start, and little of what to do. */
+function start(p: CurationPlan, seed: number): Planned {
+  return {
+    measures: p.quick ? [] : [...measuresOf(p), on('words', RANDOM_EPISODES, '--random')],
+    experiment: {
+      name: startOf(seed),
+      variant: 'start',
       seed,
-      evaluation: { episodes: p.probe, untrained: false, everyMinutes: 0 },
-      budget: { rollouts: 1 },
-      warmStart: p.quick
-        ? { demonstrations: 3, steps: 60, lr: 2e-3 }
-        : { reading: READING, demonstrations: 5, steps: 170, lr: 2e-3, shift: 16 },
+      half: 'redo',
+      file: {
+        ...shared(p, seed, 'start'),
+        budget: { rollouts: 1 },
+        warmStart: p.quick
+          ? { demonstrations: 2, steps: 20, lr: 2e-3 }
+          : {
+              reading: { screens: 480, steps: 1600, lr: 4e-3 },
+              demonstrations: DEMONSTRATIONS,
+              steps: WEAK,
+              lr: 2e-3,
+              shift: 16,
+              tones: 0.5,
+            },
+      },
     },
-  });
-  const run = (seed: number, v: Variant): Experiment => ({
-    name: `s${seed}-${v.name}`,
-    variant: v.name,
+  };
+}
+
+/**
+ * One run from a seed's starting policy. Demonstrations, the same as that policy's, are made in every run, also where
+ * nothing uses them: only then are the pool and imitation switched by themselves, in the same time.
+ */
+function later(p: CurationPlan, seed: number, name: string, file: RunFile): Experiment {
+  return {
+    name: `s${seed}-${name}`,
+    variant: name,
     seed,
-    from: baseOf(seed),
-    half: 'resume',
+    from: startOf(seed),
+    half: 'redo',
     file: merge(
       {
-        ...shared,
-        name: `curation-${v.name}`,
-        seed,
+        ...shared(p, seed, name),
         policy: { temperature: 0.6 },
-        evaluation: { episodes: p.probe, untrained: false, everyMinutes: 0 },
-        budget: { rollouts: p.budget },
-        // The base's lessons are mixed into every update, as in any run: without them the eyes blur (63 -> 47 % greedy
-        // success in 400 rollouts).
-        warmStart: { ...(p.quick ? {} : { reading: READING }), steps: 0 },
-        trainer: { batchGroups: p.quick ? 1 : 4, epochs: 2, minibatchStates: 24, lr: 5e-4, entropyBonus: 0.002 },
+        budget: p.quick ? { rollouts: 12 } : { minutes: p.minutes },
+        warmStart: { demonstrations: p.quick ? 0 : DEMONSTRATIONS, steps: 0, shift: 16, tones: 0.5 },
+        trainer: {
+          batchGroups: p.quick ? 1 : 3,
+          epochs: 2,
+          minibatchStates: 24,
+          lr: 5e-4,
+          lrDecay: 0.7,
+          entropyBonus: 0.002,
+          imitationCoef: 0.3,
+          replayVaried: true,
+        },
       } satisfies RunFile,
-      switches(v),
+      file,
     ) as RunFile,
-  });
-  return [...p.seeds.map(base), ...wanted.flatMap((v) => p.seeds.map((seed) => run(seed, v)))];
+  };
+}
+
+const designRun = (p: CurationPlan, seed: number, name: string, levels: Levels): Planned => ({
+  part: 'design',
+  levels,
+  measures: measuresOf(p),
+  experiment: later(p, seed, name, switches(p.mechanisms, levels)),
+});
+
+function reference(p: CurationPlan, seed: number, r: Reference): Planned {
+  const levels = Object.fromEntries(r.on.map((name) => [name, true])),
+    imitates = r.name === 'imitation',
+    // Ends with imitation where that takes less than all of the time.
+    file: RunFile = imitates
+      ? { warmStart: { steps: imitationSteps(p.minutes), lr: 2e-3 }, budget: { rollouts: 1 } }
+      : switches(p.mechanisms, levels);
+  return {
+    ...(r.part ? { part: r.part } : {}),
+    ...(imitates ? {} : { levels }),
+    measures: [...measuresOf(p), ...(r.name === 'pool' ? [on('words', p.words, '--blind')] : [])],
+    experiment: later(p, seed, r.name, file),
+  };
+}
+
+/**
+ * Version 0.1's record: a run scattered by 6.8 points about its model, of which 4.7 came from its 96 probe episodes. The
+ * rest is training's, and stays.
+ */
+const RECORDED = { scatter: 6.8, sampling: 4.7, episodes: 96 };
+/** By how many points a run is expected to scatter that is measured on so many episodes. */
+export const expectedScatter = ({ words }: Pick<CurationPlan, 'words'>): number =>
+  Math.sqrt(RECORDED.scatter ** 2 - RECORDED.sampling ** 2 + (RECORDED.sampling ** 2 * RECORDED.episodes) / words);
+
+/** Points of success that count: an effect is told from none, or from this. */
+export const RELEVANT = 8;
+
+/** What runs share a level with in the model. */
+export const levelBlock = (seed: number, part: Part, code = ''): string => `${seed}/${part}/${code}`;
+
+/** Half the width of effects' intervals after these seeds, in points; `within`: of those that act only beside another. */
+export function resolution(
+  p: CurationPlan,
+  seeds: readonly number[],
+  scatter = expectedScatter(p),
+): { readonly half: number; readonly within: number } {
+  const columns = columnsOf(p),
+    runs = curationPlan({ ...p, seeds, quick: false }).flatMap(({ experiment: { seed }, part, levels }) =>
+      part && levels ? [{ block: levelBlock(seed, part), levels }] : [],
+    ),
+    halves = halfWidths(runs, columns, scatter),
+    widest = (nested: boolean): number =>
+      Math.max(0, ...halves.filter((_, k) => (columns[k]!.within !== undefined) === nested));
+  return { half: widest(false), within: widest(true) };
+}
+
+/** How many seeds, whole pairs of blocks, tell an effect of `RELEVANT` points from none whatever it comes to. */
+export function seedsThatResolve(p: CurationPlan, scatter = expectedScatter(p)): number {
+  for (let n = 2; n <= 32; n += 2) if (resolution(p, seedsTo(n), scatter).half <= RELEVANT / 2) return n;
+  return Infinity;
+}
+
+/**
+ * Seconds on two cores, from records of this version: a start with six desktops, an episode of eight steps at sixteen steps
+ * a second (bench:blind) and one that runs into its limit, a reading lesson, an imitation step.
+ */
+const SECONDS = { begin: 8, episode: 0.5, lost: 0.8, lesson: 0.13, step: 0.13, demonstration: 0.7 };
+
+/** Minutes that a run is expected to take, measuring counted. */
+export function minutesOf({ experiment, measures }: Planned): number {
+  const { budget, warmStart, tasks } = experiment.file,
+    taught =
+      (warmStart?.reading?.steps ?? 0) * SECONDS.lesson +
+      (warmStart?.steps ?? 0) * SECONDS.step +
+      (warmStart?.demonstrations ?? 0) * (tasks?.families?.length ?? 0) * SECONDS.demonstration,
+    trained = budget?.minutes === undefined ? taught + SECONDS.begin : 60 * budget.minutes + SECONDS.begin,
+    measured = measures.map(
+      ({ args }) =>
+        SECONDS.begin +
+        Number(args[args.indexOf('--episodes') + 1]) * (args.length > 4 ? SECONDS.lost : SECONDS.episode),
+    );
+  return (trained + measured.reduce((a, b) => a + b, 0)) / 60;
 }

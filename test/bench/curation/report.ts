@@ -1,282 +1,372 @@
-import { hierarchicalBootstrap, outcomesOf } from '../../../runtime/domain/bootstrap.js';
+import { hierarchicalBootstrap, outcomesOf, type BootstrapInterval } from '../../../runtime/domain/bootstrap.js';
 import { dotChart } from '../lib/chart.js';
-import type { RunResult } from '../lib/experiments.js';
+import type { Counts, SplitCount } from '../lib/evaluated.js';
+import { bar, type Bar } from '../lib/report.js';
 import type { RunMeasure } from '../lib/runMeasure.js';
 import type { Written } from '../lib/session.js';
 import { markdown } from '../schedule/report.js';
-import { estimate, type Estimate } from '../schedule/statistics.js';
 import { additive, type Additive, type MainEffect } from './additive.js';
-import { MEASURED, OURS, VARIANTS, type Mechanism } from './mechanisms.js';
+import { BLOCK_RUNS, areWhole } from './design.js';
+import { MECHANISMS, NOTHING, type LeftOut, type Mechanism } from './mechanisms.js';
+import {
+  REFERENCES,
+  RELEVANT,
+  columnsOf,
+  curationPlan,
+  expectedScatter,
+  levelBlock,
+  minutesOf,
+  resolution,
+  seedsThatResolve,
+  type CurationPlan,
+} from './plan.js';
+import type { Recorded } from './record.js';
+import { effectBar, effectRow, judged, written } from './verdict.js';
 
-/** Success on the probe set of the policy a run ended with; NaN without an evaluation. */
-export const successOf = (m: RunMeasure): number => {
-  const e = m.evals.find((x) => x.label === 'final');
-  return e && e.episodes > 0 ? e.successes / e.episodes : NaN;
-};
-/** Of the policy that a seed's runs start from: the mean of its evaluations, and by how much they differ. */
-export function startOf(
-  results: readonly RunResult[],
-  seed: number,
-): { readonly mean: number; readonly spread: number } {
-  const xs = results
-    .filter((r) => r.variant === 'base' && r.seed === seed)
-    .flatMap((r) => r.measure.evals)
-    .filter((e) => e.episodes > 0)
-    .map((e) => e.successes / e.episodes);
-  return { mean: xs.reduce((a, b) => a + b, 0) / xs.length, spread: Math.max(...xs) - Math.min(...xs) };
+export interface ReportOf {
+  readonly plan: CurationPlan;
+  readonly leftOut: readonly LeftOut[];
+  readonly failed: readonly string[];
 }
 
-/** What one mechanism does to one figure, paired over seeds. */
-export interface Effect {
-  readonly mechanism: Mechanism;
-  /** only m - none. */
-  readonly alone: Estimate;
-  /** all - (all but m). */
-  readonly among: Estimate;
-  /** Both kinds of difference together: they share no run. */
-  readonly both: Estimate;
-}
+const rate = (c: SplitCount | undefined): number => (c && c.episodes > 0 ? c.successes / c.episodes : NaN);
+export const successOf = (r: Recorded, split = 'words'): number => rate(r.measured[split]);
 
-export function effects(results: readonly RunResult[], f: (m: RunMeasure) => number): Effect[] {
-  const at = (variant: string, seed: number): number => {
-    const r = results.find((x) => x.variant === variant && x.seed === seed);
-    return r ? f(r.measure) : NaN;
-  };
-  const seeds = [...new Set(results.map((r) => r.seed))];
-  return MEASURED.map((mechanism): Effect => {
-    const differences = (plus: string, minus: string): number[] =>
-      seeds.map((s) => at(plus, s) - at(minus, s)).filter(Number.isFinite);
-    const alone = differences(`only-${mechanism.name}`, 'none'),
-      among = differences(...(mechanism.among ?? (['all', `without-${mechanism.name}`] as const)));
-    return { mechanism, alone: estimate(alone), among: estimate(among), both: estimate([...alone, ...among]) };
-  });
-}
+const inDesign = (r: Recorded): boolean => r.part === 'design';
 
-const points = (e: Estimate, digits = 1): string =>
-  e.n === 0
-    ? ''
-    : `${signed(100 * e.mean, digits)}${Number.isFinite(e.half) ? ` ± ${(100 * e.half).toFixed(digits)}` : ' (one pair)'}`;
-const signed = (x: number, digits: number): string => `${x >= 0 ? '+' : ''}${x.toFixed(digits)}`;
-
-/**
- * One sentence a person can act on; `main`: the effect in the model over all runs, which decides where there is one.
- */
-export function verdict(e: Effect, main?: MainEffect): string {
-  const { mean, half, n } = main ?? e.both,
-    name = `**${e.mechanism.label}**${e.mechanism.ours ? ' (ours)' : ''}`;
-  if (e.both.n === 0) return `${name}: not measured.`;
-  if (!Number.isFinite(half))
-    return `${name}: ${signed(100 * mean, 1)} points in one pair of runs, which says nothing yet.`;
-  const pairs = `alone ${points(e.alone) || 'not measured'}, added to all others ${points(e.among) || 'not measured'}`,
-    how = main
-      ? `${points(main)} points (in pairs of runs: ${pairs})`
-      : `${points(e.both)} points over ${n} pairs (${pairs})`;
-  if (mean - half > 0) return `${name} helps here: ${how}.`;
-  if (mean + half < 0) return `${name} hurts here: ${how}.`;
-  return `${name}: no effect can be told here: ${how}; a gain of more than ${Math.max(0, 100 * (mean + half)).toFixed(0)} points or a loss of more than ${Math.max(0, 100 * (half - mean)).toFixed(0)} is unlikely.`;
-}
-
-/** Standard deviation of a run's success that comes from its number of episodes alone. */
-const sampling = (
-  rows: readonly { readonly successes: number; readonly episodes: number; readonly mine: readonly unknown[] }[],
-): number =>
-  Math.sqrt(
-    rows.reduce((v, { successes: k, episodes: n, mine }) => v + ((k / n) * (1 - k / n)) / (n / mine.length), 0) /
-      rows.length,
+/** The additive model of one figure. Runs of other sources have a level of their own. */
+export const modelOf = (
+  recorded: readonly Recorded[],
+  mechanisms: readonly Mechanism[],
+  f: (r: Recorded) => number,
+): Additive | undefined =>
+  additive(
+    recorded
+      .filter((r) => r.part !== undefined)
+      .map((r) => ({
+        block: levelBlock(r.seed, r.part!, r.code),
+        aside: r.part === 'pair',
+        levels: r.levels!,
+        value: f(r),
+      })),
+    mechanisms,
   );
 
-const COLUMNS: readonly [string, (m: RunMeasure) => number, number][] = [
+/** Beside success: of a run, its unit, digits. */
+const FIGURES: readonly (readonly [string, (m: RunMeasure) => number, number])[] = [
+  ['rollouts', (m) => m.rollouts.ended, 0],
+  ['rollouts with gradient, %', (m) => 100 * m.gradientShare, 1],
   ['mean N', (m) => m.groups.meanN, 2],
-  ['mean length', (m) => m.steps.meanLength, 2],
+  ['steps per rollout', (m) => m.steps.meanLength, 2],
   ['steps trained', (m) => m.steps.trained, 0],
-  ['of generated %', (m) => (100 * m.steps.trained) / Math.max(1, m.steps.generated), 1],
   ['updates', (m) => m.updates, 1],
-  ['rollouts with gradient %', (m) => 100 * m.gradientShare, 1],
-  ['injected', (m) => m.groups.injected, 1],
-  ['rollout time s', (m) => m.rlSeconds, 0],
 ];
 
-export function curationReport(
-  results: readonly RunResult[],
-  failed: readonly string[],
-  how: { readonly quick: boolean; readonly budget: number; readonly probe: number },
-): Written {
-  const runs = results.filter((r) => r.variant !== 'base'),
-    seeds = [...new Set(runs.map((r) => r.seed))];
-  const rows = VARIANTS.flatMap((v) => {
-    const mine = runs.filter((r) => r.variant === v.name);
-    if (mine.length === 0) return [];
-    const final = mine.flatMap((r) => r.measure.evals.filter((e) => e.label === 'final')),
-      episodes = final.reduce((n, e) => n + e.episodes, 0),
-      successes = final.reduce((n, e) => n + e.successes, 0);
+/** Rows that stand beside the design: what they are, which runs, which of their measurements. */
+const BESIDE: readonly {
+  readonly name: string;
+  readonly label: string;
+  readonly of: (r: Recorded) => boolean;
+  readonly words: string;
+}[] = [
+  { name: 'random', label: 'random choices', of: (r) => r.variant === 'start', words: 'words-random' },
+  {
+    name: 'blind',
+    label: 'the policy of "pool alone", its screen blanked',
+    of: (r) => r.variant === 'pool',
+    words: 'words-blind',
+  },
+  { name: 'start', label: 'the starting policy', of: (r) => r.variant === 'start', words: 'words' },
+  ...REFERENCES.map(({ name, label }) => ({
+    name,
+    label,
+    of: (r: Recorded) => r.variant === name,
+    words: 'words',
+  })),
+  { name: 'design', label: 'all runs of the design', of: inDesign, words: 'words' },
+];
+
+/** Over seeds and the episodes of each; of the design over seeds and the runs of each. */
+function over(runs: readonly Recorded[], split: string): BootstrapInterval | undefined {
+  const outcomes = (r: Recorded): readonly number[] => {
+    const c = r.measured[split];
+    return !c ? [] : inDesign(r) ? [rate(c)] : outcomesOf(c.successes, c.episodes);
+  };
+  const seeds = [...new Set(runs.map((r) => r.seed))].map((s) => runs.filter((r) => r.seed === s).flatMap(outcomes));
+  return seeds.some((s) => s.length > 0) ? hierarchicalBootstrap(seeds.filter((s) => s.length > 0)) : undefined;
+}
+const percent = (i: BootstrapInterval | undefined): string =>
+  i ? `${(100 * i.mean).toFixed(1)} % [${(100 * i.low).toFixed(0)}, ${(100 * i.high).toFixed(0)}]` : '';
+
+function besideRows(recorded: readonly Recorded[], model: Additive | undefined): Record<string, unknown>[] {
+  return BESIDE.flatMap(({ name, label, of, words }) => {
+    const runs = recorded.filter(of),
+      w = over(runs, words),
+      levels = name === 'design' ? undefined : runs[0]?.levels;
+    if (!w) return [];
     return [
       {
-        variant: v,
-        mine,
-        success: estimate(mine.map((r) => successOf(r.measure))),
-        gain: estimate(mine.map((r) => successOf(r.measure) - startOf(results, r.seed).mean).filter(Number.isFinite)),
-        pooled: hierarchicalBootstrap(final.map((e) => outcomesOf(e.successes, e.episodes))),
-        episodes,
-        successes,
+        section: 'beside',
+        row: name,
+        label,
+        seeds: new Set(runs.map((r) => r.seed)).size,
+        words: percent(w),
+        heldout: words === 'words' ? percent(over(runs, 'heldout')) : '',
+        model: model && levels && name !== 'blind' ? `${(100 * model.predicted(levels)).toFixed(1)} %` : '',
+        errors: runs.reduce((n, r) => n + (r.measured[words]?.errors ?? 0), 0),
       },
     ];
   });
-  const modelOf = (f: (m: RunMeasure) => number): Additive | undefined =>
-    additive(runs.map((r) => ({ variant: r.variant, seed: r.seed, value: f(r.measure) })));
-  const fx = effects(runs, successOf),
-    model = modelOf(successOf);
-  const main = (m: Mechanism, of = model): MainEffect | undefined =>
-    of?.effects.find((x) => (m === OURS ? x.label === OURS.label : x.mechanisms.length === 1 && x.mechanisms[0] === m));
-  const table = markdown(
-    ['variant', 'seeds', 'success %', 'of all episodes [95 %]', 'gained', ...COLUMNS.map((c) => c[0])],
-    rows.map((r) => [
-      r.variant.label,
-      r.mine.map((x) => x.seed).join(' '),
-      `${(100 * r.success.mean).toFixed(1)}${Number.isFinite(r.success.half) ? ` ± ${(100 * r.success.half).toFixed(1)}` : ''}`,
-      `${r.successes} of ${r.episodes} [${(100 * r.pooled.low).toFixed(0)}, ${(100 * r.pooled.high).toFixed(0)}]`,
-      points(r.gain),
-      ...COLUMNS.map(([, f, digits]) => (r.mine.reduce((n, x) => n + f(x.measure), 0) / r.mine.length).toFixed(digits)),
+}
+
+/** Which templates leave room: success on unseen words by template. */
+function templateTable(recorded: readonly Recorded[]): string {
+  const columns: readonly [string, (r: Recorded) => boolean][] = [
+      ['starting policy', (r) => r.variant === 'start'],
+      ['imitation alone', (r) => r.variant === 'imitation'],
+      ['without curation', (r) => r.variant === 'none'],
+      ['pool alone', (r) => r.variant === 'pool'],
+      ['all runs of the design', inDesign],
+    ],
+    of = (r: Recorded): Counts => r.measured['words']?.perFamily ?? {},
+    families = [...new Set(recorded.flatMap((r) => Object.keys(of(r))))];
+  return markdown(
+    ['template', ...columns.map(([label]) => label)],
+    families.map((f) => [
+      `\`${f.replace('desk/', '')}\``,
+      ...columns.map(([, which]) => {
+        const counts = recorded.filter(which).flatMap((r) => of(r)[f] ?? []),
+          n = counts.reduce((a, c) => a + c.episodes, 0);
+        return n === 0 ? '' : `${((100 * counts.reduce((a, c) => a + c.successes, 0)) / n).toFixed(0)} %`;
+      }),
     ]),
   );
-  const side = (what: string, f: (m: RunMeasure) => number, digits: number, scale = 1): string[] => {
-    const of = modelOf(f);
-    return [
-      what,
-      ...effects(runs, f).map((e) => {
-        const x = main(e.mechanism, of) ?? e.both;
-        return e.both.n === 0
-          ? ''
-          : `${signed(scale * x.mean, digits)}${Number.isFinite(x.half) ? ` ± ${(scale * x.half).toFixed(digits)}` : ''}`;
-      }),
-    ];
-  };
-  const starts = seeds.map((s) => startOf(results, s)).filter((x) => Number.isFinite(x.mean)),
-    start = estimate(starts.map((x) => x.mean)),
-    spread = starts.map((x) => x.spread);
+}
+
+/** Standard deviation of a run's success that comes from its number of episodes alone. */
+const sampling = (runs: readonly Recorded[]): number =>
+  Math.sqrt(
+    runs.reduce((v, r) => v + (successOf(r) * (1 - successOf(r))) / r.measured['words']!.episodes, 0) / runs.length,
+  );
+
+interface State {
+  readonly planned: number;
+  readonly made: number;
+  /** All runs of whole designs: main effects are clear of interactions. */
+  readonly complete: boolean;
+}
+function stateOf(plan: CurationPlan, recorded: readonly Recorded[]): State {
+  const wanted = curationPlan(plan).filter((x) => x.part === 'design'),
+    names = new Set(recorded.map((r) => r.name)),
+    made = wanted.filter((x) => names.has(x.experiment.name)).length;
   return {
-    bars: [],
-    rows: [
-      ...runs.map((r) => {
-        const { throughput: _t, curve, evals, ...m } = r.measure;
-        return {
-          section: 'run',
-          run: r.name,
-          variant: r.variant,
-          seed: r.seed,
-          before: startOf(results, r.seed).mean,
-          success: successOf(r.measure),
-          meanN: m.groups.meanN,
-          meanLength: m.steps.meanLength,
-          stepsTrained: m.steps.trained,
-          updates: m.updates,
-          gradientShare: m.gradientShare,
-          rlSeconds: m.rlSeconds,
-          wallSeconds: r.wallSeconds,
-          lastBlock: (curve.at(-1)?.successes ?? NaN) / 64,
-          evaluations: evals.length,
-        };
-      }),
-      ...(model?.effects ?? []).map((e) => ({
-        section: 'main',
-        mechanism: e.mechanisms.map((m) => m.name).join('+'),
-        effect: e.mean,
-        'effect±': e.half,
-        runs: e.n,
-        freedom: model!.freedom,
-        scatter: model!.scatter,
-      })),
-      ...fx
-        .filter((e) => e.both.n > 0)
-        .map((e) => ({
-          section: 'effect',
-          mechanism: e.mechanism.name,
-          alone: e.alone.mean,
-          'alone±': e.alone.half,
-          among: e.among.mean,
-          'among±': e.among.half,
-          effect: e.both.mean,
-          'effect±': e.both.half,
-          pairs: e.both.n,
-        })),
+    planned: wanted.length,
+    made,
+    complete: made === wanted.length && areWhole(plan.seeds) && !plan.quick,
+  };
+}
+
+/** What the plan costs and can tell, before anything has run. */
+interface Facts {
+  readonly half: number;
+  readonly within: number;
+  readonly scatter: number;
+  readonly seedsThatResolve: number;
+  readonly minutesOfARun: number;
+  readonly hours: number;
+}
+function factsOf(plan: CurationPlan): Facts {
+  const planned = curationPlan(plan);
+  return {
+    ...resolution(plan, plan.seeds),
+    scatter: expectedScatter(plan),
+    seedsThatResolve: seedsThatResolve(plan),
+    minutesOfARun: minutesOf(planned.find((x) => x.part === 'design')!),
+    hours: planned.reduce((n, x) => n + minutesOf(x), 0) / 60,
+  };
+}
+
+const planRow = (plan: CurationPlan, state: State, facts: Facts): Record<string, unknown> => ({
+  section: 'plan',
+  seeds: plan.seeds.join(' '),
+  mechanisms: plan.mechanisms.length,
+  runs: state.planned,
+  made: state.made,
+  complete: state.complete,
+  ...facts,
+});
+
+const planBars = (plan: CurationPlan, { half }: Facts): Bar[] => [
+  bar('mechanisms_known', plan.mechanisms.length, 'that a run file has', `>= ${MECHANISMS.length}`),
+  ...(plan.quick
+    ? []
+    : [bar('planned_half_width', half, 'points, half an interval, as planned', `<= ${RELEVANT / 2}`)]),
+];
+
+export function curationReport(recorded: readonly Recorded[], { plan, leftOut, failed }: ReportOf): Written {
+  const columns = columnsOf(plan),
+    state = stateOf(plan, recorded),
+    facts = factsOf(plan),
+    of = (f: (r: Recorded) => number): Additive | undefined => (plan.quick ? undefined : modelOf(recorded, columns, f)),
+    models: Models = { words: of(successOf), heldout: of((r) => successOf(r, 'heldout')) },
+    effects = models.words?.effects ?? [],
+    told = effects.filter((e) => e.mechanism !== NOTHING).map(effectBar),
+    beside = besideRows(recorded, models.words);
+  return {
+    bars: [
+      ...planBars(plan, facts),
+      ...told,
+      ...(told.length === 0
+        ? []
+        : [bar('effects_decided', told.filter((b) => b.holds).length, `of ${told.length}`, `>= ${told.length}`)]),
     ],
-    svg: model
-      ? dotChart({
-          title: `What each mechanism adds to success on the probe set after ${how.budget} rollouts`,
-          unit: 'points',
-          from: -20,
-          to: 30,
-          mark: 0,
-          format: (x) => x.toFixed(0),
-          rows: model.effects.map((e) => ({
-            label: `${e.label}${e.mechanisms.every((m) => m.ours) ? ' (ours)' : ''}`,
-            at: { ...e, mean: 100 * e.mean, half: 100 * e.half },
-            colour: e.mechanisms.every((m) => m.ours) ? '#8073ac' : '#35618f',
-          })),
-        })
-      : dotChart({
-          title: `Success on the probe set after ${how.budget} rollouts`,
-          unit: '%',
-          from: 0,
-          to: 100,
-          format: (x) => x.toFixed(0),
-          ...(Number.isFinite(start.mean) ? { mark: 100 * start.mean } : {}),
-          rows: rows.map((r) => ({
-            label: r.variant.label,
-            at: { ...r.success, mean: 100 * r.success.mean, half: 100 * r.success.half },
-            colour:
-              r.variant.name === 'all' || r.variant.name === 'none'
-                ? '#b35806'
-                : r.variant.name.startsWith('only')
-                  ? '#8073ac'
-                  : '#35618f',
-          })),
-        }),
+    rows: [
+      planRow(plan, state, facts),
+      ...recorded.map(runRow),
+      ...effects.map((e, k) => effectRow(e, models.heldout?.effects[k])),
+      ...beside,
+      ...leftOut.map(({ mechanism, why }) => ({ section: 'left out', mechanism: mechanism.name, why })),
+    ],
+    svg: chart(plan, effects),
     markdown: [
       '# What curation does: ablation on real desktops',
       '',
-      `${how.quick ? 'A short look (`--quick`), no figures to quote. ' : ''}Real training on real desktops with the embedded policy. Per seed one weak warm start, and every variant from it with the same ${how.budget} training rollouts; success is greedy on ${how.probe} held-out probe episodes, the same in every run. The base's reading lessons (words on drawn screens, no task) are mixed into every update; successes are imitated only where the experience pool is on. A mechanism that is off is off in the run file; group filter and staleness bound are always on. ${seeds.length} seed${seeds.length === 1 ? '' : 's'}; ± are 95 % intervals (Student's t over seeds, differences paired by seed); [ ] are 95 % intervals by bootstrap over seeds and the episodes of each.`,
+      method(plan, facts),
       '',
-      ...(results[0]
-        ? [
-            `Made at commit ${[...new Set(results.map((r) => r.commit))].join(', ')} on ${String(results[0].machine['cpu'])}, ${String(results[0].machine['cores'])} cores, Node ${String(results[0].machine['node'])}, with other work on the machine (load ${Math.min(...results.map((r) => r.load[0])).toFixed(0)} to ${Math.max(...results.map((r) => r.load[1])).toFixed(0)}): times are not comparable between runs, rollouts are what is fixed. Commands and run files are in runs.jsonl.`,
-            '',
-          ]
-        : []),
+      madeBy(recorded),
       '## What helps here',
       '',
-      ...(model
-        ? [
-            `Judged by an additive model over all ${model.runs} runs (a level per seed, one effect per mechanism; a run scatters about it by ${(100 * model.scatter).toFixed(1)} points, of which ${(100 * sampling(rows)).toFixed(1)} come from the number of probe episodes); in brackets what pairs of runs say by themselves, all of which share the few runs of "all" and "none". Of ${model.effects.length} verdicts at 95 %, one is wrong in ${(1 / (1 - 0.95 ** model.effects.length)).toFixed(1)} such reports.`,
-            '',
-          ]
+      ...helps(plan, state, models, recorded),
+      '',
+      ...(recorded.length === 0
+        ? []
+        : ['## Beside it', '', besideTable(beside), '', '## By template', '', templateTable(recorded), '']),
+      ...(models.words
+        ? ['## What each mechanism changes besides success', '', figuresTable(recorded, columns), '']
         : []),
-      ...fx.map((e) => `- ${verdict(e, main(e.mechanism))}`),
-      '',
-      Number.isFinite(start.mean)
-        ? `Before: ${(100 * start.mean).toFixed(1)} % (mean over the ${start.n} starting polic${start.n === 1 ? 'y' : 'ies'}, ${starts.map((x) => (100 * x.mean).toFixed(0)).join(', ')} %; two evaluations of one and the same policy differ by up to ${(100 * Math.max(...spread)).toFixed(0)} points).`
-        : '',
-      '',
-      '## Variants',
-      '',
-      table,
-      '',
-      '## What each mechanism changes besides success',
-      '',
-      `${model ? 'By the same model; where a mechanism has no effect of its own in it, the mean difference of pairs.' : 'Mean difference with and without it, alone and among all others.'}`,
-      '',
-      markdown(
-        ['', ...MEASURED.map((m) => m.label)],
-        [
-          side('rollouts with gradient, points', (m) => m.gradientShare, 1, 100),
-          side('mean N', (m) => m.groups.meanN, 2),
-          side('steps per rollout', (m) => m.steps.meanLength, 2),
-          side('steps trained', (m) => m.steps.trained, 0),
-          side('updates', (m) => m.updates, 1),
-          side('rollout time, s', (m) => m.rlSeconds, 0),
-        ],
+      ...listed(
+        'Left out',
+        leftOut.map((x) => `${x.mechanism.label} (\`${x.mechanism.name}\`): ${x.why}`),
       ),
-      '',
-      ...(failed.length > 0 ? ['## Failed', '', ...failed.map((f) => `- ${f}`), ''] : []),
+      ...listed('Failed', failed),
     ].join('\n'),
   };
+}
+
+interface Models {
+  readonly words: Additive | undefined;
+  readonly heldout: Additive | undefined;
+}
+const listed = (title: string, lines: readonly string[]): string[] =>
+  lines.length === 0 ? [] : [`## ${title}`, '', ...lines.map((l) => `- ${l}`), ''];
+
+const chart = (plan: CurationPlan, effects: readonly MainEffect[]): string =>
+  dotChart({
+    title: `What each mechanism adds to success on unseen words in ${plan.minutes} minutes`,
+    unit: 'points',
+    from: -20,
+    to: 20,
+    mark: 0,
+    format: (x) => x.toFixed(0),
+    rows: effects.map((e) => ({
+      label: e.mechanism.label,
+      at: { ...e, mean: 100 * e.mean, half: 100 * e.half },
+      colour: e.mechanism === NOTHING ? '#b35806' : e.mechanism.ours ? '#8073ac' : '#35618f',
+    })),
+  });
+
+function helps(plan: CurationPlan, state: State, models: Models, recorded: readonly Recorded[]): string[] {
+  const { words: model } = models;
+  if (!model) return [`Nothing can be told yet: ${state.made} of ${state.planned} runs are made.`];
+  const partly = `**${state.made} of ${state.planned} runs so far**: until a whole design is made, two mechanisms acting together may pass for a third. `,
+    drawn = sampling(recorded.filter(inDesign));
+  return [
+    `${state.complete ? '' : partly}An additive model of ${model.runs} runs: a level for each seed, one effect for each mechanism. A run scatters about it by ${(100 * model.scatter).toFixed(1)} points (${expectedScatter(plan).toFixed(1)} expected), of which at most ${(100 * drawn).toFixed(1)} come from its number of episodes: every run is measured on the same tasks. ± are 95 % intervals with ${model.freedom} degrees of freedom; of ${model.effects.length} verdicts at 95 % one is wrong in ${(1 / (1 - 0.95 ** model.effects.length)).toFixed(1)} such reports.`,
+    '',
+    effectTable(model, models.heldout),
+  ];
+}
+
+const besideTable = (rows: readonly Record<string, unknown>[]): string =>
+  [
+    'On unseen words, and on other arrangements of known ones; [ ] are 95 % intervals over seeds and the episodes of each. "By the model": what the effects above add up to. Where it is far from what was measured, mechanisms do not add up.',
+    '',
+    markdown(
+      ['', 'seeds', 'unseen words', 'other arrangements', 'by the model', 'errors'],
+      rows.map((r) => ['label', 'seeds', 'words', 'heldout', 'model', 'errors'].map((k) => String(r[k]))),
+    ),
+  ].join('\n');
+
+function effectTable(model: Additive, heldout: Additive | undefined): string {
+  return markdown(
+    ['mechanism', 'unseen words, points', 'verdict', 'other arrangements, points', 'by default'],
+    model.effects.map((e, k) => {
+      const row = effectRow(e, undefined);
+      return [
+        `${e.mechanism.label}${e.mechanism.ours ? ' (ours)' : ''}${e.mechanism.within === undefined ? '' : `, beside ${e.mechanism.within.join(' and ')}`}`,
+        written(e, 1, 100),
+        judged(e).verdict,
+        heldout ? written(heldout.effects[k]!, 1, 100) : '',
+        e.mechanism === NOTHING ? '' : String(row['default']),
+      ];
+    }),
+  );
+}
+
+function figuresTable(recorded: readonly Recorded[], columns: readonly Mechanism[]): string {
+  const models = FIGURES.map(([, f, digits]) => ({ digits, model: modelOf(recorded, columns, (r) => f(r.measure)) }));
+  return markdown(
+    ['', ...FIGURES.map(([name]) => name)],
+    columns.map((m, k) => [
+      m.label,
+      ...models.map(({ digits, model }) => (model ? written(model.effects[k]!, digits) : '')),
+    ]),
+  );
+}
+
+function runRow(r: Recorded): Record<string, unknown> {
+  const { measure: m } = r;
+  return {
+    section: 'run',
+    run: r.name,
+    seed: r.seed,
+    on: Object.entries(r.levels ?? {})
+      .flatMap(([name, on]) => (on ? [name] : []))
+      .join(' '),
+    words: successOf(r),
+    heldout: successOf(r, 'heldout'),
+    rollouts: m.rollouts.ended,
+    errors: m.rollouts.errors,
+    meanN: m.groups.meanN,
+    meanLength: m.steps.meanLength,
+    stepsTrained: m.steps.trained,
+    updates: m.updates,
+    gradientShare: m.gradientShare,
+    wallSeconds: r.wallSeconds,
+    measuredSeconds: r.measuredSeconds,
+  };
+}
+
+function method(plan: CurationPlan, facts: Facts): string {
+  const run = curationPlan(plan).find((x) => x.part === 'design')!,
+    templates = (run.experiment.file.tasks?.families ?? []).length;
+  if (plan.quick)
+    return 'A short look (`--quick`), no figures to quote: everything on, and everything off, from a policy that knows next to nothing.';
+  return `Real training on real desktops with the embedded policy, ${templates} templates. Per seed one weak starting policy, and from it, in random order, ${BLOCK_RUNS} runs of ${plan.minutes} minutes each, in which every mechanism is on or off (Plackett-Burman, 24 runs in two blocks, turned over in two more: four seeds are one design, whose main effects are clear of interactions of two), and the rows beside it. Success is greedy, on ${plan.words} episodes with unseen words, the same in every run, and ${plan.heldout} with other arrangements. Group filter and staleness bound are always on. What acts only beside another mechanism is off without it, and told from those that have it, half or a quarter of all; for hindsight a pair of runs for each seed is added, which differ in nothing else.\n\n${expected(plan, facts)}`;
+}
+
+function expected(plan: CurationPlan, f: Facts): string {
+  const told = Number.isFinite(f.half)
+    ? `intervals of ± ${f.half.toFixed(1)} points (up to ± ${f.within.toFixed(1)} for what acts only beside another)`
+    : 'nothing, for want of runs,';
+  return `Planned: ${plan.seeds.length} seed${plan.seeds.length === 1 ? '' : 's'}, ${plan.seeds.length * BLOCK_RUNS} runs of the design, about ${f.minutesOfARun.toFixed(1)} minutes each with measuring, ${f.hours.toFixed(1)} hours in all. Expected: ${told} at a scatter of ${f.scatter.toFixed(1)} points a run, version 0.1's with today's number of episodes; ${f.seedsThatResolve} seeds tell an effect of ${RELEVANT} points from none whatever it comes to.`;
+}
+
+function madeBy(recorded: readonly Recorded[]): string {
+  const [first] = recorded;
+  if (!first) return '';
+  const all = (f: (r: Recorded) => string): string => [...new Set(recorded.map(f))].join(', '),
+    days = recorded.map((r) => r.startedAt.slice(0, 10)).sort(),
+    load = recorded.flatMap((r) => r.load);
+  return `Made from ${days[0]} to ${days.at(-1)} at commit ${all((r) => r.commit)} (sources ${all((r) => r.code)}, plan ${all((r) => r.plan)}) on ${String(first.machine['cpu'])}, ${String(first.machine['cores'])} cores, Node ${String(first.machine['node'])}, load ${Math.min(...load).toFixed(0)} to ${Math.max(...load).toFixed(0)}: the time of a run is fixed, so what else the machine does counts. Run files are in runs.jsonl.\n`;
 }

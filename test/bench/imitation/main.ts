@@ -1,47 +1,53 @@
-// npm run bench:imitation [-- --quick] [-- --seeds 1,2,3] [-- --steps 3000] [-- --json FILE] [-- --work DIR]
-// [-- --provider docker]: the quick start's imitation alone, for five times as many updates as the quick start has, beside
-// the quick start's own results. Goes on where it was stopped.
+// npm run bench:imitation [-- --quick] [-- --seeds 1,2,3] [-- --steps 600,3000,8000] [-- --rates 0.002] [-- --json FILE]
+// [-- --work DIR] [-- --provider docker]: the quick start's imitation alone, for as many updates as the quick start has and
+// for more, beside the quick start's own results. Goes on where it was stopped.
 import { existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Interrupted, Lab, StatusLine, interruptSignal } from '../lib/experiments.js';
 import { finish } from '../lib/report.js';
 import { sessionArgs } from '../lib/session.js';
-import { imitationPlan } from './plan.js';
-import { imitationReport, type Imitated, type QuickstartFile } from './report.js';
+import { RATES, STEPS, imitationPlan } from './plan.js';
+import { imitationReport, needNoEyes, type Imitated, type QuickstartFile } from './report.js';
 
 const args = sessionArgs(),
   { quick, json } = args,
   seeds = args.numbers('--seeds', quick ? [1] : [1, 2, 3]),
-  [steps] = args.numbers('--steps', [quick ? 3 : 3000]),
+  steps = args.numbers('--steps', quick ? [3] : STEPS),
+  rates = args.list('--rates')?.map(Number) ?? RATES,
   provider = (args.option('--provider') ?? 'local') as 'docker' | 'local',
   work = resolve(args.option('--work') ?? join('.cache/bench', quick ? 'imitation-quick' : 'imitation')),
   runtime = resolve('dist/runtime.js'),
   results = 'test/bench/results/quickstart',
+  blind = 'test/bench/results/blind/blind.json',
   log = new StatusLine(),
-  signal = interruptSignal();
+  signal = interruptSignal(),
+  read = (file: string): unknown => JSON.parse(readFileSync(file, 'utf8'));
 mkdirSync(work, { recursive: true });
 
 // A short look teaches nothing: held against recorded runs, it would only repeat their figures.
 const quickstart = (existsSync(results) && !quick ? readdirSync(results) : [])
-  .filter((f) => /^seed-\d+\.json$/.test(f))
-  .map((f) => JSON.parse(readFileSync(join(results, f), 'utf8')) as QuickstartFile);
+    .filter((f) => /^seed-\d+\.json$/.test(f))
+    .map((f) => read(join(results, f)) as QuickstartFile),
+  keys = existsSync(blind) ? needNoEyes(read(blind)) : [];
 const lab = new Lab({ bench: 'imitation', dir: work, runtime, provider, signal, log });
 const imitated: Imitated[] = [];
 try {
-  for (const e of imitationPlan({ seeds, steps: steps!, quick })) {
+  for (const e of imitationPlan({ seeds, steps, rates, quick })) {
     const { measure, wallSeconds, splits } = await lab.run(e, `seed ${e.seed},`),
-      tuned = measure.evals.findLast((p) => p.label === 'warm start');
+      tuned = measure.evals.findLast((p) => p.label === 'warm start'),
+      { steps: updates, lr } = e.file.warmStart!;
     if (!tuned || !splits) throw new Error(`${e.name} was not evaluated`);
     const { episodes, successes } = tuned;
     imitated.push({
       seed: e.seed,
-      steps: steps!,
+      steps: updates!,
+      lr: lr!,
       seconds: wallSeconds,
       tuned: { episodes, successes },
       reported: splits,
     });
   }
-  const { rows, bars, markdown } = imitationReport(imitated, quickstart);
+  const { rows, bars, markdown } = imitationReport(imitated, quickstart, keys);
   console.log(markdown);
   finish('imitation', rows, bars, json);
 } catch (e) {

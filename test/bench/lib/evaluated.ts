@@ -6,6 +6,10 @@ export interface Count {
 }
 /** By family; of MiniWoB++, by page. */
 export type Counts = Readonly<Record<string, Count>>;
+/** Of one split; records of earlier versions have no families. */
+export interface SplitCount extends Count {
+  readonly perFamily?: Counts;
+}
 /** What `evaluate` answers. */
 export interface EvaluatedRow extends Count {
   readonly errors: number;

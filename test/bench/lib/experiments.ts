@@ -7,7 +7,7 @@ import type { RunFile } from '../../../runtime/config/index.js';
 import { parseRunFile } from '../../../runtime/config/index.js';
 import { RunReader } from '../../../runtime/data/store/runStore.js';
 import { statusLine, type RunProgress } from '../../../runtime/run/reporter.js';
-import { cliJson, type Count, type EvaluatedRow } from './evaluated.js';
+import { cliJson, type EvaluatedRow, type SplitCount } from './evaluated.js';
 import { machine } from './report.js';
 import { RunMeter, type RunMeasure } from './runMeasure.js';
 
@@ -23,7 +23,7 @@ export interface Experiment {
   /** A run that was cut short goes on where it was, or, where time is what is measured, begins again. */
   readonly half: 'resume' | 'redo';
   readonly warmupMs?: number;
-  /** The final policy is measured on these splits too, on the sets for reporting. */
+  /** The final policy is measured on these splits too, on the sets for reporting; "words-blind": with a blank screen. */
   readonly splits?: readonly string[];
   /** Episodes of each of them (64). */
   readonly episodes?: number;
@@ -46,7 +46,7 @@ export interface RunResult {
   readonly resumed: boolean;
   readonly file: RunFile;
   readonly measure: RunMeasure;
-  readonly splits?: Readonly<Record<string, Count>>;
+  readonly splits?: Readonly<Record<string, SplitCount>>;
 }
 export interface LabOptions {
   readonly bench: string;
@@ -60,6 +60,8 @@ export interface LabOptions {
   readonly frames?: boolean;
 }
 export class Interrupted extends Error {}
+/** What the name of a split ends with where the screen is blanked. */
+const BLIND = /-blind$/;
 
 /**
  * Does experiments one after another, each once: what was finished before is read back, unless its run file changed.
@@ -181,13 +183,15 @@ export class Lab {
       throw signal.aborted ? new Interrupted() : e;
     });
   }
-  async #splits(e: Experiment, place: string): Promise<Record<string, Count> | undefined> {
+  async #splits(e: Experiment, place: string): Promise<Record<string, SplitCount> | undefined> {
     if (!e.splits) return undefined;
-    const out: Record<string, Count> = {};
-    for (const split of e.splits) {
-      this.#o.log.status(`${place} ${e.name} · evaluating (${split})`);
-      const row = await this.evaluate(e.name, ['--split', split, '--episodes', String(e.episodes ?? 64)]);
-      out[split] = { episodes: row.episodes, successes: row.successes };
+    const out: Record<string, SplitCount> = {};
+    for (const name of e.splits) {
+      this.#o.log.status(`${place} ${e.name} · evaluating (${name})`);
+      const split = name.replace(BLIND, ''),
+        how = ['--split', split, '--episodes', String(e.episodes ?? 64), ...(split === name ? [] : ['--blind'])],
+        { episodes, successes, perFamily } = await this.evaluate(e.name, how);
+      out[name] = { episodes, successes, perFamily };
     }
     return out;
   }

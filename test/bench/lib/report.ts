@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { cpus, loadavg, release, totalmem } from 'node:os';
 
-/** One figure that must hold; `goal` is written the way it is compared: ">= 10", "<= 1". */
+/** One figure that must hold; `goal` is written the way it is compared: ">= 10", "<= 1", "> 0". */
 export interface Bar {
   readonly name: string;
   readonly value: number;
@@ -44,10 +44,11 @@ export function summary(xs: readonly number[]): Summary {
 }
 
 export function bar(name: string, value: number, unit: string, goal: string): Bar {
-  const m = /^(>=|<=)\s*(.+)$/.exec(goal);
-  if (!m) throw new Error(`goal '${goal}' is not ">= N" or "<= N"`);
-  const g = Number(m[2]);
-  return { name, value, unit, goal, holds: m[1] === '>=' ? value >= g : value <= g };
+  const m = /^(>=|<=|>)\s*(.+)$/.exec(goal);
+  if (!m) throw new Error(`goal '${goal}' is not ">= N", "<= N" or "> N"`);
+  const g = Number(m[2]),
+    holds = { '>=': value >= g, '<=': value <= g, '>': value > g }[m[1] as '>=' | '<=' | '>'];
+  return { name, value, unit, goal, holds };
 }
 
 /** A figure that must reach a share of the most that is possible here. */

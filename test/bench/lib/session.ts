@@ -51,7 +51,8 @@ export function sessionArgs(argv?: string[]): SessionArgs {
  * `npm run bench:NAME`: does the experiments in order and writes the report after each of them, so that what is in the
  * folder is whole at any moment. Run folders are kept under `--work` (default .cache/bench/NAME), results go to `--out`
  * (default dist/bench/NAME): NAME.json, .md, .svg and runs.jsonl, one line a run: what the tables are made from.
- * `--report`: only write the report of what there is, in `--work` or in runs.jsonl. Ctrl-C ends it cleanly; the same
+ * `--report`: only write the report of what there is, in `--work` or in runs.jsonl. `--only VARIANT[,VARIANT]`: does the
+ * experiments of these alone, and the report has them beside what is in runs.jsonl. Ctrl-C ends it cleanly; the same
  * command goes on.
  */
 export async function session(
@@ -77,36 +78,39 @@ export async function session(
   });
   const given = process.argv.slice(2),
     command = `npm run ${process.env['npm_lifecycle_event'] ?? `bench:${bench}`}${given.length > 0 ? ` -- ${given.join(' ')}` : ''}`;
-  const results: RunResult[] = [],
-    failed: string[] = [];
+  const failed: string[] = [];
   mkdirSync(out, { recursive: true });
-  const recorded = args.flag('--report') ? readRuns(runs) : new Map<string, RunResult>();
+  const only = variantsOf(args, experiments),
+    reportOnly = args.flag('--report'),
+    kept = reportOnly || only !== undefined,
+    done = kept ? readRuns(runs) : new Map<string, RunResult>();
+  for (const e of kept ? experiments : []) {
+    const there = lab.finished(e);
+    if (there) done.set(e.name, there);
+  }
+  const resultsOf = (): RunResult[] => inOrder(experiments, done, only !== undefined);
   // A report of runs that were made elsewhere names their commits and machine, not this one's.
-  const made = (): { commit: string; machine: RunResult['machine'] } =>
-    args.flag('--report') && results.length > 0
+  const made = (results: readonly RunResult[]): { commit: string; machine: RunResult['machine'] } =>
+    kept && results.length > 0
       ? { commit: [...new Set(results.map((r) => r.commit))].join(' '), machine: results[0]!.machine }
       : { commit: lab.commit, machine: machine() };
   const write = (): Written => {
-    const w = report(results, failed);
+    const results = resultsOf(),
+      w = report(results, failed);
     writeAtomic(join(out, `${bench}.md`), `${w.markdown}\nCommand: \`${command}\`\n`);
     writeAtomic(join(out, `${bench}.svg`), w.svg);
     writeAtomic(runs, results.map((r) => JSON.stringify(r) + '\n').join(''));
     writeAtomic(
       join(out, `${bench}.json`),
-      JSON.stringify({ bench, ...made(), command, rows: w.rows, bars: w.bars }, null, 1) + '\n',
+      JSON.stringify({ bench, ...made(results), command, rows: w.rows, bars: w.bars }, null, 1) + '\n',
     );
     return w;
   };
   for (const [i, e] of experiments.entries()) {
     if (signal.aborted) break;
-    if (args.flag('--report')) {
-      const r = lab.finished(e) ?? recorded.get(e.name);
-      if (r) results.push(r);
-      continue;
-    }
+    if (reportOnly || only?.includes(e.variant) === false) continue;
     try {
-      const r = await lab.run(e, `[${i + 1}/${experiments.length}]`);
-      results.push(r);
+      done.set(e.name, await lab.run(e, `[${i + 1}/${experiments.length}]`));
       write();
     } catch (error) {
       if (error instanceof Interrupted) break;
@@ -117,11 +121,37 @@ export async function session(
   }
   const w = write();
   finish(bench, w.rows, w.bars, args.json);
-  console.log(`${out}; ${results.length} of ${experiments.length} runs, ${((Date.now() - began) / 1000).toFixed(0)} s`);
+  console.log(
+    `${out}; ${resultsOf().length} of ${experiments.length} runs, ${((Date.now() - began) / 1000).toFixed(0)} s`,
+  );
   if (signal.aborted) process.exitCode = 130;
   else if (failed.length > 0) process.exitCode = 1;
 }
 
+/** In the order of the plan; `others`: what was recorded by another plan stays behind it. */
+export function inOrder(
+  experiments: readonly Pick<Experiment, 'name'>[],
+  done: ReadonlyMap<string, RunResult>,
+  others: boolean,
+): RunResult[] {
+  const planned = new Set(experiments.map((e) => e.name));
+  return [
+    ...experiments.flatMap((e) => done.get(e.name) ?? []),
+    ...(others ? [...done.values()].filter((r) => !planned.has(r.name)) : []),
+  ];
+}
+/** What `--only` names; throws where the plan has no such variant. */
+export function variantsOf(
+  args: Pick<SessionArgs, 'list'>,
+  experiments: readonly Pick<Experiment, 'variant'>[],
+): readonly string[] | undefined {
+  const only = args.list('--only'),
+    there = new Set(experiments.map((e) => e.variant)),
+    unknown = only?.find((v) => !there.has(v));
+  if (unknown !== undefined)
+    throw new Error(`--only: there is no ${unknown} in this plan, but ${[...there].join(', ')}`);
+  return only;
+}
 /** The runs of an earlier session, by name; none where there is no such file. */
 function readRuns(file: string): Map<string, RunResult> {
   if (!existsSync(file)) return new Map();

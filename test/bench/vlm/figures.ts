@@ -6,12 +6,12 @@ import { ReferenceServer, type ReferenceServerOptions } from '../../helpers/engi
 import type { Bar } from '../lib/report.js';
 import { bar } from '../lib/report.js';
 import type { KillsResult } from './kills.js';
+import { EVERY_NEED, type ProbesResult } from './probes.js';
 
 /** Figures of a trained vision-language model that are no learning: of the engine, the probe, and crashes. */
 
-/** What another cache or the pool answers for: not this protocol's to see. */
-const NOT_THE_PROBES: readonly Fault[] = ['noop-adapter', 'stale-adapter'];
-const NEEDS = { images: true, clip: true, weightDecay: true, serverLoss: true, sampling: true };
+/** The pool's to find (test/unit/policy/endpointReplica.test.ts): this protocol does not show the cache of another one. */
+const NOT_THE_PROBES: readonly Fault[] = ['stale-adapter'];
 
 export interface ProbeFigures {
   readonly planted: number;
@@ -28,7 +28,7 @@ export async function probeFigures(): Promise<ProbeFigures> {
     try {
       const server = { url: s.url, version: '0.38.0', fetch: s.direct, sleep: () => Promise.resolve() },
         r = await probeEngine(
-          { server, model: { base: s.baseModel, rank: 4 }, needs: NEEDS },
+          { server, model: { base: s.baseModel, rank: 4 }, needs: EVERY_NEED },
           new AbortController().signal,
         );
       return { ok: r.ok, all: r.checks.every((c) => c.ok) };
@@ -51,32 +51,72 @@ export async function probeFigures(): Promise<ProbeFigures> {
   };
 }
 
-const RESULTS = 'test/engine/results/engine.json';
+/** A result that another command wrote, of a folder of results or, where it has none, as it is recorded. */
+function recorded<T>(...files: readonly string[]): T | undefined {
+  const file = files.find(existsSync);
+  return file === undefined ? undefined : (JSON.parse(readFileSync(file, 'utf8')) as T);
+}
 interface EngineFigures {
   readonly gradient_relative_error: number;
   readonly logprob_max_difference: number;
   readonly failed_calls_during_publish: number;
 }
+interface VllmFigures {
+  readonly logprob_max_difference: number;
+  readonly failed_calls_during_publish: number;
+  readonly logprobs: { readonly tokens: number };
+  readonly publishing: { readonly calls_during_publish: number };
+}
 /** Of the last whole `npm run test:engine`. */
 export const engineFigures = (): EngineFigures | undefined =>
-  existsSync(RESULTS) ? (JSON.parse(readFileSync(RESULTS, 'utf8')) as { figures: EngineFigures }).figures : undefined;
-/** Of the last `--kills`, in the folder of results. */
-export const killsFigures = (out: string): KillsResult | undefined => {
-  const file = [join(out, 'kills.json'), 'test/bench/results/vlm/kills.json'].find(existsSync);
-  return file === undefined ? undefined : (JSON.parse(readFileSync(file, 'utf8')) as KillsResult);
-};
+  recorded<{ figures: EngineFigures }>('test/engine/results/engine.json')?.figures;
+/** Of the last `npm run test:peers:vllm`, and of TuFT in the last `npm run test:peers:tinker`. */
+export const peerFigures = (): Pick<Figures, 'vllm' | 'tuft'> => ({
+  vllm: recorded<VllmFigures>('test/peers/vllm/results/vllm.json'),
+  tuft: recorded<{ probe_false_refusals: number | null }>('test/peers/tinker/results/tinker.json'),
+});
+/** Of the last `--kills`, and of the last `--probes`. */
+export const killsFigures = (out: string): KillsResult | undefined =>
+  recorded(join(out, 'kills.json'), 'test/bench/results/vlm/kills.json');
+export const probesFigures = (out: string): ProbesResult | undefined =>
+  recorded(join(out, 'probes.json'), 'test/bench/results/vlm/probes.json');
 
-export function figureBars(
-  probe: ProbeFigures | undefined,
-  engine: EngineFigures | undefined,
-  kills: KillsResult | undefined,
-): Bar[] {
+export interface Figures {
+  readonly probe?: ProbeFigures | undefined;
+  readonly engine?: EngineFigures | undefined;
+  readonly vllm?: VllmFigures | undefined;
+  readonly kills?: KillsResult | undefined;
+  readonly probes?: ProbesResult | undefined;
+  /** Needed checks of a run on text that TuFT's exact server failed; null where it was not measured. */
+  readonly tuft?: { readonly probe_false_refusals: number | null } | undefined;
+}
+/** Each names its source: what our engine makes of itself says nothing of a vLLM. */
+export function figureBars({ probe, engine, vllm, kills, probes, tuft }: Figures): Bar[] {
+  const scored = 'sampled against scored, fp32';
   return [
     ...(engine
+      ? [bar('gradient_relative_error', engine.gradient_relative_error, 'our engine against autograd', '<= 1e-5')]
+      : []),
+    ...(vllm
       ? [
-          bar('gradient_relative_error', engine.gradient_relative_error, 'against autograd', '<= 1e-5'),
-          bar('logprob_max_difference', engine.logprob_max_difference, 'sampled against scored, fp32', '<= 3e-5'),
-          bar('failed_calls_during_publish', engine.failed_calls_during_publish, 'calls', '<= 0'),
+          bar(
+            'logprob_max_difference',
+            vllm.logprob_max_difference,
+            `a real vLLM against the trainer, fp32, ${vllm.logprobs.tokens} tokens`,
+            '<= 3e-5',
+          ),
+          bar(
+            'failed_calls_during_publish',
+            vllm.failed_calls_during_publish,
+            `of ${vllm.publishing.calls_during_publish}, two real vLLM servers`,
+            '<= 0',
+          ),
+        ]
+      : []),
+    ...(engine
+      ? [
+          bar('logprob_max_difference_own', engine.logprob_max_difference, `our engine, ${scored}`, '<= 3e-5'),
+          bar('failed_calls_during_publish_own', engine.failed_calls_during_publish, 'calls, our engine', '<= 0'),
         ]
       : []),
     ...(kills
@@ -89,8 +129,29 @@ export function figureBars(
     ...(probe
       ? [
           bar('probe_faults_caught', probe.caught, `of ${probe.planted} planted`, '>= 12'),
-          bar('probe_false_refusals', probe.falseRefusals, `of ${probe.faultless} servers without a fault`, '<= 0'),
+          bar('probe_false_refusals', ...falseRefusals(probe, probes, tuft), '<= 0'),
         ]
       : []),
+  ];
+}
+/** Servers that are exact and were refused, and which were asked. */
+function falseRefusals(
+  probe: ProbeFigures,
+  probes: Figures['probes'],
+  tuft: Figures['tuft'],
+): [value: number, unit: string] {
+  const texts = tuft?.probe_false_refusals ?? undefined,
+    asked = [
+      `${probe.faultless} reference servers`,
+      probes
+        ? probes.probes
+            .map((p) => `our engine (${p.dtype}, ${p.rank === 0 ? 'all weights' : `rank ${p.rank}`})`)
+            .join(', ')
+        : 'our engine not asked',
+      texts === undefined ? 'TuFT not asked' : 'TuFT on text',
+    ];
+  return [
+    probe.falseRefusals + (probes?.probe_false_refusals ?? 0) + (texts === undefined || texts === 0 ? 0 : 1),
+    `of ${asked.join(', ')}`,
   ];
 }

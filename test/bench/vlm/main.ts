@@ -1,23 +1,29 @@
 // npm run bench:vlm [-- --quick] [-- --json FILE] [-- --seeds 1,2,3] [-- --minutes M] [-- --lessons N] [-- --probe
-// EPISODES] [-- --arms random,blind] [-- --port P] [-- --out DIR] [-- --work DIR] [-- --report]: a tiny vision-language
-// model learns to click by imitation and then by RL, on real desktops, trained and sampled by the engine over HTTP.
+// EPISODES] [-- --arms random,blind] [-- --port P] [-- --out DIR] [-- --work DIR] [-- --report] [-- --only ARM,ARM]: a
+// tiny vision-language model learns to click by imitation and then by RL, on real desktops, trained and sampled by the
+// engine over HTTP. `--only blind --out test/bench/results/vlm` adds one arm to what is recorded there.
 // npm run bench:vlm -- --kills N [--reference]: instead, N times kill -9 of runtime or engine at random moments of a run
 // with an engine of its own (the reference server in its place); writes kills.json, which the report then holds.
+// npm run bench:vlm -- --probes: instead, the conformance probe on the engine itself, in float32 and bfloat16, an adapter
+// and all weights; writes probes.json, which the report then holds.
 import { readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { machine, stamp } from '../lib/report.js';
 import { session, sessionArgs } from '../lib/session.js';
-import { engineFigures, figureBars, killsFigures, probeFigures } from './figures.js';
+import { engineFigures, figureBars, killsFigures, peerFigures, probeFigures, probesFigures } from './figures.js';
 import { killAtRandom } from './kills.js';
-import { vlmPlan, type VlmPlan } from './plan.js';
+import { vlmPlan, type Engine, type VlmPlan } from './plan.js';
+import { probedEngines } from './probes.js';
 import { vlmReport } from './report.js';
-import { environment, models, randomClicks, startEngine } from './servers.js';
+import { engineAt, environment, models, randomClicks, startEngine, versionsOf } from './servers.js';
 
 const args = sessionArgs(),
   { quick } = args;
 const seeds = args.numbers('--seeds', quick ? [1] : [1, 2, 3]),
   number = (name: string, otherwise: number): number => Number(args.option(name) ?? otherwise),
-  arms = args.list('--arms') ?? (quick ? [] : ['random', 'blind']),
+  only = args.list('--only'),
+  arms = args.list('--arms') ?? (quick && only === undefined ? [] : ['random', 'blind']),
   port = number('--port', 18_377),
   work = resolve(args.option('--work') ?? join('.cache/bench', quick ? 'vlm-quick' : 'vlm'));
 const size = {
@@ -33,11 +39,27 @@ const size = {
 
 const out = resolve(args.option('--out') ?? join('dist/bench', quick ? 'vlm-quick' : 'vlm'));
 if (args.option('--kills') !== undefined) await kill(number('--kills', 20));
+else if (args.flag('--probes')) await probe();
 else await learn();
+
+/** Our engine before the probe: it must refuse nothing. */
+async function probe(): Promise<void> {
+  const python = await environment(),
+    made = stamp(),
+    { seeing } = await models(python, join(work, 'models')),
+    probed = await probedEngines(python, { model: seeing, state: join(work, 'probed'), port: port + 3 }),
+    result = { ...made, versions: versionsOf(python), ...probed };
+  await mkdir(out, { recursive: true });
+  await writeFile(join(out, 'probes.json'), `${JSON.stringify(result, null, 2)}\n`);
+  console.log(JSON.stringify(result, null, 2));
+  if (probed.probe_false_refusals > 0) process.exitCode = 1;
+}
 async function kill(kills: number): Promise<void> {
   const model = args.flag('--reference') ? undefined : await tinyModel(),
     say = (text: string): void => console.error(text),
-    result = await killAtRandom({ kills, seed: seeds[0]!, dir: join(work, 'kills'), model, say });
+    made = { ...stamp(), machine: machine() },
+    counted = await killAtRandom({ kills, seed: seeds[0]!, dir: join(work, 'kills'), model, say }),
+    result = { ...made, ...(model ? { versions: versionsOf(await environment()) } : {}), ...counted };
   await mkdir(out, { recursive: true });
   await writeFile(join(out, 'kills.json'), `${JSON.stringify(result, null, 2)}\n`);
   console.log(JSON.stringify(result, null, 2));
@@ -54,9 +76,10 @@ async function learn(): Promise<void> {
   // Engines are ended with this process however it ends.
   const stops: (() => Promise<void>)[] = [];
   try {
-    // A quick look has no time for the probe's 27 servers.
+    // A quick look has no time for the probe's 30 servers.
     const probe = quick ? undefined : await probeFigures(),
-      bars = figureBars(probe, engineFigures(), killsFigures(out)),
+      recorded = { ...peerFigures(), engine: engineFigures(), kills: killsFigures(out), probes: probesFigures(out) },
+      bars = figureBars({ ...recorded, probe }),
       plan: VlmPlan = { ...size, ...(await serve(stops)) };
     await session('vlm', args, vlmPlan(plan), (results, failed) =>
       vlmReport(results, failed, { quick, ...size, bars, missed: probe?.missed ?? [] }),
@@ -66,22 +89,30 @@ async function learn(): Promise<void> {
   }
 }
 
+/** Whether one of these arms is run now, and not read from what is recorded. */
+function runs(...of: readonly string[]): boolean {
+  return !args.flag('--report') && (only === undefined || of.some((a) => only.includes(a)));
+}
+
+/** What the plan names; of it, started what an arm that is run needs. */
 async function serve(stops: (() => Promise<void>)[]): Promise<Pick<VlmPlan, 'seeing' | 'blind' | 'random'>> {
-  const python = await environment(),
-    made = await models(python, join(work, 'models'));
-  const engine = async (model: string, offset: number): Promise<VlmPlan['seeing']> => {
-    const { stop, ...started } = await startEngine(python, {
-      model,
+  const dir = join(work, 'models'),
+    made = runs('base', 'rl', 'imitation', 'blind') ? await environment() : undefined;
+  if (made) await models(made, dir);
+  const engine = async (name: string, offset: number, started: boolean): Promise<Engine> => {
+    const described = engineAt(join(dir, name), port + offset);
+    if (!made || !started) return described;
+    const { stop } = await startEngine(made, {
+      model: described.model,
       state: join(work, `engine-${offset}`),
       port: port + offset,
     });
     stops.push(stop);
-    return started;
+    return described;
   };
-  const seeing = await engine(made.seeing, 0),
-    blind = arms.includes('blind') ? await engine(made.blind, 1) : undefined;
+  const seeing = await engine('model', 0, runs('base', 'rl', 'imitation')),
+    blind = arms.includes('blind') ? await engine('blind', 1, runs('blind')) : undefined;
   if (!arms.includes('random')) return { seeing, blind, random: undefined };
-  const random = await randomClicks(port + 2);
-  stops.push(random.stop);
-  return { seeing, blind, random: random.url };
+  if (runs('random')) stops.push((await randomClicks(port + 2)).stop);
+  return { seeing, blind, random: `http://127.0.0.1:${port + 2}/v1` };
 }

@@ -14,6 +14,13 @@ const SOURCE = resolve('runtime/trainer/engine');
 export const environment = (): Promise<EngineEnvironment> =>
   ensureEngineEnvironment({ source: SOURCE, onLine: (line) => process.stderr.write(`${line}\n`) });
 
+/** Of the packages that decide what the engine computes. */
+export function versionsOf(e: EngineEnvironment): Readonly<Record<string, string>> {
+  const program =
+    'import json, platform; from importlib.metadata import version; print(json.dumps({"python": platform.python_version(), **{n: version(n) for n in ("torch", "transformers", "peft")}}))';
+  return JSON.parse(execFileSync(e.python, ['-c', program], { encoding: 'utf8' })) as Record<string, string>;
+}
+
 /** A tiny random model, and the same one to which every screen is one grey picture; made once. */
 export async function models(e: EngineEnvironment, dir: string): Promise<{ seeing: string; blind: string }> {
   const seeing = join(dir, 'model'),
@@ -43,15 +50,25 @@ async function sameForEveryScreen(file: string): Promise<void> {
   await writeFile(file, JSON.stringify({ ...config, do_rescale: true, rescale_factor: 0 }, null, 2));
 }
 
-/** `port` is the same every time, since run files name it and a run is made once. */
+/** The engine of a model as run files name it; its port is the same every time, since a run is made once. */
+export function engineAt(model: string, port: number): Engine {
+  const file = join(model, 'config.json'),
+    config = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as { image_token_id: number }) : undefined;
+  return { url: `http://127.0.0.1:${port}`, model, imageToken: config?.image_token_id ?? 0 };
+}
 export async function startEngine(
   e: EngineEnvironment,
-  o: { readonly model: string; readonly state: string; readonly port: number },
+  o: {
+    readonly model: string;
+    readonly state: string;
+    readonly port: number;
+    /** Further options of the engine. */
+    readonly options?: readonly string[];
+  },
 ): Promise<Engine & { stop(): Promise<void> }> {
-  const args = ['--model', o.model, '--state', o.state, '--port', String(o.port)],
-    { url, stop } = await serveEngine({ environment: e, source: SOURCE, args }),
-    config = JSON.parse(readFileSync(join(o.model, 'config.json'), 'utf8')) as { image_token_id: number };
-  return { url, model: o.model, imageToken: config.image_token_id, stop };
+  const args = ['--model', o.model, '--state', o.state, '--port', String(o.port), ...(o.options ?? [])],
+    { url, stop } = await serveEngine({ environment: e, source: SOURCE, args });
+  return { ...engineAt(o.model, o.port), url, stop };
 }
 
 /** An OpenAI-compatible endpoint that never looks: each answer clicks on a random cell. */

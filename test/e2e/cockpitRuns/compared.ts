@@ -18,6 +18,7 @@ const trainerCurves = [
   'Importance weights: ESS',
   'Importance weights: mean weight',
   'KL divergence: from the acting policy',
+  'KL divergence: from before the update',
   'KL divergence: from the reference',
   'Learning rate',
   'Loss: imitation',

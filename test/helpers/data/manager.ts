@@ -107,10 +107,15 @@ export const broken: Outcome = {
   error: new StudioError('desktop.lost', 'The desktop died.', 'It is replaced.').error,
 };
 
+export const diverged: Outcome = {
+  kind: 'error',
+  error: new StudioError('rollout.diverged', 'A screen differed.', 'It is counted.').error,
+};
+
 export function makeTrajectory(
   o:
-    | Pick<RolloutOrder, 'rollout' | 'group' | 'family' | 'task' | 'cap'>
-    | { rollout: RolloutId; family: FamilyId; task: TaskId; cap: number; group?: undefined },
+    | Pick<RolloutOrder, 'rollout' | 'group' | 'family' | 'task' | 'cap' | 'branch'>
+    | { rollout: RolloutId; family: FamilyId; task: TaskId; cap: number; group?: undefined; branch?: undefined },
   outcome: Outcome,
   x: {
     seed?: number;
@@ -133,6 +138,7 @@ export function makeTrajectory(
     instruction: `do ${o.task}`,
     ...(o.group ? { group: o.group } : {}),
     provenance: x.provenance ?? { kind: 'rollout' },
+    ...(o.branch ? { branch: o.branch } : {}),
     steps,
     outcome,
     cap: o.cap,

@@ -5,6 +5,7 @@ export const FAULTS = {
   'normalise-by-weights': 'a datum is divided by the sum of its weights, and the datums are averaged',
   'mean-over-datums': 'losses are averaged over the datums of a request',
   'mean-over-tokens': "a datum's loss is divided by the number of its targets",
+  'mean-over-request': 'losses are divided by the number of targets of the whole request',
   'clamp-negative-advantages': 'negative advantages count as 0',
   'drop-images': 'images keep their tokens and lose what they show',
   'reorder-chunks': 'images go behind the text',
@@ -25,6 +26,7 @@ export const FAULTS = {
   'stale-sampler': 'weights saved for sampling are those before the last optimizer step',
   'biased-logprobs': 'reported log-probs of samples are not those sampled from',
   'lossy-restore': 'loading weights leaves the optimizer as it is',
+  'stale-save': "a model's weights that are saved again are those that were saved first",
   'weights-go-with-model': 'saved weights cannot be loaded any more when the model that saved them was unloaded',
   'gap-after-refusal': 'after a refused request every later sequence number is a conflict',
 } as const;

@@ -131,6 +131,7 @@ export class Learner {
         1e-9,
       );
     if (faults.has('mean-over-tokens')) scale /= targets;
+    if (faults.has('mean-over-request')) scale /= r.data.reduce((n, x) => n + row(x, 'target_tokens').length, 0);
     if (faults.has('mean-over-datums') || faults.has('normalise-by-weights')) scale /= r.data.length;
     return scale;
   }

@@ -75,10 +75,17 @@ export class OpenAi {
     return `Success: LoRA adapter '${b.lora_name}' removed successfully.`;
   }
   models(): object {
-    const base = { id: this.#o.baseModel, object: 'model', root: this.#o.baseModel, parent: null };
+    const base = {
+      id: this.#o.baseModel,
+      object: 'model',
+      owned_by: 'vllm',
+      root: this.#o.baseModel,
+      parent: null,
+    };
     const loaded = [...this.#adapters].map(([id, a]) => ({
       id,
       object: 'model',
+      owned_by: 'vllm',
       root: a.path,
       parent: this.#o.baseModel,
     }));

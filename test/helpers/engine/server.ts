@@ -308,6 +308,8 @@ export class ReferenceServer {
         return { status: 200, type: 'text/plain', bytes: '' };
       case '/metrics':
         return { status: 200, type: 'text/plain', bytes: this.#openAi.metrics() };
+      case '/version':
+        return json({ version: '0.32.0' });
       case '/v1/models':
         return json(this.#openAi.models());
       case '/v1/chat/completions':

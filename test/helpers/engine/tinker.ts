@@ -48,6 +48,8 @@ interface Model {
   readonly rank: number;
   readonly learner: Learner;
   readonly done: Map<number, Done>;
+  /** What was saved of it first. */
+  first?: ReturnType<Learner['state']>;
   broken: boolean;
 }
 export interface TinkerOptions {
@@ -245,16 +247,18 @@ export class Tinker {
     const path = `tinker://${m.id}/${kind}/${String(b.path ?? `seq${String(b.seq_id)}`)}`,
       state = m.learner.state(),
       done = new Map(m.done);
+    m.first ??= state;
     if (typeof b.seq_id === 'number') {
       const own = done.get(b.seq_id)!;
       done.set(b.seq_id, { ...own, value: { kind: 'json', value: { path, type: 'save_weights' } } });
     }
-    const stale = kind === 'sampler_weights' && this.#o.faults.has('stale-sampler');
+    const stale = kind === 'sampler_weights' && this.#o.faults.has('stale-sampler'),
+      kept = kind === 'weights' && this.#o.faults.has('stale-save') ? m.first : state;
     this.#o.disk.set(path, {
       model: m.id,
       base: m.base,
       rank: m.rank,
-      state: stale ? { ...state, delta: m.learner.previous.slice() } : state,
+      state: stale ? { ...state, delta: m.learner.previous.slice() } : kept,
       done,
     });
     return { kind: 'json', value: { path, type: kind === 'weights' ? 'save_weights' : 'save_weights_for_sampler' } };

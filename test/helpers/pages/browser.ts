@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Browser, Chromium } from '../workbench/playwright.js';
 
@@ -9,6 +9,12 @@ export interface RealBrowser {
   readonly browser: Browser;
   /** axe-core, to evaluate in a page. */
   readonly axe: string;
+}
+
+/** Playwright begins a session for a browser, which Linux holds for as urgent as any: it goes behind where tests do. */
+function started(path: string): { readonly executablePath: string; readonly env?: NodeJS.ProcessEnv } {
+  if (process.env.DART_STUDIO_BEHIND === undefined) return { executablePath: path };
+  return { executablePath: resolve('test/helpers/pages/browserBehind.sh'), env: { ...process.env, DART_STUDIO_BROWSER: path } };
 }
 
 /** A real headless Chromium, installed by the rig when it can be, or why there is none here. */
@@ -21,7 +27,7 @@ export async function openBrowser(args: readonly string[] = []): Promise<RealBro
   if (!rig.tools.ok) return { why: rig.tools.why };
   const { chromium } = createRequire(join(rig.tools.path, 'x.js'))('playwright-core') as { chromium: Chromium };
   const browser = await chromium.launch({
-    executablePath: rig.browser.path,
+    ...started(rig.browser.path),
     headless: true,
     args: [
       '--no-sandbox',

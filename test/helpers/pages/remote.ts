@@ -14,7 +14,7 @@ const thoughts = [
   'The Code field is empty. I click into it before I type.',
 ];
 
-/** `plans` with answers of a language model; the second step has a rejected answer, the third an unknown log-prob. */
+/** `plans` with answers of a language model; the second step has a rejected answer, the third an unknown log-prob, the fourth was cut off. */
 export function remoteView(plans: readonly Plan[], framesDir: string): TrajectoryView {
   const base = view(plans, framesDir),
     { steps, extras } = remoteEpisode(
@@ -36,6 +36,7 @@ export function remoteView(plans: readonly Plan[], framesDir: string): Trajector
             }
           : {}),
         ...(i === 2 ? { unknown: [4] } : {}),
+        ...(i === 3 ? { finish: 'length' } : {}),
       })),
       { instruction: base.row.instruction, version: 12 },
     ),

@@ -12,13 +12,15 @@ export interface RemoteTurn {
   readonly text: string;
   readonly actions?: readonly Action[];
   /** Answers on this screen that were no actions. */
-  readonly rejected?: readonly { readonly text: string; readonly reason: string }[];
+  readonly rejected?: readonly { readonly text: string; readonly reason: string; readonly finish?: string }[];
   /** The server did not say the prompt's tokens. */
   readonly silent?: boolean;
   /** A person acted; nothing was sampled. */
   readonly human?: boolean;
   /** Tokens of the answer whose log-prob the server left out. */
   readonly unknown?: readonly number[];
+  /** Why the server ended the answer; `stop` where nothing is said, nothing where it is empty. */
+  readonly finish?: string;
 }
 export interface RemoteEpisode {
   readonly steps: readonly Step[];
@@ -63,9 +65,14 @@ export function remoteEpisode(
   let before: Int32Array = new Int32Array();
   const version = o.version ?? 12;
 
-  const ask = (turn: RemoteTurn, step: number, text: string, rejected: boolean): Pick<Step, 'tokens' | 'prompt'> => {
+  const ask = (
+    turn: RemoteTurn,
+    step: number,
+    { text, finish = 'stop' }: Pick<RemoteTurn, 'text' | 'finish'>,
+    rejected: boolean,
+  ): Pick<Step, 'tokens' | 'prompt'> => {
     const answer = [...idsOf(text), 151_645],
-      tokens = traceLike(answer, r, turn.unknown);
+      tokens = { ...traceLike(answer, r, turn.unknown), ...(finish ? { finish } : {}) };
     if (turn.silent) return { tokens };
     const image = sentOf(turn.frame, frames, past),
       shown = new Set([...past.filter((p) => p.image), { image }].slice(-keep).map((p) => p.image)),
@@ -100,8 +107,11 @@ export function remoteEpisode(
       past.push({ text: turn.text });
       return;
     }
-    const rejected = turn.rejected?.map((a): RejectedAnswer => ({ ...a, ...ask(turn, index, a.text, true), version }));
-    const own = ask(turn, index, turn.text, false);
+    const rejected = turn.rejected?.map((a): RejectedAnswer => {
+      const { text, reason } = a;
+      return { text, reason, ...ask(turn, index, a, true), version };
+    });
+    const own = ask(turn, index, turn, false);
     steps.push({ ...common, origin: 'policy', thought: thoughtOf(turn.text), ...own, rejected, version });
     extras.push({
       ...wordsLike(turn.text, own.tokens!, r),

@@ -1,5 +1,5 @@
 import type { Desktop } from '../../../runtime/cluster/types.js';
-import type { Action } from '../../../runtime/domain/index.js';
+import type { Action, VerifierReport } from '../../../runtime/domain/index.js';
 import { isTerminal } from '../../../runtime/domain/index.js';
 import type { Oracle, Task, TaskEngine } from '../../../runtime/tasks/types.js';
 
@@ -12,6 +12,7 @@ export interface ScriptedRun {
   readonly verifyMs: number;
   readonly settled: boolean;
   readonly found: string;
+  readonly report: VerifierReport | undefined;
 }
 
 /** Set up, act until the script ends the episode, judge. The desktop must have been reset. */
@@ -51,6 +52,7 @@ export async function runScripted(
     verifyMs: performance.now() - t2,
     settled,
     found,
+    report: outcome.report,
   };
 }
 

@@ -131,5 +131,7 @@ export interface Chromium {
     readonly executablePath: string;
     readonly headless: boolean;
     readonly args: readonly string[];
+    /** In place of this process's own. */
+    readonly env?: NodeJS.ProcessEnv;
   }): Promise<Browser>;
 }

@@ -71,6 +71,7 @@ export const updateFigures = (r: Random): Readonly<Record<string, number>> => ({
   tisMean: 0.9,
   tisCapped: 0.1,
   refKl: 10 ** -(1 + r.next() * 3),
+  oldKl: 0.004,
   clipLow: r.next() / 10,
   clipHigh: r.next() / 10,
   dualClip: r.next() / 100,

@@ -127,6 +127,15 @@ describe.skipIf(noLocal)('a vision-language model', () => {
       { values } = JSON.parse(await readFile(checkpoint, 'utf8')) as { values: { model: string } };
     expect(stepsOf(s, values.model)).toBe(6 + versions.length * 2);
 
+    // What its records are of, as the server says it; a step's adapter is this name and its version.
+    const { served } = r.of('model.served')[0]!;
+    expect(served).toMatchObject({
+      model: s.baseModel,
+      acting: [{ url: `${s.url}/v1`, server: 'vllm 0.32.0' }],
+      conversation: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
+    });
+    expect(list.data.map((m) => m.id)).toContain(`${served.adapters}${versions.at(-1)}`);
+
     const reader = await RunReader.open(run, { index: 'local' });
     try {
       const heads = r.of('trajectory.recorded').filter((e) => e.head.provenance.kind === 'rollout');
@@ -138,6 +147,7 @@ describe.skipIf(noLocal)('a vision-language model', () => {
           // The UI-TARS prompt alone has more.
           expect(x.symbols.length).toBeLessThan(500);
           expect([...x.logprobs].every((p) => p <= 0)).toBe(true);
+          if (!x.rejected) expect(x.step.tokens!.finish).toMatch(/^(stop|length)$/);
           sampled++;
         }
         const answers = t.steps.reduce((n, step) => n + 1 + (step.rejected?.length ?? 0), 0);

@@ -4,6 +4,7 @@ import {
   canonicalAction,
   id,
   type GroupId,
+  type Provenance,
   type RolloutId,
   type RunId,
   type TaskId,
@@ -28,12 +29,19 @@ import {
 
 const names = Array.from({ length: 6 }, (_, i) => id<RolloutId>(`t${i}`)),
   family = familyIds[0]!;
-const kinds = ['rollout', 'probe', 'oracle', 'human', 'imported'] as const;
+const kinds = ['rollout', 'probe', 'oracle', 'human', 'imported', 'hindsight'] as const;
+const relabelled = { maxPerFamily: 2 };
+function provenanceOf(kind: (typeof kinds)[number]): Provenance {
+  if (kind === 'imported') return { kind, from: 'there' };
+  return kind === 'hindsight'
+    ? { kind, of: id<RolloutId>('r'), task: id<TaskId>('asked'), instruction: 'asked' }
+    : { kind };
+}
 const trajectory = (n: number, kind: (typeof kinds)[number], outcome = success) =>
   makeTrajectory({ rollout: names[n]!, family, task: id<TaskId>(`${family}#${n % 2}`), cap: 9 }, outcome, {
     seed: n,
     version: n,
-    provenance: kind === 'imported' ? { kind, from: 'there' } : { kind },
+    provenance: provenanceOf(kind),
   });
 
 type Act =
@@ -75,7 +83,7 @@ const config = (o: Partial<PoolConfig> = {}): PoolConfig => ({
 const didOf = (t: Trajectory): string => JSON.stringify([t.task, t.steps.map((s) => s.actions.map(canonicalAction))]);
 /** What a run would journal for these acts. */
 function history(acts: readonly Act[], c: PoolConfig): { pool: ExperiencePool; events: JournalEvent[] } {
-  const pool = new ExperiencePool(c),
+  const pool = new ExperiencePool(c, relabelled),
     events: JournalEvent[] = [],
     say = (e: JournalEvent): void => {
       events.push(e);
@@ -142,16 +150,19 @@ describe('experience pool', () => {
         (acts, selection, version) => {
           const c = config({ selection }),
             { pool, events } = history(acts, c),
-            again = new ExperiencePool(c);
+            again = new ExperiencePool(c, relabelled);
           for (const e of events) applyToPool(again, e);
           expect(again.entries()).toEqual(pool.entries());
           for (const n of names) expect(again.rejected(n)).toBe(pool.rejected(n));
-          expect(pool.entries().length).toBeLessThanOrEqual(c.maxPerFamily);
+          const seconds = pool.entries().filter((e) => e.provenance === 'hindsight');
+          expect(seconds.length).toBeLessThanOrEqual(relabelled.maxPerFamily);
+          expect(pool.entries().length - seconds.length).toBeLessThanOrEqual(c.maxPerFamily);
           const chosen = choosePoolEntry(pool.entries(), id<TaskId>(`${family}#0`), family, version, c),
             ready = pool.entries().filter((e) => usable(e, version, c));
           expect(chosen === undefined).toBe(ready.length === 0);
           if (!chosen) return;
           expect(chosen.enabled && chosen.uses < c.reuseCap).toBe(true);
+          expect(chosen.provenance).not.toBe('hindsight');
           if (chosen.version !== undefined) expect(version - chosen.version).toBeLessThanOrEqual(c.maxAge);
           const same = ready.filter((e) => e.task === chosen.task),
             from = ready.some((e) => (e.task as string) === `${family}#0`) ? same : ready;

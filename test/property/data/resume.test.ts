@@ -12,6 +12,7 @@ import type { RolloutOrder } from '../../../runtime/data/types.js';
 import {
   broken,
   dataConfig,
+  diverged,
   failure,
   makeTrajectory,
   openManager,
@@ -25,6 +26,8 @@ const config = dataConfig({
   pool: { maxPerFamily: 3 },
   highEntropy: { keep: 0.7 },
   planner: { retries: 1 },
+  // Of the three rollouts of a group the last begins in the middle of another.
+  branches: { enabled: true, count: 1 },
 });
 
 function closes(m: DataManager): void {
@@ -59,7 +62,7 @@ async function live(m: DataManager, r: Random, turns: number): Promise<void> {
       }
     } else if (u < 0.85 && running.length > 0) {
       const o = running.splice(r.int(running.length), 1)[0]!;
-      const made = makeTrajectory(o, r.pick([success, failure, failure, broken]), {
+      const made = makeTrajectory(o, r.pick([success, failure, failure, broken, ...(o.branch ? [diverged] : [])]), {
         version,
         seed: r.int(1e6),
         steps: 1 + r.int(3),

@@ -16,12 +16,15 @@ const text = fc.constantFrom(
   'Thought: The note is saved \u2713.\nAction: wait()',
   'x',
 );
+/** Nothing is what older records have. */
+const finish = fc.constantFrom('stop', 'length', 'content_filter', '');
 const turn = fc.record({
+  finish,
   screen: fc.integer({ min: 1, max: 5 }),
   text,
   actions: fc.constant([{ type: 'click', at: { x: 3, y: 4 } } as const]),
   rejected: fc.option(
-    fc.array(fc.record({ text, reason: fc.string({ maxLength: 30 }) }), { minLength: 1, maxLength: 2 }),
+    fc.array(fc.record({ text, finish, reason: fc.string({ maxLength: 30 }) }), { minLength: 1, maxLength: 2 }),
     {
       nil: undefined,
     },
@@ -61,7 +64,7 @@ const ofFile = async (dir: string): Promise<string> => {
 };
 
 describe('what a remote model sampled, through a .traj.jsonl file', () => {
-  test('comes back bit by bit: ids, unknown log-probs, bounds, prompts, rejected answers', async () => {
+  test('comes back bit by bit: ids, unknown log-probs, bounds, why it ended, prompts, rejected answers', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(turn, { minLength: 1, maxLength: 6 }), async (turns) =>
         inFolder(async (dir) => {

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { parseRunFile } from '../../../runtime/config/index.js';
 import { parseActions } from '../../../runtime/policy/actions/uiTars.js';
+import { inOrder, variantsOf } from '../../bench/lib/session.js';
+import { figureBars, type Figures } from '../../bench/vlm/figures.js';
 import { clickOn, vlmPlan, WORDS, type Engine } from '../../bench/vlm/plan.js';
 import { failuresRemoved, reached, vlmReport } from '../../bench/vlm/report.js';
 import { resultOf } from '../../helpers/bench/results.js';
@@ -102,5 +104,53 @@ describe('the report of the vision-language bench', () => {
     ).toEqual([]);
     expect(failuresRemoved({ successes: 4, episodes: 4 }, { successes: 4, episodes: 4 })).toBeUndefined();
     expect(vlmReport([], [], { quick: true, ...size }).svg).not.toMatch(/NaN/);
+  });
+});
+
+describe('one arm of the bench by itself', () => {
+  const of = (name: string): RunResult => ({ ...run('rl', 1, 'final', 50), name }),
+    list = (value: string | undefined) => ({ list: () => value?.split(',') });
+  it('stands where the plan has it, and what another plan recorded stays behind it', () => {
+    const done = new Map(['s1-rl', 's9-rl', 's1-blind'].map((n) => [n, of(n)])),
+      names = (others: boolean): string[] => inOrder(plan, done, others).map((r) => r.name);
+    expect(names(false)).toEqual(['s1-rl', 's1-blind']);
+    expect(names(true)).toEqual(['s1-rl', 's1-blind', 's9-rl']);
+  });
+  it('is one that the plan has', () => {
+    expect(variantsOf(list('blind'), plan)).toEqual(['blind']);
+    expect(variantsOf(list(undefined), plan)).toBeUndefined();
+    expect(() => variantsOf(list('blnd'), plan)).toThrow('there is no blnd');
+  });
+});
+
+describe('figures beside the learning', () => {
+  const engine = { gradient_relative_error: 1e-7, logprob_max_difference: 1e-6, failed_calls_during_publish: 0 },
+    vllm = {
+      logprob_max_difference: 5.1e-5,
+      failed_calls_during_publish: 0,
+      logprobs: { tokens: 31_550 },
+      publishing: { calls_during_publish: 1538 },
+    },
+    probe = { planted: 26, caught: 26, missed: [], falseRefusals: 0, faultless: 3 },
+    bars = (f: Figures) => new Map(figureBars(f).map((b) => [b.name, b]));
+  it('are of a real vLLM where the name promises one, and say so; those of our engine have names of their own', () => {
+    const both = bars({ engine, vllm });
+    expect(both.get('logprob_max_difference')).toMatchObject({
+      value: 5.1e-5,
+      holds: false,
+      unit: expect.stringContaining('a real vLLM') as string,
+    });
+    expect(both.get('logprob_max_difference_own')).toMatchObject({ value: 1e-6, holds: true });
+    expect(bars({ engine }).has('logprob_max_difference')).toBe(false);
+  });
+  it('count what the probe refused of every exact server that was asked', () => {
+    const asked = (dtype: string, ok: boolean) => ({ dtype, rank: 8, ok, failed: [], seconds: 1 }),
+      probes = { probes: [asked('float32', true), asked('bfloat16', false)], probe_false_refusals: 1 },
+      refusals = (f: Figures) => bars({ probe, ...f }).get('probe_false_refusals');
+    expect(refusals({ probes, tuft: { probe_false_refusals: 2 } })).toMatchObject({ value: 2, holds: false });
+    expect(refusals({ tuft: { probe_false_refusals: null } })).toMatchObject({
+      value: 0,
+      unit: 'of 3 reference servers, our engine not asked, TuFT not asked',
+    });
   });
 });

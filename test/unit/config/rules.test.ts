@@ -79,12 +79,35 @@ describe('what options need of one another', () => {
     ['trainer.klBeta', withTrainer({ klBeta: 0.1 }, { loss: 'server' }), 'client'],
     ['trainer.algorithm', withTrainer({ algorithm: 'gspo' }, { loss: 'server' }), 'client'],
     ['trainer.reuse.enabled', withTrainer({ reuse: { enabled: true } }, { loss: 'server' }), 'client'],
+    ['trainer.targetKl', withTrainer({ targetKl: 0.01 }, { loss: 'server' }), 'client'],
+    ['trainer.targetKl', { preset: 'dart', trainer: { targetKl: 0.01 } }, 'trainer.minibatchStates'],
+    ['trainer.imitation', { trainer: { imitation: 'adaptive', replay: 0 } }, 'trainer.replay'],
+    ['trainer.imitation', { trainer: { imitation: 'adaptive', imitationCoef: 0 } }, 'trainer.imitationCoef'],
+    [
+      'curation.hindsight.enabled',
+      { curation: { hindsight: { enabled: true } }, tasks: { suite: 'folder', dir: '/tasks' } },
+      'tasks.suite',
+    ],
+    ['curation.hindsight.enabled', { curation: { hindsight: { enabled: true } }, trainer: { replay: 0 } }, 'replay'],
+    [
+      'curation.hindsight.enabled',
+      { curation: { hindsight: { enabled: true }, pool: { enabled: false } } },
+      'curation.pool.enabled',
+    ],
     ['trainer.reuse.epochs', withTrainer({ epochs: 6, reuse: { enabled: true, epochs: 4 } }), 'trainer.epochs'],
   ])('names %s and what to do', (key, file, remedy) => {
     const e = problem(file);
     expect(e.kind).toBe('config.invalid');
     expect(e.message.split('\n').map((l) => l.split(':')[0])).toEqual([key]);
     expect(e.remedy).toContain(remedy);
+  });
+
+  it('lets an update be stopped that has several steps', () => {
+    const one = { targetKl: 0.01, epochs: 1, minibatchStates: 0 };
+    for (const trainer of [{ minibatchStates: 24 }, { epochs: 2 }, { reuse: { enabled: true, epochs: 2 } }])
+      expect(parseRunFile({ trainer: { ...one, ...trainer } }).trainer.targetKl).toBe(0.01);
+    expect(problem({ trainer: { ...one, reuse: { enabled: false, epochs: 2 } } }).message).toContain('targetKl');
+    expect(parseRunFile(withTrainer({ targetKl: 0.01 })).trainer.imitation).toBe('fixed');
   });
 
   it('starts an engine where none is named, in a preset too, and a named one takes its place', () => {

@@ -189,6 +189,33 @@ describe('splits by content', () => {
     expect(all[1]!.filter((c) => dev.has(c))).toEqual([]);
   });
 
+  it('siblings: what failures are relabelled to has nothing that is held out either', () => {
+    const siblings = trained().flatMap((t) => suite.siblings!(t)),
+      both = [...trained(), ...siblings],
+      seen = tokens(siblings.map(textOf).join(' ')),
+      pairs = new Set(both.flatMap(pairsIn)),
+      numbers = new Set(siblings.flatMap(numbersIn)),
+      said = new Set(siblings.map((t) => t.instruction)),
+      content = new Set(siblings.map((t) => JSON.stringify([t.instruction, t.config])));
+    expect(siblings.length).toBeGreaterThan(5000);
+    expect(numbers.size).toBeGreaterThan(5);
+    for (const set of SETS) {
+      for (const w of wordsOf(HELD_OUT[set])) expect(seen.has(w.toLowerCase()), w).toBe(false);
+      for (const t of of(set, 'words'))
+        if (!pairsIn(t).some((p) => /[A-Za-z]/.test(p)))
+          for (const n of numbersIn(t)) expect(numbers.has(n), n).toBe(false);
+      for (const t of of(set, 'pairs'))
+        expect(
+          pairsIn(t).some((p) => !pairs.has(p)),
+          t.instruction,
+        ).toBe(true);
+      for (const h of ['words', 'pairs'] as const)
+        for (const t of of(set, h)) expect(said.has(t.instruction), t.instruction).toBe(false);
+      for (const h of HOLDOUTS)
+        for (const t of of(set, h)) expect(content.has(JSON.stringify([t.instruction, t.config])), t.id).toBe(false);
+    }
+  });
+
   it('no instruction of unseen words, numbers or pairs occurs in training', () => {
     const said = new Set(trained().map((t) => t.instruction));
     for (const set of SETS)

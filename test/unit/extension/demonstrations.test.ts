@@ -237,16 +237,21 @@ describe('the experience pool', () => {
     expect(poolChildren(tree, top[1]).map((n) => n.kind === 'poolEntry' && n.entry.rollout)).toEqual(['h-2']);
     expect(poolChildren({ run: '/r', view: poolView() }, undefined).map((n) => n.kind)).toEqual(['poolFamily']);
   });
-  it('a success that is turned off covers nothing', () => {
+  it('a success that is turned off, or was relabelled, covers nothing', () => {
     const off = poolFamily({
         family: 'off',
         neverSolved: true,
         entries: [poolEntry({ enabled: false, usable: false, why: 'off' })],
       }),
-      tree = { run: '/r', view: poolView([off]) };
+      relabelled = poolFamily({
+        family: 'relabelled',
+        neverSolved: true,
+        entries: [poolEntry({ source: 'hindsight', usable: false, why: 'imitated' })],
+      }),
+      tree = { run: '/r', view: poolView([off, relabelled]) };
     expect(
       poolChildren(tree, poolChildren(tree, undefined)[0]).map((n) => n.kind === 'poolMissing' && n.family.family),
-    ).toEqual(['off']);
+    ).toEqual(['off', 'relabelled']);
   });
   it('entries say where they are from, how often they were used, and why they are not', () => {
     expect(entryRow('/r', poolEntry({ uses: 3 }), 61_000)).toMatchObject({
@@ -263,6 +268,18 @@ describe('the experience pool', () => {
       checked: false,
       context: 'pool.entry.off',
     });
+    const relabelled = entryRow(
+      '/r',
+      poolEntry({ source: 'hindsight', from: 'Click A', instruction: 'Click B', usable: false, why: 'imitated' }),
+      0,
+    );
+    expect(relabelled).toMatchObject({ description: 'relabelled from: Click A · imitated', checked: true });
+    expect(relabelled.tooltip).toContain('Click B');
+    expect(relabelled.tooltip).not.toContain('never used');
+    expect(relabelled.icon).toEqual({ id: 'tag' });
+    expect(trajectoryRow('/r', trajectory({ provenance: 'hindsight', relabelledFrom: 'Click A' })).tooltip).toContain(
+      'Relabelled from: Click A',
+    );
     expect(entryRow('/r', poolEntry({ override: 'the clock [moved]' }), 0).tooltip).toContain('\\[moved\\]');
     expect(familyRow('/r', poolFamily({ uses: 2, neverSolved: true }), 0).description).toBe(
       '1 success · shortest 4 · used 2 times · never solved',

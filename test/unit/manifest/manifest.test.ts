@@ -213,7 +213,7 @@ function contexts(): { view: string; item: string; icon: string }[] {
       uncoveredRow('/r', poolFamily()),
       familyRow('/r', poolFamily(), 0),
       familyRow('/r', poolFamily({ neverSolved: true }), 0),
-      ...(['human', 'imported', 'oracle', 'rollout'] as const).flatMap((source) =>
+      ...(['human', 'imported', 'oracle', 'rollout', 'hindsight'] as const).flatMap((source) =>
         [true, false].map((enabled) => entryRow('/r', poolEntry({ source, enabled }), 0)),
       ),
     ].map(of(views.pool)),

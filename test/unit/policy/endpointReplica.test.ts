@@ -199,6 +199,29 @@ describe('servers as replicas', () => {
     expect(await loaded(s)).toEqual(['run.a@v1']);
   });
 
+  it('an adapter that a cache answers for as it was under that name and path is found', async () => {
+    const s = await serve({ faults: ['stale-adapter'] }),
+      model = await trained(s),
+      p = await pool([s], await model.save(1)),
+      server = new ModelServer({ url: `${s.url}/v1` }),
+      stale = 'run.a@v2';
+    // As after a crash, if a start had the name of the one before: version 2 was out, and is made anew with other weights.
+    const { path } = await model.save(2);
+    await server.loadAdapter(stale, path, never);
+    await server.unloadAdapter(stale);
+    const anew = await model.proven(s, 2);
+    expect(anew.path).toBe(path);
+    await expect(p.publish(anew)).rejects.toMatchObject({
+      kind: 'policy.remote',
+      message: expect.stringContaining(`does not answer with the weights of ${stale}`) as string,
+    });
+    expect(p.oldest).toBe(1);
+    expect(await loaded(s)).toEqual(['run.a@v1']);
+    // Under a name of its own nothing is remembered.
+    await p.publish(await model.proven(s, 3));
+    expect(p.oldest).toBe(3);
+  });
+
   it.each([
     ['that a server answers 500 to', '/load_lora_adapter'],
     ['that breaks at its first token', '/chat/completions'],

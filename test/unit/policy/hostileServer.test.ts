@@ -103,6 +103,14 @@ describe('a completion', () => {
     expect(versionOf(c)).toBe(3);
     for (const odd of [{}, { choices: [] }, { choices: [{}] }, { choices: [{ message: null, logprobs: null }] }])
       expect(traceOf(completionOf(JSON.stringify(odd), 's'))).toBeUndefined();
+    // A word for why it ended is kept; anything longer is not what it is called.
+    for (const [said, kept] of [
+      ['length', 'length'],
+      [null, undefined],
+      ['x'.repeat(40), undefined],
+      ['<b>', undefined],
+    ])
+      expect(traceOf({ choices: [{ ...good.choices[0], finish_reason: said }] })!.finish).toBe(kept);
   });
   it('of anything else is refused in words, before it can cost or throw', () => {
     const first = (o: object): object => ({ choices: [{ ...good.choices[0], ...o }] });
@@ -132,6 +140,7 @@ describe('a completion', () => {
       first({ logprobs: { content: [{ token: 'a', top_logprobs: [7] }] } }),
       first({ logprobs: { content: [{ token: 'a', top_logprobs: Array.from({ length: 65 }, () => ({})) }] } }),
       first({ logprobs: [] }),
+      first({ finish_reason: { a: 1 } }),
     ];
     for (const c of bad) {
       const text = JSON.stringify(c);

@@ -190,6 +190,7 @@ describe('remote policy', () => {
     expect(d.tokens!.logprobs[1]).toBeNaN();
     expect(d.tokens!.entropies[0]).toBeCloseTo(0.5 * l(2) + 0.25 * l(4) + 0.25 * l(4), 6);
     expect(d.tokens!.bound).toBe('lower');
+    expect(d.tokens!.finish).toBe('stop');
   });
 
   it('has no tokens when the server gives none', async () => {

@@ -52,6 +52,9 @@ it('what a step of a language model costs in the journal is what the page says',
     entropies: cost(({ step, extra }) =>
       bytes({ ...step, tokens: { ...step.tokens!, entropies: undefined } as never }, extra),
     ),
+    'why it ended': cost(({ step, extra }) =>
+      bytes({ ...step, tokens: { ...step.tokens!, finish: undefined } as never }, extra),
+    ),
     'tokens in words': cost(({ step, extra: { labels: _l, ...extra } }) => bytes(step, extra)),
     alternatives: cost(({ step, extra: { packed: _a, ...extra } }) => bytes(step, extra)),
     'whole record': mean((s) => bytes(s.step, s.extra)),

@@ -62,8 +62,9 @@ describe('steps', () => {
           frame: frame(2),
           text: 'Thought: Two.',
           unknown: [1],
+          finish: 'length',
           rejected: [
-            { text: 'no', reason: 'no action' },
+            { text: 'no', reason: 'no action', finish: 'content_filter' },
             { text: 'not', reason: 'none either' },
           ],
         },
@@ -72,6 +73,9 @@ describe('steps', () => {
       facts = { step: steps[1]!, at: 1, instruction: '', extra: extras[1], tokenWeights: Float32Array.of(0.5, NaN) };
     const v = stepView({ ...facts, sequence: own }, { choiceNames });
     expect(JSON.stringify(v)).not.toContain('null');
+    // The ordinary end of an answer is not worth a word.
+    expect([v.finish, ...v.rejected!.map((x) => x.finish)]).toEqual(['length', 'content_filter', undefined]);
+    expect(stepView({ ...facts, step: steps[0]! }, { choiceNames }).finish).toBeUndefined();
     expect(v).toMatchObject({
       entropyBound: 'lower',
       prompt: { tokens: own!.symbols.length - 2 + 2 * 1196, images: [frame(1), frame(2)] },

@@ -4,8 +4,11 @@ import {
   hierarchicalBootstrap,
   outcomesOf,
   pairedBootstrap,
+  templateBootstrap,
 } from '../../../runtime/domain/bootstrap.js';
+import { evaluationInterval, evaluationText, onTemplates } from '../../../runtime/domain/evaluationInterval.js';
 import {
+  EVALUATION_SPLITS,
   id,
   random,
   type Action,
@@ -17,8 +20,9 @@ import {
 import type { Policy } from '../../../runtime/policy/types.js';
 import { blinded } from '../../../runtime/run/blindPolicy.js';
 import { tallyEpisodes } from '../../../runtime/run/evaluation.js';
-import { figuresOf, type FiguresRow } from '../../../runtime/run/figures.js';
-import { figuresSection } from '../../../runtime/share/figures.js';
+import { ASKED, askedOf, figuresOf, type FiguresRow } from '../../../runtime/run/figures.js';
+import { wilson } from '../../../runtime/domain/wilson.js';
+import { figuresSection, rowName } from '../../../runtime/share/figures.js';
 import { broken, failure, makeTrajectory, success } from '../../helpers/data/manager.js';
 
 describe('intervals over seeds', () => {
@@ -52,6 +56,72 @@ describe('intervals over seeds', () => {
     expect(mean).toBeCloseTo(0.5, 9);
     expect(low).toBeGreaterThan(0.42);
     expect(high).toBeLessThan(0.58);
+  });
+});
+
+describe('intervals over templates', () => {
+  const each = (solved: readonly number[], episodes = 20): Record<string, { episodes: number; successes: number }> =>
+      Object.fromEntries(solved.map((successes, i) => [`t${i}`, { episodes, successes }])),
+    whole = (perFamily: ReturnType<typeof each>) => ({
+      episodes: Object.values(perFamily).reduce((n, f) => n + f.episodes, 0),
+      successes: Object.values(perFamily).reduce((n, f) => n + f.successes, 0),
+      perFamily,
+    }),
+    /** As the preset desk did: four of eleven always, seven never. */
+    allOrNothing = whole(each([20, 20, 20, 20, 0, 0, 0, 0, 0, 0, 0]));
+  it('do not take 20 episodes of a template that is always or never solved for 20 answers', () => {
+    const held = evaluationInterval('templates', allOrNothing),
+      trained = evaluationInterval('heldout', allOrNothing);
+    expect(evaluationText('heldout', allOrNothing)).toBe('36 % [30, 43]');
+    expect(trained).toEqual({ low: wilson(80, 220).low, high: wilson(80, 220).high });
+    expect(held.low).toBeGreaterThan(0);
+    expect(held.low).toBeLessThan(0.15);
+    expect(held.high).toBeGreaterThan(0.6);
+    expect(held.high).toBeLessThan(0.8);
+    expect(evaluationInterval('fresh', allOrNothing)).toEqual(held);
+    expect([onTemplates('templates', allOrNothing), onTemplates('heldout', allOrNothing)]).toEqual([
+      ' on 11 templates',
+      '',
+    ]);
+  });
+  it('are about as those of episodes where templates do not differ', () => {
+    const { low, high } = evaluationInterval('templates', whole(each(Array<number>(11).fill(8))));
+    expect(low).toBeCloseTo(wilson(88, 220).low, 1);
+    expect(high).toBeCloseTo(wilson(88, 220).high, 1);
+  });
+  it('say of nothing solved what so few templates can say', () => {
+    const none = whole(each(Array<number>(6).fill(0))),
+      { low, high } = evaluationInterval('fresh', none);
+    expect(low).toBeCloseTo(0, 9);
+    expect(high).toBeCloseTo(wilson(0, 6).high, 9);
+    expect(high).toBeGreaterThan(0.3);
+    expect(evaluationInterval('fresh', whole(each([20, 20, 20]))).high).toBe(1);
+    expect(evaluationText('templates', whole({}))).toBe('no episodes');
+  });
+  it('over seeds draw templates once for all of them', () => {
+    const seeds = [each([20, 20, 0, 0]), each([20, 20, 0, 0]), each([20, 20, 0, 0])],
+      one = templateBootstrap(seeds.slice(0, 1)),
+      three = templateBootstrap(seeds);
+    expect(three.mean).toBe(0.5);
+    // More seeds of the same templates do not make more templates.
+    expect(three.high - three.low).toBeGreaterThan(0.9 * (one.high - one.low));
+    const apart = templateBootstrap([each([20, 20, 20, 20]), each([0, 0, 0, 0])]);
+    expect([apart.mean, apart.low, apart.high]).toEqual([0.5, 0, 1]);
+  });
+  it('hold the truth far more often than those of episodes', () => {
+    const r = random('templates'),
+      mean = 0.4;
+    let held = 0,
+      naive = 0;
+    for (let k = 0; k < 150; k++) {
+      const row = whole(each(Array.from({ length: 11 }, () => (r.next() < mean ? 20 : 0)))),
+        { low, high } = templateBootstrap([row.perFamily], { samples: 200, seed: String(k) }),
+        w = wilson(row.successes, row.episodes);
+      if (low <= mean && mean <= high) held++;
+      if (w.low <= mean && mean <= w.high) naive++;
+    }
+    expect(held / 150).toBeGreaterThan(0.82);
+    expect(naive / 150).toBeLessThan(0.6);
   });
 });
 
@@ -161,9 +231,44 @@ describe('the figures of a run', () => {
     expect(f.failures_removed_by_rl_interval!.low).toBeGreaterThan(0.4);
     expect(f.failures_removed_by_rl_interval!.high).toBeLessThanOrEqual(1);
   });
+  it('carry the commit where there is one', () => {
+    const of = (commit?: string) => figuresOf({ run: 'r', config: { seed: 3 }, minutes: 1, points: [], commit }, rows);
+    expect(of('017a516d, with changes').commit).toBe('017a516d, with changes');
+    expect(of()).not.toHaveProperty('commit');
+  });
+  it('have a row of chance, where it was asked for', () => {
+    const of = (more: readonly FiguresRow[]) =>
+      figuresOf({ run: 'r', config: { seed: 3 }, minutes: 1, points: [] }, [...rows, ...more]);
+    expect(of([]).random_success).toBe(null);
+    const f = of([row('words', 1, { sampled: true, random: true, label: 'words-random' })]);
+    expect([f.random_success, f.unseen_words_success]).toEqual([0.05, 0.55]);
+  });
   it('say nothing of reinforcement learning where there was none', () => {
     const f = figuresOf({ run: 'r', config: { seed: 3 }, minutes: 1, points: [point('final', 60)] }, rows);
     expect([f.failures_removed_by_rl, f.failures_removed_by_rl_interval]).toEqual([null, null]);
+  });
+});
+
+describe('what the final policy is asked', () => {
+  const has = (want: (typeof ASKED)[number]): boolean =>
+    ASKED.some(
+      (a) => a.split === want.split && !!a.blind === !!want.blind && !!a.random === !!want.random && !a.sampled,
+    );
+  it('is every split that holds something out, each with a blank screen too', () => {
+    for (const split of EVALUATION_SPLITS.filter((s) => s !== 'train')) {
+      expect(has({ split }), split).toBe(true);
+      expect(has({ split, blind: true }), `${split}, blind`).toBe(true);
+    }
+    expect(new Set(ASKED.map((a) => JSON.stringify(a))).size).toBe(ASKED.length);
+  });
+  it('is what chance comes to on unseen words, of a policy whose choices have numbers', () => {
+    expect(has({ split: 'words', random: true })).toBe(true);
+    const random = (kind: string): number =>
+      askedOf({ policy: { kind } } as Parameters<typeof askedOf>[0]).filter((a) => a.random).length;
+    expect(['embedded', 'vlm'].map(random)).toEqual([1, 0]);
+    expect(rowName({ split: 'words', sampled: true, blind: false, random: true })).toBe(
+      'unseen words and numbers, a choice at random',
+    );
   });
 });
 
@@ -195,5 +300,24 @@ describe('report.html', () => {
     expect(html).toContain('unseen words and numbers, screen blanked');
     expect(html).toContain('40 % [');
     expect(html.match(/<table>/g)!.length).toBe(2);
+    // One template: what Wilson says of 4 of 10 is not what is shown.
+    expect(html).toContain('10 on 1 templates');
+  });
+  it('shows a rate on held-out templates with the interval over these, what was untrained, and the commit', () => {
+    const perFamily = Object.fromEntries(
+        [10, 10, 0, 0, 0, 0].map((successes, i) => [`t${i}`, { episodes: 10, successes }]),
+      ),
+      untrained = { ...one('heldout', false), label: 'untrained', successes: 1 },
+      html = figuresSection({
+        ...figures,
+        commit: 'c0ffee',
+        points: [{ ...untrained, infeasible: { episodes: 0, successes: 0 } }],
+        rows: [{ ...one('templates', false), episodes: 60, successes: 20, perFamily }],
+      });
+    expect(html).toContain('60 on 6 templates');
+    expect(html).not.toContain('33 % [23, 46]');
+    expect(html).toMatch(/33 % \[0, [67]\d\]/);
+    expect(html).toContain('before training');
+    expect(html).toContain('commit c0ffee');
   });
 });

@@ -173,7 +173,11 @@ describe('what lies under the lines', () => {
   it('the learning rate has a chart, and KL is drawn by decades', () => {
     expect(trainerCharts.flatMap((c) => c.lines.map((l) => l.name))).toContain('update.lr');
     expect(trainerCharts.flatMap((c) => c.lines.map((l) => l.name))).toContain('update.entropy');
-    expect(correctionCharts.find((c) => c.lines.some((l) => l.name === 'update.klK3'))!.log).toBe(true);
+    const kl = correctionCharts.find((c) => c.lines.some((l) => l.name === 'update.klK3'))!;
+    expect(kl.log).toBe(true);
+    expect(kl.lines.map((l) => l.name)).toContain('update.oldKl');
+    // Only runs that weigh imitation by need record it.
+    expect(correctionCharts.filter((c) => c.optional).map((c) => c.lines[0]!.name)).toEqual(['update.imitationFactor']);
   });
 });
 

@@ -17,7 +17,14 @@ export interface Instance {
   readonly solve: readonly Move[];
   /** Almost right: must be judged a failure. */
   readonly miss: readonly Move[];
+  /**
+   * The other tasks that this screen could be of, likeliest first: what a failure may have done instead
+   * (runtime/tasks/README.md#siblings). None of them holds before anything was done.
+   */
+  readonly siblings?: () => readonly Asked[];
 }
+/** What a task asks for, and how that is judged. */
+export type Asked = Pick<Instance, 'instruction' | 'evaluator'>;
 
 /**
  * A family of tasks: everything that varies is drawn from `r`, words from its lexicon; windows lie wholly inside `screen`.

@@ -1,7 +1,7 @@
 import type { Action, FamilyId, Size, TaskId } from '../../../domain/index.js';
 import { StudioError, id, random } from '../../../domain/index.js';
 import type { Oracle, OracleSource, Task, TaskSource } from '../../types.js';
-import type { Instance, Template } from './kit.js';
+import type { Asked, Instance, Template } from './kit.js';
 import type { Move } from './moves.js';
 import { Sight } from './moves.js';
 import { scene } from './scene.js';
@@ -72,29 +72,12 @@ export function deskSuite(o: { readonly screen?: Size } = {}): DeskSuite {
   const taskOf = (family: FamilyId, seed: number): Task => {
     const t = templateOf(family),
       made = draw(t, seed, screen);
-    return {
-      id: id<TaskId>(`${family}#${seed}`),
-      family,
-      instruction: made.instruction,
-      config: made.config,
-      evaluator: made.evaluator,
-      relatedApps: t.apps,
-      infeasible: t.infeasible === true,
-      maxSteps: Math.max(4, t.steps * 2 + 3),
-    };
+    return taskFrom(t, String(seed), made, made);
   };
-  const parse = (task: string): { family: FamilyId; seed: number } => {
-    const m = /^(.*)#(\d+)$/.exec(task);
-    if (!m)
-      throw new StudioError(
-        'task.invalid',
-        `${task} is not a task of the suite desk.`,
-        'Its tasks are written desk/TEMPLATE#SEED.',
-      );
-    return { family: id<FamilyId>(m[1]!), seed: Number(m[2]) };
-  };
+  const siblingsOf = (family: FamilyId, seed: number): Task[] => siblings(templateOf(family), seed, screen);
   const script = (task: Task, which: 'solve' | 'miss'): Oracle => {
-    const { family, seed } = parse(task.id);
+    const { family, seed, sibling } = parsed(task.id);
+    if (sibling) throw notATask(task.id);
     return runScript(draw(templateOf(family), seed, screen)[which], `${task.id}/${which}`);
   };
   return {
@@ -108,8 +91,15 @@ export function deskSuite(o: { readonly screen?: Size } = {}): DeskSuite {
     })),
     task: taskOf,
     byId: (task) => {
-      const { family, seed } = parse(task);
-      return taskOf(family, seed);
+      const { family, seed, sibling } = parsed(task);
+      if (!sibling) return taskOf(family, seed);
+      const found = siblingsOf(family, seed).find((t) => t.id === task);
+      if (!found) throw notATask(task);
+      return found;
+    },
+    siblings: (task) => {
+      const { family, seed, sibling } = parsed(task.id);
+      return sibling ? [] : siblingsOf(family, seed);
     },
     oracle: (task) => script(task, 'solve'),
     nearMiss: (task) => script(task, 'miss'),
@@ -122,6 +112,42 @@ export function deskSuite(o: { readonly screen?: Size } = {}): DeskSuite {
     }),
   };
 }
+
+const taskFrom = (t: Template, number: string, { config }: Instance, asked: Asked): Task => ({
+  id: id<TaskId>(`${deskFamily(t.name)}#${number}`),
+  family: deskFamily(t.name),
+  instruction: asked.instruction,
+  config,
+  evaluator: asked.evaluator,
+  relatedApps: t.apps,
+  infeasible: t.infeasible === true,
+  maxSteps: Math.max(4, t.steps * 2 + 3),
+});
+
+/** The other tasks of a training seed's screen, but for what is held out. */
+function siblings(t: Template, seed: number, screen: Size): Task[] {
+  const split = splitOf(seed);
+  if (split?.set !== 'train' || t.heldout) return [];
+  const made = draw(t, seed, screen),
+    { words } = drawsFrom(split, seed);
+  // Those that are left out count: what is held out may change, and a task keeps its id.
+  return (made.siblings?.() ?? []).flatMap((asked, k) =>
+    belongs(split, { ...asked, config: made.config }, words) ? [taskFrom(t, `${seed}+${k + 1}`, made, asked)] : [],
+  );
+}
+
+/** TEMPLATE#SEED, or TEMPLATE#SEED+NUMBER: a sibling of that task. */
+function parsed(task: string): { family: FamilyId; seed: number; sibling: boolean } {
+  const m = /^(.*)#(\d+)(\+\d+)?$/.exec(task);
+  if (!m) throw notATask(task);
+  return { family: id<FamilyId>(m[1]!), seed: Number(m[2]), sibling: m[3] !== undefined };
+}
+const notATask = (task: string): StudioError =>
+  new StudioError(
+    'task.invalid',
+    `${task} is not a task of the suite desk.`,
+    'Its tasks are written desk/TEMPLATE#SEED.',
+  );
 
 /** Tasks are drawn to find it out, and it is always the same. */
 function remembered<K, V>(of: (k: K) => V): (k: K) => V {

@@ -6,19 +6,29 @@ switching between the policy that trains and a frozen one costs milliseconds and
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 from dataclasses import dataclass, field
+from importlib.metadata import version
 
 import torch
 from torch.utils.checkpoint import checkpoint
 from transformers import AutoConfig, AutoImageProcessor, AutoModelForImageTextToText, AutoTokenizer
 
+from . import ENGINE_VERSION
 from .data import ImagePart
 from .errors import user_error
 from .images import ImageStore, Patches
 from .lora import LoraSlots, LoraSpec, linear_layers
 from .model_files import save_beside
 from .settings import Settings
+
+PROCESSOR_SETTINGS = ("patch_size", "merge_size", "temporal_patch_size", "resample", "do_resize", "do_rescale", "rescale_factor")
+
+
+def _plain(value):
+    """A number or a flag; resampling filters are numbers of an enumeration. None for anything else."""
+    return value if isinstance(value, (bool, float)) else int(value) if isinstance(value, int) else None
 
 
 @dataclass(eq=False)
@@ -116,6 +126,20 @@ class PolicyModel:
         self.image_size = {key: value for key, value in dict(processor.size).items() if value is not None}
         self.patch = getattr(processor, "patch_size", None)
         self.merge = getattr(processor, "merge_size", 1)
+
+    def described(self) -> dict:
+        """What records are of: versions, number format, chat template, and the image processor as it works here."""
+        template = self.tokenizer.chat_template
+        processor = {name: _plain(getattr(self.processor, name, None)) for name in PROCESSOR_SETTINGS}
+        return {
+            "name": "dart_engine",
+            "version": ENGINE_VERSION,
+            "packages": {name: version(name) for name in ("torch", "transformers", "pillow")},
+            "dtype": str(self.dtype).removeprefix("torch."),
+            "device": str(self.device),
+            "chat_template_sha256": hashlib.sha256(template.encode()).hexdigest() if isinstance(template, str) else None,
+            "image_processor": {**self.image_size, **{name: value for name, value in processor.items() if value is not None}},
+        }
 
     def _no_dropout(self) -> None:
         for module in self.model.modules():

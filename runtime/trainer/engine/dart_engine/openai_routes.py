@@ -39,10 +39,15 @@ def openai_router(engine: Engine) -> APIRouter:
     async def metrics():
         return PlainTextResponse(metrics_text(engine), media_type="text/plain; version=0.0.4")
 
+    @router.get("/version")
+    async def version():
+        return engine.policy.described()
+
     @router.get("/v1/models")
     async def models():
         length = engine.settings.max_context
-        cards = [{"id": "base", "object": "model", "root": engine.settings.model, "parent": None, "max_model_len": length}]
+        base = {"id": "base", "object": "model", "owned_by": "dart_engine", "root": engine.settings.model, "parent": None}
+        cards = [{**base, "max_model_len": length}]
         for name, weights in list(engine.versions.adapters.items()):
             card = {"id": name, "object": "model", "root": weights.root, "parent": "base", "path": weights.parent}
             cards.append({**card, "max_model_len": length})

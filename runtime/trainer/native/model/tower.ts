@@ -25,7 +25,9 @@ const POOL_Y = 4,
 /** Height of a text row and width of a column, in observation pixels. */
 export const ROW = POOL_Y * STRIDE,
   COLUMN = POOL_X;
-const KERNEL = 3,
+/** The stem's convolution, and the pixels of which it keeps the largest. */
+export const READER_STEM = { kernel: 3, rows: POOL_Y, cols: POOL_X };
+const KERNEL = READER_STEM.kernel,
   TALL = 4,
   WIDE = 5,
   BESIDE = 5,

@@ -141,6 +141,10 @@ export class Lab {
   comeNear(): void {
     this.#optimizer = NEAR;
   }
+  /** A step is the gradient, however large that is: eps is far above it. */
+  get linear(): boolean {
+    return this.#optimizer === FAR;
+  }
   /** What a weight of 1 is on this server. */
   get scale(): number {
     return this.#optimizer.scale;

@@ -35,12 +35,14 @@ export function seriesOf({ r, createdAt, warm, now, train, version, perHour, har
   add('update.klK3', updates, () => (r() < 0.04 ? Math.exp(3 + r() * 7) : 0.05 + Math.abs(gauss(r)) * 0.06));
   add('update.klK1', updates, () => -0.09 + gauss(r) * 0.05);
   add('update.refKl', updates, () => 0);
+  add('update.oldKl', updates, (_, i) => 0.002 + 0.001 * Math.sin(i / 7));
   add('update.ess', updates, () => clamp(0.962 + gauss(r) * 0.018, 0.87, 1));
   add('update.tisMean', updates, () => clamp(0.937 + gauss(r) * 0.025, 0.84, 1));
   add('update.tisCapped', updates, () => clamp(0.46 + gauss(r) * 0.1, 0.2, 0.7));
   add('update.clipLow', updates, () => clamp(0.075 + gauss(r) * 0.025, 0.014, 0.13));
   add('update.clipHigh', updates, () => clamp(0.029 + gauss(r) * 0.014, 0.003, 0.075));
   add('update.dualClip', updates, () => (r() < 0.1 ? 0.004 : 0));
+  add('update.imitationFactor', updates, (_, i) => 0.4 + 1.2 * Math.exp(-i / 20));
 
   return series;
 }

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { random } from '../../../../runtime/domain/index.js';
 import { SUM } from '../../../../runtime/trainer/objective/signedWeights.js';
 import { prepared, scored } from '../../../../runtime/trainer/remote/datums.js';
 import { TrainingHttp } from '../../../../runtime/trainer/remote/http.js';
@@ -106,6 +107,38 @@ describe('an update', () => {
     const r = await trainer.update(batch('b1', samples, { reuse: { epochs: 5, ess: 0.99 } }));
     expect(r.epochs).toBeGreaterThan(1);
     expect(r.epochs).toBeLessThan(5);
+  });
+  it('ends once the policy has moved too far, and leaves nothing of the step that is not made on the server', async () => {
+    const progress: string[] = [],
+      lr = 0.3,
+      { s, trainer } = await start({
+        adam: { ...ADAM, lr },
+        minibatch: 2,
+        targetKl: 1e-9,
+        onProgress: (p) => progress.push(`${p.step} of ${p.steps}`),
+      }),
+      exact = new Exact({ lr });
+    const r = await trainer.update(batch('b1', samples, { epochs: 2 })),
+      [a, b] = random('remote/5/b1/0').shuffle(samples);
+    exact.step([a!, b!], olds(exact, samples));
+    expect(relative(saved(s.disk), exact.delta)).toBeLessThan(1e-6);
+    expect([s.count('optim_step'), progress]).toEqual([1, ['1 of 6']]);
+    expect(r).toMatchObject({ version: 1, optimizerSteps: 1, plannedSteps: 6, epochs: 0, samples: 2 });
+    expect(r.oldKl).toBeGreaterThan(1.5e-9);
+    expect(Array.from(r.sampleWeights!, Number.isFinite)).toEqual(samples.map((x) => x === a || x === b));
+    // The next update has its own gradient alone.
+    await trainer.update(batch('b2', samples, { epochs: 2 }));
+    exact.step(random('remote/5/b2/0').shuffle(samples).slice(0, 2), olds(exact, samples));
+    expect(relative(saved(s.disk), exact.delta)).toBeLessThan(1e-6);
+  });
+  it('a target that is not reached changes nothing', async () => {
+    const far = await start({ adam: { ...ADAM, lr: 0.3 }, minibatch: 2, targetKl: 1e9 }),
+      none = await start({ adam: { ...ADAM, lr: 0.3 }, minibatch: 2 }),
+      asked = batch('b1', samples, { epochs: 2 });
+    const [a, b] = [await far.trainer.update(asked), await none.trainer.update(asked)];
+    expect(saved(far.s.disk)).toEqual(saved(none.s.disk));
+    expect(a).toMatchObject({ optimizerSteps: 6, plannedSteps: 6, epochs: 2, samples: 6, oldKl: b.oldKl });
+    expect(a.oldKl).toBeGreaterThan(0);
   });
   it('unknown behaviour weighs 1, or is left out; masked samples and imitated ones have no weight', async () => {
     const known = sample(0),

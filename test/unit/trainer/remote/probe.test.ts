@@ -49,6 +49,9 @@ describe('a server without a fault', () => {
     expect(r.failed).toEqual([]);
     expect(r).toMatchObject({ ok: true, serverLoss: true, leaveModels: false, model: 'tiny' });
     expect(r.carriage).toEqual({ carrier: 'cross_entropy', reduction: SUM });
+    // Small steps are nearly linear; bf16's noise drowns them, and an eps near the gradient bends them.
+    const [, left] = /exact within ([\d.]+) %/.exec(r.checks.find((c) => c.name === 'cross_entropy')!.detail)!;
+    expect(Number(left)).toBeLessThan('mostEps' in o || ('noise' in o && o.noise > 1e-3) ? 15 : 1.5);
   });
 });
 
@@ -77,6 +80,8 @@ const CAUGHT: Readonly<
     ok: false,
     carriage: { carrier: 'cross_entropy', reduction: { withinDatum: 'targets', overDatums: 'sum' } },
   },
+  // A batch's answers are of unlike length: by the whole request they would be weighed by it.
+  'mean-over-request': { by: 'carrier', ok: false },
   'clamp-negative-advantages': {
     by: 'importance_sampling',
     ok: true,
@@ -100,6 +105,7 @@ const CAUGHT: Readonly<
   'stale-sampler': { by: 'adapter', ok: false },
   'biased-logprobs': { by: 'rollout-logprobs', ok: false },
   'lossy-restore': { by: 'restore', ok: false },
+  'stale-save': { by: 'restore', ok: false },
   'weights-go-with-model': { by: 'unload', ok: true },
   'gap-after-refusal': { by: 'refusals', ok: true },
 };

@@ -25,6 +25,7 @@ const SHOWS: Record<Fault, (s: ReferenceServer) => Promise<readonly (number | st
   'normalise-by-weights': (s) => effect(s, (c) => c.pass({ ...plain, data: [datum(weights(2))] })),
   'mean-over-datums': (s) => effect(s, (c) => c.pass({ ...plain, data: [datum(weights(1)), datum(weights(1), 1)] })),
   'mean-over-tokens': (s) => effect(s, (c) => c.pass({ ...plain, data: [datum(weights(1))] })),
+  'mean-over-request': (s) => effect(s, (c) => c.pass({ ...plain, data: [datum(weights(1)), datum(weights(1), 1)] })),
   'clamp-negative-advantages': (s) =>
     effect(s, (c) =>
       c.pass({
@@ -144,6 +145,14 @@ const SHOWS: Record<Fault, (s: ReferenceServer) => Promise<readonly (number | st
     for (let i = 0; i < 3; i++) await train();
     await c.load(path);
     await train();
+    return seen(c);
+  },
+  'stale-save': async (s) => {
+    const c = await PlainClient.open(s);
+    await c.save('save_weights', 'a');
+    await c.pass({ ...plain, data: [datum(weights(1))] });
+    await c.step({ learning_rate: 0.1 });
+    await c.load(await c.save('save_weights', 'b'));
     return seen(c);
   },
   'weights-go-with-model': async (s) => {

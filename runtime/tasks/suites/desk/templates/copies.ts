@@ -1,8 +1,9 @@
 import type { Size } from '../../../../domain/index.js';
 import type { Instance, Scene, Template } from '../kit.js';
-import { geometry, judgedBy, pickSome, place, setup } from '../kit.js';
+import { geometry, pickSome, place, setup } from '../kit.js';
 import type { Move } from '../moves.js';
 import { button, finish, type } from '../moves.js';
+import { asking, others } from '../siblings.js';
 import { dialog, dialogGave } from './dialogs.js';
 import { field } from './forms.js';
 
@@ -17,7 +18,7 @@ const TWO_FIGURES = Array.from({ length: 90 }, (_, n) => 10 + n);
 function copied(
   r: Scene,
   screen: Size,
-  instruction: string,
+  instruction: (label: string) => string,
   labels: readonly string[],
   texts: readonly string[],
   i: number,
@@ -37,9 +38,8 @@ function copied(
   const values = (copy: string): string => [...texts, copy].map((t) => `${t}|`).join(''),
     fill = (text: string): Move[] => [field(labels.length), type(text), button('OK'), finish];
   return {
-    instruction,
+    ...asking((k) => [instruction(labels[k]!), dialogGave('a', values(texts[k]!), 0)], i, others(labels.length, i)),
     config: setup(r, { start: [{ command: dialog('a', args) }] }),
-    evaluator: judgedBy(dialogGave('a', values(texts[i]!), 0)),
     solve: fill(texts[i]!),
     miss: fill(texts[(i + 1) % texts.length]!),
   };
@@ -57,7 +57,7 @@ export const copyTemplates: readonly Template[] = [
       return copied(
         r,
         screen,
-        `Copy the number of "${labels[i]!}" into the last field and press OK.`,
+        (label) => `Copy the number of "${label}" into the last field and press OK.`,
         labels,
         numbers,
         i,
@@ -75,7 +75,7 @@ export const copyTemplates: readonly Template[] = [
       return copied(
         r,
         screen,
-        `Copy what stands in the field "${labels[i]!}" into the last one and press OK.`,
+        (label) => `Copy what stands in the field "${label}" into the last one and press OK.`,
         labels,
         names,
         i,

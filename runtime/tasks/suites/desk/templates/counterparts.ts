@@ -2,6 +2,7 @@ import type { Template } from '../kit.js';
 import { fileIs, judgedBy, pickSome, place, setup } from '../kit.js';
 import type { Move } from '../moves.js';
 import { button, click, enterText, finish, key, type } from '../moves.js';
+import { asking, others } from '../siblings.js';
 import { dialog, dialogGave } from './dialogs.js';
 import { carry, fileTree, filesHeld, folderPlan, icon, upwards } from './files.js';
 import { field, formArgs } from './forms.js';
@@ -94,9 +95,12 @@ export const counterpartTemplates: readonly Template[] = [
       if (r.int(2) === 0) {
         const t = upwards(r, screen);
         return {
-          instruction: `Copy the file "${t.want}" and paste it into the folder above this one.`,
+          ...asking(
+            (file) => [`Copy the file "${file}" and paste it into the folder above this one.`, t.after(t.files, file)],
+            t.want,
+            t.files.filter((file) => file !== t.want),
+          ),
           config: t.config,
-          evaluator: judgedBy(t.after(t.files, t.want)),
           solve: t.take(t.want, 'ctrl+c'),
           miss: t.take(t.want, 'ctrl+x'),
         };
@@ -104,9 +108,15 @@ export const counterpartTemplates: readonly Template[] = [
       const [box, ...files] = pickSome(r, r.words.items, 4),
         wanted = files[r.int(3)]!;
       return {
-        instruction: `Copy the file "${wanted}" and paste it into the folder "${box}".`,
+        ...asking(
+          (file) => [
+            `Copy the file "${file}" and paste it into the folder "${box}".`,
+            fileTree([`${box}/`, `${box}/${file}:${file.toLowerCase()}`, ...filesHeld(files)]),
+          ],
+          wanted,
+          files.filter((file) => file !== wanted),
+        ),
         config: setup(r, folderPlan(r, screen, [box], files)),
-        evaluator: judgedBy(fileTree([`${box}/`, `${box}/${wanted}:${wanted.toLowerCase()}`, ...filesHeld(files)])),
         solve: carry(wanted, box, files, 'ctrl+c'),
         miss: carry(wanted, box, files, 'ctrl+x'),
       };
@@ -123,9 +133,15 @@ export const counterpartTemplates: readonly Template[] = [
         i = r.int(3);
       const remove = (gone: string): Move[] => [icon(gone, folders, files), key('delete'), key('enter'), finish];
       return {
-        instruction: `Delete the folder "${folders[i]!}" and confirm.`,
+        ...asking(
+          (k) => [
+            `Delete the folder "${folders[k]!}" and confirm.`,
+            fileTree([...folders.filter((_, n) => n !== k).map((f) => `${f}/`), ...filesHeld(files)]),
+          ],
+          i,
+          others(3, i),
+        ),
         config: setup(r, folderPlan(r, screen, folders, files)),
-        evaluator: judgedBy(fileTree([...folders.filter((_, k) => k !== i).map((f) => `${f}/`), ...filesHeld(files)])),
         solve: remove(folders[i]!),
         miss: remove(folders[(i + 1) % 3]!),
       };
@@ -140,11 +156,17 @@ export const counterpartTemplates: readonly Template[] = [
         labels = pickSome(r, r.words.fields, 2),
         accepts = r.int(2) === 0;
       const args = formArgs(r, screen, title, { width: 320, height: 2 * 39 + 60 }, labels);
-      const [right, wrong] = accepts ? ['OK', 'Cancel'] : ['Cancel', 'OK'];
+      const [right, wrong] = accepts ? (['OK', 'Cancel'] as const) : (['Cancel', 'OK'] as const);
       return {
-        instruction: `Close the "${title}" form without filling it in, with the ${right} button.`,
+        ...asking(
+          (by) => [
+            `Close the "${title}" form without filling it in, with the ${by} button.`,
+            by === 'OK' ? dialogGave('a', '||', 0) : dialogGave('a', '', 1),
+          ],
+          right,
+          [wrong],
+        ),
         config: setup(r, { start: [{ command: dialog('a', args) }] }),
-        evaluator: judgedBy(dialogGave('a', accepts ? '||' : '', accepts ? 0 : 1)),
         solve: [button(right), finish],
         miss: [button(wrong), finish],
       };
@@ -167,9 +189,15 @@ export const counterpartTemplates: readonly Template[] = [
         finish,
       ];
       return {
-        instruction: `Enter the ${hidden} "${secret}" and the ${label} "${text}", then press OK.`,
+        ...asking(
+          ([x, y]) => [
+            `Enter the ${hidden} "${x}" and the ${label} "${y}", then press OK.`,
+            dialogGave('a', `${x}|${y}|`, 0),
+          ],
+          [secret, text] as const,
+          [[text, secret] as const],
+        ),
         config: setup(r, { start: [{ command: dialog('a', args) }] }),
-        evaluator: judgedBy(dialogGave('a', `${secret}|${text}|`, 0)),
         solve: fill(secret, text),
         miss: fill(text, secret),
       };
@@ -184,9 +212,15 @@ export const counterpartTemplates: readonly Template[] = [
         i = r.int(4);
       const erase = (at: string): Move[] => [cell(at), key('delete'), key('ctrl+s'), finish];
       return {
-        instruction: `Delete the content of cell "${names[i]!}" and save.`,
+        ...asking(
+          (at) => [
+            `Delete the content of cell "${at}" and save.`,
+            bookIs(Object.fromEntries(Object.entries(cells).filter(([n]) => n !== at))),
+          ],
+          names[i]!,
+          names.filter((n) => n !== names[i]),
+        ),
         config: setup(r, bookPlan(r, screen, cells)),
-        evaluator: judgedBy(bookIs(Object.fromEntries(Object.entries(cells).filter(([n]) => n !== names[i])))),
         solve: erase(names[i]!),
         miss: erase(names[(i + 1) % 4]!),
       };

@@ -1,7 +1,8 @@
 import type { Size } from '../../../../domain/index.js';
-import type { Check, Instance, Scene, SetupPlan, Template } from '../kit.js';
+import type { Asked, Check, Instance, Scene, SetupPlan, Template } from '../kit.js';
 import { INFEASIBLE, OUT, fileIs, geometry, judgedBy, pickSome, place, q, setup } from '../kit.js';
 import { button, click, doubleClick, finish, giveUp, key, scrollTo } from '../moves.js';
+import { asking, otherChoices, otherPairs, others } from '../siblings.js';
 
 /**
  * Dialogs with buttons and lists. A dialog leaves `exit code` and output in a file each, so the verifier sees which
@@ -59,15 +60,13 @@ export const row = (name: string, window?: string) => click({ role: 'table cell'
 
 const one = (
   r: Scene,
-  instruction: string,
+  asked: Asked & Pick<Instance, 'siblings'>,
   plan: SetupPlan,
-  checks: readonly Check[],
   solve: Instance['solve'],
   miss: Instance['miss'],
 ): Instance => ({
-  instruction,
+  ...asked,
   config: setup(r, plan),
-  evaluator: judgedBy(...checks),
   solve: [...solve, finish],
   miss: [...miss, finish],
 });
@@ -85,9 +84,8 @@ export const dialogTemplates: readonly Template[] = [
         wrong = (i + 1 + r.int(3)) % 4;
       return one(
         r,
-        `Click the "${labels[i]!}" button.`,
+        asking((k) => [`Click the "${labels[k]!}" button.`, dialogGave('a', '', 10 + k)], i, others(4, i)),
         { start: [{ command: dialog('a', buttonRow(r, screen, 'Choose', labels)) }] },
-        [dialogGave('a', '', 10 + i)],
         [button(labels[i]!)],
         [button(labels[wrong]!)],
       );
@@ -103,9 +101,12 @@ export const dialogTemplates: readonly Template[] = [
         wrong = (i + 1 + r.int(7)) % 8;
       return one(
         r,
-        `Press "${labels[i]!}" once, and nothing else.`,
+        asking(
+          (k) => [`Press "${labels[k]!}" once, and nothing else.`, fileIs(`${OUT}/pressed`, `${labels[k]!}\n`)],
+          i,
+          others(8, i),
+        ),
         { start: [buttonGrid(r, screen, 'Panel', labels)] },
-        [fileIs(`${OUT}/pressed`, `${labels[i]!}\n`)],
         [button(labels[i]!)],
         [button(labels[wrong]!)],
       );
@@ -120,9 +121,15 @@ export const dialogTemplates: readonly Template[] = [
         [a, b, c] = pickSome(r, labels, 3);
       return one(
         r,
-        `Press "${a}", then "${b}", then "${c}".`,
+        asking(
+          ([x, y, z]) => [
+            `Press "${x!}", then "${y!}", then "${z!}".`,
+            fileIs(`${OUT}/pressed`, `${x!}\n${y!}\n${z!}\n`),
+          ],
+          [a, b, c],
+          otherChoices([labels, labels, labels], [a, b, c]).filter((w) => new Set(w).size === 3),
+        ),
         { start: [buttonGrid(r, screen, 'Panel', labels)] },
-        [fileIs(`${OUT}/pressed`, `${a}\n${b}\n${c}\n`)],
         [button(a), button(b), button(c)],
         [button(a), button(c), button(b)],
       );
@@ -143,7 +150,15 @@ export const dialogTemplates: readonly Template[] = [
         j = r.int(3);
       return one(
         r,
-        `Click "${first[i]!}" in the first window and "${second[j]!}" in the one that follows.`,
+        asking(
+          ([x, y]) => [
+            `Click "${x!}" in the first window and "${y!}" in the one that follows.`,
+            dialogGave('a', '', 10 + first.indexOf(x!)),
+            dialogGave('b', '', 10 + second.indexOf(y!)),
+          ],
+          [first[i]!, second[j]!],
+          otherChoices([first, second], [first[i]!, second[j]!]),
+        ),
         {
           start: [
             {
@@ -151,7 +166,6 @@ export const dialogTemplates: readonly Template[] = [
             },
           ],
         },
-        [dialogGave('a', '', 10 + i), dialogGave('b', '', 10 + j)],
         [button(first[i]!), button(second[j]!)],
         [button(first[i]!), button(second[(j + 1) % 3]!)],
       );
@@ -169,7 +183,10 @@ export const dialogTemplates: readonly Template[] = [
       const w = rows.map((labels, k) => labels[want[k]!]!);
       return one(
         r,
-        `Three windows come one after another: click "${w[0]!}", "${w[1]!}" and "${w[2]!}".`,
+        {
+          instruction: `Three windows come one after another: click "${w[0]!}", "${w[1]!}" and "${w[2]!}".`,
+          evaluator: judgedBy(...want.map((i, k) => dialogGave(`d${k}`, '', 10 + i))),
+        },
         {
           start: [
             {
@@ -179,7 +196,6 @@ export const dialogTemplates: readonly Template[] = [
             },
           ],
         },
-        want.map((i, k) => dialogGave(`d${k}`, '', 10 + i)),
         w.map((x) => button(x)),
         [button(w[0]!), button(w[1]!), button(rows[2]![(want[2]! + 1) % 3]!)],
       );
@@ -195,9 +211,13 @@ export const dialogTemplates: readonly Template[] = [
         wrong = rows.find((x) => x !== want)!;
       return one(
         r,
-        `Select "${want}" in the list and press OK.`,
+        // The first row is chosen already.
+        asking(
+          (x) => [`Select "${x}" in the list and press OK.`, dialogGave('a', x, 0)],
+          want,
+          rows.slice(1).filter((x) => x !== want),
+        ),
         { start: [{ command: dialog('a', listArgs(r, screen, 'Fruit', rows)) }] },
-        [dialogGave('a', want, 0)],
         [row(want), button('OK')],
         [row(wrong), button('OK')],
       );
@@ -224,9 +244,16 @@ export const dialogTemplates: readonly Template[] = [
         other = yes ? 'No' : 'Yes';
       return one(
         r,
-        `Select "${want}", press OK, and answer "${answer}" when asked.`,
+        asking(
+          ([x, says]) => [
+            `Select "${x!}", press OK, and answer "${says!}" when asked.`,
+            dialogGave('a', x!, 0),
+            dialogGave('b', '', says === 'Yes' ? 0 : 1),
+          ],
+          [want, answer],
+          otherChoices([rows.slice(1), ['Yes', 'No']], [want, answer]),
+        ),
         { start: [{ command: `${dialog('a', listArgs(r, screen, 'Fruit', rows))}; ${dialog('b', ask)}` }] },
-        [dialogGave('a', want, 0), dialogGave('b', '', yes ? 0 : 1)],
         [row(want), button('OK'), button(answer)],
         [row(want), button('OK'), button(other)],
       );
@@ -242,9 +269,12 @@ export const dialogTemplates: readonly Template[] = [
         wrong = rows[1 + r.int(3)]!;
       return one(
         r,
-        `Scroll the list down to "${want}", select it and press OK.`,
+        asking(
+          (x) => [`Scroll the list down to "${x}", select it and press OK.`, dialogGave('a', x, 0)],
+          want,
+          rows.slice(6).filter((x) => x !== want),
+        ),
         { start: [{ command: dialog('a', listArgs(r, screen, 'Stock', rows, { shown: 5 })) }] },
-        [dialogGave('a', want, 0)],
         [scrollTo({ role: 'table cell', name: want }, { role: 'scroll pane' }), button('OK')],
         [row(wrong), button('OK')],
       );
@@ -261,9 +291,12 @@ export const dialogTemplates: readonly Template[] = [
       const mark = (k: number) => click({ role: 'table cell', name: '', nth: k });
       return one(
         r,
-        `Mark the circle beside "${rows[i]!}" and press OK.`,
+        asking(
+          (k) => [`Mark the circle beside "${rows[k]!}" and press OK.`, dialogGave('a', rows[k]!, 0)],
+          i,
+          others(5, i),
+        ),
         { start: [{ command: dialog('a', listArgs(r, screen, 'One of', rows, { kind: 'radiolist' })) }] },
-        [dialogGave('a', rows[i]!, 0)],
         [mark(i), button('OK')],
         [mark(wrong), button('OK')],
       );
@@ -279,9 +312,15 @@ export const dialogTemplates: readonly Template[] = [
       const mark = (k: number) => click({ role: 'table cell', name: '', nth: k });
       return one(
         r,
-        `Tick "${rows[i]!}" and "${rows[j]!}", then press OK.`,
+        asking(
+          ([a, b]) => [
+            `Tick "${rows[a]!}" and "${rows[b]!}", then press OK.`,
+            dialogGave('a', `${rows[a]!}\n${rows[b]!}`, 0),
+          ],
+          [i, j] as const,
+          otherPairs(5, [i, j]),
+        ),
         { start: [{ command: dialog('a', listArgs(r, screen, 'Several', rows, { kind: 'checklist' })) }] },
-        [dialogGave('a', `${rows[i]!}\n${rows[j]!}`, 0)],
         [mark(i), mark(j), button('OK')],
         [mark(i), button('OK')],
       );
@@ -297,9 +336,8 @@ export const dialogTemplates: readonly Template[] = [
         want = r.pick(rows.slice(1));
       return one(
         r,
-        `Double-click "${want}" in the list.`,
+        { instruction: `Double-click "${want}" in the list.`, evaluator: judgedBy(dialogGave('a', want, 0)) },
         { start: [{ command: dialog('a', listArgs(r, screen, 'Fruit', rows)) }] },
-        [dialogGave('a', want, 0)],
         [doubleClick({ role: 'table cell', name: want })],
         [row(want)],
       );
@@ -314,9 +352,11 @@ export const dialogTemplates: readonly Template[] = [
         title = r.pick(r.words.titles);
       return one(
         r,
-        `Close the "${title}" list without choosing anything, with the Cancel button.`,
+        {
+          instruction: `Close the "${title}" list without choosing anything, with the Cancel button.`,
+          evaluator: judgedBy(dialogGave('a', '', 1)),
+        },
         { start: [{ command: dialog('a', listArgs(r, screen, title, rows)) }] },
-        [dialogGave('a', '', 1)],
         [button('Cancel')],
         [button('OK')],
       );

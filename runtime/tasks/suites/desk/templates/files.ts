@@ -4,6 +4,7 @@ import type { Box } from '../box.js';
 import { INFEASIBLE, LARGE, judgedBy, pickSome, place, q, setup } from '../kit.js';
 import type { Move, Where } from '../moves.js';
 import { clickBox, doubleClickBox, drag, enterText, finish, giveUp, key } from '../moves.js';
+import { asking } from '../siblings.js';
 
 /** The file manager, pcmanfm: icons in rows, folders first, then by name. */
 
@@ -84,11 +85,12 @@ export const folderPlan = (
   files: { ...filesConfig, ...Object.fromEntries(files.map((f) => [`${FOLDER}/${f}`, f.toLowerCase()])) },
   start: [fileManager(r, screen)],
 });
+const without = (names: readonly string[], name: string): string[] => names.filter((n) => n !== name);
 export const filesHeld = (names: readonly string[]): string[] => names.map((f) => `${f}:${f.toLowerCase()}`);
 
 /** One of the files of the folder lies in the only folder within it. */
 export const movedInto = (box: string, moved: string, files: readonly string[]): Check =>
-  fileTree([`${box}/`, `${box}/${moved}:${moved.toLowerCase()}`, ...filesHeld(files.filter((f) => f !== moved))]);
+  fileTree([`${box}/`, `${box}/${moved}:${moved.toLowerCase()}`, ...filesHeld(without(files, moved))]);
 export const openIcon = (name: string, folders: readonly string[], files: readonly string[]): Move =>
   doubleClickBox(iconBox(name, folders, files));
 /** Takes a file and puts it into the only folder beside it. */
@@ -149,9 +151,15 @@ export const fileTemplates: readonly Template[] = [
         old = files[i]!,
         other = files[(i + 1) % 5]!;
       return {
-        instruction: `Rename the file "${old}" to "${fresh}".`,
+        ...asking(
+          (file) => [
+            `Rename the file "${file}" to "${fresh}".`,
+            fileTree([...filesHeld(without(files, file)), `${fresh}:${file.toLowerCase()}`]),
+          ],
+          old,
+          without(files, old),
+        ),
         config: setup(r, folderPlan(r, screen, [], files)),
-        evaluator: judgedBy(fileTree([...filesHeld(files.filter((f) => f !== old)), `${fresh}:${old.toLowerCase()}`])),
         solve: [icon(old, [], files), key('f2'), enterText(fresh), finish],
         miss: [icon(other, [], files), key('f2'), enterText(fresh), finish],
       };
@@ -167,9 +175,12 @@ export const fileTemplates: readonly Template[] = [
         gone = files[i]!,
         other = files[(i + 1) % 5]!;
       return {
-        instruction: `Delete the file "${gone}" and confirm.`,
+        ...asking(
+          (file) => [`Delete the file "${file}" and confirm.`, fileTree(filesHeld(without(files, file)))],
+          gone,
+          without(files, gone),
+        ),
         config: setup(r, folderPlan(r, screen, [], files)),
-        evaluator: judgedBy(fileTree(filesHeld(files.filter((f) => f !== gone)))),
         solve: [icon(gone, [], files), key('delete'), key('enter'), finish],
         miss: [icon(other, [], files), key('delete'), key('enter'), finish],
       };
@@ -205,9 +216,12 @@ export const fileTemplates: readonly Template[] = [
         want = folders[i]!,
         other = folders[(i + 1) % 4]!;
       return {
-        instruction: `Open the folder "${want}" in the file manager.`,
+        ...asking(
+          (folder) => [`Open the folder "${folder}" in the file manager.`, shows(folder)],
+          want,
+          without(folders, want),
+        ),
         config: setup(r, folderPlan(r, screen, folders, files)),
-        evaluator: judgedBy(shows(want)),
         solve: [openIcon(want, folders, files), finish],
         miss: [openIcon(other, folders, files), finish],
       };
@@ -225,9 +239,12 @@ export const fileTemplates: readonly Template[] = [
         other = files[(i + 1) % 4]!;
       const to = iconBox(box, [box], files);
       return {
-        instruction: `Drag the file "${moved}" onto the folder "${box}".`,
+        ...asking(
+          (file) => [`Drag the file "${file}" onto the folder "${box}".`, movedInto(box, file, files)],
+          moved,
+          without(files, moved),
+        ),
         config: setup(r, folderPlan(r, screen, [box], files)),
-        evaluator: judgedBy(movedInto(box, moved, files)),
         solve: [drag(iconBox(moved, [box], files), to), finish],
         miss: [drag(iconBox(other, [box], files), to), finish],
       };
@@ -240,9 +257,12 @@ export const fileTemplates: readonly Template[] = [
     build(r, screen) {
       const t = upwards(r, screen);
       return {
-        instruction: `Copy the file "${t.want}" into the folder above this one.`,
+        ...asking(
+          (file) => [`Copy the file "${file}" into the folder above this one.`, t.after(t.files, file)],
+          t.want,
+          without(t.files, t.want),
+        ),
         config: t.config,
-        evaluator: judgedBy(t.after(t.files, t.want)),
         solve: t.take(t.want, 'ctrl+c'),
         miss: t.take(t.other, 'ctrl+c'),
       };
@@ -319,9 +339,12 @@ export const fileTemplates: readonly Template[] = [
         other = files[(i + 1) % 3]!;
       const into = (f: string): Move => drag(iconBox(f, [fresh], files), iconBox(fresh, [fresh], files));
       return {
-        instruction: `Create a folder "${fresh}" and drag the file "${moved}" into it.`,
+        ...asking(
+          (file) => [`Create a folder "${fresh}" and drag the file "${file}" into it.`, movedInto(fresh, file, files)],
+          moved,
+          without(files, moved),
+        ),
         config: setup(r, folderPlan(r, screen, [], files)),
-        evaluator: judgedBy(movedInto(fresh, moved, files)),
         solve: [key('ctrl+shift+n'), enterText(fresh), into(moved), finish],
         miss: [key('ctrl+shift+n'), enterText(fresh), into(other), finish],
       };

@@ -3,12 +3,16 @@ import type { Scene, Template } from '../kit.js';
 import { geometry, judgedBy, pickSome, place, setup } from '../kit.js';
 import type { Move, Where } from '../moves.js';
 import { boxOf, button, click, clickBox, drag, enterText, finish, type } from '../moves.js';
-import { dialog, dialogGave, listArgs, row } from './dialogs.js';
+import { asking, otherChoices, otherPairs, others } from '../siblings.js';
+import { dialog, dialogGave } from './dialogs.js';
 
 /** Dialogs to be filled in. */
 
 /** Row `k` of a form of text fields: they all have role `text` and lie one below the other. */
 export const field = (k: number): Move => click({ role: 'text', nth: k });
+
+/** Of a form of three fields. */
+const ROWS = [0, 1, 2];
 
 /** Arguments of a form with these fields (`LABEL`, or `LABEL:KIND`), each `LABEL|` in what it gives, and OK and Cancel. */
 export function formArgs(
@@ -92,9 +96,12 @@ export const formTemplates: readonly Template[] = [
       const args = formArgs(r, screen, 'Form', { width: 300, height: 3 * 39 + 60 }, labels);
       const values = (k: number): string => labels.map((_, n) => (n === k ? `${word}|` : '|')).join('');
       return {
-        instruction: `Write "${word}" into the field "${labels[i]!}" and press OK.`,
+        ...asking(
+          (k) => [`Write "${word}" into the field "${labels[k]!}" and press OK.`, dialogGave('a', values(k), 0)],
+          i,
+          others(3, i),
+        ),
         config: setup(r, { start: [{ command: dialog('a', args) }] }),
-        evaluator: judgedBy(dialogGave('a', values(i), 0)),
         solve: [field(i), type(word), button('OK'), finish],
         miss: [field((i + 1) % 3), type(word), button('OK'), finish],
       };
@@ -106,14 +113,19 @@ export const formTemplates: readonly Template[] = [
     steps: 5,
     build(r, screen) {
       const labels = r.shuffle(r.words.fields).slice(0, 3),
-        [i, j] = pickSome(r, [0, 1, 2], 2),
+        [i, j] = pickSome(r, ROWS, 2),
         [a, b] = pickSome(r, r.words.texts, 2);
       const args = formArgs(r, screen, 'Form', { width: 300, height: 3 * 39 + 60 }, labels);
-      const values = labels.map((_, n) => (n === i ? `${a}|` : n === j ? `${b}|` : '|')).join('');
       return {
-        instruction: `Set "${labels[i]!}" to "${a}" and "${labels[j]!}" to "${b}", then press OK.`,
+        ...asking(
+          ([k, l]) => [
+            `Set "${labels[k!]!}" to "${a}" and "${labels[l!]!}" to "${b}", then press OK.`,
+            dialogGave('a', labels.map((_, n) => (n === k ? `${a}|` : n === l ? `${b}|` : '|')).join(''), 0),
+          ],
+          [i, j],
+          otherChoices([ROWS, ROWS], [i, j]).filter(([k, l]) => k !== l),
+        ),
         config: setup(r, { start: [{ command: dialog('a', args) }] }),
-        evaluator: judgedBy(dialogGave('a', values, 0)),
         solve: [field(i), type(a), field(j), type(b), button('OK'), finish],
         miss: [field(i), type(b), field(j), type(a), button('OK'), finish],
       };
@@ -135,11 +147,15 @@ export const formTemplates: readonly Template[] = [
       );
       const box = (k: number): Move => click({ role: 'check box', name: labels[k]! });
       return {
-        instruction: `Switch on "${labels[i]!}" and "${labels[j]!}", then press OK.`,
-        config: setup(r, { start: [{ command: dialog('a', args) }] }),
-        evaluator: judgedBy(
-          dialogGave('a', labels.map((_, n) => (n === i || n === j ? 'TRUE|' : 'FALSE|')).join(''), 0),
+        ...asking(
+          ([k, l]) => [
+            `Switch on "${labels[k]!}" and "${labels[l]!}", then press OK.`,
+            dialogGave('a', labels.map((_, n) => (n === k || n === l ? 'TRUE|' : 'FALSE|')).join(''), 0),
+          ],
+          [i, j] as const,
+          otherPairs(4, [i, j]),
         ),
+        config: setup(r, { start: [{ command: dialog('a', args) }] }),
         solve: [box(i), box(j), button('OK'), finish],
         miss: [box(i), button('OK'), finish],
       };
@@ -188,9 +204,16 @@ export const formTemplates: readonly Template[] = [
         finish,
       ];
       return {
-        instruction: `Choose "${rows[i]!}" from the drop-down list "${label}" and press OK.`,
+        // The first is chosen already.
+        ...asking(
+          (k) => [
+            `Choose "${rows[k]!}" from the drop-down list "${label}" and press OK.`,
+            dialogGave('a', `${rows[k]!}|`, 0),
+          ],
+          i,
+          others(4, i).slice(1),
+        ),
         config: setup(r, { start: [{ command: dialog('a', args) }] }),
-        evaluator: judgedBy(dialogGave('a', `${rows[i]!}|`, 0)),
         solve: choose(rows[i]!),
         miss: choose(rows[i === 1 ? 2 : 1]!),
       };
@@ -267,117 +290,15 @@ export const formTemplates: readonly Template[] = [
           return { x: b.x + 4 + (k % 7) * w, y: b.y + 59 + Math.floor(k / 7) * h, width: w, height: h };
         });
       return {
-        instruction: `Pick day "${day}" in the calendar and press OK.`,
+        // The first is picked already, and not every month has the last ones.
+        ...asking(
+          (d) => [`Pick day "${d}" in the calendar and press OK.`, dialogGave('a', String(d).padStart(2, '0'), 0)],
+          day,
+          others(29, day).slice(2),
+        ),
         config: setup(r, { start: [{ command: dialog('a', args) }] }),
-        evaluator: judgedBy(dialogGave('a', String(day).padStart(2, '0'), 0)),
         solve: [on(day), button('OK'), finish],
         miss: [on(wrong), button('OK'), finish],
-      };
-    },
-  },
-  {
-    name: 'wizard',
-    apps: ['yad'],
-    steps: 5,
-    build(r, screen) {
-      const word = r.pick(r.words.texts),
-        rows = pickSome(r, r.words.items, 4),
-        i = 1 + r.int(3);
-      const ask = [
-        '--title=Name',
-        `--geometry=${geometry(place(r, screen, 280, 96))}`,
-        '--entry',
-        '--entry-label=Name',
-        '--borders=8',
-        '--button=Next:0',
-        '--button=Cancel:1',
-      ];
-      const done = [
-        '--title=Done',
-        `--geometry=${geometry(place(r, screen, 250, 90))}`,
-        '--text=All done?',
-        '--borders=8',
-        '--buttons-layout=center',
-        '--button=Yes:0',
-        '--button=No:1',
-      ];
-      const steps = [dialog('a', ask), dialog('b', listArgs(r, screen, 'Fruit', rows)), dialog('c', done)];
-      const go = (answer: string): Move[] => [
-        type(word),
-        button('Next'),
-        row(rows[i]!),
-        button('OK'),
-        button(answer),
-        finish,
-      ];
-      return {
-        instruction: `Enter "${word}" and press Next, select "${rows[i]!}" and press OK, then answer "Yes".`,
-        config: setup(r, { start: [{ command: steps.join('; ') }] }),
-        evaluator: judgedBy(dialogGave('a', word, 0), dialogGave('b', rows[i]!, 0), dialogGave('c', '', 0)),
-        solve: go('Yes'),
-        miss: go('No'),
-      };
-    },
-  },
-  {
-    name: 'survey',
-    apps: ['yad'],
-    steps: 11,
-    build(r, screen) {
-      const labels = pickSome(r, r.words.fields, 3),
-        [a, b, c] = pickSome(r, r.words.texts, 3),
-        rows = pickSome(r, r.words.items, 5),
-        [i, j] = pickSome(r, [0, 1, 2, 3, 4], 2).sort();
-      const form = [
-        '--title=Form',
-        `--geometry=${geometry(place(r, screen, 300, 3 * 39 + 60))}`,
-        '--form',
-        '--separator=|',
-        '--borders=4',
-        ...labels.map((l) => `--field=${l}`),
-        '--button=OK:0',
-        '--button=Cancel:1',
-      ];
-      const mark = (k: number): Move => click({ role: 'table cell', name: '', nth: k });
-      const done = [
-        '--title=Sure',
-        `--geometry=${geometry(place(r, screen, 250, 90))}`,
-        '--text=Send it?',
-        '--borders=8',
-        '--buttons-layout=center',
-        '--button=Send:0',
-        '--button=Stop:1',
-      ];
-      const fill = (words: readonly string[]): Move[] => words.flatMap((w, k) => [field(k), type(w)]);
-      const go = (words: readonly string[]): Move[] => [
-        ...fill(words),
-        button('OK'),
-        mark(i),
-        mark(j),
-        button('OK'),
-        button('Send'),
-        finish,
-      ];
-      return {
-        instruction: `Fill in "${labels[0]!}" "${a}", "${labels[1]!}" "${b}", "${labels[2]!}" "${c}", OK; tick "${rows[i]!}" and "${rows[j]!}", OK; then "Send".`,
-        config: setup(r, {
-          start: [
-            {
-              command: [
-                dialog('a', form),
-                dialog('b', listArgs(r, screen, 'Several', rows, { kind: 'checklist' })),
-                dialog('c', done),
-              ].join('; '),
-            },
-          ],
-        }),
-        evaluator: judgedBy(
-          dialogGave('a', `${a}|${b}|${c}|`, 0),
-          dialogGave('b', `${rows[i]!}\n${rows[j]!}`, 0),
-          dialogGave('c', '', 0),
-        ),
-        solve: go([a, b, c]),
-        miss: go([a, c, b]),
       };
     },
   },

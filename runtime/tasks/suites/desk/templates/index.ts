@@ -12,10 +12,12 @@ import { noteTemplates } from './notes.js';
 import { sheetTemplates } from './sheet.js';
 import { terminalTemplates } from './terminal.js';
 import { windowTemplates } from './windows.js';
+import { wizardTemplates } from './wizards.js';
 
 export const templates: readonly Template[] = [
   ...dialogTemplates,
   ...formTemplates,
+  ...wizardTemplates,
   ...copyTemplates,
   ...noteTemplates,
   ...calculatorTemplates,

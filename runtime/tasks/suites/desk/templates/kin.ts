@@ -2,6 +2,7 @@ import type { Template } from '../kit.js';
 import { fileIs, geometry, judgedBy, pickSome, place, setup } from '../kit.js';
 import type { Move } from '../moves.js';
 import { button, clickBox, enterText, finish, key, type } from '../moves.js';
+import { asking, otherChoices, others } from '../siblings.js';
 import { buttonRow, dialog, dialogGave } from './dialogs.js';
 import { carry, filesHeld, fileTree, folderPlan, icon, movedInto } from './files.js';
 import { field, formArgs } from './forms.js';
@@ -32,12 +33,19 @@ export const kinTemplates: readonly Template[] = [
         rows = [0, 3, 6, 9].map((from) => all.slice(from, from + 3)),
         want = rows.map(() => r.int(3)),
         names = rows.map((labels, k) => labels[want[k]!]!),
-        [a, b, c, d] = names.map((w) => `"${w}"`);
+        way = r.int(2);
+      const say = (words: readonly string[]): string => {
+        const [a, b, c, d] = words.map((w) => `"${w}"`);
+        return way === 0
+          ? `Windows follow each other: press ${a}, ${b}, ${c} and ${d}.`
+          : `Click ${a}, then ${b}, ${c} and ${d}, each in its own window.`;
+      };
       return {
-        instruction: r.pick([
-          `Windows follow each other: press ${a}, ${b}, ${c} and ${d}.`,
-          `Click ${a}, then ${b}, ${c} and ${d}, each in its own window.`,
-        ]),
+        ...asking(
+          (words) => [say(words), ...words.map((w, k) => dialogGave(`d${k}`, '', 10 + rows[k]!.indexOf(w)))],
+          names,
+          otherChoices(rows, names),
+        ),
         config: setup(r, {
           start: [
             {
@@ -47,7 +55,6 @@ export const kinTemplates: readonly Template[] = [
             },
           ],
         }),
-        evaluator: judgedBy(...want.map((i, k) => dialogGave(`d${k}`, '', 10 + i))),
         solve: [...names.map((w) => button(w)), finish],
         miss: [...names.slice(0, 3).map((w) => button(w)), button(rows[3]![(want[3]! + 1) % 3]!), finish],
       };
@@ -70,10 +77,14 @@ export const kinTemplates: readonly Template[] = [
         '--buttons-layout=center',
         ...labels.map((l, i) => `--button=${l}:${10 + i}`),
       ];
+      const way = r.int(2);
       return {
-        instruction: r.pick(wanted.say),
+        ...asking(
+          (k) => [ANSWERS[k]!.say[way]!, dialogGave('a', '', 10 + labels.indexOf(ANSWERS[k]!.button))],
+          at,
+          others(ANSWERS.length, at),
+        ),
         config: setup(r, { start: [{ command: dialog('a', args) }] }),
-        evaluator: judgedBy(dialogGave('a', '', 10 + labels.indexOf(wanted.button))),
         solve: [button(wanted.button), finish],
         miss: [button(other.button), finish],
       };
@@ -87,14 +98,20 @@ export const kinTemplates: readonly Template[] = [
       const [first, second] = pickSome(r, r.words.fields, 2),
         [a, b] = pickSome(r, r.words.texts, 2);
       const args = formArgs(r, screen, 'Register', { width: 320, height: 2 * 39 + 60 }, [first, second]);
-      const fill = (x: string, y: string): Move[] => [field(0), type(x), field(1), type(y), button('OK'), finish];
+      const fill = (x: string, y: string): Move[] => [field(0), type(x), field(1), type(y), button('OK'), finish],
+        way = r.int(2);
       return {
-        instruction: r.pick([
-          `Sign up with the ${first} "${a}" and the ${second} "${b}".`,
-          `Register with ${first} "${a}" and ${second} "${b}".`,
-        ]),
+        ...asking(
+          ([x, y]) => [
+            way === 0
+              ? `Sign up with the ${first} "${x}" and the ${second} "${y}".`
+              : `Register with ${first} "${x}" and ${second} "${y}".`,
+            dialogGave('a', `${x}|${y}|`, 0),
+          ],
+          [a, b] as const,
+          [[b, a] as const],
+        ),
         config: setup(r, { start: [{ command: dialog('a', args) }] }),
-        evaluator: judgedBy(dialogGave('a', `${a}|${b}|`, 0)),
         solve: fill(a, b),
         miss: fill(b, a),
       };
@@ -131,9 +148,12 @@ export const kinTemplates: readonly Template[] = [
       const [box, ...files] = pickSome(r, r.words.items, 4),
         moved = files[r.int(3)]!;
       return {
-        instruction: `Cut the file "${moved}" and paste it into the folder "${box}".`,
+        ...asking(
+          (file) => [`Cut the file "${file}" and paste it into the folder "${box}".`, movedInto(box, file, files)],
+          moved,
+          files.filter((file) => file !== moved),
+        ),
         config: setup(r, folderPlan(r, screen, [box], files)),
-        evaluator: judgedBy(movedInto(box, moved, files)),
         solve: carry(moved, box, files, 'ctrl+x'),
         miss: carry(moved, box, files, 'ctrl+c'),
       };
@@ -148,16 +168,20 @@ export const kinTemplates: readonly Template[] = [
         fresh = r.pick(r.words.items.filter((x) => x !== box && !files.includes(x))),
         i = r.int(4),
         old = files[i]!;
-      const name = (file: string): Move[] => [icon(file, [box], files), key('f2'), enterText(fresh), finish];
+      const name = (file: string): Move[] => [icon(file, [box], files), key('f2'), enterText(fresh), finish],
+        way = r.int(2);
       return {
-        instruction: r.pick([
-          `Give the file "${old}" the new name "${fresh}".`,
-          `Change the name of the file "${old}" to "${fresh}".`,
-        ]),
-        config: setup(r, folderPlan(r, screen, [box], files)),
-        evaluator: judgedBy(
-          fileTree([`${box}/`, ...filesHeld(files.filter((f) => f !== old)), `${fresh}:${old.toLowerCase()}`]),
+        ...asking(
+          (file) => [
+            way === 0
+              ? `Give the file "${file}" the new name "${fresh}".`
+              : `Change the name of the file "${file}" to "${fresh}".`,
+            fileTree([`${box}/`, ...filesHeld(files.filter((f) => f !== file)), `${fresh}:${file.toLowerCase()}`]),
+          ],
+          old,
+          files.filter((file) => file !== old),
         ),
+        config: setup(r, folderPlan(r, screen, [box], files)),
         solve: name(old),
         miss: name(files[(i + 1) % 4]!),
       };
@@ -171,14 +195,20 @@ export const kinTemplates: readonly Template[] = [
       const { names, words, cells } = wordedCells(r),
         fresh = r.pick(r.words.items.filter((w) => !words.includes(w))),
         i = r.int(4);
-      const put = (at: string): Move[] => [cell(at), enterText(fresh), key('ctrl+s'), finish];
+      const put = (at: string): Move[] => [cell(at), enterText(fresh), key('ctrl+s'), finish],
+        way = r.int(2);
       return {
-        instruction: r.pick([
-          `Replace the content "${words[i]!}" of a cell by "${fresh}" and save.`,
-          `Write "${fresh}" over the cell with "${words[i]!}", then save.`,
-        ]),
+        ...asking(
+          (k) => [
+            way === 0
+              ? `Replace the content "${words[k]!}" of a cell by "${fresh}" and save.`
+              : `Write "${fresh}" over the cell with "${words[k]!}", then save.`,
+            bookIs({ ...cells, [names[k]!]: fresh }),
+          ],
+          i,
+          others(4, i),
+        ),
         config: setup(r, bookPlan(r, screen, cells)),
-        evaluator: judgedBy(bookIs({ ...cells, [names[i]!]: fresh })),
         solve: put(names[i]!),
         miss: put(names[(i + 1) % 4]!),
       };

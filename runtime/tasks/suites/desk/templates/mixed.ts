@@ -4,6 +4,7 @@ import type { Scene, SetupPlan, Template } from '../kit.js';
 import { COMPACT, fileIs, judgedBy, pickSome, place, setup } from '../kit.js';
 import type { Move, Where } from '../moves.js';
 import { clickBox, doubleClickBox, enterText, finish, key, type } from '../moves.js';
+import { asking, others } from '../siblings.js';
 import { numbers } from './calculator.js';
 import { FOLDER, fileManager, filesConfig, iconBox } from './files.js';
 import { DOCUMENTS, editor, editorLook, editorTitle } from './notes.js';
@@ -97,7 +98,15 @@ export const mixedTemplates: readonly Template[] = [
           finish,
         ];
       return {
-        instruction: `Open the file "${want}", replace its text by "${word}" and save it.`,
+        ...asking(
+          (k) => [
+            `Open the file "${files[k]!}", replace its text by "${word}" and save it.`,
+            fileIs(`${FOLDER}/${files[k]!}`, word),
+            fileIs(`${FOLDER}/${files[(k + 1) % 4]!}`, files[(k + 1) % 4]!.toLowerCase()),
+          ],
+          i,
+          others(4, i),
+        ),
         config: setup(r, {
           look: editorLook(place(r, screen, 440, 230)),
           start: [{ ...manager, command: `GSETTINGS_BACKEND=keyfile ${manager.command.replace(/^exec /, '')}` }],
@@ -108,7 +117,6 @@ export const mixedTemplates: readonly Template[] = [
             ...Object.fromEntries(files.map((f) => [`${FOLDER}/${f}`, f.toLowerCase()])),
           },
         }),
-        evaluator: judgedBy(fileIs(`${FOLDER}/${want}`, word), fileIs(`${FOLDER}/${other}`, other.toLowerCase())),
         solve: edit(want),
         miss: edit(other),
       };

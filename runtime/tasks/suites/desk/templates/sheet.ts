@@ -4,6 +4,7 @@ import type { Box } from '../box.js';
 import { geometry, judgedBy, pickSome, place, q, setup } from '../kit.js';
 import type { Move, Where } from '../moves.js';
 import { clickBox, enterText, finish, key } from '../moves.js';
+import { asking } from '../siblings.js';
 
 /** The spreadsheet, gnumeric. */
 
@@ -112,9 +113,12 @@ export const sheetTemplates: readonly Template[] = [
       const [at, other] = pickSome(r, cellNames.slice(1), 2),
         value = String(two(r));
       return {
-        instruction: `Put "${value}" into cell "${at}" and save the sheet.`,
+        ...asking(
+          (name) => [`Put "${value}" into cell "${name}" and save the sheet.`, bookIs({ [name]: value })],
+          at,
+          cellNames.slice(1).filter((name) => name !== at),
+        ),
         config: setup(r, bookPlan(r, screen, {})),
-        evaluator: judgedBy(bookIs({ [at]: value })),
         solve: [cell(at), enterText(value), key('ctrl+s'), finish],
         miss: [cell(other), enterText(value), key('ctrl+s'), finish],
       };

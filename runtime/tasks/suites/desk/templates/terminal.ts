@@ -3,6 +3,7 @@ import type { Check, Scene, SetupPlan, Template } from '../kit.js';
 import type { Box } from '../box.js';
 import { fileIs, judgedBy, pickSome, place, setup } from '../kit.js';
 import { clickBox, enterText, finish, type } from '../moves.js';
+import { asking } from '../siblings.js';
 
 /** The terminal, xterm with bash. */
 
@@ -103,13 +104,19 @@ export const terminalTemplates: readonly Template[] = [
       const [left, right] = r.int(2) === 0 ? [one, two] : [two, one],
         start = [at(left, { width: half }), at(right, { x: half, width: half })];
       return {
-        instruction: `Two terminals are open. Run "${line}" in the one titled "${one}".`,
+        ...asking(
+          (title) => [
+            `Two terminals are open. Run "${line}" in the one titled "${title}".`,
+            { withinMs: SHELL_MS, command: 'cd; ls -d */*', prints: `${title}/${file}\n` },
+          ],
+          one,
+          [two],
+        ),
         config: setup(r, {
           files: terminalFiles,
           folders: [`/home/user/${one}`, `/home/user/${two}`],
           start: left === one ? start : [start[1]!, start[0]!],
         }),
-        evaluator: judgedBy({ withinMs: SHELL_MS, command: 'cd; ls -d */*', prints: `${one}/${file}\n` }),
         solve: [clickBox((s) => s.window({ title: one })), enterText(line), finish],
         miss: [enterText(line), finish],
       };

@@ -4,6 +4,7 @@ import type { Box } from '../box.js';
 import { FRAME, INFEASIBLE, geometry, judgedBy, pickSome, place, q, setup } from '../kit.js';
 import type { Where } from '../moves.js';
 import { clickBox, drag, finish, giveUp } from '../moves.js';
+import { asking, others } from '../siblings.js';
 
 /** The window manager, jwm: title bars, taskbar and menu. Sizes are those of overlay/etc/jwm/system.jwmrc. */
 
@@ -86,9 +87,12 @@ export const windowTemplates: readonly Template[] = [
         i = r.int(3),
         other = titles[(i + 1) % 3]!;
       return {
-        instruction: `Close the window "${titles[i]!}".`,
+        ...asking(
+          (n) => [`Close the window "${titles[n]!}".`, titlesAre(titles.filter((_, k) => k !== n))],
+          i,
+          others(3, i),
+        ),
         config: setup(r, { start: cards(r, screen, titles) }),
-        evaluator: judgedBy(titlesAre(titles.filter((_, k) => k !== i))),
         solve: [clickBox(titleButton(titles[i]!, 0)), finish],
         miss: [clickBox(titleButton(other, 0)), finish],
       };
@@ -103,12 +107,18 @@ export const windowTemplates: readonly Template[] = [
         i = r.int(3),
         other = titles[(i + 1) % 3]!;
       return {
-        instruction: `Minimize the window "${titles[i]!}".`,
+        ...asking(
+          (n) => [
+            `Minimize the window "${titles[n]!}".`,
+            {
+              command: titles.map((t) => `${stateOf(t)} | grep -c HIDDEN`).join('; '),
+              prints: titles.map((_, k) => (k === n ? '1\n' : '0\n')).join(''),
+            },
+          ],
+          i,
+          others(3, i),
+        ),
         config: setup(r, { start: cards(r, screen, titles) }),
-        evaluator: judgedBy({
-          command: titles.map((t) => `${stateOf(t)} | grep -c HIDDEN`).join('; '),
-          prints: titles.map((_, k) => (k === i ? '1\n' : '0\n')).join(''),
-        }),
         solve: [clickBox(titleButton(titles[i]!, 2)), finish],
         miss: [clickBox(titleButton(other, 2)), finish],
       };
@@ -124,9 +134,16 @@ export const windowTemplates: readonly Template[] = [
         wrong = (i + 1) % 3,
         at = place(r, screen, 240, 120);
       return {
-        instruction: `Bring the window "${titles[i]!}" to the front with the taskbar.`,
+        // The last is in front already.
+        ...asking(
+          (n) => [
+            `Bring the window "${titles[n]!}" to the front with the taskbar.`,
+            { command: 'xdotool getactivewindow getwindowname', prints: `${titles[n]!}\n` },
+          ],
+          i,
+          others(3, i),
+        ),
         config: setup(r, { start: titles.map((t) => card(t, at)) }),
-        evaluator: judgedBy({ command: 'xdotool getactivewindow getwindowname', prints: `${titles[i]!}\n` }),
         solve: [clickBox(taskEntry(i, 4)), finish],
         miss: [clickBox(taskEntry(wrong, 4)), finish],
       };
@@ -171,9 +188,15 @@ export const windowTemplates: readonly Template[] = [
       const sides = (t: string): string =>
         `xwininfo -name ${q(t)} | awk '/Absolute upper-left X/ { print ($NF > ${half} ? "right" : "left") }'`;
       return {
-        instruction: `Drag the window "${title}" into the right half of the screen.`,
+        ...asking(
+          (t) => [
+            `Drag the window "${t}" into the right half of the screen.`,
+            { command: `${sides(title)}; ${sides(other)}`, prints: t === title ? 'right\nleft\n' : 'left\nright\n' },
+          ],
+          title,
+          [other],
+        ),
         config: setup(r, { start: [card(title, at), card(other, next)] }),
-        evaluator: judgedBy({ command: `${sides(title)}; ${sides(other)}`, prints: 'right\nleft\n' }),
         solve: [drag(titleBar(title), right), finish],
         miss: [drag(titleBar(other), right), finish],
       };
@@ -189,9 +212,15 @@ export const windowTemplates: readonly Template[] = [
         title = r.pick(r.words.items),
         bystander = card(title, place(r, screen, CARD.width, CARD.height, { x: 150 }));
       return {
-        instruction: `Start the "${MENU[i]![0]}" program from the menu in the bottom left corner.`,
+        ...asking(
+          (n) => [
+            `Start the "${MENU[n]![0]}" program from the menu in the bottom left corner.`,
+            running([MENU[n]![1], 'yad']),
+          ],
+          i,
+          others(MENU.length, i),
+        ),
         config: setup(r, { start: [bystander] }),
-        evaluator: judgedBy(running([MENU[i]![1], 'yad'])),
         solve: [clickBox(menuButton), clickBox(menuEntry(i)), finish],
         miss: [clickBox(menuButton), clickBox(menuEntry(wrong)), finish],
       };
@@ -207,9 +236,12 @@ export const windowTemplates: readonly Template[] = [
         title = r.pick(r.words.items),
         bystander = card(title, place(r, screen, CARD.width, CARD.height));
       return {
-        instruction: `Start the "${MENU[i]![0]}" program with its icon in the taskbar.`,
+        ...asking(
+          (n) => [`Start the "${MENU[n]![0]}" program with its icon in the taskbar.`, running([MENU[n]![1], 'yad'])],
+          i,
+          others(MENU.length, i),
+        ),
         config: setup(r, { start: [bystander] }),
-        evaluator: judgedBy(running([MENU[i]![1], 'yad'])),
         solve: [clickBox(launcher(i)), finish],
         miss: [clickBox(launcher(wrong)), finish],
       };

@@ -1,0 +1,112 @@
+/**
+ * Looking back on a failure before its desktop is reset (runtime/data/README.md#hindsight): who clicked "Lemon" has not
+ * done "Click the Apple button", and has done "Click the Lemon button". The verifier of each such task is asked on the
+ * desktop as it was left; the first that holds gives the failure another instruction.
+ */
+import type { Outcome, RolloutId, Step, Trajectory } from '../domain/index.js';
+import { assisted, id, toRunError, unsampled } from '../domain/index.js';
+import type { Desktop } from '../cluster/types.js';
+import type { Task } from '../tasks/types.js';
+import { DesktopGuard } from './desktopGuard.js';
+import { timeLimit } from './timeLimit.js';
+import type { EpisodeDeps, EpisodeResult } from './types.js';
+
+/** Verdicts on one failure. Where the task's own verdict told so little that more could hold, most of them do not. */
+const MOST = 8;
+
+/** The result with what was found. Whatever goes wrong here changes nothing of the episode. */
+export async function lookBack(
+  deps: EpisodeDeps,
+  desktop: Desktop,
+  o: { readonly task: Task; readonly ended: EpisodeResult; readonly signal: AbortSignal },
+): Promise<EpisodeResult> {
+  const { hindsight, clock } = deps,
+    { trajectory, broken } = o.ended;
+  if (!hindsight || broken || !isOwnFailure(trajectory)) return o.ended;
+  const began = clock.now(),
+    { all, likely } = hindsight.siblings(o.task, trajectory.outcome.report);
+  if (all === 0) return o.ended;
+  const found = await firstThatHolds(deps, desktop, likely.slice(0, MOST), hindsight.withinMs, o.signal),
+    { sibling, outcome } = found.held ?? {};
+  return {
+    trajectory: {
+      ...trajectory,
+      hindsight: { siblings: all, asked: found.asked, held: found.held !== undefined, ms: clock.now() - began },
+    },
+    broken: found.broken,
+    ...(sibling && outcome ? { relabelled: relabelled(trajectory, sibling, outcome) } : {}),
+  };
+}
+
+/** A rollout that the policy itself ended, thinking that it was done. */
+function isOwnFailure(
+  t: Trajectory,
+): t is Trajectory & { readonly outcome: Extract<Outcome, { kind: 'success' | 'failure' }> } {
+  return (
+    t.provenance.kind === 'rollout' &&
+    t.outcome.kind === 'failure' &&
+    !t.outcome.truncated &&
+    !assisted(t) &&
+    t.steps.at(-1)?.actions.at(-1)?.type === 'finished'
+  );
+}
+
+type Judged = Extract<Outcome, { kind: 'success' | 'failure' }>;
+interface Found {
+  readonly held?: { readonly sibling: Task; readonly outcome: Judged };
+  readonly asked: number;
+  readonly broken: boolean;
+}
+
+/** One after another, until one holds or the time is up. */
+async function firstThatHolds(
+  deps: EpisodeDeps,
+  desktop: Desktop,
+  siblings: readonly Task[],
+  withinMs: number,
+  signal: AbortSignal,
+): Promise<Found> {
+  const limit = timeLimit({ clock: deps.clock, timeoutMs: Number.isFinite(withinMs) ? withinMs : undefined }, signal),
+    guard = new DesktopGuard(deps, limit.signal, () => desktop.stalledMs?.() ?? 0);
+  let asked = 0,
+    lost = false,
+    held: Found['held'];
+  for (const sibling of siblings) {
+    if (held || lost || limit.signal.aborted) break;
+    asked++;
+    try {
+      const verdict = deps.tasks.verify(sibling, desktop, { type: 'finished' }, limit.signal),
+        outcome = await guard.free(verdict, 'Looking back');
+      if (outcome.kind === 'success') held = { sibling, outcome };
+    } catch (e) {
+      // A verifier that fails has not said that the task was done.
+      lost = toRunError(e).kind.startsWith('desktop.');
+    }
+  }
+  limit.stop();
+  const idle = await guard.quiet();
+  return { ...(held ? { held } : {}), asked, broken: lost || !idle };
+}
+
+/**
+ * The failure as a success of the task that it did. What was sampled and thought in it was so for another instruction
+ * and is left out: there is nothing in it that a policy gradient could be made of.
+ */
+export const relabelled = (
+  { group: _group, branch: _branch, hindsight: _hindsight, ...t }: Trajectory,
+  sibling: Pick<Task, 'id' | 'instruction'>,
+  outcome: Judged,
+): Trajectory => ({
+  ...t,
+  id: id<RolloutId>(`hindsight/${t.id}`),
+  task: sibling.id,
+  instruction: sibling.instruction,
+  provenance: { kind: 'hindsight', of: t.id, task: t.task, instruction: t.instruction },
+  steps: t.steps.map(asDone),
+  outcome: { ...outcome, truncated: false },
+});
+
+function asDone(s: Step): Step {
+  const { thought: _thought, ...rest } = unsampled(s);
+  return rest;
+}

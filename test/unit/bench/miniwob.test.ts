@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest';
+import { parseRunFile } from '../../../runtime/config/index.js';
+import { deskSuite } from '../../../runtime/tasks/suites/desk/index.js';
+import { deskFirst, trainOn } from '../../bench/miniwob/plan.js';
+
+/** What commit aceb4142, of which the figures are, trained with; presets and defaults are not asked. */
+const plan = { dir: '/pages', pages: ['miniwob/click-test'], seed: 1, minutes: 60, quick: false },
+  learns = { lr: 5e-4, minibatchStates: 24, replay: 24, entropyBonus: 0.002, imitationCoef: 0.3 };
+
+describe('the plan of bench:miniwob', () => {
+  it('inherits nothing from a preset: these change', () => {
+    for (const quick of [false, true])
+      for (const e of [deskFirst({ ...plan, quick }), trainOn({ ...plan, quick })])
+        expect(Object.keys(e.file)).not.toContain('preset');
+  });
+
+  it('teaches on desks with what was recorded', () => {
+    const c = parseRunFile(deskFirst(plan).file);
+    expect(c.warmStart).toMatchObject({ demonstrations: 6, steps: 900, lr: 2e-3, shift: 80, tones: 0.5 });
+    expect(c.warmStart.reading).toMatchObject({ screens: 480, steps: 1600, lr: 4e-3 });
+    expect(c.warmStart.reading.fonts).toHaveLength(12);
+    expect(c.trainer).toMatchObject({ ...learns, lrDecay: 0.4, replayVaried: false });
+    expect([c.policy.temperature, c.curation.planner, c.budget]).toEqual([0.6, 'variance', { minutes: 12 }]);
+  });
+  it('on the templates that there were, which there still are', () => {
+    const named = deskFirst(plan).file.tasks!.families!,
+      there = new Map(deskSuite().families.map((f) => [f.id as string, f]));
+    expect(new Set(named).size).toBe(53);
+    for (const name of named) expect(there.get(name), name).toMatchObject({ split: 'train', infeasible: false });
+  });
+
+  it('goes on on pages with what was recorded', () => {
+    const c = parseRunFile(trainOn(plan).file);
+    expect(c.warmStart).toMatchObject({ demonstrations: 0, steps: 0, shift: 16, tones: 0.5 });
+    expect(c.warmStart.reading).toMatchObject({ screens: 480, steps: 1600, lr: 4e-3, fonts: [] });
+    expect(c.trainer).toMatchObject({ ...learns, lrDecay: 0.7, replayVaried: true });
+    expect([c.policy.temperature, c.curation.planner, c.curation.pilot]).toEqual([0.8, 'variance', 4]);
+    expect([c.budget, c.rollout.maxSteps, c.desktops.count]).toEqual([{ minutes: 48 }, 8, 8]);
+  });
+});

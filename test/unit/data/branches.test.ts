@@ -1,0 +1,157 @@
+import { describe, expect, it } from 'vitest';
+import { random, type BranchPoint, type GroupId, type RolloutId, type Step } from '../../../runtime/domain/index.js';
+import { branchesOf, branchPoint } from '../../../runtime/data/curation/branches.js';
+import type { RolloutOrder } from '../../../runtime/data/types.js';
+import { DataManager } from '../../../runtime/data/dataManager.js';
+import { info, order } from '../../helpers/data/groups.js';
+import {
+  broken,
+  dataConfig,
+  diverged,
+  failure,
+  makeTrajectory,
+  openManager,
+  success,
+  withDir,
+} from '../../helpers/data/manager.js';
+
+const on = { enabled: true, count: 2, choose: 'entropy' } as const;
+const made = (rollout: string, entropies: number[], outcome = failure) =>
+  makeTrajectory(
+    {
+      rollout: rollout as RolloutId,
+      family: 'alpha' as never,
+      task: 'alpha#1' as never,
+      cap: 9,
+      group: 'g' as GroupId as never,
+    },
+    outcome,
+    { entropies },
+  );
+const changed = (t: ReturnType<typeof made>, index: number, by: Partial<Step>) => ({
+  ...t,
+  steps: t.steps.map((s) => (s.index === index ? { ...s, ...by } : s)),
+});
+
+describe('where branches begin', () => {
+  it('at the step of highest entropy of the group, the first steps left out', () => {
+    const a = made('a', [9, 1, 2]),
+      b = made('b', [9, 3, 1]);
+    expect(branchPoint([a, b], on, random(1))).toEqual({ of: 'b', step: 1 });
+  });
+  it('whichever way its rollout ended, but nowhere when all succeeded', () => {
+    const won = made('won', [1, 5], success),
+      lost = made('lost', [1, 2]);
+    expect(branchPoint([won, lost], on, random(1))).toEqual({ of: 'won', step: 1 });
+    expect(branchPoint([won, { ...won, id: 'too' as RolloutId }], on, random(1))).toBeUndefined();
+  });
+  it('nowhere behind a step that cannot be acted out again', () => {
+    const t = made('t', [1, 2, 3, 4]);
+    expect(branchPoint([changed(t, 2, { settled: false })], on, random(1))).toEqual({ of: 't', step: 2 });
+    expect(branchPoint([changed(t, 1, { origin: 'human' })], on, random(1))).toBeUndefined();
+    expect(branchPoint([{ ...t, branch: { of: 'x' as RolloutId, step: 1 } }], on, random(1))).toBeUndefined();
+    expect(branchPoint([made('short', [1])], on, random(1))).toBeUndefined();
+  });
+  it('at any step, as a control', () => {
+    const t = made('t', [1, 9, 1, 1]),
+      steps = Array.from({ length: 60 }, (_, i) => branchPoint([t], { choose: 'uniform' }, random(i))?.step);
+    expect(new Set(steps)).toEqual(new Set([1, 2, 3]));
+  });
+  it('leaves two rollouts that begin with the task', () => {
+    expect([2, 3, 4, 8].map((n) => branchesOf(n, on))).toEqual([0, 1, 2, 2]);
+    expect(branchesOf(8, { ...on, enabled: false })).toBe(0);
+  });
+});
+
+const config = dataConfig({
+  dynamicRollouts: { max: 4 },
+  dynamicLength: { exploreShare: 0 },
+  branches: on,
+  pool: { enabled: false },
+});
+const entropies = [1, 2, 5, 3];
+/** Opens a group and ends its two whole rollouts; returns the orders that follow in it. */
+async function whole(m: DataManager, outcomes = [failure, success]): Promise<RolloutOrder[]> {
+  const orders: RolloutOrder[] = [];
+  for (const outcome of outcomes) {
+    const o = await order(m);
+    orders.push(o);
+    await m.started(o.rollout, 0);
+    await m.record(makeTrajectory(o, outcome, { entropies }));
+  }
+  return orders;
+}
+async function branch(m: DataManager): Promise<RolloutOrder> {
+  const o = await order(m);
+  await m.started(o.rollout, 0);
+  return o;
+}
+const ends = (m: DataManager, o: RolloutOrder, outcome = failure) =>
+  m.record(makeTrajectory(o, outcome, { entropies }));
+
+describe('a group with branches', () => {
+  it('hands them out once the others have ended, and trains only what they did themselves', () =>
+    withDir(async (dir) => {
+      const m = await openManager(dir, config),
+        [first] = await whole(m),
+        point: BranchPoint = { of: first!.rollout, step: 2 },
+        a = await branch(m),
+        b = await branch(m);
+      expect([a.branch, b.branch, a.group]).toEqual([point, point, first!.group]);
+      expect(m.before(a)?.map((s) => s.index)).toEqual([0, 1, 2]);
+      await ends(m, a, success);
+      expect((await ends(m, b)).group).toBe(first!.group);
+      const batch = await m.claimBatch({ version: 0, minGroups: 1 }),
+        members = batch!.groups[0]!.members,
+        keep = (r: RolloutId) => members.find((x) => x.trajectory.id === r)!.keep;
+      expect(keep(a.rollout).slice(0, 2)).toEqual([false, false]);
+      expect(keep(a.rollout).slice(2)).toContain(true);
+      expect(members.find((x) => x.trajectory.id === b.rollout)!.trajectory.branch).toEqual(point);
+      await m.close();
+    }));
+  it('counts them in no success rate', () =>
+    withDir(async (dir) => {
+      const m = await openManager(dir, config);
+      await whole(m, [failure, failure]);
+      await ends(m, await branch(m), success);
+      expect(m.stats().families.find((f) => f.outcomes > 0)).toMatchObject({ outcomes: 2, rate: 0 });
+      await m.close();
+    }));
+  it('goes on without one that met another screen; one that a fault ended is tried again', () =>
+    withDir(async (dir) => {
+      const m = await openManager(dir, config),
+        [first] = await whole(m),
+        a = await branch(m),
+        b = await branch(m);
+      expect((await ends(m, a, diverged)).group).toBeUndefined();
+      expect((await ends(m, b, broken)).group).toBeUndefined();
+      const again = await branch(m);
+      expect(again.branch).toEqual(b.branch);
+      expect((await ends(m, again)).group).toBe(first!.group);
+      expect(m.stats().ledger.retired).toMatchObject({ diverged: 1, error: 1 });
+      await m.close();
+    }));
+  it('has none where there is nothing to find out', () =>
+    withDir(async (dir) => {
+      const m = await openManager(dir, config),
+        [first] = await whole(m, [success, success]);
+      expect((await order(m)).group).not.toBe(first!.group);
+      await m.close();
+    }));
+  it('goes on after a stop: what was not handed out, and what was lost', () =>
+    withDir(async (dir) => {
+      const m = await openManager(dir, config),
+        [first] = await whole(m);
+      await branch(m);
+      await m.close();
+      const r = await openManager(dir, config),
+        orders = [await branch(r), await branch(r)];
+      expect(orders.map((o) => [o.group, o.branch?.step])).toEqual([
+        [first!.group, 2],
+        [first!.group, 2],
+      ]);
+      expect(r.before(orders[0]!)).toHaveLength(3);
+      expect(r.capacity(info)).toBeGreaterThan(0);
+      await r.close();
+    }));
+});

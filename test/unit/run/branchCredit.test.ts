@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest';
+import {
+  id,
+  type FamilyId,
+  type GroupId,
+  type RolloutId,
+  type TaskId,
+  type Trajectory,
+} from '../../../runtime/domain/index.js';
+import { policySteps, type CreditOptions } from '../../../runtime/run/credit.js';
+import { failure, makeTrajectory, success } from '../../helpers/data/manager.js';
+
+const plain: CreditOptions = { baseline: 'trajectory', norm: 'none', balance: 'step', credit: 'trajectory' };
+
+function made(name: string, outcome: typeof success, steps: number, branch?: { of: string; step: number }): Trajectory {
+  return makeTrajectory(
+    {
+      rollout: id<RolloutId>(name),
+      group: id<GroupId>('g'),
+      family: id<FamilyId>('f'),
+      task: id<TaskId>('t'),
+      cap: 9,
+      ...(branch ? { branch: { of: id<RolloutId>(branch.of), step: branch.step } } : {}),
+    },
+    outcome,
+    { steps, seed: 1 },
+  );
+}
+function advantages(trajectories: readonly Trajectory[], o = plain, injected: readonly string[] = []) {
+  const keep = trajectories.map((t) =>
+      t.steps.map((s) => s.index >= (injected.includes(t.id) ? 0 : (t.branch?.step ?? 0))),
+    ),
+    group = {
+      id: id<GroupId>('g'),
+      family: id<FamilyId>('f'),
+      trajectories,
+      injected: injected.map((r) => id<RolloutId>(r)),
+    },
+    by = new Map<string, [number, number][]>();
+  for (const s of policySteps([{ group, keep }], o, () => true))
+    by.set(s.trajectory.id, [...(by.get(s.trajectory.id) ?? []), [s.step, s.advantage]]);
+  return Object.fromEntries(by);
+}
+
+describe('credit of branches', () => {
+  const lost = made('lost', failure, 4),
+    won = made('won', success, 2),
+    a = made('a', success, 3, { of: 'lost', step: 2 }),
+    b = made('b', failure, 3, { of: 'lost', step: 2 });
+
+  it('before the branch point rollouts are compared with those that began with the task, behind it with their siblings', () => {
+    // Whole: [0, 1], mean 1/2. Siblings: [0, 1, 0], mean 1/3.
+    expect(advantages([lost, won, a, b])).toEqual({
+      lost: [
+        [0, -0.5],
+        [1, -0.5],
+        [2, -1 / 3],
+        [3, -1 / 3],
+      ],
+      won: [
+        [0, 0.5],
+        [1, 0.5],
+      ],
+      a: [[2, 1 - 1 / 3]],
+      b: [[2, -1 / 3]],
+    });
+  });
+  it('divides by the deviation of those that are compared', () => {
+    const got = advantages([lost, won, a, b], { ...plain, norm: 'std' });
+    // The n-1 deviation of [0, 1, 0] is 1 / sqrt 3.
+    expect(got['a']![0]![1]).toBeCloseTo((2 / 3) * Math.sqrt(3), 4);
+  });
+  it('where all siblings end alike, the step decided nothing', () => {
+    const c = made('c', failure, 3, { of: 'lost', step: 2 });
+    expect(advantages([lost, won, b, c])).toEqual({
+      lost: [
+        [0, -0.5],
+        [1, -0.5],
+      ],
+      won: [
+        [0, 0.5],
+        [1, 0.5],
+      ],
+    });
+  });
+  it('one whose origin is gone is compared with its siblings, and alone with nobody', () => {
+    expect(advantages([won, made('other', failure, 2), a, b])).toMatchObject({ a: [[2, 0.5]], b: [[2, -0.5]] });
+    expect(advantages([won, made('other', failure, 2), a])).not.toHaveProperty('a');
+  });
+  it('from the pool it is a whole like any other', () => {
+    const pooled = made('pooled', success, 3, { of: 'elsewhere', step: 2 });
+    expect(advantages([lost, pooled], plain, ['pooled'])['pooled']).toEqual([
+      [0, 0.5],
+      [1, 0.5],
+      [2, 0.5],
+    ]);
+  });
+});

@@ -89,6 +89,7 @@ export const branches: Mechanism<'branches'> = {
   charts: [
     {
       name: 'replayed',
+      onlyWhere: (o) => o.enabled,
       unit: 'share',
       words: {
         title: message('Branches'),

@@ -1,4 +1,11 @@
-import { ownFrom, rewardOf, type Random, type RolloutId, type Trajectory, type RetireReason } from '../../domain/index.js';
+import {
+  ownFrom,
+  rewardOf,
+  type Random,
+  type RolloutId,
+  type Trajectory,
+  type RetireReason,
+} from '../../domain/index.js';
 import type { CurationConfig } from '../config.js';
 import type { CuratedMember, GroupDraft, Retired } from './mechanism.js';
 import { curateBy } from './registry.js';

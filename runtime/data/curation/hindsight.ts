@@ -54,6 +54,7 @@ export const hindsight: Mechanism<'hindsight'> = {
   charts: [
     {
       name: 'relabelled',
+      onlyWhere: (o) => o.enabled,
       unit: 'count',
       words: {
         title: message('Relabelled failures'),

@@ -80,6 +80,8 @@ export type ChartReading =
 export interface ChartDescription<K extends MechanismName> extends Pick<CurationChart, 'unit' | 'words'> {
   /** Unique within its mechanism. */
   readonly name: string;
+  /** Of a mechanism that few runs turn on: elsewhere its empty chart would only be in the way. */
+  readonly onlyWhere?: (options: RunConfig['curation'][K]) => boolean;
   /** `options`: the mechanism's options in the run being read. */
   readonly read: (run: ChartSource, options: RunConfig['curation'][K]) => Promise<ChartReading>;
 }

@@ -68,12 +68,14 @@ const chartsOf = <K extends MechanismName>(
 ): Promise<readonly ReadChart[]> => {
   const mechanism: Mechanism<K> = mechanisms[name];
   return Promise.all(
-    mechanism.charts.map(async (chart) => ({
-      id: `${name}.${chart.name}`,
-      unit: chart.unit,
-      words: chart.words,
-      reading: await chart.read(run, c[name]),
-    })),
+    mechanism.charts
+      .filter((chart) => chart.onlyWhere?.(c[name]) ?? true)
+      .map(async (chart) => ({
+        id: `${name}.${chart.name}`,
+        unit: chart.unit,
+        words: chart.words,
+        reading: await chart.read(run, c[name]),
+      })),
   );
 };
 export interface ReadChart extends Omit<CurationChart, 'data'> {

@@ -114,6 +114,12 @@ const needs: readonly Rule[] = [
     remedy: 'Set curation.pool.enabled to true and trainer.replay above 0, or leave it out.',
   },
   {
+    key: 'curation.branches.enabled',
+    broken: ({ curation: c }) => c.branches.enabled && c.dynamicRollouts.max < 3,
+    what: 'two rollouts of a group begin with the task, and it has no others',
+    remedy: 'Set curation.dynamicRollouts.max to 3 or more, or curation.branches.enabled to false.',
+  },
+  {
     key: 'curation.pool.from',
     broken: (c) => c.curation.pool.from.length > 0 && !c.curation.pool.enabled,
     what: 'the pool is off',

@@ -1,4 +1,4 @@
-import type { GroupId, PolicyVersion, RolloutId, Trajectory } from '../domain/index.js';
+import { ownFrom, type GroupId, type PolicyVersion, type RolloutId, type Trajectory } from '../domain/index.js';
 import type { StalenessConfig } from './config.js';
 import { leavesRoom, oldestVersion } from './curation/staleness.js';
 import { hasVariance } from './curation/groupFilter.js';
@@ -102,7 +102,7 @@ export class Ages {
 
   #oldestIn(t: Trajectory): PolicyVersion {
     let v = this.#oldest.get(t);
-    if (v === undefined) this.#oldest.set(t, (v = oldestVersion(t.steps.map((s) => s.version))));
+    if (v === undefined) this.#oldest.set(t, (v = oldestVersion(t.steps.slice(ownFrom(t)).map((s) => s.version))));
     return v;
   }
 }

@@ -28,7 +28,7 @@ import { SlowDisk } from './slowDisk.js';
 import { TrajectoryCache } from './trajectoryCache.js';
 import type { DiskRoom } from './store/room.js';
 import type { RunStore, RunMeta, RunStoreOptions } from './store/runStore.js';
-import type { FrameStore, PoolAnswer, PoolWish, RolloutOrder } from './types.js';
+import type { Before, FrameStore, PoolAnswer, PoolWish, RolloutOrder } from './types.js';
 
 export interface DataManagerOptions {
   /** The run folder. */
@@ -184,8 +184,8 @@ export class DataManager {
     return last.order;
   }
 
-  /** The steps that a branch acts out again, and then the one it begins with; undefined where they cannot be read. */
-  readonly before = (o: RolloutOrder): readonly Step[] | undefined => o.branch && this.#trajectories.upTo(o.branch);
+  /** What a branch begins in the middle of; undefined where that cannot be read. */
+  readonly before = ({ branch }: RolloutOrder): Before | undefined => branch && this.#trajectories.upTo(branch);
 
   /** In a deterministic run: a rollout that a fault cut short begins again under its own id. */
   async restart(rollout: RolloutId): Promise<void> {

@@ -88,6 +88,8 @@ export interface GroupMember {
   readonly injected: boolean;
   readonly reward: number;
   readonly keep: readonly boolean[];
+  /** Of a branch: its first own step. */
+  readonly from?: number;
 }
 
 /**

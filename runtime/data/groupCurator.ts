@@ -35,8 +35,10 @@ export class GroupCurator {
       this.#config.branches,
       random(`${this.#config.planner.seed}/branch/${group}`),
     );
-    const points = point ? new Array<BranchPoint>(ripe.branches).fill(point) : [];
-    return this.#commits.commit([{ type: 'group.branched', group, points }]);
+    const branched = point
+      ? { points: new Array<BranchPoint>(ripe.branches).fill(point), cap: this.#trajectories.get(point.of).cap }
+      : { points: [] };
+    return this.#commits.commit([{ type: 'group.branched', group, ...branched }]);
   }
 
   /**
@@ -83,6 +85,7 @@ export class GroupCurator {
           injected: m.injected,
           reward: m.reward,
           keep: m.keep,
+          ...(m.trajectory.branch && !m.injected ? { from: m.trajectory.branch.step } : {}),
         })),
       },
       ...(Object.keys(c.stats).length > 0

@@ -32,6 +32,8 @@ export interface PlannedGroup {
 export interface GroupBranches {
   readonly group: GroupId;
   readonly points: readonly BranchPoint[];
+  /** Step cap of the rollout that they branch off from: they have the turns that it had left. */
+  readonly cap?: number;
 }
 
 type Member = 'queued' | 'running' | 'recorded';
@@ -47,8 +49,9 @@ export interface OpenGroup extends PlannedGroup {
   readonly retries: number;
   /** Branches whose beginning is not chosen yet: the others have to end first. */
   readonly unbranched?: number;
-  /** Branches still to hand out. */
+  /** Branches still to hand out, and their step cap. */
   readonly points?: readonly BranchPoint[];
+  readonly branchCap?: number;
   /** Those of its members that are branches. */
   readonly branched?: Readonly<Record<RolloutId, BranchPoint>>;
 }
@@ -75,6 +78,7 @@ interface Open {
   retries: number;
   unbranched: number;
   readonly points: BranchPoint[];
+  branchCap: number | undefined;
   readonly branched: Map<RolloutId, BranchPoint>;
 }
 
@@ -119,7 +123,7 @@ export class Planner {
     p.#rollouts = s.rollouts;
     for (const g of s.open) {
       const { members, toIssue, retries, withheld = 0, successes = 0, unbranched = 0, points = [], ...more } = g,
-        { branched = {}, ...plan } = more;
+        { branched = {}, branchCap, ...plan } = more;
       p.#open.set(plan.group, {
         plan,
         toIssue,
@@ -128,6 +132,7 @@ export class Planner {
         successes,
         unbranched,
         points: [...points],
+        branchCap,
         members: byRollout(members),
         branched: byRollout(branched),
       });
@@ -147,7 +152,12 @@ export class Planner {
         successes: g.successes,
         ...(g.plan.branches === undefined
           ? {}
-          : { unbranched: g.unbranched, points: [...g.points], branched: Object.fromEntries(g.branched) }),
+          : {
+              unbranched: g.unbranched,
+              points: [...g.points],
+              branchCap: g.branchCap,
+              branched: Object.fromEntries(g.branched),
+            }),
       })),
     };
   }
@@ -159,7 +169,8 @@ export class Planner {
   next(): readonly PlannerEvent[] {
     for (const g of this.#open.values()) {
       if (g.toIssue > 0) return [this.#order(g.plan)];
-      if (g.points.length > 0) return [this.#order(g.plan, g.points[0])];
+      const [branch] = g.points;
+      if (branch) return [this.#order(g.plan, { branch, cap: g.branchCap ?? g.plan.cap })];
     }
     const plan = this.#plan();
     return plan ? [{ type: 'group.opened', ...plan }, this.#order(plan)] : [];
@@ -187,6 +198,7 @@ export class Planner {
         retries: 0,
         unbranched: branches,
         points: [],
+        branchCap: undefined,
         branched: new Map(),
       });
     } else if (e.type === 'group.branched') {
@@ -194,6 +206,7 @@ export class Planner {
       if (!g) return;
       g.unbranched = 0;
       g.points.push(...e.points);
+      g.branchCap = e.cap;
     } else {
       this.#rollouts = Math.max(this.#rollouts + 1, numberOf(e.order.rollout));
       const g = this.#open.get(e.order.group);
@@ -358,7 +371,7 @@ export class Planner {
     }
     return this.#d.families.at(-1)!;
   }
-  #order(plan: PlannedGroup, branch?: BranchPoint): PlannerEvent {
+  #order(plan: PlannedGroup, begins?: Pick<RolloutOrder, 'branch' | 'cap'>): PlannerEvent {
     const rollout = numberedRollout(this.#rollouts + 1);
     const limit = this.#limitOf(plan.family);
     const length = this.#d.config.dynamicLength;
@@ -375,7 +388,7 @@ export class Planner {
         seed: plan.seed,
         cap,
         groupSize: plan.size,
-        ...(branch ? { branch } : {}),
+        ...begins,
       },
     };
   }

@@ -210,7 +210,7 @@ const changes: Changes = {
     s.tally.groupsFormed++;
     s.tally.threshold = e.threshold;
     for (const m of e.members) {
-      s.tally.stepsSeen += m.keep.length;
+      s.tally.stepsSeen += m.keep.length - (m.from ?? 0);
       s.tally.stepsKept += m.keep.filter(Boolean).length;
       if (m.injected) s.tally.injections++;
     }

@@ -1,5 +1,6 @@
-import { StudioError, type BranchPoint, type RolloutId, type Step, type Trajectory } from '../domain/index.js';
+import { StudioError, type BranchPoint, type RolloutId, type Trajectory } from '../domain/index.js';
 import type { DataState } from './state.js';
+import type { Before } from './types.js';
 
 /** Trajectories that may still be needed: those of open, waiting and claimed groups, and of the pool. */
 export class TrajectoryCache {
@@ -24,10 +25,10 @@ export class TrajectoryCache {
       );
     return t;
   };
-  /** Its steps up to that one, itself too; undefined when they are not in memory. */
-  upTo({ of, step }: BranchPoint): readonly Step[] | undefined {
-    const steps = this.all.get(of)?.steps;
-    return steps && steps.length > step ? steps.slice(0, step + 1) : undefined;
+  /** A trajectory up to one of its steps, that one too; undefined when it is not in memory. */
+  upTo({ of, step }: BranchPoint): Before | undefined {
+    const t = this.all.get(of);
+    return t && t.steps.length > step ? { instruction: t.instruction, steps: t.steps.slice(0, step + 1) } : undefined;
   }
   /** Drops a trajectory unless it is still needed. */
   forget(rollout: RolloutId): void {

@@ -31,6 +31,9 @@ export interface RolloutOrder {
   readonly branch?: BranchPoint;
 }
 
+/** What a branch begins in the middle of: the recorded steps up to the one of which it takes only the screen. */
+export type Before = Pick<Trajectory, 'instruction' | 'steps'>;
+
 /** Every rollout is in exactly one state; generated = trained + in flight + retired at any moment. */
 export type RolloutState =
   | { readonly at: 'queued' }

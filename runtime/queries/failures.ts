@@ -34,7 +34,7 @@ export async function failuresView(run: RunReader, q: FailuresQuery): Promise<Fa
     ].join(' AND '),
     versions = [q.version?.min, q.version?.max].filter((v): v is number => v !== undefined);
   const families = await run.index.query(
-    `SELECT r.family, SUM(r.outcome = 'failure') AS failures, SUM(r.outcome = 'success') AS successes FROM rollouts r WHERE ${where} AND r.outcome IN ('failure', 'success') GROUP BY r.family HAVING failures > 0 ORDER BY failures DESC, r.family`,
+    `SELECT r.family, SUM(r.outcome = 'failure') AS failures, SUM(r.outcome = 'success') AS successes FROM rollouts r WHERE ${where} AND r.origin IS NULL AND r.outcome IN ('failure', 'success') GROUP BY r.family HAVING failures > 0 ORDER BY failures DESC, r.family`,
     versions,
   );
   const chosen = q.family === undefined ? { sql: '', params: [] } : { sql: ' AND r.family = ?', params: [q.family] },
@@ -64,7 +64,7 @@ async function successesFor(run: RunReader, failed: readonly Row[]): Promise<Row
   const names = (key: string): string => JSON.stringify([...new Set(failed.map((r) => String(r[key])))]);
   const newest = (by: string, most: number, of: string): Promise<Row[]> =>
     run.index.query(
-      `SELECT * FROM (SELECT ${COLUMNS}, ROW_NUMBER() OVER (PARTITION BY r.${by} ORDER BY r.born DESC) AS place FROM rollouts r WHERE r.human = 0 AND r.outcome = 'success' AND r.${by} IN (SELECT value FROM json_each(?))) WHERE place <= ${most}`,
+      `SELECT * FROM (SELECT ${COLUMNS}, ROW_NUMBER() OVER (PARTITION BY r.${by} ORDER BY r.born DESC) AS place FROM rollouts r WHERE r.human = 0 AND r.outcome = 'success' AND r.provenance <> 'hindsight' AND r.${by} IN (SELECT value FROM json_each(?))) WHERE place <= ${most}`,
       [of],
     );
   const [ofTask, ofFamily] = await Promise.all([

@@ -115,7 +115,10 @@ function stepViews(
         extra,
         instruction: t.instruction,
         after: steps[i + 1]?.step.frame ?? done?.last,
-        kept: member && (step.origin === 'policy' || member.injected) ? member.keep[step.index] : undefined,
+        kept:
+          member && (member.injected || (step.origin === 'policy' && step.index >= (member.from ?? 0)))
+            ? member.keep[step.index]
+            : undefined,
         weight: weightAt.get(step.index),
         tokenWeights: tokenWeightsAt.get(step.index),
         sequence: sequences[i],
@@ -198,7 +201,8 @@ export function advantagesOf(
   members: readonly GroupMember[],
   interpreter: Pick<Interpreter, 'advantages'>,
 ): Map<string, number> {
-  if (members.length === 0) return new Map();
+  // Steps of one rollout have different ones there: training says which.
+  if (members.length === 0 || members.some((m) => m.from !== undefined)) return new Map();
   const a = interpreter.advantages(
     members.map((m) => m.reward),
     members.map((m) => m.keep.filter(Boolean).length),

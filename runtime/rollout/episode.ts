@@ -22,13 +22,15 @@ type Scene = Omit<TurnsContext, 'policy' | 'steps'>;
 export async function runEpisode(deps: EpisodeDeps, lease: Lease, r: EpisodeRequest): Promise<EpisodeResult> {
   const { clock } = deps;
   const { task, order } = r;
-  let acted = false;
+  // What a branch acts out again is not its own doing.
+  let acted = false,
+    own = r.order.branch === undefined;
   const limit = timeLimit(deps, r.signal);
   const guard = new DesktopGuard(deps, limit.signal, () => lease.desktop.stalledMs?.() ?? 0);
   const request: EpisodeRequest = {
     ...r,
     onPhase: (phase) => {
-      acted ||= phase === 'perform';
+      acted ||= own && phase === 'perform';
       r.onPhase(phase);
     },
   };
@@ -47,7 +49,8 @@ export async function runEpisode(deps: EpisodeDeps, lease: Lease, r: EpisodeRequ
     instruction = deps.tasks.instruction?.(task, lease.desktop) ?? instruction;
     session = openSession(scene, instruction);
     const turns = new Turns({ ...scene, policy: session, steps });
-    if (order.branch) await turns.actOut(r.before);
+    if (order.branch) await turns.actOut(r.before, instruction);
+    own = true;
     const end = await turns.run();
     // A terminal action changes nothing, so its screen is the last one. After the step cap there is one more screen to
     // take.

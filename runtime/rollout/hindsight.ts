@@ -9,7 +9,7 @@ import type { Desktop } from '../cluster/types.js';
 import type { Task } from '../tasks/types.js';
 import { DesktopGuard } from './desktopGuard.js';
 import { timeLimit } from './timeLimit.js';
-import type { EpisodeDeps, EpisodeResult } from './types.js';
+import type { EpisodeDeps, EpisodeResult, Hindsight } from './types.js';
 
 /** Verdicts on one failure. Where the task's own verdict told so little that more could hold, most of them do not. */
 const MOST = 8;
@@ -24,7 +24,7 @@ export async function lookBack(
     { trajectory, broken } = o.ended;
   if (!hindsight || broken || !isOwnFailure(trajectory)) return o.ended;
   const began = clock.now(),
-    { all, likely } = hindsight.siblings(o.task, trajectory.outcome.report);
+    { all, likely } = siblingsOf(hindsight, o.task, trajectory.outcome.report);
   if (all === 0) return o.ended;
   const found = await firstThatHolds(deps, desktop, likely.slice(0, MOST), hindsight.withinMs, o.signal),
     { sibling, outcome } = found.held ?? {};
@@ -36,6 +36,15 @@ export async function lookBack(
     broken: found.broken,
     ...(sibling && outcome ? { relabelled: relabelled(trajectory, sibling, outcome) } : {}),
   };
+}
+
+/** A task source that cannot say has none. */
+function siblingsOf(h: Hindsight, ...of: Parameters<Hindsight['siblings']>): ReturnType<Hindsight['siblings']> {
+  try {
+    return h.siblings(...of);
+  } catch {
+    return { all: 0, likely: [] };
+  }
 }
 
 /** A rollout that the policy itself ended, thinking that it was done. */

@@ -5,6 +5,7 @@
 import type { Action, FrameRef, RejectedAnswer, Screenshot, Step, StepTimings } from '../domain/index.js';
 import { StudioError, ignoreFailure, isEncoded, isTerminal, orUndefined } from '../domain/index.js';
 import type { Desktop } from '../cluster/types.js';
+import type { Before } from '../data/types.js';
 import type { Decision, InvalidAnswer, PolicySession } from '../policy/types.js';
 import { abortable } from './clock.js';
 import type { DesktopGuard } from './desktopGuard.js';
@@ -41,20 +42,21 @@ export class Turns {
   readonly #c: TurnsContext;
   #turn = 0;
   #last: Action | undefined;
-  /** Of a branch: the recorded step that it begins with. */
-  #begins: Step | undefined;
+  /** Of a branch: the screen that it begins with, until somebody acts. */
+  #begins: Observation | undefined;
 
   constructor(c: TurnsContext) {
     this.#c = c;
   }
 
   /**
-   * Acts out what a branch shares with another rollout, before `run`: `before` are the recorded steps up to the one that
-   * it begins with. Rejects with `rollout.diverged`, here or in `run`, where a screen is not the recorded one.
+   * Acts out what a branch shares with another rollout, before `run`. Rejects with `rollout.diverged` where a screen, the
+   * one that it begins with too, is not the recorded one, or the task is another.
    */
-  async actOut(before: readonly Step[] | undefined): Promise<void> {
+  async actOut(before: Before | undefined, instruction: string): Promise<void> {
     if (!before) throw diverged('the rollout it branches off from cannot be read');
-    for (const step of before.slice(0, -1)) {
+    if (before.instruction !== instruction) throw diverged('the task asks for something else');
+    for (const step of before.steps.slice(0, -1)) {
       const seen = await this.#observe(step);
       this.#recycle(seen);
       this.#turn++;
@@ -64,7 +66,7 @@ export class Turns {
         throw diverged(`what was done in step ${step.index + 1} had another effect`);
       this.#add({ ...step, settled, timings: { observe: seen.ms, decide: 0, queue: 0, perform, settle } });
     }
-    this.#begins = before.at(-1);
+    this.#begins = await this.#observe(before.steps.at(-1));
   }
 
   async run(): Promise<TurnsEnd> {
@@ -72,10 +74,11 @@ export class Turns {
     for (;;) {
       const person = r.steering?.person;
       const end = person && (await this.#personActs(person));
+      if (person && this.#begins) this.#recycle(this.#begins);
       if (end?.next === 'end') return { how: 'ended', last: end.last };
       if (this.#turn >= r.order.cap) return { how: 'cap', last: this.#last };
       const index = steps.length;
-      const seen = await this.#observe(this.#begins);
+      const seen = (person ? undefined : this.#begins) ?? (await this.#observe());
       this.#begins = undefined;
       const { decided, ...before } = await this.#decide(seen);
       if (person && end?.next === 'propose' && !(await this.#consents(person, index, decided))) {

@@ -12,7 +12,7 @@ import type {
 } from '../domain/index.js';
 import type { Desktop, DesktopPool, SettleOptions } from '../cluster/types.js';
 import type { StepExtra } from '../data/events.js';
-import type { FrameStore, RolloutOrder } from '../data/types.js';
+import type { Before, FrameStore, RolloutOrder } from '../data/types.js';
 import type {
   AnswerBase,
   Decision,
@@ -68,8 +68,8 @@ export interface EpisodeRequest {
   readonly onPhase: (phase: EpisodePhase) => void;
   /** Lets a person take over at any decision. */
   readonly steering?: Steering;
-  /** Of a branch: the recorded steps up to the one that it begins with, which only its screen is of. */
-  readonly before?: readonly Step[];
+  /** Of a branch: what it begins in the middle of. */
+  readonly before?: Before;
 }
 export interface EpisodeResult {
   readonly trajectory: Trajectory;
@@ -91,7 +91,7 @@ export interface SchedulerDeps {
   readonly taskOf: (o: RolloutOrder) => Task;
   readonly sampling: (o: RolloutOrder) => Sampling;
   /** Of a branch, see `EpisodeRequest.before`; undefined where it cannot be read. */
-  readonly before?: (o: RolloutOrder) => readonly Step[] | undefined;
+  readonly before?: (o: RolloutOrder) => Before | undefined;
   readonly clock: Clock;
 }
 

@@ -68,10 +68,10 @@ function groupCredit(group: Group, o: CreditOptions): number[][] {
     own = members.filter((m) => !injected.has(m.trajectory.id)),
     // What came from the pool, a branch of another group among it, is a whole.
     whole = members.filter((m) => !m.trajectory.branch || injected.has(m.trajectory.id));
-  // A branch alone has nobody to be compared with.
-  const points = siblingsAt(own).filter((p) => p.members.length > 1);
-  for (const { step, members: compared } of [{ step: 0, members: whole }, ...points]) {
-    if (compared.length === 0) continue;
+  // In a group with branches one alone has nobody to be compared with: the others began elsewhere.
+  const branched = whole.length < members.length,
+    sets = [{ step: 0, members: whole }, ...siblingsAt(own)].filter((s) => s.members.length > (branched ? 1 : 0));
+  for (const { step, members: compared } of sets) {
     const found = advantagesFrom(
       step,
       compared.map((m) => m.trajectory),

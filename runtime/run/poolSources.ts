@@ -186,7 +186,7 @@ const framesOf = (t: Trajectory): FrameRef[] => [
  * The trajectory as this run stores it: its id is a hash of its content, and log-probs and versions of the other run's
  * policy are removed.
  */
-function externalTrajectory({ group: _, ...t }: Trajectory, meta: RunMeta): Trajectory {
+function externalTrajectory({ group: _g, branch: _b, hindsight: _h, ...t }: Trajectory, meta: RunMeta): Trajectory {
   const steps = t.steps.map(unsampled),
     hash = new ContentHash();
   for (const s of steps) hash.step(s);

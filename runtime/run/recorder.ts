@@ -97,6 +97,6 @@ export class RolloutRecorder {
     if (!this.#deterministic || provenance.kind !== 'rollout' || outcome.kind !== 'error') return false;
     const n = (this.#restarts.get(id) ?? 0) + 1;
     this.#restarts.set(id, n);
-    return outcome.error.kind !== 'cancelled' && n <= RESTARTS;
+    return outcome.error.kind !== 'cancelled' && outcome.error.kind !== 'rollout.diverged' && n <= RESTARTS;
   }
 }

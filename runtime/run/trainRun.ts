@@ -136,9 +136,9 @@ export class TrainingRun {
       elapsedMs: progress.elapsedMs,
       counts: () => {
         const { ledger, batches } = data.counts(),
-          errors = ledger.retired.error ?? 0;
+          { error: errors = 0, diverged = 0 } = ledger.retired;
         // Those that ended: planned and running ones have brought nothing yet.
-        return { rollouts: ledger.begun - ledger.byState.running - errors, errors, updates: batches };
+        return { rollouts: ledger.begun - ledger.byState.running - errors - diverged, errors, updates: batches };
       },
     });
     this.#log = new RunLog(o.reporter, data, () => this.#ending.abort());

@@ -1,4 +1,4 @@
-import { message, ownFrom, type BranchPoint, type Random, type Trajectory } from '../../domain/index.js';
+import { assisted, message, ownFrom, type BranchPoint, type Random, type Trajectory } from '../../domain/index.js';
 import type { BranchesConfig } from '../config.js';
 import { hasVariance } from './groupFilter.js';
 import { stepEntropy } from './highEntropy.js';
@@ -37,10 +37,10 @@ interface Candidate {
 /** Steps of a rollout that can be reached again: nobody helped on the way, and every screen there was at rest. */
 function pointsOf(t: Trajectory): Candidate[] {
   const out: Candidate[] = [];
-  if (t.branch) return out;
+  // Where a person helped, the outcome is not the policy's.
+  if (t.branch || assisted(t)) return out;
   for (const [i, s] of t.steps.entries()) {
     const entropy = stepEntropy(s);
-    if (s.origin !== 'policy') break;
     if (i > 0 && entropy !== undefined) out.push({ point: { of: t.id, step: i }, entropy });
     if (s.settled === false || s.rejected !== undefined) break;
   }
@@ -48,13 +48,14 @@ function pointsOf(t: Trajectory): Candidate[] {
 }
 
 /** Rollouts of a group that passed through the same branch point: the one they branch off from, and the branches. */
-export function siblingsAt<M extends { readonly trajectory: Pick<Trajectory, 'id' | 'branch'> }>(
+export function siblingsAt<M extends { readonly trajectory: Pick<Trajectory, 'id' | 'branch' | 'steps'> }>(
   members: readonly M[],
 ): { readonly step: number; readonly members: readonly M[] }[] {
   const points = new Map<string, { step: number; of: string; members: M[] }>();
   for (const m of members) {
     const { branch } = m.trajectory;
-    if (!branch) continue;
+    // One that a person ended before it began did not act there.
+    if (!branch || m.trajectory.steps.length <= branch.step) continue;
     const key = `${branch.of} ${branch.step}`,
       there = points.get(key);
     if (there) there.members.push(m);
@@ -102,7 +103,7 @@ export const branches: Mechanism<'branches'> = {
       },
       read: async (run) => {
         const [ended, reached] = await run.index.columns(
-          "SELECT ended_at, COALESCE(reason, '') <> 'diverged' FROM rollouts WHERE provenance = 'rollout' AND origin IS NOT NULL AND (outcome IS NOT 'error' OR reason = 'diverged') ORDER BY ended_at",
+          "SELECT ended_at, reason IS NOT 'diverged' FROM rollouts WHERE provenance = 'rollout' AND origin IS NOT NULL AND (outcome IS NOT 'error' OR reason = 'diverged') ORDER BY ended_at",
         );
         return { form: 'series', at: numbers(ended), value: numbers(reached), meanOf: MEAN_OF };
       },

@@ -129,7 +129,7 @@ export const highEntropy: Mechanism<'highEntropy'> = {
       read: async (run) => {
         const [[tracks = []], [last]] = await Promise.all([
           run.index.columns(
-            `SELECT steps FROM tracks WHERE rollout IN (SELECT id FROM rollouts WHERE provenance = 'rollout' AND outcome IS NOT NULL ORDER BY ended_at DESC LIMIT ${SHOWN_ROLLOUTS})`,
+            `SELECT steps FROM tracks WHERE rollout IN (SELECT id FROM rollouts WHERE provenance = 'rollout' AND origin IS NULL AND outcome IS NOT NULL ORDER BY ended_at DESC LIMIT ${SHOWN_ROLLOUTS})`,
           ),
           run.index.query(
             'SELECT threshold FROM groups WHERE threshold IS NOT NULL ORDER BY closed_at DESC LIMIT 1',

@@ -128,11 +128,10 @@ export const poolInjection: Mechanism<'pool'> = {
     if (!options.enabled || members.some((m) => m.trajectory.outcome.kind === 'success')) return group;
     const trajectory = inject();
     if (!trajectory) return group;
-    // A lone failure stays: without it the success would have no baseline.
-    const out =
-        members.length > 1
-          ? members[oldestFailure(members.map((m) => ({ success: false, endedAt: m.trajectory.endedAt })))]
-          : undefined,
+    // A lone failure stays: without it the success would have no baseline, and branches are none for it.
+    const whole = members.filter((m) => !m.trajectory.branch),
+      replaceable = whole.length > 1 ? whole : members.filter((m) => m.trajectory.branch),
+      out = replaceable[oldestFailure(replaceable.map((m) => ({ success: false, endedAt: m.trajectory.endedAt })))],
       joined = { trajectory, injected: true, reward: rewardOf(trajectory), keep: trajectory.steps.map(() => true) };
     return {
       ...group,

@@ -387,7 +387,7 @@ function retire(rows: Rows, rollout: string, reason: string, at: number): void {
 const finite = (x: number | null): number | null => (x !== null && Number.isFinite(x) ? x : null);
 const bytes = (a: Float32Array): Uint8Array => new Uint8Array(a.buffer, a.byteOffset, a.byteLength);
 function originOf({ provenance: p, branch }: Pick<TrajectoryHead, 'provenance' | 'branch'>): string | undefined {
-  if (branch) return `${branch.of}@${branch.step}`;
+  if (branch && p.kind === 'rollout') return `${branch.of}@${branch.step}`;
   if (p.kind === 'hindsight') return p.instruction;
   return p.kind === 'imported' ? p.from : p.kind === 'human' ? p.of : undefined;
 }

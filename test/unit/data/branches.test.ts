@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { random, type BranchPoint, type GroupId, type RolloutId, type Step } from '../../../runtime/domain/index.js';
+import { curateGroup } from '../../../runtime/data/curation/curateGroup.js';
 import { branchesOf, branchPoint } from '../../../runtime/data/curation/branches.js';
 import type { RolloutOrder } from '../../../runtime/data/types.js';
 import { DataManager } from '../../../runtime/data/dataManager.js';
@@ -63,6 +64,17 @@ describe('where branches begin', () => {
   });
 });
 
+describe('a success from the pool', () => {
+  it('takes the place of a branch where only one rollout began with the task', () => {
+    const alone = made('alone', [1, 2]),
+      a = { ...made('a', [1, 2, 3]), branch: { of: alone.id, step: 1 }, endedAt: 30 },
+      b = { ...made('b', [1, 2, 3]), branch: { of: alone.id, step: 1 }, endedAt: 31 },
+      pooled = made('pooled', [1], success),
+      c = curateGroup([alone, a, b], () => pooled, dataConfig({ branches: on }), random(1));
+    expect(c).toMatchObject({ kind: 'formed', retired: [{ rollout: 'a', reason: 'replaced' }] });
+  });
+});
+
 const config = dataConfig({
   dynamicRollouts: { max: 4 },
   dynamicLength: { exploreShare: 0 },
@@ -98,7 +110,7 @@ describe('a group with branches', () => {
         a = await branch(m),
         b = await branch(m);
       expect([a.branch, b.branch, a.group]).toEqual([point, point, first!.group]);
-      expect(m.before(a)?.map((s) => s.index)).toEqual([0, 1, 2]);
+      expect(m.before(a)?.steps.map((s) => s.index)).toEqual([0, 1, 2]);
       await ends(m, a, success);
       expect((await ends(m, b)).group).toBe(first!.group);
       const batch = await m.claimBatch({ version: 0, minGroups: 1 }),
@@ -107,6 +119,18 @@ describe('a group with branches', () => {
       expect(keep(a.rollout).slice(0, 2)).toEqual([false, false]);
       expect(keep(a.rollout).slice(2)).toContain(true);
       expect(members.find((x) => x.trajectory.id === b.rollout)!.trajectory.branch).toEqual(point);
+      await m.close();
+    }));
+  it('gives them the turns that the rollout they branch off from had', () =>
+    withDir(async (dir) => {
+      const m = await openManager(
+          dir,
+          dataConfig({ ...config, dynamicLength: { exploreShare: 1, floor: 3, slack: 0 } }),
+        ),
+        [first] = await whole(m),
+        a = await branch(m);
+      // Once there is a success of four steps, others may take four; explorers take what is allowed at most.
+      expect([first!.cap, a.cap]).toEqual([30, 30]);
       await m.close();
     }));
   it('counts them in no success rate', () =>
@@ -150,7 +174,7 @@ describe('a group with branches', () => {
         [first!.group, 2],
         [first!.group, 2],
       ]);
-      expect(r.before(orders[0]!)).toHaveLength(3);
+      expect(r.before(orders[0]!)?.steps).toHaveLength(3);
       expect(r.capacity(info)).toBeGreaterThan(0);
       await r.close();
     }));

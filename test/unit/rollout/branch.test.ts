@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { Action, RolloutId, Step } from '../../../runtime/domain/index.js';
+import { StudioError, type Action, type RolloutId, type Step } from '../../../runtime/domain/index.js';
 import type { EpisodeResult } from '../../../runtime/rollout/types.js';
 import { runEpisode } from '../../../runtime/rollout/episode.js';
+import { Steering, type HumanStep } from '../../../runtime/rollout/steering.js';
 import { FakeDesktop, fakeFrames, fakeTasks, order, scriptedPolicy, task } from '../../helpers/rollout/fakes.js';
 import { VirtualClock } from '../../helpers/rollout/virtualClock.js';
 
@@ -12,6 +13,9 @@ const at = (x: number): Action => ({ type: 'click', at: { x, y: 2 } }),
 async function play(o: {
   readonly script: readonly (readonly Action[])[];
   readonly before?: readonly Step[] | undefined;
+  readonly instruction?: string;
+  readonly desktop?: (d: FakeDesktop) => void;
+  readonly steering?: Steering;
   readonly branch?: { readonly of: RolloutId; readonly step: number };
   readonly cap?: number;
   readonly tasks?: Parameters<typeof fakeTasks>[1];
@@ -22,6 +26,7 @@ async function play(o: {
     policy = scriptedPolicy(clock, o.script),
     acted: Action[][] = [],
     seen: Step[] = [];
+  o.desktop?.(desktop);
   const telling = {
     open: (x: Parameters<typeof policy.open>[0]) => ({
       ...policy.open(x),
@@ -40,7 +45,8 @@ async function play(o: {
       signal: new AbortController().signal,
       onStep: (s) => seen.push(s),
       onPhase: () => undefined,
-      ...(o.before ? { before: o.before } : {}),
+      ...(o.before ? { before: { instruction: o.instruction ?? task().instruction, steps: o.before } } : {}),
+      ...(o.steering ? { steering: o.steering } : {}),
     },
   ).then((r) => {
     result = r;
@@ -50,6 +56,12 @@ async function play(o: {
   return { ...result!, t: result!.trajectory, desktop, tasks, acted, seen };
 }
 
+const personStep: HumanStep = {
+  frame: { hash: 'theirs', width: 640, height: 400 },
+  actions: [at(7)],
+  settled: true,
+  timings: { observe: 0, decide: 0, queue: 0, perform: 0, settle: 0 },
+};
 const origin = await play({ script: [[at(1)], [at(2)], [at(3)], [done]] });
 const branch = { of: 'r1' as RolloutId, step: 2 },
   before = origin.t.steps.slice(0, 3);
@@ -79,6 +91,35 @@ describe('a branch', () => {
     expect(r.desktop.performed).toHaveLength(i);
     expect(r.tasks.verified).toEqual([]);
     expect(r.broken).toBe(false);
+  });
+  it('is given up where the task asks for something else', async () => {
+    const r = await play({ script: [[done]], before, branch, instruction: 'do something else' });
+    expect(r.t.outcome).toMatchObject({ kind: 'error', error: { kind: 'rollout.diverged' } });
+  });
+  it('is no failure of the policy where its desktop breaks before it acts', async () => {
+    const breaks = (after: number) => (d: FakeDesktop) => {
+      Object.assign(d, { blame: () => Promise.resolve('its memory was used up') });
+      d.fail = { call: 'settle', error: new StudioError('desktop.lost', 'gone', 'x'), after };
+    };
+    const early = await play({ script: [[at(9)], [done]], before, branch, desktop: breaks(2) }),
+      late = await play({ script: [[at(9)], [done]], before, branch, desktop: breaks(3) });
+    expect(early.t.outcome).toMatchObject({ kind: 'error', error: { kind: 'desktop.lost' } });
+    expect(late.t.outcome).toMatchObject({ kind: 'failure' });
+  });
+  it('goes on where a person left it', async () => {
+    const steering = new Steering();
+    // Where it began, and what the policy then sees, is another matter: somebody acted.
+    steering.person = {
+      act: ({ record }) => {
+        record(personStep);
+        steering.person = undefined;
+        return Promise.resolve({ next: 'policy' as const });
+      },
+      consent: () => Promise.resolve(true),
+    };
+    const r = await play({ script: [[at(9)], [done]], before, branch, steering });
+    expect(r.t.outcome.kind).toBe('success');
+    expect(r.t.steps.map((s) => s.origin)).toEqual(['policy', 'policy', 'human', 'policy', 'policy']);
   });
   it('is given up where its beginning cannot be read, or the task ends on the way', async () => {
     const error = { kind: 'error', error: { kind: 'rollout.diverged' } };

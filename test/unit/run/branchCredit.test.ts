@@ -87,6 +87,15 @@ describe('credit of branches', () => {
     expect(advantages([won, made('other', failure, 2), a, b])).toMatchObject({ a: [[2, 0.5]], b: [[2, -0.5]] });
     expect(advantages([won, made('other', failure, 2), a])).not.toHaveProperty('a');
   });
+  it('a rollout that is alone with branches is compared with nobody', () => {
+    const half = { ...made('half', failure, 2), outcome: { kind: 'failure', reward: 0.5, truncated: false } as const };
+    expect(advantages([half, a, b])).not.toHaveProperty('half');
+  });
+  it('one that ended before it began is no sibling', () => {
+    const early = made('early', failure, 2, { of: 'lost', step: 2 });
+    // Without it: [0, 1].
+    expect(advantages([lost, won, a, early])).toMatchObject({ a: [[2, 0.5]] });
+  });
   it('from the pool it is a whole like any other', () => {
     const pooled = made('pooled', success, 3, { of: 'elsewhere', step: 2 });
     expect(advantages([lost, pooled], plain, ['pooled'])['pooled']).toEqual([

@@ -25,7 +25,10 @@ const EXPECTED = {
   ],
   hatchery: (s) => [
     [!s.probe.ok, 'the probe lets a run with screenshots train on it'],
-    ...['cross_entropy', 'images'].map((c) => [refusedFor(s, c), `the probe does not see what is wrong: ${c}`]),
+    ...['cross_entropy', 'importance_sampling', 'images'].map((c) => [
+      refusedFor(s, c),
+      `the probe does not see what is wrong: ${c}`,
+    ]),
   ],
 };
 const learning = ({ trained: t }) => [

@@ -1,9 +1,10 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { startsEngine, type RunConfig } from '../../config/index.js';
 import { isObject, orUndefined } from '../../domain/index.js';
 import { jsonOrNothing } from '../../domain/json.js';
+import { readForeignText } from '../../files/foreignFile.js';
 import type { CheckRow } from '../../protocol/types.js';
 import { freeAt, gb } from './disk.js';
 import { Table } from './table.js';
@@ -78,8 +79,7 @@ async function modelIn(dir: string): Promise<ModelFolder | undefined> {
   return bytes === 0 ? undefined : { parameters: bytes / (dtype === 'float32' ? SINGLE : HALF), config };
 }
 async function readConfig(file: string): Promise<Readonly<Record<string, unknown>> | undefined> {
-  if ((await stat(file)).size > MOST_CONFIG) return undefined;
-  const said = jsonOrNothing(await readFile(file, 'utf8'), BOUNDS);
+  const said = jsonOrNothing(await readForeignText(file, MOST_CONFIG), BOUNDS);
   return isObject(said) ? said : undefined;
 }
 const textOf = (config: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>

@@ -3,7 +3,7 @@ import { random, type BranchPoint, type GroupId, type RolloutId, type Step } fro
 import { curateGroup } from '../../../runtime/data/curation/curateGroup.js';
 import { branchesOf, branchPoint } from '../../../runtime/data/curation/branches.js';
 import type { RolloutOrder } from '../../../runtime/data/types.js';
-import { DataManager } from '../../../runtime/data/dataManager.js';
+import type { DataManager } from '../../../runtime/data/dataManager.js';
 import { info, order } from '../../helpers/data/groups.js';
 import {
   broken,

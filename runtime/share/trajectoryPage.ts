@@ -139,6 +139,7 @@ function details(s: StepView): string {
     ['Advantage', figure(s.advantage)],
     ['Importance weight', figure(s.weight)],
     ['Policy version', s.version === undefined ? '' : `v${figure(s.version, 9)}`],
+    ['Answer ended', s.finish === 'length' ? 'cut off: no tokens were left' : text(clip(s.finish ?? '', 60))],
     ['Decided in', milliseconds(s.timings?.decide)],
     ['Settled in', milliseconds(s.timings?.settle)],
   ])}${tokens(s.tokens)}${(s.rejected ?? [])

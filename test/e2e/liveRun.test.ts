@@ -436,7 +436,7 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
     const vlm = new Given(c, 'vlm');
     await c.w.host.command('dartStudio.selectRun', vlm.runFolder);
     const inspector = await vlm.inspector();
-    expect(await inspector.locator('.ds-flow').first().innerText()).toContain('Action:');
+    expect(await inspector.locator('.ds-tokens').first().innerText()).toContain('Action:');
     expect(await inspector.locator('.ds-detail').innerText()).toMatch(/tokens, \d images?/);
     await c.picture('vlm-inspector');
     const watched = await vlm.dashboard();

@@ -39,7 +39,8 @@ export class Ui {
         await this.page.keyboard.press('Escape');
         return false;
       }
-      return this.#input.press('Enter', { timeout: 1000 }).then(
+      // On a busy machine the key arrives long before its promise: given up early, the command would run twice.
+      return this.#input.press('Enter', { timeout: 5000 }).then(
         () => true,
         () => false,
       );

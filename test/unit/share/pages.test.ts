@@ -42,6 +42,7 @@ function hostile(): TrajectoryView {
     ],
     rejected: [{ text: EVIL, reason: EVIL }],
     version: EVIL as unknown as number,
+    finish: EVIL,
   };
   const v = view([], '/nowhere', { rollout: EVIL });
   return {
@@ -65,6 +66,16 @@ describe('pages for others', () => {
     expect(markup(html)).not.toMatch(foreign);
     expect(html).not.toMatch(/javascript:|https?:/);
     expect(html).toContain('&lt;img src=x onerror=alert(1)&gt;');
+  });
+
+  it('say how an answer ended that did not stop by itself', async () => {
+    const s = step(0, { action: { type: 'wait' }, frame, sure: 0.5 }, undefined),
+      page = async (finish?: string): Promise<string> =>
+        (await trajectoryPage({ ...view([], '/'), steps: [{ ...s, ...(finish ? { finish } : {}) }] }, { read: none }))
+          .html;
+    expect(await page('length')).toContain('cut off: no tokens were left');
+    expect(await page('abort')).toMatch(/Answer ended<[\s\S]{0,40}abort/);
+    expect(await page()).not.toContain('Answer ended');
   });
 
   it('carry a policy that allows the hashes of their own style and script, and nothing else', () => {

@@ -14,7 +14,10 @@ export interface RealBrowser {
 /** Playwright begins a session for a browser, which Linux holds for as urgent as any: it goes behind where tests do. */
 function started(path: string): { readonly executablePath: string; readonly env?: NodeJS.ProcessEnv } {
   if (process.env.DART_STUDIO_BEHIND === undefined) return { executablePath: path };
-  return { executablePath: resolve('test/helpers/pages/browserBehind.sh'), env: { ...process.env, DART_STUDIO_BROWSER: path } };
+  return {
+    executablePath: resolve('test/helpers/pages/browserBehind.sh'),
+    env: { ...process.env, DART_STUDIO_BROWSER: path },
+  };
 }
 
 /** A real headless Chromium, installed by the rig when it can be, or why there is none here. */

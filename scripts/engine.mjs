@@ -8,6 +8,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { bundled } from './lib/bundle.mjs';
+import { load } from './lib/load.mjs';
 import { stamp, stampFile } from './lib/stamp.mjs';
 import { requireNode } from './lib/system.mjs';
 
@@ -22,6 +23,7 @@ await build({
   format: 'esm',
   logLevel: 'warning',
 });
+const { packageVersions } = await load('test/helpers/engine/packageVersions.ts');
 const { ensureEngineEnvironment } = await import('../dist/engine-environment.mjs');
 
 const source = join(process.cwd(), 'runtime/trainer/engine');
@@ -83,8 +85,7 @@ async function versionsOf() {
     'pillow',
     'numpy',
   ];
-  const program = `import json, platform, sys; from importlib.metadata import version; print(json.dumps({"python": platform.python_version(), **{n: version(n) for n in ${JSON.stringify(names)}}}))`;
-  return JSON.parse(await output(environment.python, ['-c', program]));
+  return packageVersions(environment.python, names);
 }
 /** Written after a whole, successful run only: the file says what was seen. */
 async function writeResult() {

@@ -1,4 +1,4 @@
-import { random, type BranchPoint, type GroupId, type Trajectory } from '../domain/index.js';
+import { random, type GroupId, type Trajectory } from '../domain/index.js';
 import type { Commits } from './commits.js';
 import type { DataConfig } from './config.js';
 import { branchPoint } from './curation/branches.js';
@@ -28,17 +28,15 @@ export class GroupCurator {
    * is on disk.
    */
   #branch(group: GroupId): Promise<void> {
-    const ripe = this.#state.planner.toBranch(group);
-    if (!ripe) return Promise.resolve();
-    const point = branchPoint(
-      ripe.members.map((r) => this.#trajectories.get(r)),
+    const ended = this.#state.planner.toBranch(group);
+    if (!ended) return Promise.resolve();
+    const branch = branchPoint(
+      ended.map((r) => this.#trajectories.get(r)),
       this.#config.branches,
       random(`${this.#config.planner.seed}/branch/${group}`),
     );
-    const branched = point
-      ? { points: new Array<BranchPoint>(ripe.branches).fill(point), cap: this.#trajectories.get(point.of).cap }
-      : { points: [] };
-    return this.#commits.commit([{ type: 'group.branched', group, ...branched }]);
+    const begins = branch && { branch, cap: this.#trajectories.get(branch.of).cap };
+    return this.#commits.commit([{ type: 'group.branched', group, ...(begins ? { begins } : {}) }]);
   }
 
   /**

@@ -1,5 +1,5 @@
 import { id, random, type RetireReason } from '../domain/index.js';
-import type { BranchPoint, FamilyId, GroupId, Random, RolloutId, TaskId } from '../domain/index.js';
+import type { FamilyId, GroupId, Random, RolloutId, TaskId } from '../domain/index.js';
 import type { DataConfig } from './config.js';
 import { numberedRollout } from './endedRollouts.js';
 import { stepCap } from './curation/dynamicLength.js';
@@ -28,12 +28,12 @@ export interface PlannedGroup {
   /** How many of them are branches; absent in journals from before there were any. */
   readonly branches?: number;
 }
-/** Where the branches of a group begin: one point each; none where no step is worth it. */
+/** Where the branches of a group begin, and the cap of the rollout there: they have the turns that it had left. */
+type Beginning = Required<Pick<RolloutOrder, 'branch' | 'cap'>>;
 export interface GroupBranches {
   readonly group: GroupId;
-  readonly points: readonly BranchPoint[];
-  /** Step cap of the rollout that they branch off from: they have the turns that it had left. */
-  readonly cap?: number;
+  /** None where no step is worth it. */
+  readonly begins?: Beginning;
 }
 
 type Member = 'queued' | 'running' | 'recorded';
@@ -47,13 +47,11 @@ export interface OpenGroup extends PlannedGroup {
   /** Successes among its rollouts that have ended. */
   readonly successes?: number;
   readonly retries: number;
-  /** Branches whose beginning is not chosen yet: the others have to end first. */
-  readonly unbranched?: number;
-  /** Branches still to hand out, and their step cap. */
-  readonly points?: readonly BranchPoint[];
-  readonly branchCap?: number;
+  /** Branches still to hand out, and where they begin, which is chosen once the others have ended. */
+  readonly toBranch?: number;
+  readonly begins?: Beginning;
   /** Those of its members that are branches. */
-  readonly branched?: Readonly<Record<RolloutId, BranchPoint>>;
+  readonly branched?: readonly RolloutId[];
 }
 /** The whole state of a planner; plain JSON. */
 export interface PlannerState {
@@ -76,10 +74,9 @@ interface Open {
   withheld: number;
   successes: number;
   retries: number;
-  unbranched: number;
-  readonly points: BranchPoint[];
-  branchCap: number | undefined;
-  readonly branched: Map<RolloutId, BranchPoint>;
+  toBranch: number;
+  begins: Beginning | undefined;
+  readonly branched: Set<RolloutId>;
 }
 
 export interface PlannerDeps {
@@ -122,19 +119,18 @@ export class Planner {
     p.#groups = s.groups;
     p.#rollouts = s.rollouts;
     for (const g of s.open) {
-      const { members, toIssue, retries, withheld = 0, successes = 0, unbranched = 0, points = [], ...more } = g,
-        { branched = {}, branchCap, ...plan } = more;
+      const { members, toIssue, retries, withheld = 0, successes = 0, toBranch = 0, ...more } = g,
+        { begins, branched = [], ...plan } = more;
       p.#open.set(plan.group, {
         plan,
         toIssue,
         retries,
         withheld,
         successes,
-        unbranched,
-        points: [...points],
-        branchCap,
-        members: byRollout(members),
-        branched: byRollout(branched),
+        toBranch,
+        begins,
+        members: new Map(Object.entries(members).map(([r, m]) => [id<RolloutId>(r), m])),
+        branched: new Set(branched),
       });
     }
     return p;
@@ -150,14 +146,7 @@ export class Planner {
         retries: g.retries,
         withheld: g.withheld,
         successes: g.successes,
-        ...(g.plan.branches === undefined
-          ? {}
-          : {
-              unbranched: g.unbranched,
-              points: [...g.points],
-              branchCap: g.branchCap,
-              branched: Object.fromEntries(g.branched),
-            }),
+        ...(g.plan.branches === undefined ? {} : { toBranch: g.toBranch, begins: g.begins, branched: [...g.branched] }),
       })),
     };
   }
@@ -169,8 +158,7 @@ export class Planner {
   next(): readonly PlannerEvent[] {
     for (const g of this.#open.values()) {
       if (g.toIssue > 0) return [this.#order(g.plan)];
-      const [branch] = g.points;
-      if (branch) return [this.#order(g.plan, { branch, cap: g.branchCap ?? g.plan.cap })];
+      if (g.begins && g.toBranch > 0) return [this.#order(g.plan, g.begins)];
     }
     const plan = this.#plan();
     return plan ? [{ type: 'group.opened', ...plan }, this.#order(plan)] : [];
@@ -178,7 +166,7 @@ export class Planner {
   /** Slots of open groups still to hand out; `next` gives these before it opens another group. */
   get unissued(): number {
     let n = 0;
-    for (const g of this.#open.values()) n += g.toIssue + g.points.length;
+    for (const g of this.#open.values()) n += g.toIssue + (g.begins ? g.toBranch : 0);
     return n;
   }
 
@@ -196,25 +184,23 @@ export class Planner {
         withheld: whole - first,
         successes: 0,
         retries: 0,
-        unbranched: branches,
-        points: [],
-        branchCap: undefined,
-        branched: new Map(),
+        toBranch: branches,
+        begins: undefined,
+        branched: new Set(),
       });
     } else if (e.type === 'group.branched') {
       const g = this.#open.get(e.group);
       if (!g) return;
-      g.unbranched = 0;
-      g.points.push(...e.points);
-      g.branchCap = e.cap;
+      g.begins = e.begins;
+      if (!e.begins) g.toBranch = 0;
     } else {
       this.#rollouts = Math.max(this.#rollouts + 1, numberOf(e.order.rollout));
       const g = this.#open.get(e.order.group);
       if (g) {
         g.members.set(e.order.rollout, 'queued');
         if (e.order.branch) {
-          g.points.shift();
-          g.branched.set(e.order.rollout, e.order.branch);
+          g.toBranch--;
+          g.branched.add(e.order.rollout);
         } else g.toIssue = Math.max(0, g.toIssue - 1);
       }
     }
@@ -248,11 +234,10 @@ export class Planner {
     const g = this.#open.get(group);
     if (!g || !g.members.delete(rollout)) return;
     const again = reason !== 'error' || g.retries < this.#d.config.planner.retries,
-      point = g.branched.get(rollout);
-    g.branched.delete(rollout);
+      branch = g.branched.delete(rollout);
     if (reason === 'diverged') return;
     if (again && reason === 'error') g.retries++;
-    if (again && point) g.points.push(point);
+    if (again && branch) g.toBranch++;
     else if (again) g.toIssue++;
     this.#decide(g);
   }
@@ -280,21 +265,19 @@ export class Planner {
     if (g) {
       g.toIssue = 0;
       g.withheld = 0;
-      g.unbranched = 0;
-      g.points.length = 0;
+      g.toBranch = 0;
     }
   }
 
-  /** Members of a group whose other rollouts have ended and whose branches have no beginning yet, and their number. */
-  toBranch(group: GroupId): { readonly members: readonly RolloutId[]; readonly branches: number } | undefined {
+  /** Members of a group that have ended and whose branches have no beginning yet. */
+  toBranch(group: GroupId): readonly RolloutId[] | undefined {
     const g = this.#open.get(group);
-    if (!g || g.unbranched === 0 || !hasEnded(g)) return undefined;
-    return { members: [...g.members.keys()], branches: g.unbranched };
+    return g && g.toBranch > 0 && !g.begins && hasEnded(g) ? [...g.members.keys()] : undefined;
   }
   /** Plan and members of a complete group; undefined while rollouts are missing. */
   complete(group: GroupId): { readonly plan: PlannedGroup; readonly members: readonly RolloutId[] } | undefined {
     const g = this.#open.get(group);
-    if (!g || g.unbranched > 0 || !hasEnded(g)) return undefined;
+    if (!g || g.toBranch > 0 || !hasEnded(g)) return undefined;
     return { plan: g.plan, members: [...g.members.keys()] };
   }
   close(group: GroupId): void {
@@ -371,7 +354,7 @@ export class Planner {
     }
     return this.#d.families.at(-1)!;
   }
-  #order(plan: PlannedGroup, begins?: Pick<RolloutOrder, 'branch' | 'cap'>): PlannerEvent {
+  #order(plan: PlannedGroup, begins?: Beginning): PlannerEvent {
     const rollout = numberedRollout(this.#rollouts + 1);
     const limit = this.#limitOf(plan.family);
     const length = this.#d.config.dynamicLength;
@@ -395,10 +378,8 @@ export class Planner {
 }
 
 const allRecorded = (g: Pick<Open, 'members'>): boolean => [...g.members.values()].every((m) => m === 'recorded');
-/** Nothing of it is left to hand out, and all that was has ended. */
-const hasEnded = (g: Open): boolean => g.toIssue === 0 && g.withheld === 0 && g.points.length === 0 && allRecorded(g);
-const byRollout = <T>(of: Readonly<Record<RolloutId, T>>): Map<RolloutId, T> =>
-  new Map(Object.entries(of).map(([r, v]) => [id<RolloutId>(r), v as T]));
+/** All that was handed out has ended, and but for branches nothing is left to hand out. */
+const hasEnded = (g: Open): boolean => g.toIssue === 0 && g.withheld === 0 && allRecorded(g);
 
 /** Probability that `m` more outcomes are all of the kind that came `k` times in `n`, under Beta(1 + k, 1 + n - k). */
 function sameAgain(k: number, n: number, m: number): number {

@@ -1,7 +1,7 @@
 import type { Action } from './action.js';
 import type { RunError } from './errors.js';
 import type { FrameRef } from './frame.js';
-import type { FamilyId, GroupId, PolicyVersion, RolloutId, TaskId } from './ids.js';
+import { id, type FamilyId, type GroupId, type PolicyVersion, type RolloutId, type TaskId } from './ids.js';
 import type { PromptDelta } from './promptTokens.js';
 
 /**
@@ -182,6 +182,9 @@ export type Provenance =
       readonly task: TaskId;
       readonly instruction: string;
     };
+
+/** Of what a failed rollout becomes under another instruction. */
+export const relabelledId = (of: RolloutId): RolloutId => id<RolloutId>(`hindsight/${of}`);
 
 /**
  * What looking back on a failed rollout took: siblings of its task, those asked of the desktop, whether one held, and

@@ -4,7 +4,7 @@ import type { AnnotationMarks } from './annotation.js';
 import type { RunError } from './errors.js';
 
 import type { PolicyVersion } from './ids.js';
-import type { VerifierReport } from './trajectory.js';
+import type { ProvenanceKind, VerifierReport } from './trajectory.js';
 
 /**
  * A trajectory for people: what `.traj.jsonl` files hold, what annotations are made on and what pages show. Plain JSON;
@@ -22,7 +22,7 @@ export interface TrajectoryRow {
   readonly reward?: number;
   readonly truncated?: boolean;
   readonly errorKind?: string;
-  readonly provenance: 'rollout' | 'probe' | 'oracle' | 'human' | 'imported' | 'hindsight';
+  readonly provenance: ProvenanceKind;
   readonly state?: string;
   readonly group?: string;
   readonly steps: number;

@@ -3,8 +3,8 @@
  * done "Click the Apple button", and has done "Click the Lemon button". The verifier of each such task is asked on the
  * desktop as it was left; the first that holds gives the failure another instruction.
  */
-import type { Outcome, RolloutId, Step, Trajectory } from '../domain/index.js';
-import { assisted, id, toRunError, unsampled } from '../domain/index.js';
+import type { Outcome, Step, Trajectory } from '../domain/index.js';
+import { assisted, relabelledId, toRunError, unsampled } from '../domain/index.js';
 import type { Desktop } from '../cluster/types.js';
 import type { Task } from '../tasks/types.js';
 import { DesktopGuard } from './desktopGuard.js';
@@ -107,7 +107,7 @@ export const relabelled = (
   outcome: Judged,
 ): Trajectory => ({
   ...t,
-  id: id<RolloutId>(`hindsight/${t.id}`),
+  id: relabelledId(t.id),
   task: sibling.id,
   instruction: sibling.instruction,
   provenance: { kind: 'hindsight', of: t.id, task: t.task, instruction: t.instruction },

@@ -1,16 +1,8 @@
-import { spawnSync } from 'node:child_process';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { load } from './load.mjs';
 
 /** Which state of this repository makes a result, and when: asked before it is made. */
-export function stamp() {
-  const git = (...argv) => spawnSync('git', argv, { encoding: 'utf8' }).stdout?.trim() ?? '',
-    commit = git('rev-parse', '--short', 'HEAD'),
-    changed = git('status', '--porcelain', '--untracked-files=no') !== '';
-  return {
-    commit: commit === '' ? 'unknown' : `${commit}${changed ? ', with changes' : ''}`,
-    at: new Date().toISOString(),
-  };
-}
+export const { stamp } = await load('test/bench/lib/report.ts');
 
 /**
  * Puts a stamp, and what else is known, in front of a result that another program wrote since then. One of an earlier

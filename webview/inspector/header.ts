@@ -108,15 +108,20 @@ function fact(label: string, value: Child, title: string): HTMLElement {
 
 type Opens = ((rollout: string) => void) | undefined;
 
+/** `<rollout>@<number>` in its parts. */
+function placeIn(text: string): [rollout: string, number: string | undefined] {
+  const [, rollout = text, number] = /^(.+)@(\d+)$/s.exec(text) ?? [];
+  return [rollout, number];
+}
 /** `of`: `<rollout>@<revision>`. */
 function replayFact(of: string, open: Opens): HTMLElement {
-  const [, rollout = of, revision] = /^(.+)@(\d+)$/s.exec(of) ?? [],
+  const [rollout, revision] = placeIn(of),
     words = revision === undefined || revision === '0' ? rollout : t('{0}, revision {1}', rollout, revision);
   return fact(t('Replay of'), opener(rollout, words, open), t('The edited trajectory that was replayed here'));
 }
 /** `branch`: `<rollout>@<index of its first own step>`. */
 function branchFact(branch: string, open: Opens): HTMLElement {
-  const [, rollout = branch, step = '0'] = /^(.+)@(\d+)$/s.exec(branch) ?? [];
+  const [rollout, step = '0'] = placeIn(branch);
   return fact(
     t('Branch of'),
     opener(rollout, t('{0}, from step {1}', rollout, Number(step) + 1), open),

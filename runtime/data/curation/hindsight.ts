@@ -1,4 +1,4 @@
-import { message, type Trajectory } from '../../domain/index.js';
+import { message, relabelledId, type Trajectory } from '../../domain/index.js';
 import { numbers, type Mechanism } from './mechanism.js';
 
 /** Of a run so far, earlier parts of it included. */
@@ -27,7 +27,6 @@ export function tallyHindsight(
   if (h.held) tally.held++;
   tally.ms += h.ms;
 }
-const relabelledId = (of: string): string => `hindsight/${of}`;
 
 /**
  * What of these successes is imitated (runtime/data/README.md#hindsight): of each family at most this share relabelled

@@ -5,8 +5,8 @@ export const schemaVersion = 9;
  * The queryable view of a journal. `position` columns say where in the journal a record lies. Times are ms since the
  * epoch. rollouts holds every trajectory (probes and demonstrations too); `state` and `reason` are the ledger's; `born`
  * is the sequence number of its first record, which never changes; `human` counts the steps of a taken-over rollout in
- * which a person acted, `origin` says where an import came from, what a demonstration replays, or where a branch begins (ROLLOUT@STEP), or what a relabelled failure was asked for; `advantage` and
- * `weight` (mean truncated importance weight of its trained steps) are those of the update that used it. pool holds what is in
+ * which a person acted, `origin` says where an import came from, what a demonstration replays, where a
+ * branch begins (ROLLOUT@STEP), or what a relabelled failure was asked for; `advantage` and `weight` (mean truncated importance weight of its trained steps) are those of the update that used it. pool holds what is in
  * it now, `seq` being when it joined: an entry was used as often as it was injected since. gave_up lists trajectories
  * that ended with "this task cannot be done". steps has those of trajectories that run, and only what is queried over
  * many; of one that has ended they are one row of tracks (stepPack.ts). `recorded` is the sequence number of the record

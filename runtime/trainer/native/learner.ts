@@ -11,14 +11,14 @@ import {
 import type { Augmentation, ImitateOptions, ReadingScreen, ReadOptions, ReadReport, UpdateReport } from '../types.js';
 import { augment, forgetful, neighbourChoices } from './augment.js';
 import { klMoved, movedTooFar } from '../objective/kl.js';
-import { equalParts, imitationRate, reportedSteps } from '../schedule.js';
+import { equalParts, imitationRate, minibatches, reportedSteps } from '../schedule.js';
 import { TOKENS, type GradVariant } from './model/lossGraph.js';
 import { policyModel, type PolicyModel } from './model/policyGraph.js';
 import { LookAhead } from './lookAhead.js';
 import { Optimizer, type OptimizerState } from './optimizer.js';
 import type { TrainerOptions } from './options.js';
 import { applyLossWeights, makeSlot, packSamples, type PackedState, type Slot } from './packing.js';
-import { minibatches, reuseEss } from './passes.js';
+import { reuseEss } from './passes.js';
 import { ReportBuilder } from './report.js';
 import { loadOrt } from '../../domain/onnxRuntime.js';
 import { Sessions } from './sessions.js';
@@ -159,12 +159,17 @@ export class Learner {
     const reached = new Set<PackedState>();
     let step = 0,
       planned = 0;
-    for (const m of minibatches(states, b, o.minibatchStates, this.#rng)) {
+    const passes = minibatches(states, b, {
+      size: o.minibatchStates,
+      shuffled: () => this.#rng.shuffle(states),
+      ess: () => reuseEss(states),
+    });
+    for (const m of passes) {
       planned = m.planned;
-      const done = await this.#minibatch(m.states, variant, { lrScale: b.lrScale ?? 1, first: step === 0 }, report);
+      const done = await this.#minibatch(m.items, variant, { lrScale: b.lrScale ?? 1, first: step === 0 }, report);
       if (!done) break;
       step++;
-      for (const p of m.states) reached.add(p);
+      for (const p of m.items) reached.add(p);
       onProgress?.({ kind: 'update', step, steps: planned, ...done, ms: this.#now() - start });
     }
     const trained = states.filter((p) => reached.has(p));

@@ -1,7 +1,7 @@
 import { random, toRunError, type TrainBatch } from '../../domain/index.js';
 import type { ObjectiveOptions } from '../objective/objective.js';
 import { klMoved, movedTooFar } from '../objective/kl.js';
-import { equalParts, imitationRate, reportedSteps } from '../schedule.js';
+import { equalParts, imitationRate, minibatches, reportedSteps } from '../schedule.js';
 import type { ImitateOptions } from '../types.js';
 import type { AdamParams } from './client.js';
 import type { Connection } from './connection.js';
@@ -65,17 +65,22 @@ export async function updatePasses(job: Job, samples: readonly Prepared[], b: Ba
   const reached = new Set<Prepared>();
   let step = 0,
     planned = 0;
-  for (const m of minibatches(job, samples, b)) {
+  const passes = minibatches(samples, b, {
+    size: job.minibatch,
+    shuffled: (pass) => random(`remote/${job.seed}/${b.id}/${pass}`).shuffle(samples),
+    ess: () => reuseEss(samples),
+  });
+  for (const m of passes) {
     planned = m.planned;
     const lr = job.adam.lr * (b.lrScale ?? 1) * Math.min(1, (done + step + 1) / Math.max(1, job.adam.warmup)),
-      rows = fresh && m.samples.map((s) => fresh!.get(s)!).flat(),
-      made = await minibatch(job, m.samples, { lr, single, rows, first: step === 0 });
+      rows = fresh && m.items.map((s) => fresh!.get(s)!).flat(),
+      made = await minibatch(job, m.items, { lr, single, rows, first: step === 0 });
     // Only until the weights have changed.
     fresh = undefined;
     if (!made) break;
     job.report.step(made.result, made.metrics);
     step++;
-    for (const s of m.samples) reached.add(s);
+    for (const s of m.items) reached.add(s);
     job.onProgress?.({
       kind: 'update',
       step,
@@ -86,22 +91,6 @@ export async function updatePasses(job: Job, samples: readonly Prepared[], b: Ba
     });
   }
   return { epochs: Math.floor(step / perEpoch), planned, trained: samples.filter((s) => reached.has(s)) };
-}
-interface Minibatch {
-  readonly samples: readonly Prepared[];
-  /** Optimizer steps of all passes that are known to be made. */
-  readonly planned: number;
-}
-/** Pass after pass; whether there is another one is asked when the one before is done. */
-function* minibatches(job: Job, samples: readonly Prepared[], b: Batch): Generator<Minibatch> {
-  const perEpoch = equalParts(samples, job.minibatch).length,
-    again = (epoch: number): boolean =>
-      epoch < b.epochs || (b.reuse !== undefined && epoch < b.reuse.epochs && reuseEss(samples) >= b.reuse.ess);
-  for (let epoch = 0; again(epoch); epoch++) {
-    const order = perEpoch === 1 ? samples : random(`remote/${job.seed}/${b.id}/${epoch}`).shuffle(samples),
-      planned = Math.max(b.epochs, epoch + 1) * perEpoch;
-    for (const part of equalParts(order, job.minibatch)) yield { samples: part, planned };
-  }
 }
 
 /** Rows of all targets by sample: the first step's are these, for the weights are still the same. */

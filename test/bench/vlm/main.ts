@@ -48,7 +48,7 @@ async function probe(): Promise<void> {
     made = stamp(),
     { seeing } = await models(python, join(work, 'models')),
     probed = await probedEngines(python, { model: seeing, state: join(work, 'probed'), port: port + 3 }),
-    result = { ...made, versions: versionsOf(python), ...probed };
+    result = { ...made, versions: await versionsOf(python), ...probed };
   await mkdir(out, { recursive: true });
   await writeFile(join(out, 'probes.json'), `${JSON.stringify(result, null, 2)}\n`);
   console.log(JSON.stringify(result, null, 2));
@@ -59,7 +59,7 @@ async function kill(kills: number): Promise<void> {
     say = (text: string): void => console.error(text),
     made = { ...stamp(), machine: machine() },
     counted = await killAtRandom({ kills, seed: seeds[0]!, dir: join(work, 'kills'), model, say }),
-    result = { ...made, ...(model ? { versions: versionsOf(await environment()) } : {}), ...counted };
+    result = { ...made, ...(model ? { versions: await versionsOf(await environment()) } : {}), ...counted };
   await mkdir(out, { recursive: true });
   await writeFile(join(out, 'kills.json'), `${JSON.stringify(result, null, 2)}\n`);
   console.log(JSON.stringify(result, null, 2));

@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path';
 import { random } from '../../../runtime/domain/index.js';
 import { ensureEngineEnvironment, type EngineEnvironment } from '../../../runtime/trainer/engine/environment.js';
 import { serveEngine } from '../../../runtime/trainer/engine/serve.js';
+import { packageVersions } from '../../helpers/engine/packageVersions.js';
 import { clickOn, MOST_PIXELS, WORDS, type Engine } from './plan.js';
 
 const SOURCE = resolve('runtime/trainer/engine');
@@ -15,11 +16,8 @@ export const environment = (): Promise<EngineEnvironment> =>
   ensureEngineEnvironment({ source: SOURCE, onLine: (line) => process.stderr.write(`${line}\n`) });
 
 /** Of the packages that decide what the engine computes. */
-export function versionsOf(e: EngineEnvironment): Readonly<Record<string, string>> {
-  const program =
-    'import json, platform; from importlib.metadata import version; print(json.dumps({"python": platform.python_version(), **{n: version(n) for n in ("torch", "transformers", "peft")}}))';
-  return JSON.parse(execFileSync(e.python, ['-c', program], { encoding: 'utf8' })) as Record<string, string>;
-}
+export const versionsOf = (e: EngineEnvironment): Promise<Readonly<Record<string, string>>> =>
+  packageVersions(e.python, ['torch', 'transformers', 'peft']);
 
 /** A tiny random model, and the same one to which every screen is one grey picture; made once. */
 export async function models(e: EngineEnvironment, dir: string): Promise<{ seeing: string; blind: string }> {

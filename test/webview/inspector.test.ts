@@ -41,6 +41,26 @@ describe.skipIf('why' in found)('inspector page', () => {
     expect(await t.axe(axe)).toEqual([]);
   });
 
+  it.each(['dark', 'light'] as const)(
+    '%s: says where a branch begins, and what a relabelled one was asked for',
+    async (theme) => {
+      const { rich } = pages,
+        headOf = async (row: Partial<typeof rich.row>, name: string): Promise<string> => {
+          const t = await show({ theme, answer: served(() => ({ ...rich, row: { ...rich.row, ...row } })) }),
+            p = await shown(t);
+          if (shots) await p.screenshot({ path: join(shots, `inspector-${theme}-${name}.png`) });
+          expect(await t.axe(axe)).toEqual([]);
+          return (await p.locator('.ds-head').innerText()).replace(/\s+/g, ' ');
+        };
+      expect(await headOf({ branch: 'r-000099@2' }, 'branch')).toMatch(/Branch of r-000099, from step 3/i);
+      const relabelled = await headOf(
+        { rollout: 'hindsight/r-000102', provenance: 'hindsight', relabelledFrom: 'Choose Lemon' },
+        'relabelled',
+      );
+      expect(relabelled).toMatch(/Relabelled from Choose Lemon/i);
+    },
+  );
+
   it('says what the trajectory is and shows its first step', async () => {
     const t = await show(),
       p = await shown(t);

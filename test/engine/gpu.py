@@ -1,15 +1,20 @@
-"""gpu.py [SHAPE ...] [--out FILE] [--steps N] [--minutes M] [--device D]: what an update costs in the shape of real models.
+"""gpu.py [SHAPE ...] [--out FILE] [--steps N] [--minutes M] [--device D] [--probe COMMAND]: what an update costs in the
+shape of real models.
 
 Weights are random and made on the device, so nothing is fetched; a step has as many pictures and as much text as a run's.
 Each shape is trained by the engine's own parts (an adapter of rank 16 on the language model, gradient checkpointing) on
-`--steps` steps, and sampled from. `small` has the same form and runs on a processor in half a minute.
+`--steps` steps, and sampled from. `small` has the same form and runs on a processor in half a minute. `--probe` then
+writes a model of `--served`'s shape as a checkpoint, serves it as a run does, and asks COMMAND URL --json of it.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import io
 import json
+import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -21,7 +26,8 @@ import numpy as np
 import torch
 from PIL import Image
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "runtime" / "trainer" / "engine"))
+ENGINE = str(Path(__file__).resolve().parents[2] / "runtime" / "trainer" / "engine")
+sys.path.insert(0, ENGINE)
 
 from dart_engine import model as engine_model  # noqa: E402
 from dart_engine import trainer  # noqa: E402
@@ -140,9 +146,13 @@ def measure(name: str, o: argparse.Namespace, until: float) -> dict:
         folder = Path(scratch) / "model"
         write_folder(folder, kind, text, vision, patch)
         began = time.monotonic()
-        settings = Settings(model=str(folder), state=Path(scratch), device=o.device, checkpointing=device.type == "cuda")
+        settings = Settings(
+            model=str(folder), state=Path(scratch), device=o.device, checkpointing=device.type == "cuda",
+            micro_batch_tokens=o.micro_batch_tokens,
+        )  # fmt: skip
         policy = engine_model.PolicyModel(settings)
-    wait = torch.cuda.synchronize if device.type == "cuda" else lambda: None
+    cuda = device.type == "cuda"
+    wait = torch.cuda.synchronize if cuda else lambda: None
     lora = {"rank": 16, "alpha": 32.0, "seed": 1, "train_attn": True, "train_mlp": True, "train_unembed": True, "train_vision": False}
     lora["targets"] = list(choose_targets(policy.layers, lora, vision=False, names=None))
     model = trainer.new_model(policy, "gpu", {"lora_config": lora})
@@ -170,22 +180,80 @@ def measure(name: str, o: argparse.Namespace, until: float) -> dict:
         seconds.append(time.monotonic() - began)
     best = float(np.median(seconds[1:]))
     result.update(s_an_update=round(best, 2), updates=len(seconds) - 1, tokens_per_s_trained=round(tokens / best))
+    if cuda:
+        result["peak_gib_trained"] = round(torch.cuda.max_memory_allocated() / 2**30, 1)
+        torch.cuda.reset_peak_memory_stats()
     result.update(sampled(policy, model, made, o.rows, wait))
-    if device.type == "cuda":
-        result["peak_gib"] = round(torch.cuda.max_memory_allocated() / 2**30, 1)
+    if cuda:
+        result["peak_gib_sampled"] = round(torch.cuda.max_memory_allocated() / 2**30, 1)
     return result
 
 
 def sampled(policy, model, made, rows: int, wait) -> dict:
-    """`rows` prompts of a run at once; every answer has its whole length."""
-    options = Sampling(max_tokens=ANSWER, ignore_eos=True)
-    requests = [SampleRequest(made[index % len(made)][1], 1, options) for index in range(rows)]
+    """`rows` prompts of a run at once; every answer has its whole length. What the prompts take stands apart."""
     sampler = Sampler(policy, lambda: None)
-    wait()
-    began = time.monotonic()
-    sampler.run(model.weights, requests)
-    wait()
-    return {"rows_sampled": rows, "tokens_per_s_sampled": round(rows * ANSWER / (time.monotonic() - began), 1)}
+
+    def seconds(tokens: int) -> float:
+        options = Sampling(max_tokens=tokens, ignore_eos=True)
+        wait()
+        began = time.monotonic()
+        sampler.run(model.weights, [SampleRequest(made[index % len(made)][1], 1, options) for index in range(rows)])
+        wait()
+        return time.monotonic() - began
+
+    seconds(2)
+    prompts, whole = seconds(1), seconds(ANSWER)
+    return {
+        "rows_sampled": rows,
+        "s_prompts": round(prompts, 2),
+        "tokens_per_s_decoded": round(rows * (ANSWER - 1) / (whole - prompts), 1),
+        "tokens_per_s_sampled": round(rows * ANSWER / whole, 1),
+    }
+
+
+def probed(command: str, name: str, device: str) -> dict:
+    """What the conformance probe says of the engine's own server with a checkpoint of this shape, over HTTP."""
+    kind, text, vision, patch = SHAPES[name][0]
+    with tempfile.TemporaryDirectory() as scratch:
+        folder, began = Path(scratch) / "model", time.monotonic()
+        write_folder(folder, kind, text, vision, patch)
+        write_weights(folder, engine_model.choose_device(device))
+        served = [sys.executable, "-m", "dart_engine", "serve", "--model", str(folder), "--state", scratch + "/state"]
+        with open(Path(scratch) / "log", "w") as log:
+            server = subprocess.Popen(
+                [*served, "--port", "0", "--device", device, "--end-with-stdin"],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join([ENGINE, os.environ.get("PYTHONPATH", "")])},
+            )  # fmt: skip
+            try:
+                line = server.stdout.readline()
+                if not line:
+                    return {"shape": name, "error": (Path(scratch) / "log").read_text()[-2000:]}
+                ready, seconds = json.loads(line), time.monotonic() - began
+                began = time.monotonic()
+                asked = [*shlex.split(command), ready["url"], "--sampling", "--json"]
+                said = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=300)
+            finally:
+                server.stdin.close()
+                server.wait(30)
+        result = {"shape": name, "ready_s": round(seconds, 1), "probe_s": round(time.monotonic() - began, 1)}
+        try:
+            return {**result, **json.loads(said.stdout)}
+        except json.JSONDecodeError:
+            return {**result, "error": (said.stderr or said.stdout)[-2000:]}
+
+
+def write_weights(folder: Path, device: torch.device) -> None:
+    dtype = engine_model.choose_dtype("auto", device)
+    Random(device).from_pretrained(folder, dtype, "sdpa").save_pretrained(folder)
+    freed(device.type == "cuda")
+
+
+def freed(cuda: bool) -> None:
+    gc.collect()
+    if cuda:
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
 
 
 def commit() -> str:
@@ -201,6 +269,9 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=8, help="answers sampled at once")
     parser.add_argument("--minutes", type=float, default=10.0, help="no update begins that would not end in that time")
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--probe", metavar="COMMAND", help="such as `npm run -s cli -- engine probe`")
+    parser.add_argument("--served", default="Qwen2.5-VL-3B", choices=list(SHAPES), help="the shape that is probed")
+    parser.add_argument("--micro-batch-tokens", type=int, default=Settings.micro_batch_tokens)
     o = parser.parse_args()
     cuda = engine_model.choose_device(o.device).type == "cuda"
     shapes = o.shapes or ([name for name in SHAPES if name != "small"] if cuda else ["small"])
@@ -211,8 +282,18 @@ def main() -> int:
         "device": torch.cuda.get_device_name() if cuda else "cpu",
         "versions": {name: version(name) for name in ("torch", "transformers", "peft")},
         "step": {"pictures": PICTURES, "text_tokens": TEXT, "answer_tokens": ANSWER, "lora_rank": 16},
+        "micro_batch_tokens": o.micro_batch_tokens,
         "rows": [],
     }
+
+    def keep(row: dict) -> None:
+        print(json.dumps(row), flush=True)
+        freed(cuda)
+        # After each: one that is cut off takes nothing of the others away.
+        if o.out:
+            o.out.parent.mkdir(parents=True, exist_ok=True)
+            o.out.write_text(json.dumps(result, indent=2) + "\n")
+
     for index, name in enumerate(shapes):
         until = begun + 60 * o.minutes * (index + 1) / len(shapes)
         try:
@@ -220,14 +301,10 @@ def main() -> int:
         except torch.OutOfMemoryError as error:
             row = {"shape": name, "error": f"out of memory: {str(error).splitlines()[0]}"}
         result["rows"].append(row)
-        print(json.dumps(row), flush=True)
-        if cuda:
-            torch.cuda.empty_cache()
-            torch.cuda.reset_peak_memory_stats()
-        # After each shape: one that is cut off takes nothing of the others away.
-        if o.out:
-            o.out.parent.mkdir(parents=True, exist_ok=True)
-            o.out.write_text(json.dumps(result, indent=2) + "\n")
+        keep(row)
+    if o.probe:
+        result["probe"] = probed(o.probe, o.served, o.device)
+        keep(result["probe"])
     return 0
 
 

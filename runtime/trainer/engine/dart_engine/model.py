@@ -22,6 +22,7 @@ from .images import ImageStore, Patches
 from .lora import LoraSlots, LoraSpec, linear_layers
 from .model_files import save_beside
 from .settings import Settings
+from .vision_attention import use_segments
 
 PROCESSOR_SETTINGS = ("patch_size", "merge_size", "temporal_patch_size", "resample", "do_resize", "do_rescale", "rescale_factor")
 
@@ -91,6 +92,8 @@ class PolicyModel:
         self.model = AutoModelForImageTextToText.from_pretrained(
             settings.model, dtype=self.dtype, attn_implementation=settings.attention, **code
         ).to(self.device)
+        if settings.attention == "sdpa":
+            use_segments(self.model)
         self._no_dropout()
         self.inner = self.model.model
         self.vocabulary = int(self.model.get_input_embeddings().num_embeddings)
@@ -113,6 +116,8 @@ class PolicyModel:
         self._overlaid = False
         if settings.checkpointing:
             self.model.gradient_checkpointing_enable({"use_reentrant": False})
+            # What it turns on with it would send gradients through the whole vision tower, for nobody.
+            self.model.disable_input_require_grads()
         self.model.eval()
 
     def _size_images(self, processor) -> None:

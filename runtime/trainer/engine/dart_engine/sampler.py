@@ -55,10 +55,25 @@ class Row:
     stop_text: str | None = None
 
 
+@dataclass(eq=False)
+class Alive:
+    """Rows that still grow, and what a token needs of them on the device: copies there, token by token, cost more than it."""
+
+    rows: list[Row]
+    mask: torch.Tensor
+    heat: torch.Tensor
+    positions: torch.Tensor
+
+    def keep(self, indexes: list[int], picked: torch.Tensor) -> None:
+        self.rows = [self.rows[index] for index in indexes]
+        self.mask, self.heat, self.positions = self.mask[picked], self.heat[picked], self.positions[picked]
+
+
 class Sampler:
     def __init__(self, policy: PolicyModel, beat):
         self._policy = policy
         self._beat = beat
+        self._forbidden = torch.tensor(policy.forbidden, dtype=torch.long, device=policy.device)
         self.generated_tokens = 0
         self.prompt_tokens = 0
 
@@ -78,35 +93,36 @@ class Sampler:
         cache = out.past_key_values
         if len(rows) != len(requests):
             cache.batch_select_indices(spread)
-        state, mask = out.last_hidden_state[:, -1][spread], mask[spread]
+        state = out.last_hidden_state[:, -1][spread]
         self.prompt_tokens += sum(len(sequence) for sequence in sequences)
-        alive = list(rows)
+        alive = Alive(list(rows), mask[spread], heat_of([row.options for row in rows], policy.device), self._positions(rows))
         while True:
             tokens = self._choose(alive, policy.head_module()(state).float())
-            keep = [index for index, row in enumerate(alive) if row.stop is None]
+            keep = [index for index, row in enumerate(alive.rows) if row.stop is None]
             self._beat()
             if not keep:
                 break
-            if len(keep) < len(alive):
+            if len(keep) < len(alive.rows):
                 picked = torch.tensor(keep, device=policy.device)
                 cache.batch_select_indices(picked)
-                tokens, mask = tokens[picked], mask[picked]
-                alive = [alive[index] for index in keep]
-            mask = torch.cat([mask, mask.new_ones(len(alive), 1)], dim=1)
-            state = self._next_state(alive, tokens, mask, cache, inputs)
+                tokens = tokens[picked]
+                alive.keep(keep, picked)
+            alive.mask = torch.cat([alive.mask, alive.mask.new_ones(len(keep), 1)], dim=1)
+            state = self._next_state(alive, tokens, cache, inputs)
         for row in rows:
             results[row.request]["sequences"].append(_finished(row))
         return results
 
-    def _next_state(self, alive: list[Row], tokens: torch.Tensor, mask: torch.Tensor, cache, inputs: dict) -> torch.Tensor:
-        policy = self._policy
-        positions = torch.tensor([row.position for row in alive], device=policy.device)
-        for row in alive:
-            row.position += 1
+    def _positions(self, rows: list[Row]) -> torch.Tensor:
+        return torch.tensor([row.position for row in rows], device=self._policy.device)
+
+    def _next_state(self, alive: Alive, tokens: torch.Tensor, cache, inputs: dict) -> torch.Tensor:
+        policy, positions = self._policy, alive.positions
+        alive.positions = positions + 1
         planes = inputs["position_ids"].shape[0] if inputs["position_ids"].dim() == 3 else 0
         step = {
             "input_ids": tokens[:, None],
-            "attention_mask": mask,
+            "attention_mask": alive.mask,
             "position_ids": positions.expand(planes, -1)[..., None] if planes else positions[:, None],
         }
         if "mm_token_type_ids" in inputs:
@@ -122,16 +138,18 @@ class Sampler:
             generator.manual_seed((options.seed + sample) % (2**63))
         return Row(index, options, generator, request.sequence.next_position)
 
-    def _choose(self, rows: list[Row], logits: torch.Tensor) -> torch.Tensor:
+    def _choose(self, alive: Alive, logits: torch.Tensor) -> torch.Tensor:
         """Samples a token a row, records it with its log-prob, and marks rows that end."""
+        rows = alive.rows
         logprobs = torch.log_softmax(logits, dim=-1)
         uniform = torch.stack([torch.rand((), generator=row.generator, dtype=torch.float64) for row in rows]).to(logits.device)
-        tokens = draw(logits, [row.options for row in rows], uniform, self._policy.forbidden)
-        chosen = logprobs.gather(1, tokens[:, None])[:, 0].cpu().tolist()
+        tokens = draw(logits, [row.options for row in rows], uniform, self._forbidden, alive.heat)
+        # Token ids are exact in float64: one copy to the host in place of two.
+        drawn, chosen = torch.stack([tokens.double(), logprobs.gather(1, tokens[:, None])[:, 0].double()]).tolist()
         most = max(row.options.top_logprobs for row in rows)
         top = torch.topk(logprobs, min(most, logprobs.shape[1])) if most else None
         values, ids = (top.values.cpu().tolist(), top.indices.cpu().tolist()) if top else ([], [])
-        for index, (row, token) in enumerate(zip(rows, tokens.cpu().tolist(), strict=True)):
+        for index, (row, token) in enumerate(zip(rows, map(int, drawn), strict=True)):
             row.tokens.append(token)
             row.logprobs.append(chosen[index])
             wanted = row.options.top_logprobs
@@ -175,16 +193,19 @@ class Sampler:
         return result
 
 
-def draw(logits: torch.Tensor, options: list[Sampling], uniform: torch.Tensor, forbidden: list[int]) -> torch.Tensor:
-    """Inverse transform sampling: one uniform number a row, so a row's choice does not depend on its neighbours."""
-    logits = logits.clone()
-    if forbidden:
-        logits[:, forbidden] = -torch.inf
+def heat_of(options: list[Sampling], device: torch.device) -> torch.Tensor:
+    return torch.tensor([option.temperature for option in options], device=device)[:, None]
+
+
+def draw(logits: torch.Tensor, options: list[Sampling], uniform: torch.Tensor, forbidden: torch.Tensor, heat: torch.Tensor):
+    """Inverse transform sampling: one uniform number a row, so a row's choice does not depend on its neighbours.
+
+    Logits [rows, vocabulary], `heat` [rows, 1]; returns token ids [rows].
+    """
+    logits = logits.index_fill(1, forbidden, -torch.inf)
     for row, option in enumerate(options):
         for token, bias in option.logit_bias.items():
             logits[row, token] += bias
-    device = logits.device
-    heat = torch.tensor([option.temperature for option in options], device=device)[:, None]
     greedy = logits.argmax(dim=-1)
     probs = torch.softmax((logits / heat.clamp(min=1e-4)).double(), dim=-1)
     if any(0 < option.top_k < probs.shape[1] or option.top_p < 1 or option.min_p > 0 for option in options):

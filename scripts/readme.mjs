@@ -6,6 +6,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { load } from './lib/load.mjs';
 import { curationTables } from './lib/curationTables.mjs';
 import { deskTables } from './lib/deskTables.mjs';
+import { gpuTable } from './lib/gpuTable.mjs';
 import { imitationTables } from './lib/imitationTables.mjs';
 import { quickstartTables } from './lib/quickstartTables.mjs';
 
@@ -248,6 +249,7 @@ export async function generatedPages() {
       limits: await limits({ desk, miniwob: await json('miniwob/miniwob.json') }),
     },
     'runtime/config/README.md': {
+      gpu: gpuTable(JSON.parse(await readFile(join(root, 'test/engine/results/gpu.json'), 'utf8')), table),
       keys: runFileReference(jsonSchema()),
       presets: presetReference(PRESETS, PRESET_SOURCES),
     },

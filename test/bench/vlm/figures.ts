@@ -145,7 +145,9 @@ function falseRefusals(
       `${probe.faultless} reference servers`,
       probes
         ? probes.probes
-            .map((p) => `our engine (${p.dtype}, ${p.rank === 0 ? 'all weights' : `rank ${p.rank}`})`)
+            .map(
+              (p) => `our engine (${p.layers} layers, ${p.dtype}, ${p.rank === 0 ? 'all weights' : `rank ${p.rank}`})`,
+            )
             .join(', ')
         : 'our engine not asked',
       texts === undefined ? 'TuFT not asked' : 'TuFT on text',

@@ -4,8 +4,8 @@
 // engine over HTTP. `--only blind --out test/bench/results/vlm` adds one arm to what is recorded there.
 // npm run bench:vlm -- --kills N [--reference]: instead, N times kill -9 of runtime or engine at random moments of a run
 // with an engine of its own (the reference server in its place); writes kills.json, which the report then holds.
-// npm run bench:vlm -- --probes: instead, the conformance probe on the engine itself, in float32 and bfloat16, an adapter
-// and all weights; writes probes.json, which the report then holds.
+// npm run bench:vlm -- --probes: instead, the conformance probe on the engine itself, in float32 and bfloat16, also with 36
+// layers, an adapter and all weights; writes probes.json, which the report then holds.
 import { readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -14,9 +14,9 @@ import { session, sessionArgs } from '../lib/session.js';
 import { engineFigures, figureBars, killsFigures, peerFigures, probeFigures, probesFigures } from './figures.js';
 import { killAtRandom } from './kills.js';
 import { vlmPlan, type Engine, type VlmPlan } from './plan.js';
-import { probedEngines } from './probes.js';
+import { DEEP, probedEngines } from './probes.js';
 import { vlmReport } from './report.js';
-import { engineAt, environment, models, randomClicks, startEngine, versionsOf } from './servers.js';
+import { deepModel, engineAt, environment, models, randomClicks, startEngine, versionsOf } from './servers.js';
 
 const args = sessionArgs(),
   { quick } = args;
@@ -47,7 +47,8 @@ async function probe(): Promise<void> {
   const python = await environment(),
     made = stamp(),
     { seeing } = await models(python, join(work, 'models')),
-    probed = await probedEngines(python, { model: seeing, state: join(work, 'probed'), port: port + 3 }),
+    deep = deepModel(python, join(work, 'models', 'deep'), DEEP),
+    probed = await probedEngines(python, { tiny: seeing, deep, state: join(work, 'probed'), port: port + 3 }),
     result = { ...made, versions: await versionsOf(python), ...probed };
   await mkdir(out, { recursive: true });
   await writeFile(join(out, 'probes.json'), `${JSON.stringify(result, null, 2)}\n`);

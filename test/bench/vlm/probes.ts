@@ -6,6 +6,7 @@ import { startEngine } from './servers.js';
 /** What the conformance probe makes of our own engine, which is exact: what it refuses, it refuses wrongly. */
 export interface ProbedEngine {
   readonly dtype: string;
+  readonly layers: number;
   /** 0: all weights. */
   readonly rank: number;
   readonly ok: boolean;
@@ -19,18 +20,24 @@ export interface ProbesResult {
 }
 /** Everything that a run may ask of a server. */
 export const EVERY_NEED = { images: true, clip: true, weightDecay: true, serverLoss: true, sampling: true };
-const DTYPES = ['float32', 'bfloat16'],
-  RANKS = [8, 0];
+const RANKS = [8, 0];
+/** What bfloat16 rounds away grows with the layers: published models have 28 to 64. */
+export const DEEP = 36;
 
-/** Starts the engine of a tiny model once for each number format, and probes it with an adapter and with all weights. */
+/** Starts the engine of each model in its number format, and probes it with an adapter and with all weights. */
 export async function probedEngines(
   e: EngineEnvironment,
-  o: { readonly model: string; readonly state: string; readonly port: number },
+  o: { readonly tiny: string; readonly deep: string; readonly state: string; readonly port: number },
 ): Promise<ProbesResult> {
-  const probes: ProbedEngine[] = [];
-  for (const dtype of DTYPES) {
+  const probes: ProbedEngine[] = [],
+    engines = [
+      { model: o.tiny, layers: 2, dtype: 'float32' },
+      { model: o.tiny, layers: 2, dtype: 'bfloat16' },
+      { model: o.deep, layers: DEEP, dtype: 'bfloat16' },
+    ];
+  for (const { model, layers, dtype } of engines) {
     await rm(o.state, { recursive: true, force: true });
-    const { url, stop } = await startEngine(e, { ...o, options: ['--dtype', dtype] });
+    const { url, stop } = await startEngine(e, { ...o, model, options: ['--dtype', dtype] });
     try {
       for (const rank of RANKS) {
         const began = performance.now(),
@@ -41,12 +48,13 @@ export async function probedEngines(
           );
         probes.push({
           dtype,
+          layers,
           rank,
           ok: r.ok,
           failed: r.checks.filter((c) => !c.ok).map(({ name, needed, detail }) => ({ name, needed, detail })),
           seconds: Math.round((performance.now() - began) / 1000),
         });
-        console.error(`${dtype}, rank ${rank}: ${r.ok ? 'passes' : 'refused'}`);
+        console.error(`${layers} layers, ${dtype}, rank ${rank}: ${r.ok ? 'passes' : 'refused'}`);
       }
     } finally {
       await stop();

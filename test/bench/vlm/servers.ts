@@ -33,14 +33,25 @@ export async function models(e: EngineEnvironment, dir: string): Promise<{ seein
 }
 
 /** A model of random weights that has each of these words, without commas, as one token. Returns its folder. */
-export function tinyModel(e: EngineEnvironment, dir: string, words: readonly string[]): string {
-  const options = ['--words', words.join(','), '--max-pixels', String(MOST_PIXELS)];
+export function tinyModel(
+  e: EngineEnvironment,
+  dir: string,
+  words: readonly string[],
+  more: readonly string[] = [],
+): string {
+  const options = ['--words', words.join(','), '--max-pixels', String(MOST_PIXELS), ...more];
   execFileSync(e.python, ['-m', 'dart_engine', 'tiny-model', dir, ...options], {
     env: { ...process.env, PYTHONPATH: SOURCE },
     stdio: ['ignore', 'ignore', 'ignore'],
   });
   return dir;
 }
+
+/** A random model with as many layers as published ones have; made once. Returns its folder. */
+export const deepModel = (e: EngineEnvironment, dir: string, layers: number): string =>
+  existsSync(join(dir, 'preprocessor_config.json'))
+    ? dir
+    : tinyModel(e, dir, [], ['--layers', String(layers), '--hidden', '512']);
 
 /** Pixels times zero: as many image tokens as before, and nothing in them. */
 async function sameForEveryScreen(file: string): Promise<void> {

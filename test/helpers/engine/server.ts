@@ -39,6 +39,8 @@ export interface ReferenceServerOptions {
   readonly onePad?: boolean;
   /** Standard deviation of what its arithmetic adds to every log-prob: 1e-6 is like fp32, 1e-2 like bf16. */
   readonly noise?: number;
+  /** The same of what differs with the weights alone: 1e-2 is like bf16 through 30 layers. */
+  readonly grain?: number;
   /** A number that was used before is a conflict, also for the same request. */
   readonly refusesRepeats?: boolean;
   /** The largest eps of an optimizer step. */
@@ -168,6 +170,7 @@ export class ReferenceServer {
       refusesRepeats: this.#o.refusesRepeats,
       mostEps: this.#o.mostEps,
       noise: this.#o.noise ?? 0,
+      grain: this.#o.grain ?? 0,
       beforeWork: this.#o.beforeWork ?? (() => Promise.resolve()),
     });
     this.#openAi = new OpenAi(

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { random } from '../../../runtime/domain/index.js';
+import { hash32, random } from '../../../runtime/domain/index.js';
 import type { ForwardBackwardRequest, SampledSequence } from '../../../runtime/trainer/remote/wire/types.js';
 import type { Fault } from './faults.js';
 import { Learner, type AdamParams, type LearnerState } from './learner.js';
@@ -62,6 +62,8 @@ export interface TinkerOptions {
   readonly mostEps?: number | undefined;
   /** Standard deviation of what is added to every log-prob. */
   readonly noise?: number;
+  /** The same of what rounding adds: it differs with the weights, and with them it is always the same. */
+  readonly grain?: number;
   /** Before each piece of work: how a server is made slow. */
   readonly beforeWork: (what: string) => Promise<void>;
 }
@@ -131,7 +133,9 @@ export class Tinker {
       r.forwardOnly ? 'forward' : 'forward_backward',
       (m) => {
         const { logprobs, loss } = m.learner.pass(r);
-        for (const row of logprobs) for (const [i, x] of row.entries()) row[i] = x + this.#noise();
+        const grain = this.#grain(m.learner.delta);
+        for (const row of logprobs)
+          for (const [i, x] of row.entries()) row[i] = x + this.#noise() + grain(`scored/${i}`);
         return { kind: 'output', value: { fields: { logprobs }, metrics: { 'loss:sum': loss } } };
       },
       JSON.stringify(r, (_, v: unknown) => (ArrayBuffer.isView(v) ? Array.from(v as Float32Array) : v)),
@@ -157,6 +161,12 @@ export class Tinker {
 
   #noise(): number {
     return (this.#o.noise ?? 0) * this.#rng.normal();
+  }
+  #grain(weights: Float64Array): (of: string) => number {
+    const { grain = 0 } = this.#o;
+    if (grain === 0) return () => 0;
+    const which = hash32(weights.join());
+    return (of) => grain * random(`grain/${which}/${of}`).normal();
   }
   #session(): string {
     const id = `s${this.#boot}-${++this.#ids}`;
@@ -319,7 +329,8 @@ export class Tinker {
     const { policy, faults } = this.#o;
     const request = this.#work('asample', () => {
       const rng = random(params.seed ? `sample/${params.seed}` : `sample/free/${++this.#ids}`),
-        reader = policy.read(chunks, faults.has('drop-images'));
+        reader = policy.read(chunks, faults.has('drop-images')),
+        grain = this.#grain(weights);
       const sequences = Array.from({ length: n }, (): SampledSequence => {
         const s = policy.sample(weights, policy.read(chunks, faults.has('drop-images')), {
           maxTokens: params.max_tokens ?? 16,
@@ -329,12 +340,15 @@ export class Tinker {
         return {
           stopReason: s.stopped ? 'stop' : 'length',
           tokens: Int32Array.from(s.tokens),
-          logprobs: Float32Array.from(s.tokens, (t, i) => reported(s.logProbs[i]![t]!, faults) + this.#noise()),
+          logprobs: Float32Array.from(
+            s.tokens,
+            (t, i) => reported(s.logProbs[i]![t]!, faults) + this.#noise() + grain(`sampled/${i}`),
+          ),
         };
       });
       const prompt = reader.positions.slice(0, -1).map((p, i) => {
         const next = reader.positions[i + 1]!.token;
-        return policy.logProbs(weights, p)[next]! + this.#noise();
+        return policy.logProbs(weights, p)[next]! + this.#noise() + grain(`scored/${i}`);
       });
       return {
         kind: 'sample',

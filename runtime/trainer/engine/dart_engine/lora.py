@@ -11,6 +11,7 @@ from peft import LoraConfig, inject_adapter_in_model
 from peft.tuners.tuners_utils import BaseTunerLayer
 
 from .errors import user_error
+from .lora_linear import round_once
 
 ATTENTION = {"q_proj", "k_proj", "v_proj", "o_proj"}
 MLP = {"gate_proj", "up_proj", "down_proj"}
@@ -100,6 +101,7 @@ class LoraSlots:
             # an adapter of the head alone, where the head's weight is the embedding's, is what train_unembed means
             warnings.filterwarnings("ignore", message=".*tie_word_embeddings.*")
             inject_adapter_in_model(config, self._model, adapter_name=name)
+        round_once(self._model)
         self._names[spec.place] = name
         self._layers = [module for module in self._model.modules() if isinstance(module, BaseTunerLayer)]
         marker = f".{name}."

@@ -20,6 +20,7 @@ from .data import ImagePart
 from .errors import user_error
 from .images import ImageStore, Patches
 from .lora import LoraSlots, LoraSpec, linear_layers
+from .lora_linear import linear32
 from .model_files import save_beside
 from .settings import Settings
 from .vision_attention import use_segments
@@ -292,8 +293,9 @@ class PolicyModel:
         return torch.cat(out) if out else rows.new_zeros(0, dtype=torch.float32)
 
     def _score(self, rows: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        logits = self.head_module()(rows).float()
+        logits = self.logits(rows)
         return logits.gather(1, targets[:, None])[:, 0] - torch.logsumexp(logits, dim=-1)
 
-    def head_module(self) -> torch.nn.Module:
-        return self.model.get_output_embeddings()
+    def logits(self, rows: torch.Tensor) -> torch.Tensor:
+        """Of hidden `rows` [n, d]: [n, vocabulary], float32 also in what a 16-bit model computes last."""
+        return linear32(self.model.get_output_embeddings(), rows)

@@ -50,11 +50,19 @@ interface Scale {
   readonly aim: number;
   readonly exact: number;
   readonly worst: number;
+  /** How often the lab's slack comes to what one effect may be off by. */
+  readonly slack: number;
 }
 /** Steps are not quite linear: what that leaves falls with their size, what a server does wrong does not. */
-const FINE: Scale = { aim: AIM / 5, exact: 0.025, worst: 0.08 },
+const FINE: Scale = { aim: AIM / 5, exact: 0.025, worst: 0.08, slack: 2 },
   /** For arithmetic that smaller steps drown in. */
-  COARSE: Scale = { aim: AIM, exact: 0.12, worst: 0.2 };
+  COARSE: Scale = { aim: AIM, exact: 0.12, worst: 0.2, slack: 2 },
+  /** For arithmetic that those drown in, too; such steps are not linear by less than it hides. */
+  LOUD: Scale = { aim: 0.45, exact: 0.08, worst: 0.12, slack: 1 };
+/** Noise beside a step of AIM that is drowned. */
+const DROWNED = 0.03;
+/** A step so far below AIM that what it moves is rounding, and what that may be: more is a fault of the server. */
+const GRAIN = { aim: AIM / 1000, most: 0.06, steps: 4 };
 const CALIBRATIONS = 12;
 const TOO_FAR = 0.5;
 
@@ -71,14 +79,36 @@ export async function measureCarrier(lab: Lab, carrier: Carrier): Promise<Carrie
   const rate = await calibrated(lab, carrier);
   if (rate === undefined)
     return { finding: bad('no learning rate changes a log-prob by a measurable amount'), error: Infinity };
-  const scale = (await tellsSmallSteps(lab, carrier, rate)) ? FINE : COARSE,
+  const scale = await scaleFor(lab, carrier, rate),
     own = (rate * scale.aim) / AIM,
     effects = await lab.fresh(async (m) => {
       const out: Effect[] = [];
       for (const t of TRIALS) out.push(await lab.effect(m, () => tried(lab, m, carrier, t, own)));
       return out;
     });
-  return { ...judge(lab, effects, scale), rate };
+  return { ...judge(lab, effects, scale), rate: Math.max(rate, own) };
+}
+async function scaleFor(lab: Lab, carrier: Carrier, rate: number): Promise<Scale> {
+  if (await tellsSmallSteps(lab, carrier, rate)) return FINE;
+  if (!lab.linear) return COARSE;
+  const grain = await grainOf(lab, carrier, rate);
+  if (grain < GRAIN.most) lab.grain = Math.max(lab.grain, grain);
+  return lab.slack > DROWNED * AIM ? LOUD : COARSE;
+}
+/** Root mean square, over positions and steps, of what a step moves that should move next to nothing. */
+async function grainOf(lab: Lab, carrier: Carrier, rate: number): Promise<number> {
+  return lab.fresh(async (m) => {
+    const squares: number[] = [];
+    let [before] = await lab.rows(m, [MAIN]);
+    for (let i = 0; i < GRAIN.steps; i++) {
+      await tried(lab, m, carrier, alone(1, 0), (rate * GRAIN.aim) / AIM);
+      const [after] = await lab.rows(m, [MAIN]);
+      after!.forEach((x, k) => squares.push((x - before![k]!) ** 2));
+      before = after;
+    }
+    // A difference has the noise of both.
+    return Math.sqrt(squares.reduce((a, b) => a + b, 0) / squares.length / 2);
+  });
 }
 async function tried(lab: Lab, m: RemoteModel, carrier: Carrier, t: Trial, rate: number): Promise<void> {
   await m.forwardBackward(await lab.raw(m, carrier, t.texts, t.combo), { name: carrier }, lab.signal);
@@ -121,7 +151,7 @@ async function calibrated(lab: Lab, carrier: Carrier): Promise<number | undefine
 }
 
 /** The reduction that explains the effects best, and whether it explains them. */
-function judge(lab: Lab, effects: readonly Effect[], { aim, exact, worst }: Scale): Carried {
+function judge(lab: Lab, effects: readonly Effect[], { aim, exact, worst, slack }: Scale): Carried {
   const [best] = REDUCTIONS.map((reduction) => ({ reduction, ...fitted(effects, reduction) })).sort(
     (a, b) => a.error - b.error,
   );
@@ -131,7 +161,7 @@ function judge(lab: Lab, effects: readonly Effect[], { aim, exact, worst }: Scal
       error: best?.error ?? Infinity,
     };
   // One kind of request that is weighed otherwise hardly shows among all of them.
-  const odd = best.explained.findIndex((e, i) => distance(e, effects[i]!) > worst * sizeOf(e) + 2 * lab.slack);
+  const odd = best.explained.findIndex((e, i) => distance(e, effects[i]!) > worst * sizeOf(e) + slack * lab.slack);
   if (odd >= 0)
     return {
       finding: bad(

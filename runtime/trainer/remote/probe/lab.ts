@@ -71,6 +71,11 @@ export class Lab {
   readonly saved: string[] = [];
   /** Root mean square of the difference between two passes that should be equal. */
   noise = 0;
+  /**
+   * Root mean square of what rounding changes from one set of weights to the next, however alike they are. Two passes
+   * over the same weights do not show it.
+   */
+  grain = 0;
   /** Weight of targets in a pass that measures: 1 where the server leaves those of weight 0 out. */
   scoring: 0 | 1 = 0;
   /** Learning rate of an optimizer that descends, for a step of about AIM. */
@@ -114,9 +119,13 @@ export class Lab {
     const [row] = await this.rows(m, [MAIN]);
     return groupMeans(row!);
   }
+  /** What the difference of two log-probs may have of noise. */
+  get spread(): number {
+    return 3 * Math.hypot(this.noise, this.grain);
+  }
   /** What the noise of a measured effect may be. */
   get slack(): number {
-    return 3 * this.noise * Math.sqrt(2 / (GROUPS[0][1] - GROUPS[0][0]));
+    return this.spread * Math.sqrt(2 / (GROUPS[0][1] - GROUPS[0][0]));
   }
 
   /** Datums whose weights are raw: what the server's reduction does to them shows. */

@@ -70,7 +70,7 @@ async function active(
   if (base < now) return bad('the adapter is not active: log-probs are those of the base model');
   if (before < now) return bad('weights for sampling are those before the last optimizer step');
   return judged(
-    off < SAME + 3 * lab.noise,
+    off < SAME + lab.spread,
     `weights for sampling are those just trained (log-probs within ${figure(off)} nat)`,
     `log-probs of a prompt differ by ${figure(off)} nat from those of a forward pass`,
   );
@@ -86,7 +86,7 @@ async function reported(lab: Lab, m: RemoteModel, session: string, prompt: Int32
   }
   const off = differences.reduce((a, b) => a + b, 0) / Math.max(1, differences.length);
   return judged(
-    off < SAME + 3 * lab.noise,
+    off < SAME + lab.spread,
     `log-probs of sampled tokens are those of a forward pass (within ${figure(off)} nat)`,
     `log-probs of sampled tokens differ by ${figure(off)} nat from those of a forward pass`,
   );

@@ -40,6 +40,8 @@ describe('a server without a fault', () => {
     ['exact arithmetic', {}],
     ['noise like single precision', { noise: 1e-6 }],
     ['noise like bf16', { noise: 1e-2 }],
+    ['grain like bf16 through 36 layers', { grain: 1.5e-2 }],
+    ['grain as large as a model of 3 B may have', { grain: 4e-2 }],
     ['JSON alone', { speaks: 'json' }],
     ['another policy', { policy: { seed: 8 } }],
     ['a number that was used is a conflict', { refusesRepeats: true }],
@@ -51,7 +53,7 @@ describe('a server without a fault', () => {
     expect(r.carriage).toEqual({ carrier: 'cross_entropy', reduction: SUM });
     // Small steps are nearly linear; bf16's noise drowns them, and an eps near the gradient bends them.
     const [, left] = /exact within ([\d.]+) %/.exec(r.checks.find((c) => c.name === 'cross_entropy')!.detail)!;
-    expect(Number(left)).toBeLessThan('mostEps' in o || ('noise' in o && o.noise > 1e-3) ? 15 : 1.5);
+    expect(Number(left)).toBeLessThan('mostEps' in o || ('noise' in o && o.noise > 1e-3) || 'grain' in o ? 15 : 1.5);
   });
 });
 
@@ -118,21 +120,29 @@ describe('a fault is found by the check that is about it', () => {
         .sort(),
     );
   });
-  it.each(Object.entries(CAUGHT) as [Exclude<Fault, 'stale-adapter'>, (typeof CAUGHT)['mask-weights']][])(
-    '%s',
-    async (fault, e) => {
-      const r = await probed({ faults: [fault] });
-      if (process.env.SHOW)
-        console.log(
-          fault,
-          r.ok,
-          JSON.stringify(r.carriage),
-          r.checks.filter((c) => !c.ok).map((c) => `${c.name}: ${c.detail}`),
-        );
-      expect(r.failed).toContain(e.by);
-      expect(r.ok).toBe(e.ok);
-      if (e.carriage) expect(r.carriage).toEqual(e.carriage);
-      expect(r.leaveModels).toBe(fault === 'weights-go-with-model');
-    },
-  );
+  const found = async (fault: keyof typeof CAUGHT, o: ReferenceServerOptions): Promise<void> => {
+    const e = CAUGHT[fault],
+      r = await probed({ ...o, faults: [fault] });
+    if (process.env.SHOW)
+      console.log(
+        fault,
+        r.ok,
+        JSON.stringify(r.carriage),
+        r.checks.filter((c) => !c.ok).map((c) => `${c.name}: ${c.detail}`),
+      );
+    expect(r.failed).toContain(e.by);
+    expect(r.ok).toBe(e.ok);
+    if (e.carriage) expect(r.carriage).toEqual(e.carriage);
+    expect(r.leaveModels).toBe(fault === 'weights-go-with-model');
+  };
+  it.each(Object.keys(CAUGHT) as (keyof typeof CAUGHT)[])('%s', (fault) => found(fault, {}));
+  it.each([
+    'mask-weights',
+    'clamp-negative-weights',
+    'normalise-by-weights',
+    'mean-over-datums',
+    'mean-over-request',
+    'ignore-clip',
+    'keep-gradient',
+  ] as const)('%s, in the grain of bf16', (fault) => found(fault, { grain: 1.5e-2 }));
 });

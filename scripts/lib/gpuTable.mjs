@@ -1,0 +1,44 @@
+// What the page of run files says of the engine on a GPU, from the recorded results of `node scripts/engine.mjs gpu`.
+
+/** One row for each shape and run, newest run first. `probe`: the conformance probe on the engine, with such a model. */
+export function gpuTable({ runs, probe }, table) {
+  const head = [
+    'shape',
+    'commit',
+    's/update of 8 steps',
+    'tokens/s trained',
+    's/8 prompts',
+    'tokens/s decoded',
+    'GiB training',
+    'GiB sampling',
+  ];
+  const rows = runs.flatMap(({ commit, rows }) =>
+    rows.map((r) => [
+      r.shape,
+      commit,
+      seconds(r, r.steps),
+      r.tokens_per_s_trained.toLocaleString('en'),
+      r.s_prompts,
+      r.tokens_per_s_decoded,
+      r.peak_gib_trained,
+      r.peak_gib_sampled,
+    ]),
+  );
+  const [{ device, versions, step }] = runs,
+    about = runs.map((r) => `${r.commit}: ${r.about}.`).join(' ');
+  return [
+    `${device}, torch ${versions.torch}, transformers ${versions.transformers}, peft ${versions.peft}: random weights in bfloat16, an adapter of rank ${step.lora_rank} on the language model, ${step.pictures} pictures of 1280x720, ${step.text_tokens.toLocaleString('en')} tokens of text and an answer of ${step.answer_tokens} a step; an update scores its steps, then trains on them. ${about}`,
+    table(head, rows),
+    probeLine(probe),
+  ].join('\n\n');
+}
+function seconds(r, steps) {
+  if (steps !== 8) throw new Error(`${r.shape} was measured with ${steps} steps an update, the column says 8`);
+  return r.s_an_update;
+}
+function probeLine({ shape, commit, ok, about, checks, probe_s }) {
+  const failed = checks.filter((c) => !c.ok).map((c) => c.name);
+  return ok
+    ? `\`engine probe\` on the engine with the shape of ${shape} (${commit}): passes, in ${probe_s} s.`
+    : `\`engine probe\` on the engine with the shape of ${shape} (${commit}): **refused**, wrongly (${failed.join(', ')}): ${about}.`;
+}

@@ -144,7 +144,7 @@ describe('figures beside the learning', () => {
     expect(bars({ engine }).has('logprob_max_difference')).toBe(false);
   });
   it('count what the probe refused of every exact server that was asked', () => {
-    const asked = (dtype: string, ok: boolean) => ({ dtype, rank: 8, ok, failed: [], seconds: 1 }),
+    const asked = (dtype: string, ok: boolean) => ({ dtype, layers: 2, rank: 8, ok, failed: [], seconds: 1 }),
       probes = { probes: [asked('float32', true), asked('bfloat16', false)], probe_false_refusals: 1 },
       refusals = (f: Figures) => bars({ probe, ...f }).get('probe_false_refusals');
     expect(refusals({ probes, tuft: { probe_false_refusals: 2 } })).toMatchObject({ value: 2, holds: false });

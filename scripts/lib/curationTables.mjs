@@ -62,7 +62,7 @@ function notYet(plan, before, table) {
   return [
     made === 0
       ? '**Not recorded yet.** What there is, is of version 0.1: its code, eight short templates of which four need no eyes, 96 episodes with words of training ([all of it](results/curation/version-0.1.md)).'
-      : `**${made} of ${plan.runs} runs are recorded**, of which nothing is quoted until all are. What there is, is of version 0.1: its code, eight short templates of which four need no eyes, 96 episodes with words of training ([all of it](results/curation/version-0.1.md)).`,
+      : `**${made} of ${plan.design} runs of the design are recorded** ([so far](results/curation/curation.md)), and no effect is quoted until they are whole. What there is, is of version 0.1: its code, eight short templates of which four need no eyes, 96 episodes with words of training ([all of it](results/curation/version-0.1.md)).`,
     table(['version 0.1: mechanism', 'success, points', 'by the additive model'], effects),
   ].join('\n\n');
 }

@@ -145,7 +145,12 @@ const CASES: Case[] = [
       [4 * 5, 2],
       [9, 2, 2],
     ],
-    f: (x, w) => conv3(x, w, { batch: 1, rows: 4, cols: 5 }, 2),
+    f: (x, w) => conv3(x, w, { batch: 1, rows: 4, cols: 5 }, { dilation: 2 }),
+  },
+  {
+    name: 'conv3 with a bias',
+    inputs: [[2 * 3 * 4, 2], [9, 2, 3], [3]],
+    f: (x, w, bias) => conv3(x, w, { batch: 2, rows: 3, cols: 4 }, { bias }),
   },
   {
     name: 'convPool 5x5/4',
@@ -186,6 +191,11 @@ const CASES: Case[] = [
       [5, 3, 2],
     ],
     f: (x, w) => convTaps(x, w, tapsOf({ batch: 2, rows: 2, cols: 7 }, 1, 5, 1, 1)),
+  },
+  {
+    name: 'convTaps 1x5 with a bias',
+    inputs: [[2 * 2 * 7, 3], [5, 3, 2], [2]],
+    f: (x, w, bias) => convTaps(x, w, tapsOf({ batch: 2, rows: 2, cols: 7 }, 1, 5, 1, 1), bias),
   },
 ];
 

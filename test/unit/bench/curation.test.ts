@@ -521,7 +521,7 @@ describe('the report of the ablation', () => {
       leftOut = [{ mechanism: MECHANISMS[0]!, why: 'unknown key' }],
       w = curationReport(all, { plan, leftOut, failed: [] });
     expect(w.rows[0]).toMatchObject({ complete: false, made: 24, runs: 48 });
-    expect(w.markdown).toContain('**24 of 48 runs so far**');
+    expect(w.markdown).toContain('**24 of the 48 runs of a whole design so far**');
     expect(w.markdown).toContain('- experience pool (`pool`): unknown key');
     const short = curationReport([], { plan: { ...plan, quick: true, seeds: [1] }, leftOut, failed: [] });
     expect(short.bars.map((b) => b.name)).toEqual(['mechanisms_known']);
@@ -559,8 +559,8 @@ describe('what pages say of it', () => {
     expect(await tables(undefined)).toMatch(
       /^\*\*Not recorded yet\.\*\*[^]*\| old one \(ours\) \| -5\.3 ± 4\.6 \| hurts here \|/,
     );
-    const some = { rows: [{ section: 'plan', complete: false, made: 3, runs: 48 }, effect('a', 9, 1, 'on')] };
-    expect(await tables(some)).toMatch(/^\*\*3 of 48 runs are recorded\*\*/);
+    const some = { rows: [{ section: 'plan', complete: false, made: 3, runs: 12, design: 48 }, effect('a', 9, 1, 'on')] };
+    expect(await tables(some)).toMatch(/^\*\*3 of 48 runs of the design are recorded\*\*/);
     expect(await tables(some)).not.toContain('| a |');
     const all = curationReport(recordedOf([1, 2, 3, 4]), { plan, leftOut: [], failed: [] }),
       page = await tables(JSON.parse(JSON.stringify({ ...all, commit: 'abc' })));

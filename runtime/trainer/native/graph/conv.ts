@@ -15,6 +15,12 @@ export interface Grid {
   readonly cols: number;
 }
 
+export interface ConvOptions {
+  readonly dilation?: number;
+  /** [n], added by the product itself. */
+  readonly bias?: Tensor;
+}
+
 /**
  * Neighbourhoods of every cell, zeros outside: x[batch*rows*cols, c] -> [batch*rows*cols, 9c], taps in raster order at
  * the given dilation. No gradient of its own.
@@ -39,24 +45,26 @@ function neighbourhoods(x: Tensor, s: Grid, dilation: number): Tensor {
 }
 
 /**
- * 3x3 convolution of cells [batch*rows*cols, c] with W [9, c, n]: one gather, one Gemm.
+ * 3x3 convolution of cells [batch*rows*cols, c] with W [9, c, n] (+ bias [n]): one gather, one Gemm.
  * Gradient: dX is the same convolution of dY with the taps reversed and W transposed; dW reuses the gathered
  * neighbourhoods.
  */
-export function conv3(x: Tensor, w: Tensor, s: Grid, dilation = 1): Tensor {
+export function conv3(x: Tensor, w: Tensor, s: Grid, { dilation = 1, bias }: ConvOptions = {}): Tensor {
   const [, c, n] = w.shape as [number, number, number];
   const columns = neighbourhoods(x, s, dilation),
     rows = x.shape[0]!;
-  return x.graph.node1('Gemm', [columns, reshape(w, [9 * c, n])], [rows, n], {
+  return x.graph.node1('Gemm', [columns, reshape(w, [9 * c, n]), ...given(bias)], [rows, n], {
     attributes: { transA: 0, transB: 0 },
     flops: 2 * rows * 9 * c * n,
-    sources: [x, w],
+    sources: [x, w, ...given(bias)],
     vjp: (dy) => [
-      conv3(dy, transpose(slice0Reversed(w), [0, 2, 1]), s, dilation),
+      conv3(dy, transpose(slice0Reversed(w), [0, 2, 1]), s, { dilation }),
       reshape(gemm(columns, dy, { transA: true }), w.shape),
+      ...given(bias && sum(dy, [0])),
     ],
   });
 }
+const given = (x: Tensor | undefined): Tensor[] => (x ? [x] : []);
 const slice0Reversed = (w: Tensor): Tensor => {
   const n = w.shape[0]!;
   return reshape(
@@ -107,19 +115,19 @@ function pick(x: Tensor, batch: number, n: number, index: readonly number[]): Te
 }
 
 /**
- * Any convolution of x[batch*from, c] with W [taps, c, n], strides too: [batch*to, n]. The gradient of x gathers, for
+ * Any convolution of x[batch*from, c] with W [taps, c, n] (+ bias [n]), strides too: [batch*to, n]. The gradient of x gathers, for
  * each input position, what the positions that read it send back.
  */
-export function convTaps(x: Tensor, w: Tensor, s: Taps): Tensor {
+export function convTaps(x: Tensor, w: Tensor, s: Taps, bias?: Tensor): Tensor {
   const [taps, c, n] = w.shape as [number, number, number],
     rows = s.batch * s.to;
   if (s.index.length !== s.to * taps) throw new RangeError(`${s.index.length} taps for ${s.to} places of ${taps} each`);
   const columns = reshape(pick(x, s.batch, s.from, s.index), [rows, taps * c]),
     flat = reshape(w, [taps * c, n]);
-  return x.graph.node1('Gemm', [columns, flat], [rows, n], {
+  return x.graph.node1('Gemm', [columns, flat, ...given(bias)], [rows, n], {
     attributes: { transA: 0, transB: 0 },
     flops: 2 * rows * taps * c * n,
-    sources: [x, w],
+    sources: [x, w, ...given(bias)],
     vjp: (dy) => {
       const readers = readersOf(s),
         most = readers.length / s.from,
@@ -129,6 +137,7 @@ export function convTaps(x: Tensor, w: Tensor, s: Taps): Tensor {
         reshape(sum(back, [2]), [s.batch * s.from, c]),
         // The long side last: the other way round this product takes longer.
         reshape(transpose(gemm(dy, columns, { transA: true }), [1, 0]), w.shape),
+        ...given(bias && sum(dy, [0])),
       ];
     },
   });

@@ -124,6 +124,8 @@ export function minimum(a: Tensor, b: Value): Tensor {
   const y = lift(a, b);
   return where(greater(a, y), y, a);
 }
+/** Not below a number, in one pass over the values; for what is looked at alone: it has no gradient. */
+export const atLeast = (x: Tensor, low: number): Tensor => x.graph.node1('Max', [x, lift(x, low)], x.shape);
 /** Clamp into [lo, hi]; no gradient outside. The bounds may be scalar tensors. */
 export const clamp = (x: Tensor, lo: Value, hi: Value): Tensor => minimum(maximum(x, lo), hi);
 

@@ -135,9 +135,8 @@ function readScreen(p: Params, z: GlyphSize, s: EmbeddedPolicySpec, obs: Tensor)
     z.cell,
   ]);
   z.dilations.forEach((dilation, i) => {
-    const y = relu(
-      add(conv3(norm(p, `block${i}.norm`, x), p(`block${i}.conv.w`), grid, dilation), p(`block${i}.conv.b`)),
-    );
+    const bias = p(`block${i}.conv.b`),
+      y = relu(conv3(norm(p, `block${i}.norm`, x), p(`block${i}.conv.w`), grid, { dilation, bias }));
     x = add(x, lin(p, `block${i}.out`, y));
   });
   return norm(p, 'cells.norm', x);

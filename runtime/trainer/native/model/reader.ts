@@ -123,9 +123,8 @@ function lookAtScreen(p: Params, s: EmbeddedPolicySpec, z: ReaderSize, i: Reader
   const grid: Grid = { batch: b, rows, cols };
   let x = reshape(add(reshape(relu(seen), [b, rows, cols, z.cell]), add(p('pos.row'), p('pos.col'))), [n, z.cell]);
   z.dilations.forEach((dilation, k) => {
-    const y = relu(
-      add(conv3(norm(p, `block${k}.norm`, x), p(`block${k}.conv.w`), grid, dilation), p(`block${k}.conv.b`)),
-    );
+    const bias = p(`block${k}.conv.b`),
+      y = relu(conv3(norm(p, `block${k}.norm`, x), p(`block${k}.conv.w`), grid, { dilation, bias }));
     x = add(x, lin(p, `block${k}.out`, y));
   });
   return reshape(norm(p, 'cells.norm', x), [b, rows * cols, z.cell]);

@@ -1,7 +1,7 @@
 import { CLASSES } from '../../../domain/alphabet.js';
 import { gridOf, type EmbeddedPolicySpec } from '../../../domain/index.js';
 import { convPool, convTaps, tapsOf } from '../graph/conv.js';
-import { abs, add, cast, clamp, maxOver, mul, relu, reshape, sub } from '../graph/elementwise.js';
+import { abs, add, atLeast, cast, maxOver, mul, relu, reshape, sub } from '../graph/elementwise.js';
 import type { Tensor } from '../graph/graph.js';
 import { concat, pad, slice, split, transpose } from '../graph/structure.js';
 import { HE, lin, norm, type ParamList, type Params } from './layers.js';
@@ -83,9 +83,10 @@ export function towerForward(p: Params, s: EmbeddedPolicySpec, z: TowerSize, obs
       TALL * z.stem,
       z.width,
     ]);
-  const conv = relu(add(convTaps(tall, kernel, tapsOf(grid, 1, WIDE, 1, 1)), p('reader.conv.b')));
-  const beside = convTaps(norm(p, 'reader.beside.norm', conv), p('reader.beside.w'), tapsOf(grid, 1, BESIDE, 1, 1));
-  const features = norm(p, 'reader.norm', add(conv, relu(add(beside, p('reader.beside.b')))));
+  const conv = relu(convTaps(tall, kernel, tapsOf(grid, 1, WIDE, 1, 1), p('reader.conv.b')));
+  const taps = tapsOf(grid, 1, BESIDE, 1, 1),
+    beside = convTaps(norm(p, 'reader.beside.norm', conv), p('reader.beside.w'), taps, p('reader.beside.b'));
+  const features = norm(p, 'reader.norm', add(conv, relu(beside)));
   return { features, logits: lin(p, 'reader.out', features) };
 }
 
@@ -103,4 +104,4 @@ function tallRows(x: Tensor): Tensor {
 
 /** Scores for aligning (domain/align.ts): logits less the largest of their column, bounded. [b*rows*cols, classes] */
 export const scoresOf = (logits: Tensor): Tensor =>
-  clamp(sub(logits, reshape(maxOver(logits, 1), [logits.shape[0]!, 1])), LEAST, 0);
+  atLeast(sub(logits, reshape(maxOver(logits, 1), [logits.shape[0]!, 1])), LEAST);

@@ -51,7 +51,7 @@ export function tinyModel(
 export const deepModel = (e: EngineEnvironment, dir: string, layers: number): string =>
   existsSync(join(dir, 'preprocessor_config.json'))
     ? dir
-    : tinyModel(e, dir, [], ['--layers', String(layers), '--hidden', '512']);
+    : tinyModel(e, dir, [], ['--layers', String(layers), '--hidden', '256']);
 
 /** Pixels times zero: as many image tokens as before, and nothing in them. */
 async function sameForEveryScreen(file: string): Promise<void> {

@@ -81,10 +81,13 @@ export async function measureCarrier(lab: Lab, carrier: Carrier): Promise<Carrie
     return { finding: bad('no learning rate changes a log-prob by a measurable amount'), error: Infinity };
   const scale = await scaleFor(lab, carrier, rate),
     own = (rate * scale.aim) / AIM,
-    effects = await lab.fresh(async (m) => {
-      const out: Effect[] = [];
-      for (const t of TRIALS) out.push(await lab.effect(m, () => tried(lab, m, carrier, t, own)));
-      return out;
+    trial = (m: RemoteModel, t: Trial): Promise<Effect> => lab.effect(m, () => tried(lab, m, carrier, t, own)),
+    effects: Effect[] = [];
+  // Loud steps change what the next one does: each has a model of its own.
+  if (scale === LOUD) for (const t of TRIALS) effects.push(await lab.fresh((m) => trial(m, t)));
+  else
+    await lab.fresh(async (m) => {
+      for (const t of TRIALS) effects.push(await trial(m, t));
     });
   return { ...judge(lab, effects, scale), rate: Math.max(rate, own) };
 }
@@ -93,7 +96,8 @@ async function scaleFor(lab: Lab, carrier: Carrier, rate: number): Promise<Scale
   if (!lab.linear) return COARSE;
   const grain = await grainOf(lab, carrier, rate);
   if (grain < GRAIN.most) lab.grain = Math.max(lab.grain, grain);
-  return lab.slack > DROWNED * AIM ? LOUD : COARSE;
+  lab.coarse ||= lab.slack > DROWNED * AIM;
+  return lab.coarse ? LOUD : COARSE;
 }
 /** Root mean square, over positions and steps, of what a step moves that should move next to nothing. */
 async function grainOf(lab: Lab, carrier: Carrier, rate: number): Promise<number> {

@@ -76,6 +76,8 @@ export class Lab {
    * over the same weights do not show it.
    */
   grain = 0;
+  /** Steps are too large here to be linear: what must be equal is compared, on models that begin alike. */
+  coarse = false;
   /** Weight of targets in a pass that measures: 1 where the server leaves those of weight 0 out. */
   scoring: 0 | 1 = 0;
   /** Learning rate of an optimizer that descends, for a step of about AIM. */
@@ -83,7 +85,8 @@ export class Lab {
   #optimizer = FAR;
   constructor(client: TrainingClient, model: ModelOptions, signal: AbortSignal) {
     this.client = client;
-    this.#model = model;
+    // Fresh models begin alike, where a server heeds it: what is done to two of them can be compared.
+    this.#model = { ...model, seed: model.seed ?? 1 };
     this.signal = signal;
   }
 

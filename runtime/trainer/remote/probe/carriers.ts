@@ -92,10 +92,10 @@ export async function measureCarrier(lab: Lab, carrier: Carrier): Promise<Carrie
   return { ...judge(lab, effects, scale), rate: Math.max(rate, own) };
 }
 async function scaleFor(lab: Lab, carrier: Carrier, rate: number): Promise<Scale> {
-  if (await tellsSmallSteps(lab, carrier, rate)) return FINE;
   if (!lab.linear) return COARSE;
   const grain = await grainOf(lab, carrier, rate);
   if (grain < GRAIN.most) lab.grain = Math.max(lab.grain, grain);
+  if (await tellsSmallSteps(lab, carrier, rate)) return FINE;
   lab.coarse ||= lab.slack > DROWNED * AIM;
   return lab.coarse ? LOUD : COARSE;
 }
@@ -124,7 +124,7 @@ async function tried(lab: Lab, m: RemoteModel, carrier: Carrier, t: Trial, rate:
  * two passes over the same weights do not show, and a small step may round to none at all.
  */
 async function tellsSmallSteps(lab: Lab, carrier: Carrier, rate: number): Promise<boolean> {
-  if (!lab.linear || lab.slack > (FINE.exact * FINE.aim) / 2) return false;
+  if (lab.slack > (FINE.exact * FINE.aim) / 2) return false;
   const aim = FINE.aim / 10,
     sizes = await lab.fresh(async (m) => {
       const out: number[] = [];

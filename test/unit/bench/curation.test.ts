@@ -559,7 +559,9 @@ describe('what pages say of it', () => {
     expect(await tables(undefined)).toMatch(
       /^\*\*Not recorded yet\.\*\*[^]*\| old one \(ours\) \| -5\.3 ± 4\.6 \| hurts here \|/,
     );
-    const some = { rows: [{ section: 'plan', complete: false, made: 3, runs: 12, design: 48 }, effect('a', 9, 1, 'on')] };
+    const some = {
+      rows: [{ section: 'plan', complete: false, made: 3, runs: 12, design: 48 }, effect('a', 9, 1, 'on')],
+    };
     expect(await tables(some)).toMatch(/^\*\*3 of 48 runs of the design are recorded\*\*/);
     expect(await tables(some)).not.toContain('| a |');
     const all = curationReport(recordedOf([1, 2, 3, 4]), { plan, leftOut: [], failed: [] }),

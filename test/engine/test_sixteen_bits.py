@@ -26,22 +26,25 @@ def drain(generator):
 def test_an_adapted_layer_is_the_sum_of_its_parts_and_so_is_its_gradient(bias):
     torch.manual_seed(1)
     x = torch.randn(3, 5, 64).bfloat16().requires_grad_()
-    weight, rest = torch.randn(48, 64).bfloat16(), torch.randn(48).bfloat16() if bias else None
+    weight = torch.randn(48, 64).bfloat16().requires_grad_()
+    rest = torch.randn(48).bfloat16().requires_grad_() if bias else None
     a, b = torch.randn(8, 64, requires_grad=True), torch.randn(48, 8, requires_grad=True)
     # A gradient that 16 bits hold, so that the plain way has the same.
     grad = torch.randn(3, 5, 48).bfloat16().float()
     out = _Linear32.apply(x, weight, rest, a, b, 0.5)
     out.backward(grad)
-    plain = [value.detach().double().requires_grad_() for value in (x, a, b)]
-    expected = plain[0] @ weight.double().t() + 0.5 * (plain[0] @ plain[1].t()) @ plain[2].t()
-    expected = expected if rest is None else expected + rest.double()
+    plain = [value.detach().double().requires_grad_() for value in (x, a, b, weight)]
+    expected = plain[0] @ plain[3].t() + 0.5 * (plain[0] @ plain[1].t()) @ plain[2].t()
+    expected = expected if rest is None else expected + rest.detach().double()
     expected.backward(grad.double())
     assert out.dtype == torch.float32
     assert _apart(out, expected) < 1e-6
     assert _apart(a.grad, plain[1].grad) < 1e-6
     assert _apart(b.grad, plain[2].grad) < 1e-6
-    assert x.grad.dtype == torch.bfloat16
+    assert x.grad.dtype == weight.grad.dtype == torch.bfloat16
     assert _apart(x.grad, plain[0].grad) < 4e-3  # rounded once
+    assert _apart(weight.grad, plain[3].grad) < 4e-3
+    assert rest is None or _apart(rest.grad, grad.double().sum((0, 1))) < 4e-3
 
 
 def _apart(got: torch.Tensor, expected: torch.Tensor) -> float:

@@ -25,7 +25,7 @@ def round_once(model: torch.nn.Module) -> None:
 def linear32(module: torch.nn.Module, x: torch.Tensor) -> torch.Tensor:
     """What a linear layer, adapted or not, makes of x [..., inputs], in float32."""
     base = module.get_base_layer() if isinstance(module, LoraLinear) else module
-    if type(base) is not torch.nn.Linear or base.weight.dtype == torch.float32 or base.weight.requires_grad:
+    if type(base) is not torch.nn.Linear or base.weight.dtype == torch.float32:
         return module(x).float()
     return _Linear32.apply(x, base.weight, base.bias, *_adapter(module))
 
@@ -69,7 +69,7 @@ def _mixes(device: torch.device, dtype: torch.dtype) -> bool:
 
 
 class _Linear32(torch.autograd.Function):
-    """x W' + bias + scale (x A') B' in float32. The layer's own weight and bias get no gradient."""
+    """x W' + bias + scale (x A') B' in float32; gradients in the number format of what they are of."""
 
     @staticmethod
     def forward(ctx, x, weight, bias, a, b, scale):
@@ -90,7 +90,7 @@ class _Linear32(torch.autograd.Function):
         flat, weight, a, b, low = ctx.saved_tensors
         wide = grad.reshape(-1, grad.shape[-1])
         to_low = ctx.scale * (wide @ b) if a is not None else None
-        to_x = to_a = to_b = None
+        to_x = to_weight = to_bias = to_a = to_b = None
         if ctx.needs_input_grad[0]:
             to_x = _product(wide.to(weight.dtype), weight)
             if to_low is not None:
@@ -100,4 +100,8 @@ class _Linear32(torch.autograd.Function):
             to_a = to_low.t() @ flat.to(a.dtype)
         if to_low is not None and ctx.needs_input_grad[4]:
             to_b = ctx.scale * (wide.t() @ low)
-        return to_x, None, None, to_a, to_b, None
+        if ctx.needs_input_grad[1]:
+            to_weight = _product(wide.to(weight.dtype).t(), flat).to(weight.dtype)
+        if ctx.needs_input_grad[2]:
+            to_bias = wide.sum(0).to(weight.dtype)
+        return to_x, to_weight, to_bias, to_a, to_b, None

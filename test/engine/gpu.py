@@ -26,8 +26,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-ENGINE = str(Path(__file__).resolve().parents[2] / "runtime" / "trainer" / "engine")
-sys.path.insert(0, ENGINE)
+from helpers import ENGINE, drain  # puts the engine on the path: first
 
 from dart_engine import model as engine_model  # noqa: E402
 from dart_engine import trainer  # noqa: E402
@@ -130,14 +129,6 @@ def step(policy, seed: int, size: tuple[int, int]) -> tuple[Datum, object]:
     return Datum(parts, targets, {"weights": weights}), sequence
 
 
-def drained(generator):
-    while True:
-        try:
-            next(generator)
-        except StopIteration as end:
-            return end.value
-
-
 def measure(name: str, o: argparse.Namespace, until: float) -> dict:
     (kind, text, vision, patch), size = SHAPES[name]
     device = engine_model.choose_device(o.device)
@@ -174,7 +165,7 @@ def measure(name: str, o: argparse.Namespace, until: float) -> dict:
         began = time.monotonic()
         for forward_only in (True, False):
             request = TrainRequest("gpu", None, [datum for datum, _ in made], "cross_entropy", {}, forward_only)
-            drained(trainer.forward_backward(policy, model, request, [sequence for _, sequence in made], lambda: None))
+            drain(trainer.forward_backward(policy, model, request, [sequence for _, sequence in made], lambda: None))
         trainer.optim_step(model, AdamParams(learning_rate=1e-5))
         wait()
         seconds.append(time.monotonic() - began)
@@ -223,7 +214,7 @@ def probed(command: str, name: str, device: str) -> dict:
             server = subprocess.Popen(
                 [*served, "--port", "0", "--device", device, "--end-with-stdin"],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join([ENGINE, os.environ.get("PYTHONPATH", "")])},
+                env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ENGINE), os.environ.get("PYTHONPATH", "")])},
             )  # fmt: skip
             try:
                 line = server.stdout.readline()

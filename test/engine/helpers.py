@@ -39,6 +39,15 @@ def image_tokens(width: int = 224, height: int = 140, patch: int = 16) -> int:
     return round(width / step) * round(height / step)
 
 
+def drain(generator):
+    """Runs a pass to its end; returns what it comes to."""
+    while True:
+        try:
+            next(generator)
+        except StopIteration as end:
+            return end.value
+
+
 class HttpError(Exception):
     def __init__(self, status: int, body: dict):
         super().__init__(f"{status}: {body}")

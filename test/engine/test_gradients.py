@@ -10,7 +10,7 @@ from dart_engine.data import train_request_from_json
 from dart_engine.model import PolicyModel
 from dart_engine.optimizer import AdamParams, AdamW
 from dart_engine.settings import Settings
-from helpers import datum, signed_weights
+from helpers import datum, drain, signed_weights
 
 KINDS = {
     "cross_entropy": {},
@@ -35,14 +35,6 @@ def policy(family, tmp_path_factory) -> PolicyModel:
     torch.set_num_threads(2)
     state = tmp_path_factory.mktemp("state")
     return PolicyModel(Settings(model=str(family[1]), state=state, micro_batch_tokens=128, head_rows=16, checkpointing=True))
-
-
-def drain(generator):
-    while True:
-        try:
-            next(generator)
-        except StopIteration as end:
-            return end.value
 
 
 def make(policy: PolicyModel, rank: int):

@@ -12,14 +12,7 @@ from dart_engine.lora_linear import _Linear32, linear32
 from dart_engine.model import PolicyModel
 from dart_engine.settings import Settings
 from dart_engine.tiny_model import write_tiny_model
-
-
-def drain(generator):
-    while True:
-        try:
-            next(generator)
-        except StopIteration as end:
-            return end.value
+from helpers import drain
 
 
 @pytest.mark.parametrize("bias", [True, False])

@@ -44,6 +44,10 @@ export const areWhole = (seeds: readonly number[]): boolean => {
   return times[0]! > 0 && times.every((n) => n === times[0]);
 };
 
+/** Runs of as many whole designs as these seeds begin. */
+export const wholeRuns = (seeds: readonly number[]): number =>
+  BLOCK_RUNS * SEEDS_OF_A_DESIGN * Math.ceil(seeds.length / SEEDS_OF_A_DESIGN);
+
 /** What is on in each of a seed's twelve runs. */
 export const levelsOf = (seed: number, mechanisms: readonly Mechanism[]): readonly Levels[] =>
   blockOf(seed, mechanisms.length).map((row) => Object.fromEntries(mechanisms.map((m, k) => [m.name, row[k] === 1])));

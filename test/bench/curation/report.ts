@@ -6,7 +6,7 @@ import type { RunMeasure } from '../lib/runMeasure.js';
 import type { Written } from '../lib/session.js';
 import { markdown } from '../schedule/report.js';
 import { additive, type Additive, type MainEffect } from './additive.js';
-import { BLOCK_RUNS, SEEDS_OF_A_DESIGN, areWhole } from './design.js';
+import { BLOCK_RUNS, areWhole, wholeRuns } from './design.js';
 import { MECHANISMS, NOTHING, type LeftOut, type Mechanism } from './mechanisms.js';
 import {
   REFERENCES,
@@ -191,7 +191,7 @@ const planRow = (plan: CurationPlan, state: State, facts: Facts): Record<string,
   seeds: plan.seeds.join(' '),
   mechanisms: plan.mechanisms.length,
   runs: state.planned,
-  design: BLOCK_RUNS * SEEDS_OF_A_DESIGN,
+  design: wholeRuns(plan.seeds),
   made: state.made,
   complete: state.complete,
   ...facts,
@@ -279,10 +279,8 @@ const chart = (plan: CurationPlan, effects: readonly MainEffect[]): string =>
 function helps(plan: CurationPlan, state: State, models: Models, recorded: readonly Recorded[]): string[] {
   const { words: model } = models;
   if (!model)
-    return [
-      `Nothing can be told yet: ${state.made} of the ${BLOCK_RUNS * SEEDS_OF_A_DESIGN} runs of a whole design are made.`,
-    ];
-  const partly = `**${state.made} of the ${BLOCK_RUNS * SEEDS_OF_A_DESIGN} runs of a whole design so far**: until a whole design is made, two mechanisms acting together may pass for a third. `,
+    return [`Nothing can be told yet: ${state.made} of the ${wholeRuns(plan.seeds)} runs of a whole design are made.`];
+  const partly = `**${state.made} of the ${wholeRuns(plan.seeds)} runs of a whole design so far**: until a whole design is made, two mechanisms acting together may pass for a third. `,
     drawn = sampling(recorded.filter(inDesign));
   return [
     `${state.complete ? '' : partly}An additive model of ${model.runs} runs: a level for each seed, one effect for each mechanism. A run scatters about it by ${(100 * model.scatter).toFixed(1)} points (${expectedScatter(plan).toFixed(1)} expected), of which at most ${(100 * drawn).toFixed(1)} come from its number of episodes: every run is measured on the same tasks. ± are 95 % intervals with ${model.freedom} degrees of freedom; of ${model.effects.length} verdicts at 95 % one is wrong in ${(1 / (1 - 0.95 ** model.effects.length)).toFixed(1)} such reports.`,

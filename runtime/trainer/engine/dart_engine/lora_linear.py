@@ -31,10 +31,9 @@ def linear32(module: torch.nn.Module, x: torch.Tensor) -> torch.Tensor:
 
 
 def _forward(module: LoraLinear, x: torch.Tensor) -> torch.Tensor:
-    a, b, scale = _adapter(module)
+    base, (a, b, scale) = module.get_base_layer(), _adapter(module)
     if a is None:
-        return module.get_base_layer()(x)
-    base = module.get_base_layer()
+        return base(x)
     return _Linear32.apply(x, base.weight, base.bias, a, b, scale).to(x.dtype)
 
 

@@ -50,7 +50,6 @@ class Row:
     request: int
     options: Sampling
     generator: torch.Generator
-    position: int
     tokens: list = field(default_factory=list)
     logprobs: list = field(default_factory=list)
     top: list = field(default_factory=list)
@@ -98,7 +97,9 @@ class Sampler:
             cache.batch_select_indices(spread)
         state = out.last_hidden_state[:, -1][spread]
         self.prompt_tokens += sum(len(sequence) for sequence in sequences)
-        alive = Alive(list(rows), mask[spread], heat_of([row.options for row in rows], policy.device), self._positions(rows))
+        heat = torch.tensor([row.options.temperature for row in rows], device=policy.device)[:, None]
+        positions = torch.tensor([sequence.next_position for sequence in sequences], device=policy.device)
+        alive = Alive(list(rows), mask[spread], heat, positions[spread])
         while True:
             tokens = self._choose(alive, policy.logits(state))
             keep = [index for index, row in enumerate(alive.rows) if row.stop is None]
@@ -115,9 +116,6 @@ class Sampler:
         for row in rows:
             results[row.request]["sequences"].append(_finished(row))
         return results
-
-    def _positions(self, rows: list[Row]) -> torch.Tensor:
-        return torch.tensor([row.position for row in rows], device=self._policy.device)
 
     def _next_state(self, alive: Alive, tokens: torch.Tensor, cache, inputs: dict) -> torch.Tensor:
         policy, positions = self._policy, alive.positions
@@ -140,7 +138,7 @@ class Sampler:
             generator.seed()
         else:
             generator.manual_seed((options.seed + sample) % (2**63))
-        return Row(index, options, generator, request.sequence.next_position)
+        return Row(index, options, generator)
 
     def _choose(self, alive: Alive, logits: torch.Tensor) -> torch.Tensor:
         """Samples a token a row, records it with its log-prob, and marks rows that end."""
@@ -197,11 +195,9 @@ class Sampler:
         return result
 
 
-def heat_of(options: list[Sampling], device: torch.device) -> torch.Tensor:
-    return torch.tensor([option.temperature for option in options], device=device)[:, None]
-
-
-def draw(logits: torch.Tensor, options: list[Sampling], uniform: torch.Tensor, forbidden: torch.Tensor, heat: torch.Tensor):
+def draw(
+    logits: torch.Tensor, options: list[Sampling], uniform: torch.Tensor, forbidden: torch.Tensor, heat: torch.Tensor
+) -> torch.Tensor:
     """Inverse transform sampling: one uniform number a row, so a row's choice does not depend on its neighbours.
 
     Logits [rows, vocabulary], `heat` [rows, 1]; returns token ids [rows].

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { RemoteModel } from '../client.js';
 import type { Carriage } from '../gradient.js';
 import { bad, figure, good, judged, percent, refusal, tried, type Checks, type Finding } from './checks.js';
-import { apart, datum, distance, MAIN, SHORT, sizeOf, type Effect, type Lab } from './lab.js';
+import { apart, datum, distance, MAIN, SHORT, sizeOf, type Combo, type Effect, type Lab } from './lab.js';
 
 /** What forward_backward, optim_step and the saving of weights must do, measured by the changes of log p they cause. */
 
@@ -43,19 +43,20 @@ export async function steppingChecks(
 
 const alike = (lab: Lab, a: Effect, b: Effect): boolean => distance(a, b) <= ALIKE * sizeOf(b) + 2 * lab.slack;
 const nothing = (lab: Lab, a: Effect, beside: Effect): boolean => sizeOf(a) <= NOTHING * sizeOf(beside) + 2 * lab.slack;
+/** Effect of the first step of a model: what two of them do can be compared, however large it is. */
+const first = (lab: Lab, c: Carriage, combo: Combo, o: { readonly rate?: number } = {}): Promise<Effect> =>
+  lab.fresh((m) => lab.moved(m, c, combo, o));
 /** A pass without any gradient: for servers that take no optimizer step without one. */
 const idle = (lab: Lab, m: RemoteModel, c: Carriage): Promise<unknown> => lab.push(m, c, [0, 0]);
 
 function learningRate(lab: Lab, c: Carriage): Promise<Finding> {
   return lab.fresh(async (m) => {
     const single = await lab.moved(m, c, [1, 0]),
-      double = lab.coarse
-        ? await lab.fresh((x) => lab.moved(x, c, [1, 0], { rate: 2 * lab.rate }))
-        : await lab.moved(m, c, [-1, 0], { rate: 2 * lab.rate }),
+      double = await first(lab, c, [1, 0], { rate: 2 * lab.rate }),
       none = await lab.moved(m, c, [1, 0], { rate: 0 }),
       ratio = sizeOf(double) / sizeOf(single);
     const twice = lab.coarse
-      ? ratio > 1.2 && alike(lab, await lab.fresh((x) => lab.moved(x, c, [2, 0])), double)
+      ? ratio > 1.2 && alike(lab, await first(lab, c, [2, 0]), double)
       : ratio > 1.6 && ratio < 2.5;
     return judged(
       twice && nothing(lab, none, single),
@@ -101,7 +102,7 @@ export async function refusesEps(lab: Lab): Promise<boolean> {
 /** Two passes before one step count as much as one pass over both. */
 function accumulation(lab: Lab, c: Carriage): Promise<Finding> {
   return lab.fresh(async (m) => {
-    const together = await lab.fresh((x) => lab.moved(x, c, [1, 1]));
+    const together = await first(lab, c, [1, 1]);
     const apartFrom = await lab.effect(m, async () => {
       await lab.push(m, c, [1, 0]);
       await lab.push(m, c, [0, 1]);
@@ -146,7 +147,7 @@ function forwardOnly(lab: Lab, c: Carriage): Promise<Finding> {
  */
 function idempotency(lab: Lab, c: Carriage): Promise<Finding> {
   return lab.fresh(async (m) => {
-    const single = await lab.fresh((x) => lab.moved(x, c, [1, 0]));
+    const single = await first(lab, c, [1, 0]);
     let refused: string | undefined;
     const twice = await lab.effect(m, async () => {
       const data = await lab.push(m, c, [1, 0]),
@@ -266,36 +267,35 @@ async function restore(lab: Lab, c: Carriage, saver: 'gone' | 'there'): Promise<
 }
 
 /** ppo and cispo with bounds of our own, at a ratio of e, beside another datum: nothing may be averaged. */
-function serverLoss(lab: Lab, c: Carriage): Promise<Finding> {
-  const bounded = async (m: RemoteModel, name: string, high: number): Promise<Effect> =>
-    lab.effect(m, async () => {
-      const [row] = await lab.rows(m, [MAIN]),
-        n = SHORT.targets.length,
-        advantages = new Float32Array(row!.length).fill(SMALL * lab.scale, 8, 14);
-      const data = [
-        datum(MAIN, { logprobs: row!.map((x) => x - 1), advantages }),
-        datum(SHORT, { logprobs: new Float32Array(n), advantages: new Float32Array(n) }),
-      ];
-      const config = { clip_low_threshold: 0, clip_high_threshold: high };
-      await m.forwardBackward(data, { name, config }, lab.signal);
-      await lab.step(m);
-    });
-  const alone = (act: (m: RemoteModel) => Promise<Effect>): Promise<Effect> => lab.fresh(act);
+async function serverLoss(lab: Lab, c: Carriage): Promise<Finding> {
+  const bounded = (name: string, high: number): Promise<Effect> =>
+    lab.fresh((m) => lab.effect(m, () => boundedStep(lab, m, name, high)));
   // What the carrier, which is exact, makes of the weights that bounded losses should come to.
-  const weighed = (by: number): Promise<Effect> => alone((m) => lab.moved(m, c, [SMALL * by, 0]));
-  return (async () => {
-    const [some, all] = [await weighed(1.5), await weighed(Math.E)],
-      [low, high, open, shut] = [
-        await alone((m) => bounded(m, 'cispo', 1.5)),
-        await alone((m) => bounded(m, 'cispo', 4)),
-        await alone((m) => bounded(m, 'ppo', 4)),
-        await alone((m) => bounded(m, 'ppo', 1.5)),
-      ] as const,
-      share = (e: Effect, of: Effect): string => percent(sizeOf(e) / sizeOf(of));
-    return judged(
-      alike(lab, low, some) && alike(lab, high, all) && alike(lab, open, all) && nothing(lab, shut, all),
-      'ppo and cispo keep to the bounds they are given and add up',
-      `ppo or cispo does not keep to the bounds it is given, or averages: at a ratio of 2.72 cispo with a bound of 1.5 makes ${share(low, some)} of the step of that weight, with a bound of 4 ${share(high, all)} of that of 2.72; ppo ${share(open, all)} of it, and where it should be shut ${share(shut, all)}`,
-    );
-  })();
+  const weighed = (by: number): Promise<Effect> => first(lab, c, [SMALL * by, 0]);
+  const [some, all] = [await weighed(1.5), await weighed(Math.E)],
+    [low, high, open, shut] = [
+      await bounded('cispo', 1.5),
+      await bounded('cispo', 4),
+      await bounded('ppo', 4),
+      await bounded('ppo', 1.5),
+    ] as const,
+    share = (e: Effect, of: Effect): string => percent(sizeOf(e) / sizeOf(of));
+  return judged(
+    alike(lab, low, some) && alike(lab, high, all) && alike(lab, open, all) && nothing(lab, shut, all),
+    'ppo and cispo keep to the bounds they are given and add up',
+    `ppo or cispo does not keep to the bounds it is given, or averages: at a ratio of 2.72 cispo with a bound of 1.5 makes ${share(low, some)} of the step of that weight, with a bound of 4 ${share(high, all)} of that of 2.72; ppo ${share(open, all)} of it, and where it should be shut ${share(shut, all)}`,
+  );
+}
+/** One step with a loss that is bounded above by `high`, at a ratio of e. */
+async function boundedStep(lab: Lab, m: RemoteModel, name: string, high: number): Promise<void> {
+  const [row] = await lab.rows(m, [MAIN]),
+    n = SHORT.targets.length,
+    advantages = new Float32Array(row!.length).fill(SMALL * lab.scale, 8, 14);
+  const data = [
+    datum(MAIN, { logprobs: row!.map((x) => x - 1), advantages }),
+    datum(SHORT, { logprobs: new Float32Array(n), advantages: new Float32Array(n) }),
+  ];
+  const config = { clip_low_threshold: 0, clip_high_threshold: high };
+  await m.forwardBackward(data, { name, config }, lab.signal);
+  await lab.step(m);
 }

@@ -13,14 +13,6 @@ const APART = [
   'test/integration/trainer/{dedupe,human,learning,lookAhead,operators,reading,speller,targetKl,torch,update}.test.ts',
 ];
 
-/**
- * Whole runs on local desktops, which no other test disturbs: they are the second lane (scripts/test.mjs). Not those of
- * an ordinary user, who runs the tests of desktops, nor those that leave containers for the next to find.
- */
-const RUNS = readdirSync('test/integration/run')
-  .filter((f) => !['commandLine', 'ordinaryUser', 'train'].some((not) => f === `${not}.test.ts`))
-  .map((f) => `test/integration/run/${f}`);
-
 /** In unit tests that replace a module or something global, or that measure the whole process. */
 const ALONE =
     /\bvi\.(mock|doMock|resetModules|stub\w+)\(|spyOn\(globalThis|process\.env\[[^\]]+\] = |process\.memoryUsage|\bLoopWatch\b/,
@@ -36,21 +28,11 @@ const ALONE =
     testTimeout: 300_000,
     hookTimeout: 300_000,
     expect: { poll: { timeout: 60_000, interval: 20 } },
-  },
-  oneAtATime = {
-    environment: 'node',
-    // Tests that use ONNX Runtime by themselves report to nobody either.
-    env: { ORT_DISABLE_TELEMETRY: '1' },
-    testTimeout: 180_000,
-    hookTimeout: 300_000,
-    expect: { poll: { timeout: 15_000, interval: 20 } },
-    pool: 'forks',
-    maxWorkers: 1,
-  } as const;
+  };
 
 /**
- * Layers: `unit` (and `alone`) needs nothing but Node; `integration` drives real desktops, Docker and ONNX Runtime, one
- * file at a time, but for `apart`, and for `runs` that may be beside it; `pages` shows the webviews in a real browser, a file a processor; `e2e`, last,
+ * Layers: `unit` (and `alone`) needs nothing but Node; `integration` drives real desktops, Docker and ONNX Runtime,
+ * one file at a time, but for `apart`; `pages` shows the webviews in a real browser, a file a processor; `e2e`, last,
  * drives the packaged extension in a real VS Code workbench (scripts/e2e.mjs makes it ready).
  */
 export default defineConfig({
@@ -87,18 +69,17 @@ export default defineConfig({
       {
         test: {
           name: 'integration',
+          // Tests that use ONNX Runtime by themselves report to nobody either.
+          env: { ORT_DISABLE_TELEMETRY: '1' },
           include: ['test/integration/**/*.test.ts', 'test/daemon/**/*.test.ts'],
-          exclude: [...APART, ...RUNS],
-          ...oneAtATime,
+          exclude: APART,
+          environment: 'node',
+          testTimeout: 180_000,
+          hookTimeout: 300_000,
+          expect: { poll: { timeout: 15_000, interval: 20 } },
+          pool: 'forks',
+          maxWorkers: 1,
           sequence: { groupOrder: 1 },
-        },
-      },
-      {
-        test: {
-          name: 'runs',
-          include: RUNS,
-          ...oneAtATime,
-          sequence: { groupOrder: 2 },
         },
       },
       {
@@ -106,7 +87,7 @@ export default defineConfig({
           name: 'pages',
           include: ['test/webview/**/*.test.ts'],
           ...behindLimits,
-          sequence: { groupOrder: 3 },
+          sequence: { groupOrder: 2 },
           pool: 'forks',
         },
       },
@@ -114,9 +95,13 @@ export default defineConfig({
         test: {
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts'],
-          ...oneAtATime,
+          environment: 'node',
+          sequence: { groupOrder: 3 },
+          testTimeout: 180_000,
           hookTimeout: 600_000,
-          sequence: { groupOrder: 4 },
+          expect: { poll: { timeout: 15_000, interval: 50 } },
+          pool: 'forks',
+          maxWorkers: 1,
         },
       },
     ],

@@ -33,14 +33,8 @@ const run = (...args) =>
 /** How far back the tests behind the others stand, as `nice` counts: one that got nothing would run out of time. */
 const BEHIND = 5;
 /** What Vitest reports of each of its runs; beside each, what it caught outside tests. */
-const REPORTS = {
-    rest: '.cache/test-report.json',
-    second: '.cache/test-report-second.json',
-    behind: '.cache/test-report-behind.json',
-  },
+const REPORTS = { rest: '.cache/test-report.json', behind: '.cache/test-report-behind.json' },
   caughtFile = (report) => report.replace('.json', '-caught.json');
-/** Of a lane whose text is passed on. */
-const APART = ['ignore', 'pipe', 'inherit'];
 const args = process.argv.slice(2),
   prepares = args.includes('--prepare');
 mkdirSync('.cache', { recursive: true });
@@ -82,38 +76,29 @@ console.log(`${result.passed} passed, ${result.failed.length} failed, ${result.s
 process.exit(status);
 
 /**
- * Three lanes at once. Integration tests often wait, so whole runs and the workbench are beside them; unit tests, what
- * else is apart, and pages need only processors and are behind both, whose desktops must not wait for them. Their
- * browsers begin sessions of their own, and go behind by themselves (test/helpers/pages/browser.ts).
+ * Unit tests, what else is apart, and pages need only processors, and the other layers often wait: both run at once,
+ * those behind the others, whose desktops must not wait for them. Their browsers begin sessions of their own, and go
+ * behind by themselves (test/helpers/pages/browser.ts).
  */
 async function runTests() {
   if (args.length > 0) return vitest(REPORTS.rest, args).ended;
-  const first = vitest(REPORTS.rest, inProjects('integration')),
-    others = [
-      vitest(REPORTS.second, inProjects('runs', 'e2e'), { stdio: APART, detached: true }),
-      vitest(REPORTS.behind, inProjects('unit', 'alone', 'apart', 'pages'), {
-        stdio: APART,
-        detached: true,
-        behind: BEHIND,
-      }),
-    ];
-  // Of groups of their own, they would outlive us.
-  process.once('exit', () => others.forEach((o) => killGroup(o.pid))).once('SIGINT', () => process.exit(130));
-  const texts = others.map(saidBy);
-  let status = 0;
-  for (const lane of [first, ...others]) status = (await lane.ended) || status;
-  for (const text of texts) process.stdout.write(text());
-  return status;
-}
-
-/** On a terminal Vitest redraws its last lines; what comes between them would be overwritten, and is kept for later. */
-function saidBy(lane) {
-  const kept = [];
-  lane.stdout.setEncoding('utf8').on('data', (text) => {
-    if (process.stdout.isTTY) kept.push(text);
+  const behind = vitest(REPORTS.behind, inProjects('unit', 'alone', 'apart', 'pages'), {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    detached: true,
+    behind: BEHIND,
+  });
+  // Of a group of its own, it would outlive us.
+  process.once('exit', () => killGroup(behind.pid)).once('SIGINT', () => process.exit(130));
+  // On a terminal Vitest redraws its last lines; what comes between them would be overwritten.
+  const lines = [];
+  behind.stdout.setEncoding('utf8').on('data', (text) => {
+    if (process.stdout.isTTY) lines.push(text);
     else process.stdout.write(text);
   });
-  return () => kept.join('');
+  const rest = await vitest(REPORTS.rest, inProjects('integration', 'e2e')).ended,
+    first = await behind.ended;
+  process.stdout.write(lines.join(''));
+  return rest || first;
 }
 
 function inProjects(...names) {

@@ -1,16 +1,17 @@
 import { BLANK, characterOfClass, EDGE, otherCase, SPACE } from './alphabet.js';
 
 /**
- * Finding a text in what a reader saw. The reader gives each column of each text row a score for every class
- * (alphabet.ts): the logit less the largest one, so 0 for what it takes the column for, and not under `LEAST`. A text is
- * aligned to columns from left to right, its edges included; columns between two characters are blank. No gradient.
+ * Finding a text in what a reader saw. The reader gives each column of each text row a logit for every class
+ * (alphabet.ts). What counts is its score: the logit less the column's largest one, so 0 for what it takes the column
+ * for, and not under `LEAST`. A text is aligned to columns from left to right, its edges included; columns between two
+ * characters are blank. No gradient.
  */
 export interface Sight {
   readonly rows: number;
   readonly cols: number;
   readonly classes: number;
   /** [rows * cols, classes] */
-  readonly scores: Float32Array;
+  readonly logits: Float32Array;
 }
 export const LEAST = -8;
 
@@ -21,61 +22,74 @@ const REACH = 7;
 /** Score of a place below which nothing is reported. */
 const HOPELESS = -3;
 
-/** Where a text may stand: the mean score of its characters and edges (0 at best), its row, first and last column. */
-export interface Hit {
+/** Where a text may stand in a row: the mean score of its characters and edges (0 at best), its first and last column. */
+interface RowHit {
   readonly score: number;
-  readonly row: number;
   readonly from: number;
   readonly to: number;
 }
+export interface Hit extends RowHit {
+  readonly row: number;
+}
 
-/** What aligning needs of a screen, computed once for all texts. */
-export class Alignment {
-  readonly #sight: Sight;
-  /** Of each row the columns that can hold a character, ascending; row r has those in [starts[r], starts[r+1]). */
+/** Texts whose places a row remembers: those of an instruction or two. */
+const REMEMBERED = 64;
+
+/**
+ * One text row: what aligning needs of it, computed once for all texts, and only of columns that can hold a character.
+ * It remembers where texts stand in it, because a screen shows most of its rows again.
+ */
+export class TextRow {
+  /** Columns that can hold a character, ascending. */
   readonly #columns: Int16Array;
-  readonly #starts: Int32Array;
-  /** Sum of the scores of `BLANK` from the row's beginning up to and with a column. */
+  /** Their scores, [columns, classes]. */
+  readonly #scores: Float32Array;
+  readonly #classes: number;
+  /** Of all columns: the sum of the scores of `BLANK` from the row's beginning up to and with each. */
   readonly #blank: Float32Array;
+  readonly #known = new Map<string, readonly RowHit[]>();
 
-  constructor(sight: Sight) {
-    const { rows, cols, classes, scores } = sight;
-    this.#sight = sight;
-    this.#columns = new Int16Array(rows * cols);
-    this.#starts = new Int32Array(rows + 1);
-    this.#blank = new Float32Array(rows * cols);
-    let n = 0;
-    for (let r = 0; r < rows; r++) {
-      let blank = 0;
-      for (let c = 0; c < cols; c++) {
-        const at = (r * cols + c) * classes;
-        blank += Math.max(LEAST, scores[at + BLANK]!);
-        this.#blank[r * cols + c] = blank;
-        for (let k = BLANK + 1; k < classes; k++)
-          if (scores[at + k]! > VISIBLE) {
-            this.#columns[n++] = c;
-            break;
-          }
-      }
-      this.#starts[r + 1] = n;
+  /** `logits` [columns, classes] of the row; of what counts its scores are kept. */
+  constructor(logits: Float32Array, classes: number) {
+    const cols = logits.length / classes,
+      visible: number[] = [],
+      largest = new Float32Array(cols);
+    this.#classes = classes;
+    this.#blank = new Float32Array(cols);
+    let blank = 0;
+    for (let c = 0; c < cols; c++) {
+      const at = c * classes;
+      let most = -Infinity;
+      for (let k = BLANK + 1; k < classes; k++) if (logits[at + k]! > most) most = logits[at + k]!;
+      largest[c] = Math.max(most, logits[at + BLANK]!);
+      blank += Math.max(LEAST, logits[at + BLANK]! - largest[c]!);
+      this.#blank[c] = blank;
+      if (most - largest[c]! > VISIBLE) visible.push(c);
     }
+    this.#columns = Int16Array.from(visible);
+    this.#scores = new Float32Array(visible.length * classes);
+    visible.forEach((c, i) => {
+      for (let k = 0; k < classes; k++)
+        this.#scores[i * classes + k] = Math.max(LEAST, logits[c * classes + k]! - largest[c]!);
+    });
   }
 
-  /** Every place where `text` (classes) may end, best first within a row only by chance: all with a score over -3. */
-  find(text: ArrayLike<number>): Hit[] {
-    const { rows } = this.#sight,
-      hits: Hit[] = [];
-    if (text.length === 0) return hits;
-    const query = [EDGE, ...Array.from(text), EDGE];
-    for (let r = 0; r < rows; r++) if (this.#starts[r + 1]! > this.#starts[r]!) this.#findInRow(r, query, hits);
+  /** Every place where `query` (classes, edges included; named `key`) may end: all with a score over -3. */
+  find(query: readonly number[], key: string): readonly RowHit[] {
+    if (this.#columns.length === 0) return [];
+    let hits = this.#known.get(key);
+    if (!hits) {
+      hits = this.#find(query);
+      if (this.#known.size >= REMEMBERED) this.#known.clear();
+      this.#known.set(key, hits);
+    }
     return hits;
   }
 
-  #findInRow(row: number, query: readonly number[], hits: Hit[]): void {
-    const { cols, classes, scores } = this.#sight,
-      begin = this.#starts[row]!,
-      n = this.#starts[row + 1]! - begin,
-      blank = row * cols;
+  #find(query: readonly number[]): RowHit[] {
+    const n = this.#columns.length,
+      scores = this.#scores,
+      blank = this.#blank;
     let before = new Float64Array(n),
       now = new Float64Array(n),
       startBefore = new Int16Array(n),
@@ -86,9 +100,9 @@ export class Alignment {
         b = otherCase(a);
       let any = false;
       for (let i = 0; i < n; i++) {
-        const c = this.#columns[begin + i]!,
-          at = (blank + c) * classes,
-          own = Math.max(LEAST, scores[at + a]!, scores[at + b]!);
+        const c = this.#columns[i]!,
+          at = i * this.#classes,
+          own = Math.max(scores[at + a]!, scores[at + b]!);
         if (t === 0) {
           now[i] = own;
           startNow[i] = c;
@@ -98,11 +112,11 @@ export class Alignment {
         // A character that is missing on the screen; what is aligned stays where it was.
         let best = before[i]! + LEAST,
           start = startBefore[i]!;
-        const upTo = this.#blank[blank + c - 1] ?? 0;
+        const upTo = blank[c - 1] ?? 0;
         for (let j = i - 1; j >= 0; j--) {
-          const d = this.#columns[begin + j]!;
+          const d = this.#columns[j]!;
           if (c - d > REACH) break;
-          const s = before[j]! + own + upTo - this.#blank[blank + d]!;
+          const s = before[j]! + own + upTo - blank[d]!;
           if (s > best) {
             best = s;
             start = startBefore[j]!;
@@ -112,33 +126,20 @@ export class Alignment {
         startNow[i] = start;
         if (best > worst) any = true;
       }
-      if (!any) return;
+      if (!any) return [];
       [before, now] = [now, before];
       [startBefore, startNow] = [startNow, startBefore];
     }
+    const hits: RowHit[] = [];
     for (let i = 0; i < n; i++) {
       const score = before[i]! / query.length;
-      if (score > HOPELESS) hits.push({ score, row, from: startBefore[i]!, to: this.#columns[begin + i]! });
+      if (score > HOPELESS) hits.push({ score, from: startBefore[i]!, to: this.#columns[i]! });
     }
+    return hits;
   }
 
-  /**
-   * The text that stands at a place, read without knowing what to look for: between the edges, or wide gaps, around
-   * `col`. Rows beside it are tried where the row itself has none. Undefined where nothing stands.
-   */
-  textAt(row: number, col: number): string | undefined {
-    let best: { readonly text: string; readonly away: number } | undefined;
-    for (const r of [row, row - 1, row + 1]) {
-      if (r < 0 || r >= this.#sight.rows) continue;
-      for (const t of this.#textsOf(r)) {
-        const away = Math.max(0, t.from - col, col - t.to) + (r === row ? 0 : ROW_AWAY);
-        if (away <= NEAR && (!best || away < best.away)) best = { text: t.text, away };
-      }
-    }
-    return best?.text;
-  }
-
-  #textsOf(row: number): { readonly text: string; readonly from: number; readonly to: number }[] {
+  /** Every text that stands in the row, read without knowing what to look for: between edges, or wide gaps. */
+  texts(): { readonly text: string; readonly from: number; readonly to: number }[] {
     const out: { text: string; from: number; to: number }[] = [];
     let text = '',
       from = -1,
@@ -148,7 +149,7 @@ export class Alignment {
       if (trimmed !== '') out.push({ text: trimmed, from, to });
       text = '';
     };
-    for (const { k, col } of this.#charactersOf(row)) {
+    for (const { k, col } of this.#characters()) {
       if (k === EDGE || (text !== '' && col - to > REACH)) end();
       if (k === EDGE || (k === SPACE && text === '')) continue;
       if (text === '') from = col;
@@ -160,16 +161,16 @@ export class Alignment {
   }
 
   /**
-   * The classes of a row's columns that are not blank. A character whose middle lies between two columns may show in
-   * both: of columns beside each other the surer one counts.
+   * The classes of columns that are not blank. A character whose middle lies between two columns may show in both: of
+   * columns beside each other the surer one counts.
    */
-  #charactersOf(row: number): { readonly k: number; readonly col: number }[] {
-    const { cols, classes, scores } = this.#sight,
+  #characters(): { readonly k: number; readonly col: number }[] {
+    const scores = this.#scores,
       out: { k: number; col: number; sure: number }[] = [];
-    for (let col = 0; col < cols; col++) {
-      const at = (row * cols + col) * classes;
+    for (const [i, col] of this.#columns.entries()) {
+      const at = i * this.#classes;
       let k = BLANK;
-      for (let j = 1; j < classes; j++) if (scores[at + j]! > scores[at + k]!) k = j;
+      for (let j = 1; j < this.#classes; j++) if (scores[at + j]! > scores[at + k]!) k = j;
       if (k === BLANK) continue;
       const sure = scores[at + k]! - scores[at + BLANK]!,
         before = out.at(-1);
@@ -177,6 +178,43 @@ export class Alignment {
       else if (sure > before.sure) out[out.length - 1] = { k, col, sure };
     }
     return out;
+  }
+}
+
+/** The text rows of a screen, from the top. */
+export class Alignment {
+  readonly #rows: readonly TextRow[];
+
+  constructor(rows: readonly TextRow[]) {
+    this.#rows = rows;
+  }
+  static of({ rows, cols, classes, logits }: Sight): Alignment {
+    const per = cols * classes;
+    return new Alignment(
+      Array.from({ length: rows }, (_, r) => new TextRow(logits.subarray(r * per, (r + 1) * per), classes)),
+    );
+  }
+
+  /** Every place where `text` (classes) may end, best first within a row only by chance: all with a score over -3. */
+  find(text: ArrayLike<number>): Hit[] {
+    if (text.length === 0) return [];
+    const query = [EDGE, ...Array.from(text), EDGE],
+      key = query.join();
+    return this.#rows.flatMap((r, row) => r.find(query, key).map((hit) => ({ ...hit, row })));
+  }
+
+  /**
+   * The text that stands at a place, read without knowing what to look for: the nearest to `col`. Rows beside it are
+   * tried where the row itself has none. Undefined where nothing stands.
+   */
+  textAt(row: number, col: number): string | undefined {
+    let best: { readonly text: string; readonly away: number } | undefined;
+    for (const r of [row, row - 1, row + 1])
+      for (const t of this.#rows[r]?.texts() ?? []) {
+        const away = Math.max(0, t.from - col, col - t.to) + (r === row ? 0 : ROW_AWAY);
+        if (away <= NEAR && (!best || away < best.away)) best = { text: t.text, away };
+      }
+    return best?.text;
   }
 }
 

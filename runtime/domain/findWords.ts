@@ -1,6 +1,6 @@
 import { Alignment, certainty, type Hit } from './align.js';
 import { CLASSES, spell } from './alphabet.js';
-import { gridOf, type EmbeddedPolicySpec } from './policySpec.js';
+import { gridOf, READING, type EmbeddedPolicySpec } from './policySpec.js';
 
 /**
  * The words of an instruction on the screen, as the policy that spells is told of them. The same functions serve its
@@ -19,10 +19,10 @@ export interface FoundWords {
   readonly facts: Float32Array;
 }
 
-/** Scores of one screen from the reader, [rows * columns, classes]. */
-export function alignmentOf(spec: EmbeddedPolicySpec, scores: Float32Array): Alignment {
+/** What the reader sees on one screen: logits [rows * columns, classes]. */
+export function alignmentOf(spec: EmbeddedPolicySpec, logits: Float32Array): Alignment {
   const { rows } = gridOf(spec);
-  return new Alignment({ rows, cols: scores.length / CLASSES / rows, classes: CLASSES, scores });
+  return Alignment.of({ rows, cols: logits.length / CLASSES / rows, classes: CLASSES, logits });
 }
 
 /** Finds every token of an encoded instruction; writes into `into`, whose arrays may be views. */
@@ -81,10 +81,9 @@ function putHits(spec: EmbeddedPolicySpec, hits: readonly Hit[], found: Float32A
 /** The cell at the middle of what was found. */
 function cellOf(spec: EmbeddedPolicySpec, h: Hit): number {
   const { cols } = gridOf(spec),
-    middle = ((h.from + h.to + 1) / 2) * (COLUMN_PIXELS / spec.obs.cell);
+    middle = ((h.from + h.to + 1) / 2) * (READING.column / spec.obs.cell);
   return h.row * cols + Math.min(cols - 1, Math.floor(middle));
 }
-const COLUMN_PIXELS = 2;
 
 /** The cell where a text stands most surely; undefined where it is not on the screen. */
 export function cellOfText(spec: EmbeddedPolicySpec, seen: Alignment, text: string): number | undefined {
@@ -98,6 +97,6 @@ const MOST = 40,
 /** The text that stands at a cell; undefined where the reader sees none. */
 export function textAtCell(spec: EmbeddedPolicySpec, seen: Alignment, cell: number): string | undefined {
   const { cols } = gridOf(spec),
-    perCell = spec.obs.cell / COLUMN_PIXELS;
+    perCell = spec.obs.cell / READING.column;
   return seen.textAt(Math.floor(cell / cols), Math.floor(((cell % cols) + 0.5) * perCell));
 }

@@ -69,8 +69,21 @@ export const seenText = (s: EmbeddedPolicySpec): number => {
 };
 /** Whether this policy finds words by their spelling. */
 export const spells = (s: EmbeddedPolicySpec): boolean => (s.instruction.spelling ?? 0) > 0;
-/** The graph of the reader beside a policy graph. */
-export const readerGraphFile = (policyGraph: string): string => policyGraph.replace(/(\.onnx)?$/, '.reader.onnx');
+/** Bands and rows that each graph of the reader takes at once: few that changed cost less, many in one call. */
+export const READ_AT_ONCE = { bands: [8, 24], rows: [6, 12] } as const;
+/** The reader's graphs beside a policy graph (trainer/native/model/rowReader.ts), in the order of `READ_AT_ONCE`. */
+export function readerGraphFiles(policyGraph: string): Record<keyof typeof READ_AT_ONCE, string[]> {
+  const base = policyGraph.replace(/(\.onnx)?$/, ''),
+    of = (what: keyof typeof READ_AT_ONCE): string[] => READ_AT_ONCE[what].map((k) => `${base}.${what}${k}.onnx`);
+  return { bands: of('bands'), rows: of('rows') };
+}
+/**
+ * What a policy that spells reads of, in observation pixels: bands of `band` lines, two of which are a text row (a row
+ * of cells), cut into columns of `column`; `edge` more on every side are seen with each.
+ */
+export const READING = { band: 4, column: 2, edge: 1 };
+/** Bands that a text row is read from: its own two, the one above and the one below. */
+export const BANDS = 4;
 /** Numbers of an encoded instruction: (bucket, class) of each token, then the spelling of each. */
 export const instructionLength = (s: EmbeddedPolicySpec): number =>
   s.instruction.maxTokens * (2 + (s.instruction.spelling ?? 0));

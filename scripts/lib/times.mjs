@@ -3,7 +3,7 @@
 import { writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 
-const MOST = 8;
+const MOST = 16;
 
 export default class Times {
   #layers = new Map();

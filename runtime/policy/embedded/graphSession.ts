@@ -4,8 +4,9 @@
  * (runtime/policy/README.md#replica-processes).
  *
  * Inputs: theta f32[P], obs u8[1,H,W], instruction i32[1,2T], history i32[1,4L+1]. Outputs: logits f32[1,n] of every
- * head. A policy that spells has a second graph, its reader, which looks at the screen first: features, and scores in
- * which plain code finds the words of the instruction (domain/findWords.ts); all three are inputs of the policy graph.
+ * head. A policy that spells has two more, its reader's, which look at the screen first, part by part
+ * (screenReader.ts): features, and logits in which plain code finds the words of the instruction (domain/findWords.ts);
+ * all three are inputs of the policy graph.
  * `run` blocks the calling thread, which is why a session lives in a process of its own.
  */
 import { createHash } from 'node:crypto';
@@ -16,11 +17,10 @@ import {
   FACTS,
   HEADS,
   StudioError,
-  alignmentOf,
   findWords,
   headSizes,
   messageOf,
-  readerGraphFile,
+  readerGraphFiles,
   recordOf,
   spells,
   textAtCell,
@@ -29,6 +29,7 @@ import {
 import { readForeign } from '../../files/foreignFile.js';
 import type { WeightsRef } from '../types.js';
 import type { Logits } from './sampling.js';
+import { ScreenReader, type ReaderGraph } from './screenReader.js';
 
 export interface GraphSession {
   /** Number of parameters the graph takes. */
@@ -49,20 +50,23 @@ export async function openGraph(
 ): Promise<GraphSession> {
   const ort = await loadOrt();
   const session = await createSession(ort, graphFile);
-  const reader = spells(spec) ? await openReader(ort, spec, readerGraphFile(graphFile)) : undefined;
+  const reader = spells(spec)
+    ? await openReader(ort, spec, readerGraphFiles(graphFile), shapeOf(session, 'features'))
+    : undefined;
   const { obs, instruction, history, feeds, logits, fetches } = bindTensors(ort, spec);
-  const parameters = parameterCount(session);
+  const [parameters = 0] = shapeOf(session, 'theta');
   const self: GraphSession = {
     parameters,
     async load(w) {
       const theta = await readWeights(w, parameters);
       feeds.theta = new ort.Tensor('float32', theta, [theta.length]);
+      reader?.use(theta);
     },
     async run(state) {
       obs.set(state.obs);
       instruction.set(state.instruction.subarray(0, instruction.length));
       history.set(state.history);
-      if (reader) Object.assign(feeds, await reader.look({ theta: feeds.theta!, obs: feeds.obs! }, state.instruction));
+      if (reader) Object.assign(feeds, await reader.look(obs, state.instruction));
       await session.run(feeds, fetches);
       return logits;
     },
@@ -81,33 +85,83 @@ export async function openGraph(
 }
 
 interface Reader {
+  /** Reads with the first of these weights, and forgets what it has read where they differ. */
+  use(theta: Float32Array): void;
   /** The policy graph's further inputs for a screen and an instruction. */
-  look(feeds: Record<string, Ort.Tensor>, instruction: Int32Array): Promise<Record<string, Ort.Tensor>>;
+  look(obs: Uint8Array, instruction: Int32Array): Promise<Record<string, Ort.Tensor>>;
   textAt(cell: number): string | undefined;
   release(): Promise<void>;
 }
 
-async function openReader(ort: typeof Ort, spec: EmbeddedPolicySpec, file: string): Promise<Reader> {
-  const session = await createSession(ort, file),
+async function openReader(
+  ort: typeof Ort,
+  spec: EmbeddedPolicySpec,
+  files: ReturnType<typeof readerGraphFiles>,
+  featuresShape: readonly number[],
+): Promise<Reader> {
+  const [bands, rows] = (await Promise.all(
+      [files.bands, files.rows].map((of) => Promise.all(of.map((file) => createSession(ort, file)))),
+    )) as [Ort.InferenceSession[], Ort.InferenceSession[]],
     { maxTokens } = spec.instruction,
-    found = new Float32Array(maxTokens * headSizes(spec).cell),
-    facts = new Float32Array(maxTokens * FACTS),
+    cells = headSizes(spec).cell,
+    floats = (
+      shape: readonly number[],
+      data: Float32Array = new Float32Array(shape.reduce((n, x) => n * x, 1)),
+    ): Ort.Tensor => new ort.Tensor('float32', data, shape),
     tensors = {
-      found: new ort.Tensor('float32', found, [1, maxTokens, headSizes(spec).cell]),
-      facts: new ort.Tensor('float32', facts, [1, maxTokens, FACTS]),
+      features: floats(featuresShape),
+      found: floats([1, maxTokens, cells]),
+      facts: floats([1, maxTokens, FACTS]),
     };
-  let seen: Alignment | undefined;
+  const arrays = recordOf(['features', 'found', 'facts'], (k) => tensors[k].data as Float32Array);
+  let theta = floats(shapeOf(bands[0]!, 'theta')),
+    seen: Alignment | undefined;
+  /** Written to and read from in place. */
+  const graphOf = <Out>(
+    s: Ort.InferenceSession,
+    input: string,
+    outputs: readonly string[],
+    as: (o: readonly Float32Array[]) => Out,
+  ): ReaderGraph<Out> => {
+    const into = floats(shapeOf(s, input)),
+      fetches = Object.fromEntries(outputs.map((o) => [o, floats(shapeOf(s, o))]));
+    const out = as(outputs.map((o) => fetches[o]!.data as Float32Array));
+    return {
+      atOnce: fetches[outputs[0]!]!.dims[0]!,
+      input: into.data as Float32Array,
+      run: async () => {
+        await s.run({ theta, [input]: into }, fetches);
+        return out;
+      },
+    };
+  };
+  const screen = new ScreenReader(spec, {
+    bands: bands.map((s) => graphOf(s, 'patches', ['strokes'], ([strokes]) => strokes!)),
+    rows: rows.map((s) =>
+      graphOf(s, 'bands', ['features', 'logits'], ([features, logits]) => ({ features: features!, logits: logits! })),
+    ),
+  });
   return {
-    async look(feeds, instruction) {
-      const out = await session.run(feeds);
-      seen = alignmentOf(spec, out.scores!.data as Float32Array);
-      findWords(spec, instruction, seen, { found, facts });
-      return { features: out.features!, ...tensors };
+    use(all) {
+      const before = theta.data as Float32Array,
+        now = all.subarray(0, before.length);
+      // What is trained by acting leaves the reader as it is (trainer/native/model/reader.ts).
+      if (Buffer.compare(bytesOf(now), bytesOf(before)) === 0) return;
+      theta = floats(theta.dims, now);
+      screen.forget();
+    },
+    async look(obs, instruction) {
+      seen = await screen.look(obs, arrays.features);
+      findWords(spec, instruction, seen, arrays);
+      return tensors;
     },
     textAt: (cell) => seen && textAtCell(spec, seen, cell),
-    release: () => session.release(),
+    release: async () => {
+      await Promise.all([...bands, ...rows].map((s) => s.release()));
+    },
   };
 }
+const bytesOf = (x: Float32Array): Uint8Array => new Uint8Array(x.buffer, x.byteOffset, x.byteLength);
 
 async function createSession(ort: typeof Ort, graphFile: string): Promise<Ort.InferenceSession> {
   try {
@@ -159,13 +213,10 @@ function bindTensors(ort: typeof Ort, spec: EmbeddedPolicySpec): Bindings {
   };
 }
 
-/** The size of the `theta` input, or 0 when this ONNX Runtime does not report it. */
-function parameterCount(session: Ort.InferenceSession): number {
-  const meta = (
-    session as { inputMetadata?: readonly { name: string; shape?: readonly (number | string)[] }[] }
-  ).inputMetadata?.find((m) => m.name === 'theta');
-  const n = meta?.shape?.[0];
-  return typeof n === 'number' && n > 0 ? n : 0;
+/** The shape of an input or an output; empty when this ONNX Runtime does not report it. */
+function shapeOf(session: Ort.InferenceSession, name: string): readonly number[] {
+  const meta = [...session.inputMetadata, ...session.outputMetadata].find((m) => m.name === name);
+  return meta?.isTensor ? meta.shape.map(Number) : [];
 }
 
 /** Bytes of a weights file: four hundred times those of the embedded policy. */

@@ -9,13 +9,13 @@ export type Sight = Pick<EncodedState, 'obs' | 'instruction'>;
 /** The reader's output for a micro-batch: f32[batch * per screen]. */
 interface ReaderOutput {
   readonly features: Float32Array;
-  readonly scores: Float32Array;
+  readonly logits: Float32Array;
 }
 
 /** One pass of the reader over at most `batch` screens. `theta` is f32[P], of which it uses the reader's part. */
 export async function look(s: Sessions, screens: readonly Uint8Array[], theta: Float32Array): Promise<ReaderOutput> {
   const out = await s.look({ ...s.packScreens(screens), theta: s.floats(theta) });
-  return { features: dataOf(out.features), scores: dataOf(out.scores) };
+  return { features: dataOf(out.features), logits: dataOf(out.logits) };
 }
 
 /** What the reader sees of at most `batch` states, and where on them it finds the words of their instructions. */
@@ -26,7 +26,7 @@ export async function perceive(
   theta: Float32Array,
 ): Promise<Perceived[]> {
   const { spec } = model,
-    { features, scores } = await look(
+    { features, logits } = await look(
       s,
       states.map((x) => x.obs),
       theta,
@@ -39,7 +39,7 @@ export async function perceive(
       found: new Float32Array(spec.instruction.maxTokens * rows * cols),
       facts: new Float32Array(facts),
     };
-    findWords(spec, x.instruction, alignmentOf(spec, partOf(scores, n, s.batch)), seen);
+    findWords(spec, x.instruction, alignmentOf(spec, partOf(logits, n, s.batch)), seen);
     return seen;
   });
 }

@@ -88,12 +88,12 @@ export class Perception {
       out: (number | undefined)[] = [];
     for (let k = 0; k < wanted.length; k += batch) {
       const part = wanted.slice(k, k + batch),
-        { scores } = await look(
+        { logits } = await look(
           this.#sessions,
           part.map((w) => w.obs),
           theta,
         );
-      part.forEach((w, n) => out.push(cellOfText(spec, alignmentOf(spec, partOf(scores, n, batch)), w.text)));
+      part.forEach((w, n) => out.push(cellOfText(spec, alignmentOf(spec, partOf(logits, n, batch)), w.text)));
     }
     return out;
   }

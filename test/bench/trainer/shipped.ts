@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -13,26 +13,28 @@ import {
   type Frame,
   type ReplicaId,
   type RolloutId,
+  type Step,
 } from '../../../runtime/domain/index.js';
+import { openSample } from '../../../extension/model/sampleArchive.js';
+import { decodePng, toBgrx } from '../../../runtime/data/store/png.js';
+import { RunReader } from '../../../runtime/data/store/runStore.js';
 import { placeOfText } from '../../../runtime/policy/embedded/codec.js';
 import { embeddedPolicy } from '../../../runtime/policy/embedded/embeddedPolicy.js';
 import { openGraph, type GraphSession } from '../../../runtime/policy/embedded/graphSession.js';
 import { makeSampler } from '../../../runtime/policy/embedded/sampling.js';
-import type { DecisionPool } from '../../../runtime/policy/types.js';
-import { deskSuite, quickstartFamilies, trainSeed } from '../../../runtime/tasks/suites/desk/index.js';
+import type { DecisionPool, PolicySession } from '../../../runtime/policy/types.js';
 import { Learner } from '../../../runtime/trainer/native/learner.js';
 import { policyModel, writePolicyGraph } from '../../../runtime/trainer/native/model/policyGraph.js';
-import { glyphTask } from '../../helpers/trainer/glyphScreens.js';
 import { baseTrainerOptions } from '../../helpers/trainer/options.js';
 import { policySamples } from './problem.js';
 
 /** A trained policy: one that has not learned to read sees no letters, and has nothing to look for among them. */
 const TRAINED = 'test/bench/results/miniwob/policy.tar.xz';
-const SCREEN = { width: 640, height: 400 },
-  /** Words on a drawn screen. */
-  WORDS = 18,
-  SCREENS = 24,
-  WARM_UP = 20;
+/** The sample run: its screens are those of real desktops, in the order in which replicas saw them. */
+const SAMPLE = 'media/sample.br',
+  WARM_UP = 6,
+  /** Of so many decisions one is of a replica that has seen nothing. */
+  NEW_SHARE = 8;
 /** What a replica reports of each choice (policy/embedded/replica.ts). */
 const REPORTED = { top: 5, topPlaces: 32 };
 
@@ -40,38 +42,117 @@ export interface Decisions {
   /** From a screen of 640x400 to an action, and of that what a replica does: reading, finding words, deciding. */
   readonly ms: readonly number[];
   readonly replicaMs: readonly number[];
+  /** The same where nothing of a screen was seen before. */
+  readonly newMs: readonly number[];
 }
 
 /**
  * Decisions of the shipped policy as a run makes them, on one thread and without the message between daemon and replica:
- * another screen and another instruction of the quick start each time.
+ * at every recorded step of the sample run, in order, again and again until there are `count`; each time by a replica
+ * that has seen nothing yet.
  */
 export async function decisions(count: number): Promise<Decisions> {
-  const graph = await openTrained(),
-    policy = embeddedPolicy(READER_SPEC, inProcess(graph)),
-    suite = deskSuite({ screen: SCREEN }),
-    rng = random('decisions'),
-    screens = Array.from({ length: SCREENS }, () => doubled(glyphTask(READER_SPEC, rng, WORDS).state.obs)),
+  const steps = await sampleSteps(),
+    trained = await putTrained(),
     ms: number[] = [],
-    replicaMs: number[] = [];
-  for (let i = 0; i < WARM_UP + count; i++) {
-    const family = quickstartFamilies[i % quickstartFamilies.length]!,
-      session = policy.open({
-        rollout: id<RolloutId>(`r${i}`),
-        instruction: suite.task(family, trainSeed(i)).instruction,
-        screen: SCREEN,
-        sampling: { greedy: false, temperature: 0.6, seed: i },
-      }),
-      began = performance.now(),
-      { computeMs } = await session.decide(screens[i % SCREENS]!, new AbortController().signal),
-      took = performance.now() - began;
-    session.close();
-    if (i < WARM_UP) continue;
-    ms.push(took);
-    replicaMs.push(computeMs);
+    replicaMs: number[] = [],
+    newMs: number[] = [];
+  try {
+    while (ms.length < count) {
+      const graph = await openWarm(trained);
+      await decideAt(graph, steps, (all, own) => {
+        ms.push(all);
+        replicaMs.push(own);
+      });
+      await graph.release();
+    }
+    const every = Math.ceil((NEW_SHARE * steps.length) / count);
+    for (const step of steps.filter((_, i) => i % every === 0)) {
+      const graph = await openWarm(trained);
+      await decideAt(graph, [step], (all) => newMs.push(all));
+      await graph.release();
+    }
+  } finally {
+    rmSync(trained.dir, { recursive: true, force: true });
   }
-  await graph.release();
-  return { ms, replicaMs };
+  return { ms, replicaMs, newMs };
+}
+
+interface SampleStep {
+  readonly rollout: RolloutId;
+  readonly instruction: string;
+  readonly frame: Frame;
+}
+/** Decides at each step in turn, each rollout's in a session of its own; tells how long each took, in ms. */
+async function decideAt(
+  graph: GraphSession,
+  steps: readonly SampleStep[],
+  took: (all: number, replica: number) => void = () => undefined,
+): Promise<void> {
+  const policy = embeddedPolicy(READER_SPEC, inProcess(graph)),
+    sessions = new Map<RolloutId, PolicySession>();
+  for (const { rollout, instruction, frame } of steps) {
+    const session =
+        sessions.get(rollout) ??
+        policy.open({
+          rollout,
+          instruction,
+          screen: frame,
+          sampling: { greedy: false, temperature: 0.6, seed: sessions.size },
+        }),
+      began = performance.now(),
+      { computeMs } = await session.decide(frame, new AbortController().signal);
+    took(performance.now() - began, computeMs);
+    sessions.set(rollout, session);
+  }
+  for (const session of sessions.values()) session.close();
+}
+/** ONNX Runtime plans and allocates in its first runs. They are on noise: no part of it is on a desktop. */
+async function openWarm(t: Trained): Promise<GraphSession> {
+  const graph = await openGraph(READER_SPEC, t.graph, t.weights),
+    rng = random('noise'),
+    frame = { width: 640, height: 400, capturedAt: 0 },
+    noise = (): Buffer => Buffer.from(Uint8Array.from({ length: 4 * 640 * 400 }, () => rng.int(256)));
+  await decideAt(
+    graph,
+    Array.from({ length: WARM_UP }, (_, i) => ({
+      rollout: id<RolloutId>(`warm-up-${i}`),
+      instruction: 'Click "Lemon"',
+      frame: { ...frame, data: noise() },
+    })),
+  );
+  return graph;
+}
+
+/** Steps of the sample run whose screens are kept, in the order in which they were recorded. */
+async function sampleSteps(): Promise<SampleStep[]> {
+  const into = mkdtempSync(join(tmpdir(), 'bench-sample-'));
+  try {
+    const dir = await (await openSample(readFileSync(SAMPLE))).unpack(into),
+      run = await RunReader.open(dir, { index: 'local' }),
+      instructions = new Map<RolloutId, string>(),
+      recorded: { readonly rollout: RolloutId; readonly step: Step }[] = [];
+    for await (const e of run.events()) {
+      if (e.type === 'trajectory.recorded') instructions.set(e.head.id, e.head.instruction);
+      if (e.type === 'rollout.step') recorded.push(e);
+    }
+    const steps: SampleStep[] = [];
+    for (const { rollout, step } of recorded) {
+      const png = await run.frames.read(step.frame).catch(() => undefined),
+        instruction = instructions.get(rollout);
+      if (!png || instruction === undefined) continue;
+      const { rgb, width, height } = await decodePng(png);
+      steps.push({
+        rollout,
+        instruction,
+        frame: { width, height, data: await toBgrx(rgb, width, height), capturedAt: 0 },
+      });
+    }
+    await run.close();
+    return steps;
+  } finally {
+    rmSync(into, { recursive: true, force: true });
+  }
 }
 
 /** What `__replica` does with a request (policy/embedded/replicaProcess.ts). */
@@ -93,19 +174,20 @@ function inProcess(graph: GraphSession): DecisionPool {
   };
 }
 
+interface Trained {
+  readonly dir: string;
+  readonly graph: string;
+  readonly weights: { readonly path: string; readonly sha256: string };
+}
 /** As the trainer leaves it for replicas: graphs without weights, and these in a file of their own. */
-async function openTrained(): Promise<GraphSession> {
+async function putTrained(): Promise<Trained> {
   const dir = mkdtempSync(join(tmpdir(), 'bench-decision-')),
-    file = join(dir, 'policy.onnx'),
-    path = join(dir, 'weights.f32');
-  try {
-    const bytes = new Uint8Array(trainedTheta().buffer);
-    writeFileSync(path, bytes);
-    await writePolicyGraph(READER_SPEC, file);
-    return await openGraph(READER_SPEC, file, { path, sha256: createHash('sha256').update(bytes).digest('hex') });
-  } finally {
-    rmSync(dir, { recursive: true, force: true });
-  }
+    graph = join(dir, 'policy.onnx'),
+    path = join(dir, 'weights.f32'),
+    bytes = new Uint8Array(trainedTheta().buffer);
+  writeFileSync(path, bytes);
+  await writePolicyGraph(READER_SPEC, graph);
+  return { dir, graph, weights: { path, sha256: createHash('sha256').update(bytes).digest('hex') } };
 }
 function trainedTheta(): Float32Array {
   const list = execFileSync('tar', ['-tJf', TRAINED], { encoding: 'utf8' }).split('\n'),
@@ -115,16 +197,6 @@ function trainedTheta(): Float32Array {
   if (bytes.length !== 4 * total)
     throw new Error(`${TRAINED} has ${bytes.length / 4} parameters, the shipped policy has ${total}: name another`);
   return new Float32Array(new Uint8Array(bytes).buffer);
-}
-
-/** A screen of twice the observation's size. */
-function doubled(obs: Uint8Array): Frame {
-  const { width, height } = SCREEN,
-    pixels = new Uint32Array(width * height);
-  for (let y = 0; y < height; y++)
-    for (let x = 0; x < width; x++)
-      pixels[y * width + x] = 0x010101 * obs[(y >> 1) * READER_SPEC.obs.width + (x >> 1)]!;
-  return { ...SCREEN, data: Buffer.from(pixels.buffer), capturedAt: 0 };
 }
 
 /** Updates of the shipped policy, per state: ms of each of `rounds`, one pass over `states` new states, which it reads. */

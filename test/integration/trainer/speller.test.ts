@@ -3,14 +3,25 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { headOffsets, id, random, seenText, type BatchId, type EmbeddedSample } from '../../../runtime/domain/index.js';
+import {
+  BANDS,
+  headOffsets,
+  id,
+  random,
+  seenText,
+  type BatchId,
+  type EmbeddedSample,
+} from '../../../runtime/domain/index.js';
+import * as ort from 'onnxruntime-node';
 import { openGraph } from '../../../runtime/policy/embedded/graphSession.js';
+import { ScreenReader, WINDOW } from '../../../runtime/policy/embedded/screenReader.js';
 import { CLASSES } from '../../../runtime/domain/alphabet.js';
 import { Learner } from '../../../runtime/trainer/native/learner.js';
 import { gradGraph, LOSS_PARAMS, TOKENS } from '../../../runtime/trainer/native/model/lossGraph.js';
-import { foundShapes, writePolicyGraph } from '../../../runtime/trainer/native/model/policyGraph.js';
+import { foundShapes, towerGraph, writePolicyGraph } from '../../../runtime/trainer/native/model/policyGraph.js';
+import { bandsGraph, rowsGraph } from '../../../runtime/trainer/native/model/rowReader.js';
 import { spellGraph } from '../../../runtime/trainer/native/model/spellGraph.js';
-import { towerGrid } from '../../../runtime/trainer/native/model/tower.js';
+import { TOWER_SIZE, towerGrid } from '../../../runtime/trainer/native/model/tower.js';
 import { baseTrainerOptions } from '../../helpers/trainer/options.js';
 import {
   demonstration,
@@ -132,6 +143,56 @@ describe('the gradients of a policy that spells', () => {
       expect(relative(along, await slope(async (x) => (await at(x)).loss, theta, direction, 1e-6))).toBeLessThan(1e-4);
     }
     await session.release();
+  });
+});
+
+describe('the rows that a replica reads by themselves', () => {
+  it('are what they are on their screen, the first and the last among them', async () => {
+    const rng = random('rows'),
+      theta = Float32Array.from(roughTheta(model, 4)),
+      f32 = (data: Float32Array, dims: readonly number[]): ort.Tensor => new ort.Tensor('float32', data, dims),
+      { rows, cols } = towerGrid(TINY_READER),
+      [bandsAtOnce, rowsAtOnce] = [3, 2];
+    const screen = await sessionOf(towerGraph(model)),
+      ofBands = await sessionOf(bandsGraph(model, bandsAtOnce)),
+      ofRows = await sessionOf(rowsGraph(model, rowsAtOnce)),
+      its = f32(theta.slice(0, READER), [READER]),
+      empty = (...dims: number[]): ort.Tensor => f32(new Float32Array(dims.reduce((n, x) => n * x, 1)), dims),
+      patches = empty(WINDOW, bandsAtOnce * cols),
+      bands = empty(rowsAtOnce, BANDS, cols, TOWER_SIZE.stem);
+    let logits: number[] = [];
+    const reader = new ScreenReader(TINY_READER, {
+      bands: [
+        {
+          atOnce: bandsAtOnce,
+          input: patches.data as Float32Array,
+          run: async () => (await ofBands.run({ theta: its, patches })).strokes!.data as Float32Array,
+        },
+      ],
+      rows: [
+        {
+          atOnce: rowsAtOnce,
+          input: bands.data as Float32Array,
+          run: async () => {
+            const out = await ofRows.run({ theta: its, bands });
+            logits.push(...(out.logits!.data as Float32Array));
+            return { features: out.features!.data as Float32Array, logits: out.logits!.data as Float32Array };
+          },
+        },
+      ],
+    });
+    for (let n = 0; n < 3; n++) {
+      const { obs } = randomStates(TINY_READER, 1, rng),
+        whole = await screen.run({ theta: f32(theta, [P]), obs }),
+        features = new Float32Array(rows * cols * TOWER_SIZE.width);
+      logits = [];
+      await reader.look(obs.data as Uint8Array, features);
+      const apart = (a: ArrayLike<number>, b: ArrayLike<number>): number =>
+        Math.max(...Array.from(a, (x, i) => Math.abs(x - b[i]!)));
+      expect(apart(whole.features!.data as Float32Array, features)).toBeLessThan(1e-4);
+      expect(apart(whole.logits!.data as Float32Array, logits)).toBeLessThan(1e-4);
+    }
+    await Promise.all([screen, ofBands, ofRows].map((s) => s.release()));
   });
 });
 

@@ -25,21 +25,21 @@ const ROWS = 25,
 /** A screen on which the reader is sure: texts at (row, column), their characters three columns apart. */
 type Text = readonly [text: string, row: number, col: number];
 function screen(...texts: readonly Text[]): Sight {
-  const scores = new Float32Array(ROWS * COLS * CLASSES).fill(LEAST);
-  for (let c = 0; c < ROWS * COLS; c++) scores[c * CLASSES + BLANK] = 0;
+  const logits = new Float32Array(ROWS * COLS * CLASSES).fill(LEAST);
+  for (let c = 0; c < ROWS * COLS; c++) logits[c * CLASSES + BLANK] = 0;
   const put = (row: number, col: number, k: number): void => {
     const at = (row * COLS + col) * CLASSES;
-    scores[at + BLANK] = LEAST;
-    scores[at + k] = 0;
+    logits[at + BLANK] = LEAST;
+    logits[at + k] = 0;
   };
   for (const [text, row, col] of texts) {
     put(row, col, EDGE);
     [...text].forEach((c, i) => put(row, col + 3 * (i + 1), classOfCharacter(c)!));
     put(row, col + 3 * (text.length + 1), EDGE);
   }
-  return { rows: ROWS, cols: COLS, classes: CLASSES, scores };
+  return { rows: ROWS, cols: COLS, classes: CLASSES, logits };
 }
-const alignment = (...texts: readonly Text[]): Alignment => new Alignment(screen(...texts));
+const alignment = (...texts: readonly Text[]): Alignment => Alignment.of(screen(...texts));
 const best = (a: Alignment, text: string): number =>
   Math.max(-Infinity, ...a.find(spell(text, 40)).map((h) => h.score));
 

@@ -3,7 +3,7 @@ import type { Tensor } from './graph.js';
 
 /** Normalisations: ORT's fused forward, decomposed backward. */
 
-const EPSILON = 1e-5;
+export const EPSILON = 1e-5;
 
 /** Layer normalisation over the last axis of x[rows, c], gain and offset [c]. */
 export function layerNorm(x: Tensor, gain: Tensor, offset: Tensor): Tensor {

@@ -5,7 +5,8 @@ import {
   FACTS,
   gridOf,
   HEADS,
-  readerGraphFile,
+  READ_AT_ONCE,
+  readerGraphFiles,
   spells,
   type EmbeddedPolicySpec,
   type Head,
@@ -16,7 +17,8 @@ import { Graph, type Tensor } from '../graph/graph.js';
 import { GLYPH_SIZE, glyphForward, glyphParams, inputShapes, type GlyphSize } from './glyph.js';
 import { layoutOf, unpack, type ParamLayout } from './params.js';
 import { READER_SIZE, readerForward, readerParams, towerLength, type ReaderSize } from './reader.js';
-import { scoresOf, TOWER_SIZE, towerForward, towerGrid } from './tower.js';
+import { bandsGraph, rowsGraph } from './rowReader.js';
+import { TOWER_SIZE, towerForward, towerGrid } from './tower.js';
 
 /** What the whole trainer needs to know about one policy: its spec, its size, its parameters. */
 export interface PolicyModel {
@@ -96,7 +98,7 @@ export function policyGraph(m: PolicyModel, batch = 1, theta?: Float32Array): Gr
 
 /**
  * What the reader of a policy that spells sees. Inputs theta (unless given) and obs u8[b,h,w]; outputs `features` as the
- * policy graph takes them and `scores` f32[b, rows*columns, classes] (domain/align.ts).
+ * policy graph takes them and `logits` f32[b, rows*columns, classes] (domain/align.ts).
  */
 export function towerGraph(m: PolicyModel, batch = 1, theta?: Float32Array): Graph {
   const g = new Graph(),
@@ -108,7 +110,7 @@ export function towerGraph(m: PolicyModel, batch = 1, theta?: Float32Array): Gra
       g.input('obs', 'u8', inputShapes(m.spec, batch).obs),
     );
   g.output('features', reshape(seen.features, foundShapes(m, batch).features));
-  g.output('scores', reshape(scoresOf(seen.logits), [batch, rows * cols, CLASSES]));
+  g.output('logits', reshape(seen.logits, [batch, rows * cols, CLASSES]));
   return g;
 }
 const weights = (g: Graph, m: PolicyModel, theta: Float32Array | undefined): Tensor =>
@@ -119,7 +121,11 @@ export async function writePolicyGraph(spec: EmbeddedPolicySpec, file: string): 
   await mkdir(dirname(file), { recursive: true });
   const m = policyModel(spec),
     about = { spec: spec.id, parameters: String(m.layout.total) };
-  if (m.reader) await put(readerGraphFile(file), towerGraph(m).toModel('reader', about));
+  if (m.reader) {
+    const { bands, rows } = readerGraphFiles(file);
+    for (const [n, k] of READ_AT_ONCE.bands.entries()) await put(bands[n]!, bandsGraph(m, k).toModel('bands', about));
+    for (const [n, k] of READ_AT_ONCE.rows.entries()) await put(rows[n]!, rowsGraph(m, k).toModel('rows', about));
+  }
   await put(file, policyGraph(m).toModel('policy', about));
 }
 async function put(file: string, data: Uint8Array): Promise<void> {

@@ -1,7 +1,7 @@
 import { CLASSES } from '../../../domain/alphabet.js';
-import { gridOf, type EmbeddedPolicySpec } from '../../../domain/index.js';
-import { convPool, convTaps, tapsOf } from '../graph/conv.js';
-import { abs, add, atLeast, cast, maxOver, mul, relu, reshape, sub } from '../graph/elementwise.js';
+import { gridOf, READING, type EmbeddedPolicySpec } from '../../../domain/index.js';
+import { convPool, convTaps, tapsOf, type Grid } from '../graph/conv.js';
+import { abs, add, cast, mul, relu, reshape } from '../graph/elementwise.js';
 import type { Tensor } from '../graph/graph.js';
 import { concat, pad, slice, split, transpose } from '../graph/structure.js';
 import { HE, lin, norm, type ParamList, type Params } from './layers.js';
@@ -19,8 +19,8 @@ export interface TowerSize {
 export const TOWER_SIZE: TowerSize = { stem: 12, width: 32 };
 
 /** Pixels pooled by the stem, and the rows of these that are one text row. */
-const POOL_Y = 4,
-  POOL_X = 2,
+const POOL_Y = READING.band,
+  POOL_X = READING.column,
   STRIDE = 2;
 /** Height of a text row and width of a column, in observation pixels. */
 export const ROW = POOL_Y * STRIDE,
@@ -30,8 +30,7 @@ export const READER_STEM = { kernel: 3, rows: POOL_Y, cols: POOL_X };
 const KERNEL = READER_STEM.kernel,
   TALL = 4,
   WIDE = 5,
-  BESIDE = 5,
-  LEAST = -8;
+  BESIDE = 5;
 /** A reader that knows nothing yet takes every column for blank; without it lessons take three times as long. */
 const RARE = -5;
 
@@ -76,13 +75,17 @@ export function towerForward(p: Params, s: EmbeddedPolicySpec, z: TowerSize, obs
     // Dark on light or light on dark: the same strokes.
     before: (t) => abs(add(t, reshape(p('reader.stem.b'), [z.stem, 1, 1]))),
   });
-  const grid = { batch: b, rows, cols },
-    tall = tallRows(reshape(norm(p, 'reader.stem.norm', strokes), [b, rows, STRIDE, cols, z.stem])),
-    kernel = reshape(transpose(reshape(p('reader.conv.w'), [TALL, WIDE, z.stem, z.width]), [1, 0, 2, 3]), [
-      WIDE,
-      TALL * z.stem,
-      z.width,
-    ]);
+  const tall = tallRows(reshape(norm(p, 'reader.stem.norm', strokes), [b, rows, STRIDE, cols, z.stem]));
+  return readRows(p, z, tall, { batch: b, rows, cols });
+}
+
+/** From what the stem sees in the four bands of each column, [batch*rows*cols, 4 stem], to its characters. */
+export function readRows(p: Params, z: TowerSize, tall: Tensor, grid: Grid): Seen {
+  const kernel = reshape(transpose(reshape(p('reader.conv.w'), [TALL, WIDE, z.stem, z.width]), [1, 0, 2, 3]), [
+    WIDE,
+    TALL * z.stem,
+    z.width,
+  ]);
   const conv = relu(convTaps(tall, kernel, tapsOf(grid, 1, WIDE, 1, 1), p('reader.conv.b')));
   const taps = tapsOf(grid, 1, BESIDE, 1, 1),
     beside = convTaps(norm(p, 'reader.beside.norm', conv), p('reader.beside.w'), taps, p('reader.beside.b'));
@@ -101,7 +104,3 @@ function tallRows(x: Tensor): Tensor {
     below = pad(slice(top, 1, 1, rows), [0, 0, 0, 0], [0, 1, 0, 0]);
   return reshape(concat([above, top, bottom, below], 3), [b * rows * cols, 4 * c]);
 }
-
-/** Scores for aligning (domain/align.ts): logits less the largest of their column, bounded. [b*rows*cols, classes] */
-export const scoresOf = (logits: Tensor): Tensor =>
-  atLeast(sub(logits, reshape(maxOver(logits, 1), [logits.shape[0]!, 1])), LEAST);

@@ -105,7 +105,7 @@ export const RunFileSchema = z.strictObject({
       temperature: positive(1, 'Sampling temperature of training rollouts.'),
       blind: flag(
         false,
-        'The policy acts, learns and is evaluated with plain grey in place of every screen (`embedded` only): what it learns then does not depend on seeing. For control experiments.',
+        'The policy acts, learns and is evaluated with plain grey in place of every screen: what it learns then does not depend on seeing. For control experiments.',
       ),
       sync: z
         .enum(['replica', 'global'])

@@ -1,4 +1,4 @@
-import type { Frame, Screenshot } from '../domain/index.js';
+import type { Frame, Screenshot, Size } from '../domain/index.js';
 import type { Policy } from '../policy/types.js';
 
 /**
@@ -30,7 +30,7 @@ const EVEN = 1e6;
 const GREY = 0x80;
 let grey: Buffer = Buffer.alloc(0);
 /** One shared picture a size: nobody writes to it. */
-export function blank({ width, height, capturedAt }: Screenshot): Frame {
+export function blank({ width, height, capturedAt = 0 }: Size & Partial<Pick<Screenshot, 'capturedAt'>>): Frame {
   const bytes = width * height * 4;
   if (grey.length !== bytes) grey = Buffer.alloc(bytes, GREY);
   return { width, height, capturedAt, data: grey };

@@ -1,5 +1,6 @@
 import { createOpenAiPolicy } from '../../policy/remote/openai.js';
 import { apiKeyOf } from '../../config/apiKey.js';
+import { blinded } from '../blindPolicy.js';
 import { keptScreens, modelThread } from './remoteParts.js';
 import type { StartedParts } from './startedParts.js';
 import type { BackendRequest, PolicyBackend } from './types.js';
@@ -17,5 +18,5 @@ export function startOpenAi(r: BackendRequest, parts: StartedParts): Promise<Pol
     caller: modelThread(r, parts),
     ...keptScreens(r.frames),
   });
-  return Promise.resolve({ policy, frames: r.frames });
+  return Promise.resolve({ policy: r.config.policy.blind ? blinded(policy) : policy, frames: r.frames });
 }

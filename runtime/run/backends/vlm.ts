@@ -16,6 +16,7 @@ import {
 } from '../../policy/remote/endpointReplica.js';
 import { ModelServer, type ModelServerOptions } from '../../policy/remote/modelServer.js';
 import type { ModelCaller } from '../../policy/remote/modelCalls.js';
+import type { Policy } from '../../policy/types.js';
 import { pooledChat } from '../../policy/remote/pooledChat.js';
 import { systemClock } from '../../rollout/clock.js';
 import { ModelPool } from '../../rollout/modelPool.js';
@@ -33,6 +34,7 @@ import { engineState, startOwnEngine } from './ownEngine.js';
 import { keptScreens, modelThread } from './remoteParts.js';
 import { servedModel } from './served.js';
 import type { StartedParts } from './startedParts.js';
+import { blank, blinded } from '../blindPolicy.js';
 import type { BackendRequest, PolicyBackend } from './types.js';
 import { probed } from './vlmProbe.js';
 import { TokenSamples } from './vlmSamples.js';
@@ -101,14 +103,16 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
   const ended = new AbortController(),
     chat = chatOptions(r);
   parts.add(() => Promise.resolve(ended.abort()));
+  const seeing: Policy = { takesEncoded: true, open: (s) => new ChatSession(chat, pooledChat(models), s) },
+    { blind } = config.policy;
   return {
-    policy: { takesEncoded: true, open: (s) => new ChatSession(chat, pooledChat(models), s) },
+    policy: blind ? blinded(seeing) : seeing,
     frames: r.frames,
     replicas: models,
     learner: learnerOf({
       trainer: proven,
       source: new TokenSamples({
-        frames: r.frames,
+        shown: blind ? (f) => chat.encodePng(blank(f)) : (f) => r.frames.read(f),
         tokenizer: new ChatTokenizer(new ModelServer(first!), vlm.model),
         imageToken: vlm.imageToken,
         coordinates: vlm.coordinates,

@@ -9,7 +9,6 @@ import {
   type SequenceImage,
   type Trajectory,
 } from '../../domain/index.js';
-import type { FrameStore } from '../../data/types.js';
 import {
   demonstrated,
   type ChatTokenizer,
@@ -21,7 +20,8 @@ import type { Chunk } from '../../trainer/remote/wire/index.js';
 import { creditOf, type SampleSource } from './learner.js';
 
 export interface TokenSamplesOptions extends DemonstrationOptions {
-  readonly frames: FrameStore;
+  /** The PNG file that the model was shown where a step has this screen. */
+  readonly shown: (screen: FrameRef) => Promise<Uint8Array>;
   readonly tokenizer: ChatTokenizer;
   readonly imageToken: number;
   readonly signal: AbortSignal;
@@ -38,7 +38,7 @@ export class TokenSamples implements SampleSource<TokenSample> {
   readonly #o: TokenSamplesOptions;
   /** Decoded records, one list a step. */
   readonly #read = new WeakMap<Trajectory, readonly (readonly SampledSequence[])[]>();
-  readonly #pictures = new Map<string, Promise<Buffer>>();
+  readonly #pictures = new Map<string, Promise<Uint8Array>>();
   readonly #demonstrated = new Map<string, Promise<TokenSequence>>();
 
   constructor(o: TokenSamplesOptions) {
@@ -104,9 +104,9 @@ export class TokenSamples implements SampleSource<TokenSample> {
     return chunks;
   }
 
-  /** A screen as it was sent: the file that is stored is the one that was made for both. */
-  async #picture(frame: FrameRef, sha256: string | undefined): Promise<Buffer> {
-    const bytes = await remembered(this.#pictures, frame.hash, MOST_PICTURES, () => this.#o.frames.read(frame));
+  /** A screen as it was sent. */
+  async #picture(frame: FrameRef, sha256: string | undefined): Promise<Uint8Array> {
+    const bytes = await remembered(this.#pictures, frame.hash, MOST_PICTURES, () => this.#o.shown(frame));
     if (sha256 !== undefined && sha256Of(bytes) !== sha256)
       throw new StudioError(
         'store.damaged',
@@ -122,7 +122,7 @@ export class TokenSamples implements SampleSource<TokenSample> {
       const o = this.#o,
         newest = t.steps.slice(Math.max(0, index + 1 - o.images), index + 1),
         pictures = await Promise.all(newest.map((s) => this.#picture(s.frame, undefined))),
-        urls = pictures.map((p) => `data:image/png;base64,${p.toString('base64')}`),
+        urls = pictures.map((p) => `data:image/png;base64,${Buffer.from(p).toString('base64')}`),
         through = o.through ?? ((work) => work()),
         { prompt, answer } = await through(() => o.tokenizer.tokens(demonstrated(t, index, urls, o), o.signal)),
         { symbols, tokens } = cutPrompt(

@@ -3,7 +3,7 @@
 // npm run bench:live -- --vlm [...]: the same with a vision-language model as slow as one of 7 B, regimes a and d.
 import { join, resolve } from 'node:path';
 import { session, sessionArgs } from '../lib/session.js';
-import { environment, models, startEngine } from '../vlm/servers.js';
+import { environment, seeingModel, startEngine } from '../vlm/servers.js';
 import { livePlan } from './plan.js';
 import { liveReport } from './report.js';
 import { slowEngine } from './slow.js';
@@ -31,7 +31,7 @@ async function slowly(): Promise<void> {
     work = resolve(args.option('--work') ?? join('.cache/bench', quick ? 'live-vlm-quick' : 'live-vlm'));
   try {
     const python = await environment(),
-      { seeing } = await models(python, join(work, 'models')),
+      seeing = await seeingModel(python, join(work, 'models')),
       { stop, ...engine } = await startEngine(python, { model: seeing, state: join(work, 'engine'), port }),
       acting = { now: false },
       slow: string[] = [];

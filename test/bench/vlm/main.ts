@@ -13,10 +13,10 @@ import { machine, stamp } from '../lib/report.js';
 import { session, sessionArgs } from '../lib/session.js';
 import { engineFigures, figureBars, killsFigures, peerFigures, probeFigures, probesFigures } from './figures.js';
 import { killAtRandom } from './kills.js';
-import { vlmPlan, type Engine, type VlmPlan } from './plan.js';
+import { vlmPlan, type VlmPlan } from './plan.js';
 import { DEEP, probedEngines } from './probes.js';
 import { vlmReport } from './report.js';
-import { deepModel, engineAt, environment, models, randomClicks, startEngine, versionsOf } from './servers.js';
+import { deepModel, engineAt, environment, randomClicks, seeingModel, startEngine, versionsOf } from './servers.js';
 
 const args = sessionArgs(),
   { quick } = args;
@@ -46,7 +46,7 @@ else await learn();
 async function probe(): Promise<void> {
   const python = await environment(),
     made = stamp(),
-    { seeing } = await models(python, join(work, 'models')),
+    seeing = await seeingModel(python, join(work, 'models')),
     deep = deepModel(python, join(work, 'models', 'deep'), DEEP),
     probed = await probedEngines(python, { tiny: seeing, deep, state: join(work, 'probed'), port: port + 3 }),
     result = { ...made, versions: await versionsOf(python), ...probed };
@@ -68,7 +68,7 @@ async function kill(kills: number): Promise<void> {
     process.exitCode = 1;
 }
 async function tinyModel(): Promise<{ folder: string; imageToken: number }> {
-  const { seeing } = await models(await environment(), join(work, 'models')),
+  const seeing = await seeingModel(await environment(), join(work, 'models')),
     config = JSON.parse(readFileSync(join(seeing, 'config.json'), 'utf8')) as { image_token_id: number };
   return { folder: resolve(seeing), imageToken: config.image_token_id };
 }
@@ -98,21 +98,11 @@ function runs(...of: readonly string[]): boolean {
 /** What the plan names; of it, started what an arm that is run needs. */
 async function serve(stops: (() => Promise<void>)[]): Promise<Pick<VlmPlan, 'seeing' | 'blind' | 'random'>> {
   const dir = join(work, 'models'),
-    made = runs('base', 'rl', 'imitation', 'blind') ? await environment() : undefined;
-  if (made) await models(made, dir);
-  const engine = async (name: string, offset: number, started: boolean): Promise<Engine> => {
-    const described = engineAt(join(dir, name), port + offset);
-    if (!made || !started) return described;
-    const { stop } = await startEngine(made, {
-      model: described.model,
-      state: join(work, `engine-${offset}`),
-      port: port + offset,
-    });
-    stops.push(stop);
-    return described;
-  };
-  const seeing = await engine('model', 0, runs('base', 'rl', 'imitation')),
-    blind = arms.includes('blind') ? await engine('blind', 1, runs('blind')) : undefined;
+    made = runs('base', 'rl', 'imitation', 'blind') ? await environment() : undefined,
+    model = made ? await seeingModel(made, dir) : join(dir, 'model'),
+    seeing = engineAt(model, port),
+    blind = arms.includes('blind');
+  if (made) stops.push((await startEngine(made, { model, state: join(work, 'engine-0'), port })).stop);
   if (!arms.includes('random')) return { seeing, blind, random: undefined };
   if (runs('random')) stops.push((await randomClicks(port + 2)).stop);
   return { seeing, blind, random: `http://127.0.0.1:${port + 2}/v1` };

@@ -46,20 +46,20 @@ export interface VlmPlan {
   /** Minutes that each of them has beyond its share of RL's time: it makes its demonstrations anew. */
   readonly demonstrating: number;
   readonly lessons: number;
-  /** Minutes that demonstrations and lessons take by plan: the blind model has them and RL's in one run. */
+  /** Minutes that demonstrations and lessons take by plan: the blind policy has them and RL's in one run. */
   readonly learning: number;
   readonly demonstrations: number;
   readonly probe: number;
   readonly seeing: Engine;
-  /** The same model, to which every screen is the same picture. */
-  readonly blind: Engine | undefined;
+  /** The same training with plain grey in place of every screen. */
+  readonly blind: boolean;
   /** Answers with a click on a random cell. */
   readonly random: string | undefined;
 }
 
 /**
- * Per seed: a policy that imitates (`base`), RL from it, imitation from it for the same time, and the same training of
- * a model that sees nothing.
+ * Per seed: a policy that imitates (`base`), RL from it, imitation from it for the same time, and the same training of a
+ * policy that sees nothing.
  */
 export function vlmPlan(p: VlmPlan): Experiment[] {
   return p.seeds.flatMap((seed) => [
@@ -67,7 +67,7 @@ export function vlmPlan(p: VlmPlan): Experiment[] {
     base(p, seed),
     reinforced(p, seed),
     ...imitated(p, seed),
-    ...(p.blind ? [blind(p, seed, p.blind)] : []),
+    ...(p.blind ? [blind(p, seed)] : []),
   ]);
 }
 
@@ -145,13 +145,14 @@ const imitated = (p: VlmPlan, seed: number): Experiment[] =>
     }),
     ...(part === p.parts - 1 ? unseen(p) : {}),
   }));
-const blind = (p: VlmPlan, seed: number, engine: Engine): Experiment => ({
+const blind = (p: VlmPlan, seed: number): Experiment => ({
   name: `s${seed}-blind`,
   variant: 'blind',
   seed,
   half: 'redo',
-  file: fileOf(common(p, seed), policy(engine), taught(p, p.lessons), REINFORCED, {
+  file: fileOf(common(p, seed), policy(p.seeing), taught(p, p.lessons), REINFORCED, {
     name: 'vlm-blind',
+    policy: { blind: true },
     budget: { minutes: p.minutes + p.learning },
   }),
 });

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
@@ -19,17 +19,14 @@ export const environment = (): Promise<EngineEnvironment> =>
 export const versionsOf = (e: EngineEnvironment): Promise<Readonly<Record<string, string>>> =>
   packageVersions(e.python, ['torch', 'transformers', 'peft']);
 
-/** A tiny random model, and the same one to which every screen is one grey picture; made once. */
-export async function models(e: EngineEnvironment, dir: string): Promise<{ seeing: string; blind: string }> {
-  const seeing = join(dir, 'model'),
-    blind = join(dir, 'blind');
-  if (!existsSync(join(blind, 'preprocessor_config.json'))) {
+/** A tiny random model; made once. Returns its folder. */
+export async function seeingModel(e: EngineEnvironment, dir: string): Promise<string> {
+  const folder = join(dir, 'model');
+  if (!existsSync(join(folder, 'preprocessor_config.json'))) {
     await mkdir(dir, { recursive: true });
-    tinyModel(e, seeing, WORDS);
-    await cp(seeing, blind, { recursive: true });
-    await sameForEveryScreen(join(blind, 'preprocessor_config.json'));
+    tinyModel(e, folder, WORDS);
   }
-  return { seeing, blind };
+  return folder;
 }
 
 /** A model of random weights that has each of these words, without commas, as one token. Returns its folder. */
@@ -52,12 +49,6 @@ export const deepModel = (e: EngineEnvironment, dir: string, layers: number): st
   existsSync(join(dir, 'preprocessor_config.json'))
     ? dir
     : tinyModel(e, dir, [], ['--layers', String(layers), '--hidden', '256']);
-
-/** Pixels times zero: as many image tokens as before, and nothing in them. */
-async function sameForEveryScreen(file: string): Promise<void> {
-  const config = JSON.parse(await readFile(file, 'utf8')) as Record<string, unknown>;
-  await writeFile(file, JSON.stringify({ ...config, do_rescale: true, rescale_factor: 0 }, null, 2));
-}
 
 /** The engine of a model as run files name it; its port is the same every time, since a run is made once. */
 export function engineAt(model: string, port: number): Engine {

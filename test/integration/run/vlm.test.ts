@@ -10,6 +10,7 @@ import { sequencesOf } from '../../../runtime/domain/index.js';
 import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 import { servedPolicy } from '../../helpers/engine/servedPolicy.js';
 import { ReferenceServer } from '../../helpers/engine/server.js';
+import { readProtoRequest } from '../../helpers/engine/serverWire.js';
 import {
   endAll,
   ensureBundle,
@@ -158,6 +159,44 @@ describe.skipIf(noLocal)('a vision-language model', () => {
       await reader.close();
     }
     await tried(s, run, versions.at(-1)!);
+  });
+
+  it('acts, imitates and is trained blind: whatever is on the screen, it is shown one grey picture', async () => {
+    const s = await serve(),
+      { policy } = servedPolicy(s);
+    const file = await runFile('blind', s, {
+      policy: { ...policy, blind: true },
+      warmStart: { demonstrations: 1, steps: 2, lr: 0.02 },
+      evaluation: { episodes: 0 },
+      budget: { updates: 2 },
+    });
+    const c = start('train', file, '--json', '--runs', runs),
+      run = await folderOf(c),
+      ended = await c.ended;
+    expect(ended, ended.stderr).toMatchObject({ code: 0 });
+    const r = await replay(run),
+      version = closes(r, 2).at(-1)!,
+      checkpoint = join(run, 'checkpoints', `v${String(version).padStart(6, '0')}`, 'manifest.json'),
+      { values } = JSON.parse(await readFile(checkpoint, 'utf8')) as { values: { model: string } },
+      { adapters } = r.of('model.served')[0]!.served;
+    const bodies = (path: string): Buffer[] => s.calls.filter((x) => x.path.endsWith(path)).map((x) => x.body),
+      asked = bodies('/chat/completions').filter((b) =>
+        (JSON.parse(b.toString()) as { model: string }).model.startsWith(adapters),
+      ),
+      learned = bodies('/forward_backward')
+        .map(readProtoRequest)
+        .filter((q) => q.modelId === values.model);
+    const acted = asked.flatMap((b) => [...b.toString().matchAll(/base64,([^"]+)"/g)].map((m) => m[1]!)),
+      trained = learned.flatMap((q) =>
+        q.data.flatMap((d) =>
+          d.chunks.flatMap((k) => (k.type === 'image' ? [Buffer.from(k.data).toString('base64')] : [])),
+        ),
+      );
+    expect(acted.length).toBeGreaterThan(8);
+    expect(trained.length).toBeGreaterThan(8);
+    expect(new Set([...acted, ...trained]).size).toBe(1);
+    // What is recorded is what was there.
+    expect(new Set(r.of('rollout.step').map((e) => e.step.frame.hash)).size).toBeGreaterThan(4);
   });
 
   it('the runtime killed in the middle and resumed: no batch twice, none skipped, from the saved weights', async () => {

@@ -7,7 +7,7 @@ import { setMaxListeners } from 'node:events';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { sequencesOf, type Trajectory } from '../../../runtime/domain/index.js';
+import { sequencesOf, type FrameRef, type Trajectory } from '../../../runtime/domain/index.js';
 import { ensureEngineEnvironment } from '../../../runtime/trainer/engine/environment.js';
 import { serveEngine } from '../../../runtime/trainer/engine/serve.js';
 import { ChatTokenizer } from '../../../runtime/policy/remote/demonstrationTokens.js';
@@ -155,7 +155,14 @@ async function match(
     engine = await serveEngine({ environment, source: SOURCE, args, signal });
   stops.push(() => engine.stop());
   const tokenizer = new ChatTokenizer(new ModelServer({ url: `${engine.url}/v1` }), model),
-    options = { frames, tokenizer, imageToken, coordinates: 'relative1000' as const, images: 3, signal },
+    options = {
+      shown: (f: FrameRef) => frames.read(f),
+      tokenizer,
+      imageToken,
+      coordinates: 'relative1000' as const,
+      images: 3,
+      signal,
+    },
     answers: Answer[] = [];
   for (const t of episodes) answers.push(...(await answersOf(t, sequencesOf(t), options)));
   say(`${answers.length} answers are scored.`);

@@ -3,7 +3,6 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { FrameStore } from '../../../runtime/data/types.js';
 import {
   encodePrompt,
   id,
@@ -33,7 +32,7 @@ beforeEach(async () => {
 });
 const samplesOf = (server: ReferenceServer): TokenSamples =>
   new TokenSamples({
-    frames: { read: (f: FrameRef) => readFile(join(dir, `${f.hash}.png`)) } as FrameStore,
+    shown: (f) => readFile(join(dir, `${f.hash}.png`)),
     tokenizer: new ChatTokenizer(new ModelServer({ url: `${server.url}/v1` }), server.baseModel),
     imageToken: SPECIAL.imagePad,
     coordinates: 'relative1000',

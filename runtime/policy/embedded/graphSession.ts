@@ -99,47 +99,22 @@ async function openReader(
   files: ReturnType<typeof readerGraphFiles>,
   featuresShape: readonly number[],
 ): Promise<Reader> {
-  const [bands, rows] = (await Promise.all(
-      [files.bands, files.rows].map((of) => Promise.all(of.map((file) => createSession(ort, file)))),
-    )) as [Ort.InferenceSession[], Ort.InferenceSession[]],
+  const sessions = {
+      bands: await Promise.all(files.bands.map((f) => createSession(ort, f))),
+      rows: await Promise.all(files.rows.map((f) => createSession(ort, f))),
+    },
     { maxTokens } = spec.instruction,
-    cells = headSizes(spec).cell,
-    floats = (
-      shape: readonly number[],
-      data: Float32Array = new Float32Array(shape.reduce((n, x) => n * x, 1)),
-    ): Ort.Tensor => new ort.Tensor('float32', data, shape),
     tensors = {
-      features: floats(featuresShape),
-      found: floats([1, maxTokens, cells]),
-      facts: floats([1, maxTokens, FACTS]),
+      features: floats(ort, featuresShape),
+      found: floats(ort, [1, maxTokens, headSizes(spec).cell]),
+      facts: floats(ort, [1, maxTokens, FACTS]),
     };
   const arrays = recordOf(['features', 'found', 'facts'], (k) => tensors[k].data as Float32Array);
-  let theta = floats(shapeOf(bands[0]!, 'theta')),
+  let theta = floats(ort, shapeOf(sessions.bands[0]!, 'theta')),
     seen: Alignment | undefined;
-  /** Written to and read from in place. */
-  const graphOf = <Out>(
-    s: Ort.InferenceSession,
-    input: string,
-    outputs: readonly string[],
-    as: (o: readonly Float32Array[]) => Out,
-  ): ReaderGraph<Out> => {
-    const into = floats(shapeOf(s, input)),
-      fetches = Object.fromEntries(outputs.map((o) => [o, floats(shapeOf(s, o))]));
-    const out = as(outputs.map((o) => fetches[o]!.data as Float32Array));
-    return {
-      atOnce: fetches[outputs[0]!]!.dims[0]!,
-      input: into.data as Float32Array,
-      run: async () => {
-        await s.run({ theta, [input]: into }, fetches);
-        return out;
-      },
-    };
-  };
   const screen = new ScreenReader(spec, {
-    bands: bands.map((s) => graphOf(s, 'patches', ['strokes'], ([strokes]) => strokes!)),
-    rows: rows.map((s) =>
-      graphOf(s, 'bands', ['features', 'logits'], ([features, logits]) => ({ features: features!, logits: logits! })),
-    ),
+    bands: sessions.bands.map((s) => inPlace(ort, s, () => theta, 'patches', 'strokes')),
+    rows: sessions.rows.map((s) => inPlace(ort, s, () => theta, 'bands', 'features', 'logits')),
   });
   return {
     use(all) {
@@ -147,7 +122,7 @@ async function openReader(
         now = all.subarray(0, before.length);
       // What is trained by acting leaves the reader as it is (trainer/native/model/reader.ts).
       if (Buffer.compare(bytesOf(now), bytesOf(before)) === 0) return;
-      theta = floats(theta.dims, now);
+      theta = floats(ort, theta.dims, now);
       screen.forget();
     },
     async look(obs, instruction) {
@@ -157,9 +132,33 @@ async function openReader(
     },
     textAt: (cell) => seen && textAtCell(spec, seen, cell),
     release: async () => {
-      await Promise.all([...bands, ...rows].map((s) => s.release()));
+      await Promise.all([...sessions.bands, ...sessions.rows].map((s) => s.release()));
     },
   };
+}
+
+/** A graph of the reader whose input and outputs are written and read in place. */
+function inPlace<O extends string>(
+  ort: typeof Ort,
+  session: Ort.InferenceSession,
+  theta: () => Ort.Tensor,
+  input: string,
+  ...outputs: readonly O[]
+): ReaderGraph<Readonly<Record<O, Float32Array>>> {
+  const into = floats(ort, shapeOf(session, input)),
+    fetches = recordOf(outputs, (o) => floats(ort, shapeOf(session, o))),
+    out = recordOf(outputs, (o) => fetches[o].data as Float32Array);
+  return {
+    atOnce: fetches[outputs[0]!].dims[0]!,
+    input: into.data as Float32Array,
+    run: async () => {
+      await session.run({ theta: theta(), [input]: into }, fetches);
+      return out;
+    },
+  };
+}
+function floats(ort: typeof Ort, shape: readonly number[], data?: Float32Array): Ort.Tensor {
+  return new ort.Tensor('float32', data ?? new Float32Array(shape.reduce((n, x) => n * x, 1)), shape);
 }
 const bytesOf = (x: Float32Array): Uint8Array => new Uint8Array(x.buffer, x.byteOffset, x.byteLength);
 

@@ -13,9 +13,9 @@ export interface ReaderGraph<Out> {
 }
 /** The reader's graphs, those that take fewer parts first. */
 export interface ReaderGraphs {
-  /** f32[WINDOW, k*columns] -> f32[k, columns, stem]. */
-  readonly bands: readonly ReaderGraph<Float32Array>[];
-  /** f32[k, BANDS, columns, stem] -> f32[k, columns, width] and f32[k, columns, classes]. */
+  /** f32[WINDOW, k*columns] -> strokes f32[k, columns, stem]. */
+  readonly bands: readonly ReaderGraph<{ readonly strokes: Float32Array }>[];
+  /** f32[k, BANDS, columns, stem] -> features f32[k, columns, width], logits f32[k, columns, classes]. */
   readonly rows: readonly ReaderGraph<{ readonly features: Float32Array; readonly logits: Float32Array }>[];
 }
 
@@ -75,7 +75,7 @@ export class ScreenReader {
       keys = Array.from({ length: height / band }, (_, n) => this.#bandKey(obs, n));
     for (const { graph, parts } of passes(this.#graphs.bands, missing(this.#bands, keys))) {
       parts.forEach(({ n }, i) => this.#putPatches(obs, n, graph, i));
-      const strokes = await graph.run();
+      const { strokes } = await graph.run();
       parts.forEach(({ key }, i) =>
         this.#bands.set(key, { id: this.#nextBand++, strokes: partOf(strokes, i, graph.atOnce).slice() }),
       );

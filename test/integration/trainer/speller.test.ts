@@ -166,7 +166,10 @@ describe('the rows that a replica reads by themselves', () => {
         {
           atOnce: bandsAtOnce,
           input: patches.data as Float32Array,
-          run: async () => (await ofBands.run({ theta: its, patches })).strokes!.data as Float32Array,
+          run: async () => {
+            const out = await ofBands.run({ theta: its, patches });
+            return { strokes: out.strokes!.data as Float32Array };
+          },
         },
       ],
       rows: [

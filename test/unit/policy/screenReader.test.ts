@@ -44,7 +44,7 @@ class Reader {
     rows: ROWS_AT_ONCE.map((k) => this.#readsRows(k)),
   });
 
-  #readsBands(atOnce: number): ReaderGraph<Float32Array> {
+  #readsBands(atOnce: number): ReaderGraphs['bands'][number] {
     const places = atOnce * COLUMNS,
       input = new Float32Array(WINDOW * places);
     return {
@@ -52,11 +52,11 @@ class Reader {
       input,
       run: () => {
         this.bands += atOnce;
-        return Promise.resolve(
-          Float32Array.from({ length: places }, (_, c) =>
+        return Promise.resolve({
+          strokes: Float32Array.from({ length: places }, (_, c) =>
             mixed(Array.from({ length: WINDOW }, (_, w) => input[w * places + c]!)),
           ),
-        );
+        });
       },
     };
   }

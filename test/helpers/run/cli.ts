@@ -6,7 +6,9 @@ import type { StoredEvent } from '../../../runtime/data/events.js';
 import { ledgerMoves } from '../../../runtime/data/events.js';
 import type { LedgerCounts } from '../../../runtime/data/types.js';
 import { Ledger } from '../../../runtime/data/ledger.js';
-import { RunReader } from '../../../runtime/data/store/runStore.js';
+import { follow, storedEvent } from '../../../runtime/data/store/follow.js';
+import { readJournal } from '../../../runtime/data/store/journalReader.js';
+import { runPaths } from '../../../runtime/data/store/runMeta.js';
 
 /** The command line as its users have it: the bundle in a process of its own. */
 const BUNDLE = resolve('dist/runtime.js');
@@ -137,58 +139,60 @@ export interface Replay {
   of<T extends StoredEvent['type']>(type: T): readonly Extract<StoredEvent, { type: T }>[];
 }
 export async function replay(dir: string): Promise<Replay> {
-  const reader = await RunReader.open(dir, { index: 'local' });
-  const events: StoredEvent[] = [],
-    ledger = new Ledger();
-  let damage = 0;
-  try {
-    for await (const e of reader.events(0, () => {
-      damage++;
-    })) {
-      events.push(e);
-      ledger.moveAll(ledgerMoves(e));
-    }
-  } finally {
-    await reader.close();
-  }
-  return {
-    events,
-    counts: ledger.counts(),
-    damage,
-    of: <T extends StoredEvent['type']>(type: T) =>
-      events.filter((e): e is Extract<StoredEvent, { type: T }> => e.type === type),
-  };
+  const r = new Replaying();
+  for await (const entries of readJournal(runPaths(dir).journal, { fromSeq: 0, onDamage: () => r.damage++ }))
+    for (const e of entries) r.add(storedEvent(e));
+  return r;
 }
 
-/** Reads a growing journal whenever it grows, until it is so. Rejects when the writer ends first. */
+class Replaying implements Replay {
+  readonly events: StoredEvent[] = [];
+  damage = 0;
+  readonly #ledger = new Ledger();
+
+  get counts(): LedgerCounts {
+    return this.#ledger.counts();
+  }
+  add(e: StoredEvent): void {
+    this.events.push(e);
+    this.#ledger.moveAll(ledgerMoves(e));
+  }
+  of<T extends StoredEvent['type']>(type: T): readonly Extract<StoredEvent, { type: T }>[] {
+    return this.events.filter((e): e is Extract<StoredEvent, { type: T }> => e.type === type);
+  }
+}
+
+/** Reads a growing journal as it grows, until it is so. Rejects when the writer ends first. */
 export async function journalWhen(dir: string, writer: Command, so: (r: Replay) => boolean): Promise<Replay> {
-  let wake: () => void = () => undefined,
-    grown = false;
+  const { journal } = runPaths(dir),
+    r = new Replaying();
   let ended = undefined as Ended | undefined;
   await writer.hear((l) => l['type'] === 'status'); // by then there is a journal
-  const watcher = watch(join(dir, 'journal'), () => {
-    grown = true;
-    wake();
-  });
-  void writer.ended.then((e) => {
-    ended = e;
-    wake();
-  });
+  const watcher = watch(journal);
   try {
-    for (;;) {
-      const last = ended;
-      grown = false;
-      const r = await replay(dir);
-      if (so(r)) return r;
-      if (last) throw new Error(`the run ended first (code ${last.code}, signal ${last.signal}):\n${last.stderr}`);
-      if (!grown && !ended)
-        await new Promise<void>((go) => {
-          wake = go;
-        });
+    const growing = follow(
+      {
+        read: (o) => readJournal(journal, { ...o, onDamage: () => r.damage++ }),
+        ended: () => ended !== undefined,
+        onGrowth: (grown) => {
+          watcher.on('change', grown);
+          void writer.ended.then((e) => {
+            ended = e;
+            grown();
+          });
+          return () => watcher.off('change', grown);
+        },
+      },
+      0,
+    );
+    for await (const { entries, caughtUp } of growing) {
+      for (const e of entries) r.add(storedEvent(e));
+      if (caughtUp && so(r)) return r;
     }
   } finally {
     watcher.close();
   }
+  throw new Error(`the run ended first (code ${ended?.code}, signal ${ended?.signal}):\n${ended?.stderr}`);
 }
 
 /** `try` of a checkpoint in a terminal, two steps at most, with its lines. */

@@ -10,12 +10,7 @@ import {
   READER_SPEC,
   READING,
 } from '../../../runtime/domain/index.js';
-import {
-  ScreenReader,
-  WINDOW,
-  type ReaderGraph,
-  type ReaderGraphs,
-} from '../../../runtime/policy/embedded/screenReader.js';
+import { ScreenReader, WINDOW, type ReaderGraphs } from '../../../runtime/policy/embedded/screenReader.js';
 
 const { width, height, cell } = READER_SPEC.obs,
   { band, column, edge } = READING,

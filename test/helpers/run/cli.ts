@@ -157,9 +157,8 @@ class Replaying implements Replay {
     this.events.push(e);
     this.#ledger.moveAll(ledgerMoves(e));
   }
-  of<T extends StoredEvent['type']>(type: T): readonly Extract<StoredEvent, { type: T }>[] {
-    return this.events.filter((e): e is Extract<StoredEvent, { type: T }> => e.type === type);
-  }
+  readonly of = <T extends StoredEvent['type']>(type: T): readonly Extract<StoredEvent, { type: T }>[] =>
+    this.events.filter((e): e is Extract<StoredEvent, { type: T }> => e.type === type);
 }
 
 /** Reads a growing journal as it grows, until it is so. Rejects when the writer ends first. */

@@ -19,6 +19,10 @@ export interface FoundWords {
   readonly facts: Float32Array;
 }
 
+/** The stretch of part `n`, in what a graph says of `of` screens or rows; a view. */
+export const partOf = (all: Float32Array, n: number, of: number): Float32Array =>
+  all.subarray((n * all.length) / of, ((n + 1) * all.length) / of);
+
 /** What the reader sees on one screen: logits [rows * columns, classes]. */
 export function alignmentOf(spec: EmbeddedPolicySpec, logits: Float32Array): Alignment {
   const { rows } = gridOf(spec);

@@ -3,7 +3,16 @@
  * before, or on another desktop. First bands of pixels, then the text rows that are made of them
  * (trainer/native/model/rowReader.ts). A part depends on nothing beside it, so what is remembered is what would be read.
  */
-import { Alignment, BANDS, CLASSES, gridOf, READING, TextRow, type EmbeddedPolicySpec } from '../../domain/index.js';
+import {
+  Alignment,
+  BANDS,
+  CLASSES,
+  gridOf,
+  partOf,
+  READING,
+  TextRow,
+  type EmbeddedPolicySpec,
+} from '../../domain/index.js';
 
 /** A graph that takes so many parts at once; what it writes is the next call's to overwrite. */
 export interface ReaderGraph<Out> {
@@ -153,9 +162,6 @@ function* passes<G extends { readonly atOnce: number }>(
     done += graph.atOnce;
   }
 }
-const partOf = (all: Float32Array, i: number, of: number): Float32Array =>
-  all.subarray((i * all.length) / of, ((i + 1) * all.length) / of);
-
 /** Remembers what was used last. */
 class Recent<T> {
   readonly #most: number;

@@ -1,5 +1,5 @@
 import type * as Ort from 'onnxruntime-node';
-import { alignmentOf, findWords, gridOf, type EncodedState } from '../../domain/index.js';
+import { alignmentOf, findWords, gridOf, partOf, type EncodedState } from '../../domain/index.js';
 import { foundShapes, type PolicyModel } from './model/policyGraph.js';
 import type { Perceived } from './packing.js';
 import type { Sessions } from './sessions.js';
@@ -35,7 +35,7 @@ export async function perceive(
     facts = foundShapes(model, 1).facts.reduce((a, b) => a * b, 1);
   return states.map((x, n) => {
     const seen = {
-      features: partOf(features, n, s.batch),
+      features: partOf(features, n, s.batch).slice(),
       found: new Float32Array(spec.instruction.maxTokens * rows * cols),
       facts: new Float32Array(facts),
     };
@@ -44,11 +44,6 @@ export async function perceive(
   });
 }
 
-/** The stretch of screen `n` in an output for `of` screens; a copy. */
-export const partOf = (all: Float32Array, n: number, of: number): Float32Array => {
-  const per = all.length / of;
-  return all.slice(n * per, (n + 1) * per);
-};
 function dataOf(output: Ort.Tensor | undefined): Float32Array {
   if (output?.data instanceof Float32Array) return output.data;
   throw new TypeError(`the reader gave ${output?.type ?? 'nothing'} where it gives float32`);

@@ -1,8 +1,8 @@
-import { alignmentOf, cellOfText, type EncodedState } from '../../domain/index.js';
+import { alignmentOf, cellOfText, partOf, type EncodedState } from '../../domain/index.js';
 import type { LookAhead } from './lookAhead.js';
 import type { PolicyModel } from './model/policyGraph.js';
 import type { Perceived } from './packing.js';
-import { look, partOf, perceive } from './perceive.js';
+import { look, perceive } from './perceive.js';
 import type { Sessions } from './sessions.js';
 
 /** States whose perception is kept: 0.5 MB each, and a batch is gone over several times. */

@@ -31,7 +31,7 @@ async function slowly(): Promise<void> {
     work = resolve(args.option('--work') ?? join('.cache/bench', quick ? 'live-vlm-quick' : 'live-vlm'));
   try {
     const python = await environment(),
-      seeing = await seeingModel(python, join(work, 'models')),
+      seeing = seeingModel(python, join(work, 'models')),
       { stop, ...engine } = await startEngine(python, { model: seeing, state: join(work, 'engine'), port }),
       acting = { now: false },
       slow: string[] = [];

@@ -46,7 +46,7 @@ else await learn();
 async function probe(): Promise<void> {
   const python = await environment(),
     made = stamp(),
-    seeing = await seeingModel(python, join(work, 'models')),
+    seeing = seeingModel(python, join(work, 'models')),
     deep = deepModel(python, join(work, 'models', 'deep'), DEEP),
     probed = await probedEngines(python, { tiny: seeing, deep, state: join(work, 'probed'), port: port + 3 }),
     result = { ...made, versions: await versionsOf(python), ...probed };
@@ -68,7 +68,7 @@ async function kill(kills: number): Promise<void> {
     process.exitCode = 1;
 }
 async function tinyModel(): Promise<{ folder: string; imageToken: number }> {
-  const seeing = await seeingModel(await environment(), join(work, 'models')),
+  const seeing = seeingModel(await environment(), join(work, 'models')),
     config = JSON.parse(readFileSync(join(seeing, 'config.json'), 'utf8')) as { image_token_id: number };
   return { folder: resolve(seeing), imageToken: config.image_token_id };
 }
@@ -99,7 +99,7 @@ function runs(...of: readonly string[]): boolean {
 async function serve(stops: (() => Promise<void>)[]): Promise<Pick<VlmPlan, 'seeing' | 'blind' | 'random'>> {
   const dir = join(work, 'models'),
     made = runs('base', 'rl', 'imitation', 'blind') ? await environment() : undefined,
-    model = made ? await seeingModel(made, dir) : join(dir, 'model'),
+    model = made ? seeingModel(made, dir) : join(dir, 'model'),
     seeing = engineAt(model, port),
     blind = arms.includes('blind');
   if (made) stops.push((await startEngine(made, { model, state: join(work, 'engine-0'), port })).stop);

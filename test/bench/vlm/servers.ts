@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
@@ -19,15 +18,8 @@ export const environment = (): Promise<EngineEnvironment> =>
 export const versionsOf = (e: EngineEnvironment): Promise<Readonly<Record<string, string>>> =>
   packageVersions(e.python, ['torch', 'transformers', 'peft']);
 
-/** A tiny random model; made once. Returns its folder. */
-export async function seeingModel(e: EngineEnvironment, dir: string): Promise<string> {
-  const folder = join(dir, 'model');
-  if (!existsSync(join(folder, 'preprocessor_config.json'))) {
-    await mkdir(dir, { recursive: true });
-    tinyModel(e, folder, WORDS);
-  }
-  return folder;
-}
+/** A tiny random model with the words of the plan; made once. Returns its folder. */
+export const seeingModel = (e: EngineEnvironment, dir: string): string => onceModel(e, join(dir, 'model'), WORDS);
 
 /** A model of random weights that has each of these words, without commas, as one token. Returns its folder. */
 export function tinyModel(
@@ -46,9 +38,11 @@ export function tinyModel(
 
 /** A random model with as many layers as published ones have; made once. Returns its folder. */
 export const deepModel = (e: EngineEnvironment, dir: string, layers: number): string =>
-  existsSync(join(dir, 'preprocessor_config.json'))
-    ? dir
-    : tinyModel(e, dir, [], ['--layers', String(layers), '--hidden', '256']);
+  onceModel(e, dir, [], ['--layers', String(layers), '--hidden', '256']);
+
+function onceModel(e: EngineEnvironment, dir: string, words: readonly string[], more?: readonly string[]): string {
+  return existsSync(join(dir, 'preprocessor_config.json')) ? dir : tinyModel(e, dir, words, more);
+}
 
 /** The engine of a model as run files name it; its port is the same every time, since a run is made once. */
 export function engineAt(model: string, port: number): Engine {

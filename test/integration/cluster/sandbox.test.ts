@@ -285,7 +285,7 @@ describe.skipIf(why)('a local desktop', () => {
         cgroups: [],
       }),
     );
-    await p.reap();
+    expect(await p.reap()).toBeGreaterThanOrEqual(1);
     await ended;
     expect(orphan.signalCode).toBe('SIGKILL');
     expect((await d.observe()).width).toBe(640);

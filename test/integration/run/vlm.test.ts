@@ -84,6 +84,23 @@ function closes(r: Replay, first: number): number[] {
   return versions;
 }
 
+const checkpointFolder = (run: string, version: number): string =>
+  join(run, 'checkpoints', `v${String(version).padStart(6, '0')}`);
+
+/** Trains to the end; what came of it. `model` is the trainer's own, by its id on the server. */
+async function trained(file: string): Promise<{ run: string; r: Replay; versions: number[]; model: string }> {
+  const c = start('train', file, '--json', '--runs', runs),
+    run = await folderOf(c),
+    ended = await c.ended;
+  expect(ended, ended.stderr).toMatchObject({ code: 0 });
+  const r = await replay(run),
+    versions = closes(r, 2);
+  expect(versions.length).toBeGreaterThan(0);
+  const manifest = await readFile(join(checkpointFolder(run, versions.at(-1)!), 'manifest.json'), 'utf8'),
+    { values } = JSON.parse(manifest) as { values: { model: string } };
+  return { run, r, versions, model: values.model };
+}
+
 /** Optimizer steps asked of a model; the probe has models of its own. */
 const stepsOf = (s: ReferenceServer, model: string): number =>
   s.calls.filter(
@@ -97,8 +114,7 @@ async function tried(s: ReferenceServer, run: string, version: number): Promise<
       return list.data.map((m) => m.id).sort();
     },
     before = await adapters(),
-    checkpoint = join(run, 'checkpoints', `v${String(version).padStart(6, '0')}`),
-    { ended, lines } = await tryInTerminal(checkpoint);
+    { ended, lines } = await tryInTerminal(checkpointFolder(run, version));
   expect(ended, ended.stderr).toMatchObject({ code: 0 });
   expect(lines[0]).toMatchObject({ policy: `${basename(run)} v${version}` });
   expect(lines[1]).toMatchObject({ step: 0, version, tokens: expect.any(Array) as unknown });
@@ -113,20 +129,12 @@ describe.skipIf(noLocal)('a vision-language model', () => {
       warmStart: { demonstrations: 1, steps: 6, lr: 0.02 },
       budget: { rollouts: 16 },
     });
-    const c = start('train', file, '--json', '--runs', runs),
-      run = await folderOf(c),
-      ended = await c.ended;
-    expect(ended, ended.stderr).toMatchObject({ code: 0 });
-    const r = await replay(run),
-      versions = closes(r, 2);
-    expect(versions.length).toBeGreaterThan(0);
+    const { run, r, versions, model } = await trained(file);
     // Adapters have a name of their own each, and only the last one is still loaded.
     const list = (await (await fetch(`${s.url}/v1/models`)).json()) as { data: { id: string }[] };
     expect(list.data.map((m) => m.id).filter((m) => m !== s.baseModel)).toHaveLength(1);
     // Weights have moved as often as the journal says: lessons and one step a batch.
-    const checkpoint = join(run, 'checkpoints', `v${String(versions.at(-1)).padStart(6, '0')}`, 'manifest.json'),
-      { values } = JSON.parse(await readFile(checkpoint, 'utf8')) as { values: { model: string } };
-    expect(stepsOf(s, values.model)).toBe(6 + versions.length * 2);
+    expect(stepsOf(s, model)).toBe(6 + versions.length * 2);
 
     // What its records are of, as the server says it; a step's adapter is this name and its version.
     const { served } = r.of('model.served')[0]!;
@@ -170,14 +178,7 @@ describe.skipIf(noLocal)('a vision-language model', () => {
       evaluation: { episodes: 0 },
       budget: { updates: 2 },
     });
-    const c = start('train', file, '--json', '--runs', runs),
-      run = await folderOf(c),
-      ended = await c.ended;
-    expect(ended, ended.stderr).toMatchObject({ code: 0 });
-    const r = await replay(run),
-      version = closes(r, 2).at(-1)!,
-      checkpoint = join(run, 'checkpoints', `v${String(version).padStart(6, '0')}`, 'manifest.json'),
-      { values } = JSON.parse(await readFile(checkpoint, 'utf8')) as { values: { model: string } },
+    const { r, model } = await trained(file),
       { adapters } = r.of('model.served')[0]!.served;
     const bodies = (path: string): Buffer[] => s.calls.filter((x) => x.path.endsWith(path)).map((x) => x.body),
       asked = bodies('/chat/completions').filter((b) =>
@@ -185,16 +186,16 @@ describe.skipIf(noLocal)('a vision-language model', () => {
       ),
       learned = bodies('/forward_backward')
         .map(readProtoRequest)
-        .filter((q) => q.modelId === values.model);
+        .filter((q) => q.modelId === model);
     const acted = asked.flatMap((b) => [...b.toString().matchAll(/base64,([^"]+)"/g)].map((m) => m[1]!)),
-      trained = learned.flatMap((q) =>
+      taught = learned.flatMap((q) =>
         q.data.flatMap((d) =>
           d.chunks.flatMap((k) => (k.type === 'image' ? [Buffer.from(k.data).toString('base64')] : [])),
         ),
       );
     expect(acted.length).toBeGreaterThan(8);
-    expect(trained.length).toBeGreaterThan(8);
-    expect(new Set([...acted, ...trained]).size).toBe(1);
+    expect(taught.length).toBeGreaterThan(8);
+    expect(new Set([...acted, ...taught]).size).toBe(1);
     // What is recorded is what was there.
     expect(new Set(r.of('rollout.step').map((e) => e.step.frame.hash)).size).toBeGreaterThan(4);
   });
@@ -215,7 +216,7 @@ describe.skipIf(noLocal)('a vision-language model', () => {
     expect(ended, ended.stderr).toMatchObject({ code: 0 });
     const versions = closes(await replay(run), 1);
     expect(versions.length).toBeGreaterThan(before);
-    expect(await readdir(join(run, 'checkpoints'))).toContain(`v${String(versions.at(-1)).padStart(6, '0')}`);
+    expect(await readdir(join(run, 'checkpoints'))).toContain(basename(checkpointFolder(run, versions.at(-1)!)));
   });
 
   it('the engine killed in the middle and started again: rollouts wait, nothing is trained twice or lost', async () => {

@@ -154,8 +154,8 @@ describe('the rows that a replica reads by themselves', () => {
       { rows, cols } = towerGrid(TINY_READER),
       [bandsAtOnce, rowsAtOnce] = [3, 2];
     const screen = await sessionOf(towerGraph(model)),
-      ofBands = await sessionOf(bandsGraph(model, bandsAtOnce)),
-      ofRows = await sessionOf(rowsGraph(model, rowsAtOnce)),
+      ofBands = await sessionOf(bandsGraph(TINY_READER, bandsAtOnce)),
+      ofRows = await sessionOf(rowsGraph(TINY_READER, rowsAtOnce)),
       its = f32(theta.slice(0, READER), [READER]),
       empty = (...dims: number[]): ort.Tensor => f32(new Float32Array(dims.reduce((n, x) => n * x, 1)), dims),
       patches = empty(WINDOW, bandsAtOnce * cols),

@@ -123,8 +123,9 @@ export async function writePolicyGraph(spec: EmbeddedPolicySpec, file: string): 
     about = { spec: spec.id, parameters: String(m.layout.total) };
   if (m.reader) {
     const { bands, rows } = readerGraphFiles(file);
-    for (const [n, k] of READ_AT_ONCE.bands.entries()) await put(bands[n]!, bandsGraph(m, k).toModel('bands', about));
-    for (const [n, k] of READ_AT_ONCE.rows.entries()) await put(rows[n]!, rowsGraph(m, k).toModel('rows', about));
+    for (const [n, k] of READ_AT_ONCE.bands.entries())
+      await put(bands[n]!, bandsGraph(spec, k).toModel('bands', about));
+    for (const [n, k] of READ_AT_ONCE.rows.entries()) await put(rows[n]!, rowsGraph(spec, k).toModel('rows', about));
   }
   await put(file, policyGraph(m).toModel('policy', about));
 }

@@ -6,9 +6,9 @@ import { Graph, type Tensor } from '../graph/graph.js';
 import { gemm } from '../graph/linear.js';
 import { EPSILON } from '../graph/norm.js';
 import { transpose } from '../graph/structure.js';
-import type { Params } from './layers.js';
-import { layoutOf, unpack, type ParamLayout } from './params.js';
-import { READER_STEM, readRows, TOWER_SIZE, towerGrid } from './tower.js';
+import { ParamList, type Params } from './layers.js';
+import { layoutOf, unpack } from './params.js';
+import { READER_STEM, readRows, TOWER_SIZE, towerGrid, towerParams } from './tower.js';
 
 /**
  * The reader (tower.ts) as replicas run it: bands of pixels, then text rows, so that of a screen only what has changed
@@ -16,22 +16,16 @@ import { READER_STEM, readRows, TOWER_SIZE, towerGrid } from './tower.js';
  * f32[R], the first of all.
  */
 
-/** A policy that spells. */
-interface Spelling {
-  readonly spec: EmbeddedPolicySpec;
-  readonly layout: ParamLayout;
-}
-
 /**
  * The stem on k bands. Input `patches` f32[pixels, k*columns]: for every column of every band its block of pixels with
  * the edge around it, line by line, light -1 to 1, 0 outside the screen. Output `strokes` f32[k, columns, stem].
  */
-export function bandsGraph(m: Spelling, k: number): Graph {
+export function bandsGraph(spec: EmbeddedPolicySpec, k: number): Graph {
   const g = new Graph(),
-    { cols } = towerGrid(m.spec),
+    { cols } = towerGrid(spec),
     { kernel, rows, cols: wide } = READER_STEM,
     { stem } = TOWER_SIZE,
-    p = readersParams(g, m),
+    p = readersParams(g),
     window = windowMatrix(p('reader.stem.w'), kernel, rows, wide),
     patches = g.input('patches', 'f32', [window.shape[1]!, k * cols]);
   const all = reshape(gemm(window, patches), [stem, rows * wide, k * cols]),
@@ -47,20 +41,22 @@ export function bandsGraph(m: Spelling, k: number): Graph {
  * of the one below; zeros outside the screen. Outputs `features` f32[k, columns, width], `logits` f32[k, columns,
  * classes].
  */
-export function rowsGraph(m: Spelling, k: number): Graph {
+export function rowsGraph(spec: EmbeddedPolicySpec, k: number): Graph {
   const g = new Graph(),
-    { cols } = towerGrid(m.spec),
+    { cols } = towerGrid(spec),
     { stem, width } = TOWER_SIZE,
     bands = g.input('bands', 'f32', [k, BANDS, cols, stem]),
     tall = reshape(transpose(bands, [0, 2, 1, 3]), [k * cols, BANDS * stem]),
-    seen = readRows(readersParams(g, m), TOWER_SIZE, tall, { batch: k, rows: 1, cols });
+    seen = readRows(readersParams(g), TOWER_SIZE, tall, { batch: k, rows: 1, cols });
   g.output('features', reshape(seen.features, [k, cols, width]));
   g.output('logits', reshape(seen.logits, [k, cols, CLASSES]));
   return g;
 }
 
-function readersParams(g: Graph, m: Spelling): Params {
-  const layout = layoutOf(m.layout.defs.filter((d) => d.name.startsWith('reader.')));
+function readersParams(g: Graph): Params {
+  const d = new ParamList();
+  towerParams(d, TOWER_SIZE);
+  const layout = layoutOf(d.defs);
   return unpack(g.input('theta', 'f32', [layout.total]), layout);
 }
 

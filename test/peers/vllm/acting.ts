@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { parseRunFile } from '../../../runtime/config/index.js';
 import { id, type BatchId, type LearnStep, type Trajectory } from '../../../runtime/domain/index.js';
 import { StartedParts } from '../../../runtime/run/backends/startedParts.js';
@@ -43,7 +43,7 @@ export async function startActing(o: ActingOptions, demonstrations: readonly Tra
       trainer: { epochs: 1, minibatchStates: 0, replay: 0, lr: LEARNING_RATE, weightDecay: 0, remote: { rank } },
     });
   try {
-    const entry = { file: process.argv[1]! },
+    const entry = { file: resolve('dist/runtime.js') },
       backend = await startVlm({ config, dir, run: 'vllm', entry, frames, signal, onNote: say }, parts),
       learner = backend.learner!;
     let batches = 0;

@@ -153,7 +153,7 @@ export class Learner {
       this.#m[i] = o.beta1 * this.#m[i]! + (1 - o.beta1) * g;
       this.#v[i] = o.beta2 * this.#v[i]! + (1 - o.beta2) * g * g;
       next[i]! -= lr * decay * next[i]!;
-      next[i]! -= (lr * (this.#m[i]! / c1)) / (Math.sqrt(this.#v[i]! / c2) + o.eps);
+      next[i]! -= (lr * this.policy.reach * (this.#m[i]! / c1)) / (Math.sqrt(this.#v[i]! / c2) + o.eps);
     }
     this.previous = this.delta;
     this.delta = next;

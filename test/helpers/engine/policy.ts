@@ -23,6 +23,8 @@ export interface PolicyOptions {
   readonly wordsOnly?: boolean;
   /** Tokens an image stands for. */
   readonly imageTokens: (data: Uint8Array) => number;
+  /** How much further a step moves it; larger models go further at the same learning rate. */
+  readonly reach: number;
 }
 
 /** From the size of a PNG, one token for each 64 x 64 pixels; 4 for anything else. */
@@ -48,13 +50,16 @@ export class TinyPolicy {
   readonly #embeddings = new Map<string, Float64Array>();
 
   constructor(o: Partial<PolicyOptions> = {}) {
-    this.#o = { seed: 1, words: [], imageTokens: imageTokensOf, ...o };
+    this.#o = { seed: 1, words: [], imageTokens: imageTokensOf, reach: 1, ...o };
     this.vocabulary = WORDS + this.#o.words.length;
     this.parameters = this.vocabulary * DIM;
     const rng = random(`tiny/${this.#o.seed}`);
     this.#base = Float64Array.from({ length: this.parameters }, () => 0.3 * rng.normal());
   }
 
+  get reach(): number {
+    return this.#o.reach;
+  }
   /** Bytes, but for words, which are one token each. */
   encode(text: string): number[] {
     const out: number[] = [];

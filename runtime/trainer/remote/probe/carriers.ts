@@ -6,9 +6,10 @@ import {
   AIM,
   distance,
   groupSize,
+  LONG,
   LONGER,
   MAIN,
-  SHORT,
+  TINY,
   sizeOf,
   type Combo,
   type Effect,
@@ -25,7 +26,8 @@ interface Trial {
 }
 const alone = (...combo: Combo): Trial => ({ combo, texts: [MAIN] });
 /**
- * Signed, fractional, of both signs in one datum, a longer datum, a second datum. Each is followed by its opposite, so
+ * Signed, fractional, of both signs in one datum, a longer datum, a second datum that is far shorter or far longer: a sum
+ * over datums, a mean over them and one over the tokens of the request are then far apart. Each is followed by its opposite, so
  * that the weights stay where they are.
  */
 const TRIALS: readonly Trial[] = [
@@ -39,8 +41,10 @@ const TRIALS: readonly Trial[] = [
   alone(-0.5, -0.25),
   { combo: [1, 0], texts: [LONGER] },
   { combo: [-1, 0], texts: [LONGER] },
-  { combo: [1, 0.5], texts: [MAIN, SHORT] },
-  { combo: [-1, -0.5], texts: [MAIN, SHORT] },
+  { combo: [1, 0.5], texts: [MAIN, TINY] },
+  { combo: [-1, -0.5], texts: [MAIN, TINY] },
+  { combo: [1, 0.5], texts: [MAIN, LONG] },
+  { combo: [-1, -0.5], texts: [MAIN, LONG] },
 ];
 const REDUCTIONS: readonly Reduction[] = (['sum', 'targets', 'scored'] as const).flatMap((withinDatum) =>
   (['sum', 'mean'] as const).map((overDatums) => ({ withinDatum, overDatums })),
@@ -145,7 +149,7 @@ async function calibrated(lab: Lab, carrier: Carrier): Promise<number | undefine
       size = Math.abs(moved[0]);
     if (size > AIM / 2 && size < 2 * AIM) return (rate * AIM) / size;
     // A step that is too far may have made no numbers at all.
-    if (!(size < TOO_FAR)) high = Math.min(high, rate);
+    if (!(size < AIM)) high = Math.min(high, rate);
     else low = Math.max(low, rate);
     const visible = size < TOO_FAR && size > 2 * lab.slack + 1e-5,
       guess = visible ? rate * Math.min(AIM / size, 1000) : high === Infinity ? rate * 30 : low === 0 ? rate / 30 : NaN;
@@ -216,7 +220,11 @@ function fitted(effects: readonly Effect[], r: Reduction): Fit {
   return { error: all > 0 ? Math.sqrt(left / all) : Infinity, first: [p[0], n[0]], explained };
 }
 function oddWords({ combo, texts }: Trial): string {
-  const of = texts.length > 1 ? 'a datum beside a shorter one' : texts[0] === LONGER ? 'a longer datum' : 'a datum';
+  const of = texts[1]
+    ? `a datum beside a ${texts[1] === TINY ? 'shorter' : 'longer'} one`
+    : texts[0] === LONGER
+      ? 'a longer datum'
+      : 'a datum';
   return `${of} with weights ${combo[0]} and ${combo[1]}`;
 }
 

@@ -60,6 +60,8 @@ export const MAIN = textOf(someTokens('main')),
   /** As long as the main text. */
   OTHER = textOf(someTokens('other')),
   SHORT = textOf(someTokens('short', 16)),
+  TINY = textOf(someTokens('tiny', 4)),
+  LONG = textOf(someTokens('long', 2 * LENGTH)),
   /** The main text and as much again: what comes after changes nothing before it. */
   LONGER = textOf(Int32Array.of(...someTokens('main'), ...someTokens('more', LENGTH - 1)));
 

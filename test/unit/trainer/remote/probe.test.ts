@@ -55,6 +55,16 @@ describe('a server without a fault', () => {
     const [, left] = /exact within ([\d.]+) %/.exec(r.checks.find((c) => c.name === 'cross_entropy')!.detail)!;
     expect(Number(left)).toBeLessThan('mostEps' in o || ('noise' in o && o.noise > 1e-3) || 'grain' in o ? 15 : 1.5);
   });
+
+  // The first step of the search is one of 0.01, whatever it does to a model.
+  it.each([30, 50, 80, 130, 200, 300, 500, 800, 1300, 2000])(
+    'whose model moves %d times as far finds its learning rate',
+    async (reach) => {
+      const r = await probed({ policy: { reach } }, { ...NEEDS, sampling: false });
+      expect(r.failed).toEqual([]);
+      expect(r.carriage).toEqual({ carrier: 'cross_entropy', reduction: SUM });
+    },
+  );
 });
 
 /** What each fault fails, and what of the run it leaves. */
@@ -145,4 +155,7 @@ describe('a fault is found by the check that is about it', () => {
     'ignore-clip',
     'keep-gradient',
   ] as const)('%s, in the grain of bf16', (fault) => found(fault, { grain: 1.5e-2 }));
+  // Such a server moves in large steps only, which are not quite linear.
+  it('mean-over-request, in the grain of bf16 and with no eps above 1', () =>
+    found('mean-over-request', { grain: 1.5e-2, mostEps: 1 }));
 });

@@ -15,9 +15,11 @@ export interface PolicyTraits {
   readonly onnx: boolean;
   /** What its `type` action can contain: any text, or one line that may end with Enter, with Tab a key of its own. */
   readonly types: 'text' | 'line';
+  /** Its choices have numbers, so that one of them can be drawn at random: the control of what needs no policy. */
+  readonly random: boolean;
 }
 export const POLICY_TRAITS: Readonly<Record<PolicyKind, PolicyTraits>> = {
-  embedded: { trained: true, processes: true, onnx: true, types: 'line' },
-  vlm: { trained: true, processes: false, onnx: false, types: 'text' },
-  openai: { trained: false, processes: false, onnx: false, types: 'text' },
+  embedded: { trained: true, processes: true, onnx: true, types: 'line', random: true },
+  vlm: { trained: true, processes: false, onnx: false, types: 'text', random: false },
+  openai: { trained: false, processes: false, onnx: false, types: 'text', random: false },
 };

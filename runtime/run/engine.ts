@@ -25,7 +25,7 @@ export async function startEngine(r: EngineRequest): Promise<Engine> {
   const parts = new StartedParts(r.signal);
   try {
     const cluster = await startCluster(r, parts);
-    const backend = await BACKENDS[r.config.policy.kind](r, parts);
+    const backend = await BACKENDS[r.config.policy.kind].start(r, parts);
     return { ...cluster, ...backend, close: () => parts.close() };
   } catch (e) {
     await parts.close();

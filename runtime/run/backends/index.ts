@@ -1,17 +1,11 @@
-import type { RunConfig } from '../../config/index.js';
-import { startEmbedded } from './embedded.js';
-import { startOpenAi } from './openai.js';
-import { startVlm } from './vlm.js';
-import type { StartedParts } from './startedParts.js';
-import type { BackendRequest, PolicyBackend } from './types.js';
+import type { PolicyKind } from '../../domain/index.js';
+import { embedded } from './embedded.js';
+import { openai } from './openai.js';
+import { vlm } from './vlm.js';
+import type { Backend } from './types.js';
 
-export type { BackendRequest, Learner, PolicyBackend, Replicas, Snapshot } from './types.js';
+export type { Backend, BackendRequest, Learner, PolicyBackend, Replicas, Snapshot } from './types.js';
+export { runFileOfServer } from './openai.js';
 
-/** What starts the policy of a run, by `policy.kind`. */
-export const BACKENDS: Readonly<
-  Record<RunConfig['policy']['kind'], (r: BackendRequest, parts: StartedParts) => Promise<PolicyBackend>>
-> = {
-  embedded: startEmbedded,
-  vlm: startVlm,
-  openai: startOpenAi,
-};
+/** Everything that is asked of a policy, by `policy.kind`. */
+export const BACKENDS: Readonly<Record<PolicyKind, Backend>> = { embedded, vlm, openai };

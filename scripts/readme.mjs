@@ -237,7 +237,8 @@ export async function limits({ desk, miniwob }) {
 
 /** Pages with everything between their markers made anew: path -> [now, as it should be]. */
 export async function generatedPages() {
-  const { jsonSchema, PRESETS, PRESET_SOURCES } = await load('runtime/config/index.ts');
+  const { PRESETS, PRESET_SOURCES } = await load('runtime/config/index.ts');
+  const { jsonSchema } = await load('runtime/run/backends/schema.ts');
   const { createProgram } = await load('runtime/cli/cli.ts');
   const [schedule, live, slow, pool, vlm] = await Promise.all(
     ['schedule', 'live', 'live-vlm', 'pool', 'vlm'].map(report),

@@ -3,5 +3,6 @@ export * from './demonstrations.js';
 export * from './load.js';
 export * from './presets/index.js';
 export * from './renamed.js';
-export { startsEngine } from './rules.js';
+export * from './policies/index.js';
+export { runFileSchema } from './runFileSchema.js';
 export * from './schema.js';

@@ -1,6 +1,5 @@
-/** Kinds of policy that a run can have (`policy.kind`). */
-export const POLICY_KINDS = ['embedded', 'vlm', 'openai'] as const;
-export type PolicyKind = (typeof POLICY_KINDS)[number];
+/** Kind of policy that a run can have (`policy.kind`): the name that its backend is registered under. */
+export type PolicyKind = string;
 
 /** What the rest of a run must know of a kind of policy. */
 export interface PolicyTraits {
@@ -17,9 +16,6 @@ export interface PolicyTraits {
   readonly types: 'text' | 'line';
   /** Its choices have numbers, so that one of them can be drawn at random: the control of what needs no policy. */
   readonly random: boolean;
+  /** It can be put into the middle of an episode, and go on as if it had come there itself. */
+  readonly midway: boolean;
 }
-export const POLICY_TRAITS: Readonly<Record<PolicyKind, PolicyTraits>> = {
-  embedded: { trained: true, processes: true, onnx: true, types: 'line', random: true },
-  vlm: { trained: true, processes: false, onnx: false, types: 'text', random: false },
-  openai: { trained: false, processes: false, onnx: false, types: 'text', random: false },
-};

@@ -1,4 +1,4 @@
-import { BACKENDS, type BackendRequest } from './backends/index.js';
+import { backendOf, type BackendRequest } from './backends/index.js';
 import { StartedParts, startStopped } from './backends/startedParts.js';
 import type { Policy } from '../policy/types.js';
 
@@ -15,7 +15,7 @@ export interface ActingPolicy {
 export async function startActing(r: BackendRequest): Promise<ActingPolicy> {
   const parts = new StartedParts(r.signal);
   try {
-    const backend = BACKENDS[r.config.policy.kind],
+    const backend = backendOf(r.config.policy.kind),
       policy = backend.act ? await backend.act(r, parts) : (await backend.start(r, parts)).policy;
     return { policy, close: () => parts.close() };
   } catch (e) {

@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path';
 import { parseRunFile, type RunConfig, type RunFile } from '../config/index.js';
 import { RunReader, readMetaText } from '../data/store/runStore.js';
 import { StudioError, type PolicyVersion, type ProcessEntry } from '../domain/index.js';
-import { BACKENDS } from './backends/index.js';
+import { backendOf } from './backends/index.js';
 import type { Backend, WrittenWeights } from './backends/types.js';
 import { lastCheckpoint } from './resume.js';
 
@@ -46,7 +46,7 @@ export async function exportModel(r: ExportModelRequest): Promise<ExportedModel>
     const kind = await writeWeights({ ...r, config, checkpoint: checkpoint.dir, to: fresh });
     await rm(to, { recursive: true, force: true });
     await rename(fresh, to);
-    const base = BACKENDS[config.policy.kind].model?.(config);
+    const base = backendOf(config.policy.kind).model?.(config);
     return { dir: to, version: checkpoint.version, kind, base, files: (await readdir(to)).sort() };
   } finally {
     await rm(fresh, { recursive: true, force: true });
@@ -61,7 +61,7 @@ interface Trained {
 async function trainedIn(r: ExportModelRequest): Promise<Trained> {
   const meta = JSON.parse(await readMetaText(r.run)) as { id: string; config: RunFile },
     config = parseRunFile(meta.config),
-    { writeWeights } = BACKENDS[config.policy.kind];
+    { writeWeights } = backendOf(config.policy.kind);
   if (!writeWeights)
     throw new StudioError(
       'config.invalid',

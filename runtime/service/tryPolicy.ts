@@ -22,7 +22,7 @@ import { openPersonalDesktop, type PersonalDesktop, type PersonalDesktops } from
 import type { TryRolloutOptions } from '../human/tryRollout.js';
 import type { TryParams } from '../protocol/try.js';
 import { startActing, type ActingPolicy } from '../run/acting.js';
-import { BACKENDS } from '../run/backends/index.js';
+import { backendOf } from '../run/backends/index.js';
 import { actorOfRun, fileActor, type Actor } from '../run/collect/policy.js';
 import { episodeOf } from '../run/episodeOf.js';
 import { openTasks, type Tasks } from '../tasks/open.js';
@@ -248,7 +248,7 @@ const unjudged = (task?: Task, engine?: TaskEngine): TaskEngine => ({
 });
 
 async function notesOf({ config, checkpoint }: Actor, { task, tasks, verified }: Chosen): Promise<readonly string[]> {
-  const { instructionNotes } = BACKENDS[config.policy.kind];
+  const { instructionNotes } = backendOf(config.policy.kind);
   if (!instructionNotes || !checkpoint || verified) return [];
   return instructionNotes(checkpoint.dir, tasks, task.instruction);
 }

@@ -14,16 +14,13 @@ import { lastingTrainer, lostCheckpoint, type OutlivingTrainer } from '../../tra
 import { writePolicyGraph } from '../../trainer/native/model/policyGraph.js';
 import { trainerOptions } from '../../trainer/native/options.js';
 import { blinded } from '../blindPolicy.js';
-import { specOfCheckpoint, startEmbeddedActing } from './embeddedActing.js';
 import { EmbeddedSamples, Observations } from './embeddedSamples.js';
-import { writeEmbeddedWeights } from './embeddedWeights.js';
-import { instructionNotes } from './instructionNotes.js';
 import { processWork } from '../processWork.js';
 import { learnerOf } from './learner.js';
 import { readingScreens, vocabulary } from './reading.js';
 import { ScreenFile, screensKey } from './screenFile.js';
 import type { StartedParts } from './startedParts.js';
-import type { Backend, BackendRequest, PolicyBackend } from './types.js';
+import type { BackendRequest, PolicyBackend } from './types.js';
 
 /** Counts the ways that lessons have been drawn: screens of another one are drawn again. */
 const LESSONS = 2;
@@ -136,11 +133,3 @@ function readingLessons(
     read: (screens, o) => trainer.read(screens, o),
   };
 }
-
-export const embedded: Backend = {
-  start: startEmbedded,
-  act: startEmbeddedActing,
-  writeWeights: writeEmbeddedWeights,
-  instructionNotes: async (checkpoint, tasks, instruction) =>
-    instructionNotes(await specOfCheckpoint(checkpoint), tasks, instruction),
-};

@@ -1,4 +1,4 @@
-import type { RunConfig } from '../../config/index.js';
+import type { PolicyDeclaration, RunConfig } from '../../config/index.js';
 import type {
   LearnBatch,
   PolicyVersion,
@@ -22,8 +22,8 @@ import type {
 } from '../../trainer/types.js';
 import type { StartedParts } from './startedParts.js';
 
-/** A kind of policy: how it is started, and what else is asked of it. */
-export interface Backend {
+/** A kind of policy: what run files say of it, how it is started, and what else is asked of it. */
+export interface Backend extends PolicyDeclaration {
   /** Everything of a training run; an evaluation has it too where there is no `act`. */
   readonly start: (r: BackendRequest, parts: StartedParts) => Promise<PolicyBackend>;
   /**

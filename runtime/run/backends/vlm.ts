@@ -35,10 +35,9 @@ import { keptScreens, modelThread } from './remoteParts.js';
 import { servedModel } from './served.js';
 import type { StartedParts } from './startedParts.js';
 import { blank, blinded } from '../blindPolicy.js';
-import type { Backend, BackendRequest, PolicyBackend } from './types.js';
+import type { BackendRequest, PolicyBackend } from './types.js';
 import { probed } from './vlmProbe.js';
 import { TokenSamples } from './vlmSamples.js';
-import { writeVlmWeights } from './vlmWeights.js';
 
 type VlmConfig = NonNullable<RunConfig['policy']['vlm']>;
 type RemoteConfig = NonNullable<RunConfig['trainer']['remote']>;
@@ -356,5 +355,3 @@ function trainerOptions(
     onRestart: (why) => r.onNote?.(`Training continues from its last checkpoint: ${why}`),
   };
 }
-
-export const vlm: Backend = { start: startVlm, model: (c) => c.policy.vlm!.model, writeWeights: writeVlmWeights };

@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { parseRunFile, parseRunText, type RunConfig, type RunFile } from '../../config/index.js';
+import { traitsOf, parseRunFile, parseRunText, type RunConfig, type RunFile } from '../../config/index.js';
 import { RunReader } from '../../data/store/runStore.js';
 import { readForeignText } from '../../files/foreignFile.js';
-import { POLICY_TRAITS, StudioError, messageOf, type ProcessEntry } from '../../domain/index.js';
-import { BACKENDS, runFileOfServer } from '../backends/index.js';
+import { StudioError, messageOf, type ProcessEntry } from '../../domain/index.js';
+import { backendOf } from '../backends/index.js';
+import { runFileOfServer } from '../backends/serverFile.js';
 import { locate } from '../locate.js';
 import { lastCheckpoint, startingPoint } from '../resume.js';
 
@@ -59,7 +60,7 @@ export async function actorOfRun(run: RunReader, o: Pick<ActorOptions, 'version'
   const { meta } = run,
     config = parseRunFile((meta.config ?? {}) as RunFile, o.over),
     checkpoint = await lastCheckpoint(run, o.version);
-  if (!checkpoint && POLICY_TRAITS[config.policy.kind].trained)
+  if (!checkpoint && traitsOf(config.policy.kind).trained)
     throw new StudioError(
       'config.invalid',
       `${meta.id} has no checkpoint${o.version === undefined ? '' : ` of version ${o.version}`}.`,
@@ -79,7 +80,7 @@ export async function fileActor(path: string, o: Pick<ActorOptions, 'over'>): Pr
   });
   const config = locate(parseRunText(text, path, o.over), [dirname(path), process.cwd()]),
     { from } = config.warmStart,
-    model = BACKENDS[config.policy.kind].model?.(config);
+    model = backendOf(config.policy.kind).model?.(config);
   if (model === undefined && from === undefined)
     throw new StudioError(
       'config.invalid',

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
-import { POLICY_KINDS } from '../../../runtime/domain/index.js';
+import { SHIPPED } from '../../../runtime/config/index.js';
 
 const RUNTIME = join(import.meta.dirname, '../../../runtime');
 /** What drives a run, curates, counts and publishes: the same for every policy. Backends alone may know what one is. */
@@ -40,7 +40,7 @@ const MODULE =
 /** Kinds of policy, modules of one and words of its inside that a source names; comments and texts for people may. */
 function named(text: string, { steps = false } = {}): string[] {
   const found: string[] = [];
-  const kind = (name: string): boolean => (POLICY_KINDS as readonly string[]).includes(name);
+  const kind = (name: string): boolean => Object.hasOwn(SHIPPED, name);
   const visit = (n: ts.Node): void => {
     if (ts.isStringLiteralLike(n) && (kind(n.text) || (MODULE.test(n.text) && !steps))) found.push(n.text);
     // policy.vlm, and { vlm } = policy
@@ -72,7 +72,7 @@ describe('what drives a run', () => {
       "const m = await import('../trainer/native/engine.js');",
     ])
       expect(named(source), source).not.toEqual([]);
-    expect(named("import { POLICY_TRAITS } from '../domain/index.js'; // as embedded policies do")).toEqual([]);
+    expect(named("import { traitsOf } from '../config/index.js'; // as embedded policies do")).toEqual([]);
   });
   it('looks at files that are there', () => {
     for (const room of ROOMS) expect(files(room).length).toBeGreaterThan(10);

@@ -1,3 +1,4 @@
+import { DECODES, PEAK } from '../gpuFigures.js';
 import type { SourcedValues } from './sourced.js';
 
 /**
@@ -10,10 +11,7 @@ const oneGpu = (name: string, model: SourcedValues): SourcedValues => ({
   ...model,
   'policy.vlm.images': [5, 'paper: the newest 5 screenshots'],
   'policy.vlm.maxTokens': [400, 'a thought and an action take 60 to 200 tokens'],
-  'policy.vlm.concurrency': [
-    8,
-    'the engine decodes 160 to 200 tokens/s at batch 8, on paper; more only fill its memory',
-  ],
+  'policy.vlm.concurrency': [8, `the engine ${DECODES}; more only fill its memory`],
   'desktops.count': [4, 'as many as the engine keeps busy: it has no prefix cache; with vLLM 8 to 16'],
   'desktops.screen': [{ width: 1280, height: 720 }, 'fewer than half the image tokens of 1920x1080'],
   'rollout.maxSteps': [12, 'tasks of the built-in suite take 1 to 8 steps'],
@@ -33,7 +31,7 @@ const oneGpu = (name: string, model: SourcedValues): SourcedValues => ({
     'auto',
     'started with the run; `trainer.remote.url` and `policy.vlm.endpoints` take its place',
   ],
-  'trainer.remote.rank': [16, 'LoRA of the language model: 22 GiB at the peak of training, on paper'],
+  'trainer.remote.rank': [16, `LoRA of the language model: ${PEAK}`],
   'trainer.remote.loss': ['client', 'exact for every objective'],
   'evaluation.episodes': [16, 'an episode costs a minute'],
   'evaluation.everyMinutes': [0, 'at the start and the end'],

@@ -1,4 +1,5 @@
 import { makesDemonstrations } from './demonstrations.js';
+import { FOR_A_POOL, WHO_ACTS } from './fullWeights.js';
 import { declaredPolicies, traitsOf } from './policies/index.js';
 import type { Rule, Violation } from './policies/types.js';
 import type { RunConfig } from './schema.js';
@@ -212,7 +213,7 @@ export function remarks(c: RunConfig): readonly string[] {
     );
   if (c.trainer.remote.rank === 0)
     notes.push(
-      'trainer.remote.rank is 0: all weights are trained, which takes several times the memory of an adapter, and servers that only load adapters (vLLM) cannot act with them. Let the engine itself act (policy.vlm.endpoints), or set a rank such as 16 with ten times the learning rate.',
+      `trainer.remote.rank is 0: all weights are trained, which takes several times the memory of an adapter, and ${WHO_ACTS}. ${FOR_A_POOL}`,
     );
   return notes;
 }

@@ -1,3 +1,4 @@
+import { FOR_A_POOL, WHO_ACTS } from '../fullWeights.js';
 import type { SourcedValues } from './sourced.js';
 
 /**
@@ -12,7 +13,7 @@ export const DART_VALUES: SourcedValues = {
   'policy.vlm.model': ['ByteDance-Seed/UI-TARS-1.5-7B', 'paper: the base model of DART-GUI-7B'],
   'policy.vlm.endpoints': [
     ['http://127.0.0.1:8377/v1'],
-    'ours: the engine of `trainer.remote.url`; the main run had rollout servers on 4 GPUs, so give one address for each',
+    `ours: the engine of \`trainer.remote.url\`, since ${WHO_ACTS}. The main run had rollout servers on 4 GPUs. ${FOR_A_POOL}`,
   ],
   'policy.vlm.coordinates': ['qwen25', 'UI-TARS 1.5: pixels of the resized picture'],
   'policy.vlm.imageToken': [151_655, 'UI-TARS 1.5: `image_token_id` of its configuration'],
@@ -68,6 +69,6 @@ export const DART_VALUES: SourcedValues = {
   'trainer.replay': [0, 'paper: nothing is imitated beside a batch'],
   'trainer.imitationCoef': [0, 'paper: nothing is imitated beside a batch'],
   'trainer.remote.url': ['http://127.0.0.1:8377', 'ours: where `engine serve` listens'],
-  'trainer.remote.rank': [0, 'paper: all weights are trained'],
+  'trainer.remote.rank': [0, `paper: all weights are trained. So ${WHO_ACTS}. ${FOR_A_POOL}`],
   'trainer.remote.loss': ['client', 'ours: no built-in loss of an engine has the KL term and the dual clip'],
 };

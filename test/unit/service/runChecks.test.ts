@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { parseRunFile, type RunConfig, type RunFile } from '../../../runtime/config/index.js';
+import { parseRunFile, PRESET_SOURCES, type RunConfig, type RunFile } from '../../../runtime/config/index.js';
 import { imageTokens, QWEN3_LIMITS } from '../../../runtime/policy/actions/imageTokens.js';
 import { UI_TARS_15_LIMITS } from '../../../runtime/policy/actions/coordinates.js';
 import type { CheckRow } from '../../../runtime/protocol/types.js';
@@ -155,6 +155,28 @@ describe('checks of a run file', () => {
     expect(wrongOf(await rowsOf(configFor(s, { remote: { rank: 0 } })))).toEqual([]);
     const rows = await rowsOf(configFor(s, { remote: { rank: 0, url: engine.url } }));
     expect(wrongOf(rows)).toEqual(['weights']);
+  });
+
+  it('say of the preset dart what samples with all weights, and what to set for a pool of vLLM servers', async () => {
+    const s = await start(),
+      engine = await start(),
+      pool = (remote: object): RunConfig =>
+        parseRunFile({
+          preset: 'dart',
+          policy: { vlm: { model: 'tiny', endpoints: [`${s.url}/v1`] } },
+          trainer: { remote: { url: engine.url, ...remote } },
+        });
+    const weights = row(await rowsOf(pool({})), 'weights');
+    expect(weights.detail).toMatch(/only the engine of DART Studio .*83 tokens\/s at 7 B, measured.*SGLang/);
+    expect(weights.remedy).toContain('To sample on a pool of vLLM servers, set trainer.remote.rank to 16');
+    const { 'trainer.remote.rank': rank, 'policy.vlm.endpoints': servers } = PRESET_SOURCES.dart!;
+    // The preset's page and the remark on its run file say the same.
+    for (const [, text] of [rank!, servers!]) expect(text).toContain(weights.remedy);
+    const notes: string[] = [];
+    parseRunFile({ preset: 'dart' }, {}, (n) => notes.push(n));
+    expect(notes.join()).toContain(weights.remedy);
+    // With a rank it is as the remedy says.
+    expect(wrongOf(await rowsOf(pool({ rank: 16 })))).not.toContain('weights');
   });
 
   it('find log-probs that are not of the temperature sampled at', async () => {

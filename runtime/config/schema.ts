@@ -201,7 +201,7 @@ export const RunFileSchema = z.strictObject({
       dualClip: positive(10, "Dual clip c for negative advantages (paper's code: 10)."),
       tis: section(
         {
-          enabled: flag(true, 'Truncated importance sampling: distribution alignment (paper 3.5).'),
+          enabled: flag(true, 'Truncated importance sampling: distribution alignment (paper).'),
           cap: positive(1, 'C (paper: 1).'),
         },
         'Truncated importance sampling.',

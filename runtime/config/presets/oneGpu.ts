@@ -67,7 +67,7 @@ export const OSWORLD_VALUES: SourcedValues = {
   'policy.vlm.coordinates': ['qwen25', 'UI-TARS 1.5 writes pixels of the resized picture: 1932x1092 at 1920x1080'],
   'rollout.maxSteps': [30, 'paper: 30 steps'],
   'rollout.taskTimeoutS': [1800, '30 decisions of several seconds each, on a busy GPU'],
-  'curation.pool.enabled': [true, 'paper 3.3: one pre-collected success joins a group that failed'],
+  'curation.pool.enabled': [true, 'paper: one pre-collected success joins a group that failed'],
   'curation.pool.addSuccesses': [true, "the policy's own successes join it"],
   'evaluation.episodes': [32, 'an episode costs minutes'],
   'budget.minutes': [1440, 'a day; some hundred updates'],

@@ -142,6 +142,14 @@ module.exports = {
       to: { path: '^runtime/cli/' },
     },
     {
+      name: 'policies-behind-their-backends',
+      severity: 'error',
+      comment:
+        'a run, its rollouts and its data know no kind of policy: what they need of one is asked of runtime/run/backends (test/unit/run/namesNoPolicy.test.ts looks at names)',
+      from: { path: '^runtime/(run|rollout|data)/', pathNot: '^runtime/run/backends/' },
+      to: { path: '^runtime/(policy/(embedded|remote)|trainer/(native|remote|engine))/' },
+    },
+    {
       name: 'extension-imports',
       severity: 'error',
       from: { path: '^extension/' },

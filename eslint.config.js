@@ -35,6 +35,7 @@ export default tseslint.config(
       'runtime/data/store/record.ts',
       'runtime/data/store/runMeta.ts',
       'runtime/protocol/transport.ts',
+      'runtime/run/backends/vlmWeights.ts',
       'runtime/run/exportModel.ts',
       'runtime/run/runFolders.ts',
       // A few hundred bytes to 64 KB at most:

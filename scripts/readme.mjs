@@ -6,7 +6,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { load } from './lib/load.mjs';
 import { curationTables } from './lib/curationTables.mjs';
 import { deskTables } from './lib/deskTables.mjs';
-import { gpuTable } from './lib/gpuTable.mjs';
+import { gpuTable, measuredSource } from './lib/gpuTable.mjs';
 import { imitationTables } from './lib/imitationTables.mjs';
 import { quickstartTables } from './lib/quickstartTables.mjs';
 
@@ -237,7 +237,10 @@ export async function limits({ desk, miniwob }) {
 
 /** Pages with everything between their markers made anew: path -> [now, as it should be]. */
 export async function generatedPages() {
-  const { jsonSchema, PRESETS, PRESET_SOURCES } = await load('runtime/config/index.ts');
+  const { PRESETS, PRESET_SOURCES } = await load('runtime/config/index.ts');
+  const { jsonSchema } = await load('runtime/run/backends/schema.ts');
+  const { measuredRates } = await load('runtime/config/gpuFigures.ts');
+  const gpu = JSON.parse(await readFile(join(root, 'test/engine/results/gpu.json'), 'utf8'));
   const { createProgram } = await load('runtime/cli/cli.ts');
   const [schedule, live, slow, pool, vlm] = await Promise.all(
     ['schedule', 'live', 'live-vlm', 'pool', 'vlm'].map(report),
@@ -249,7 +252,8 @@ export async function generatedPages() {
       limits: await limits({ desk, miniwob: await json('miniwob/miniwob.json') }),
     },
     'runtime/config/README.md': {
-      gpu: gpuTable(JSON.parse(await readFile(join(root, 'test/engine/results/gpu.json'), 'utf8')), table),
+      gpu: gpuTable(gpu, table),
+      rates: measuredRates(),
       keys: runFileReference(jsonSchema()),
       presets: presetReference(PRESETS, PRESET_SOURCES),
     },
@@ -277,6 +281,8 @@ export async function generatedPages() {
     }
     pages.set(page, { now, next });
   }
+  const measured = 'runtime/config/measured.ts';
+  pages.set(measured, { now: await readFile(join(root, measured), 'utf8').catch(() => ''), next: measuredSource(gpu) });
   return pages;
 }
 

@@ -1,24 +1,13 @@
 // Writes the JSON schema of run files, as the runtime prints it, to where the extension ships it from
 // (media/run.schema.json). With --check: fails when that file is not what the runtime would print.
-import { build } from 'esbuild';
 import { readFile, writeFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
+import { load } from './lib/load.mjs';
 
 export const target = new URL('../media/run.schema.json', import.meta.url);
 /** From the sources: the bundle in dist/ may be older. */
 export async function runSchema() {
-  const { outputFiles } = await build({
-    entryPoints: [new URL('../runtime/config/index.ts', import.meta.url).pathname],
-    bundle: true,
-    write: false,
-    platform: 'node',
-    format: 'esm',
-    target: 'node20',
-    logLevel: 'warning',
-  });
-  const { jsonSchema } = await import(
-    `data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString('base64')}`
-  );
+  const { jsonSchema } = await load('runtime/run/backends/schema.ts');
   return JSON.stringify(jsonSchema(), null, 2) + '\n';
 }
 

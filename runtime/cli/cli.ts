@@ -24,6 +24,8 @@ export function createProgram(daemon: DaemonCommands, ended: (code: number) => v
   const act: Act =
     (f) =>
     async (...a) => {
+      // Run files may have every kind of policy that is registered.
+      await import('../run/backends/index.js');
       ended((await f(...a)) ?? 0);
     };
   trainingCommands(program, act, daemon);
@@ -346,7 +348,7 @@ function machineCommands(program: Command, act: Act, daemon: DaemonCommands): vo
     .description('Print the JSON schema of the run file.')
     .action(
       act(async () => {
-        process.stdout.write(JSON.stringify((await import('../config/index.js')).jsonSchema(), null, 2) + '\n');
+        process.stdout.write(JSON.stringify((await import('../run/backends/schema.js')).jsonSchema(), null, 2) + '\n');
       }),
     );
 }

@@ -4,6 +4,7 @@ import type { RunConfig, RunFile } from '../config/index.js';
 import { StudioError } from '../domain/index.js';
 import { rateText } from '../domain/stats.js';
 import { onInterrupt, progressLine } from '../interchange/terminal.js';
+import { backendOf } from '../run/backends/index.js';
 import { blinded } from '../run/blindPolicy.js';
 import type { AttemptRow } from '../run/collect/attempts.js';
 import { measuredTasks } from '../run/collect/chosen.js';
@@ -125,9 +126,9 @@ const inWords = (actor: Actor, o: Options, split: EvaluationSplit | undefined): 
     ...(split && setOption(o) === 'dev' ? ['tasks for tuning'] : []),
   ].join(', ');
 /** Names the folder of its results, as OSWorld names it by the model. */
-const nameOf = ({ config: { policy }, name, checkpoint }: Actor, blind: boolean): string =>
+const nameOf = ({ config, name, checkpoint }: Actor, blind: boolean): string =>
   [
-    policy.vlm?.model ?? policy.openai?.model ?? name,
+    backendOf(config.policy.kind).model?.(config) ?? name,
     ...(checkpoint ? [`v${checkpoint.version}`] : []),
     ...(blind ? ['blind'] : []),
   ]

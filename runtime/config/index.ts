@@ -1,7 +1,10 @@
 export * from './curation/index.js';
 export * from './demonstrations.js';
+export { FOR_A_POOL, WHO_ACTS } from './fullWeights.js';
+export { SCORED, trainingRate } from './gpuFigures.js';
 export * from './load.js';
 export * from './presets/index.js';
 export * from './renamed.js';
-export { startsEngine } from './rules.js';
+export * from './policies/index.js';
+export { runFileSchema } from './runFileSchema.js';
 export * from './schema.js';

@@ -4,7 +4,9 @@ import { StudioError, messageOf, type PresetName } from '../domain/index.js';
 import { EARLIER_PRESETS, PRESETS } from './presets/index.js';
 import { RENAMED_OPTIONS, withNewNames } from './renamed.js';
 import { remarks, violations } from './rules.js';
-import { RunFileSchema, type RunConfig, type RunFile } from './schema.js';
+import { declaredPolicies } from './policies/index.js';
+import { runFileSchema } from './runFileSchema.js';
+import type { RunConfig, RunFile } from './schema.js';
 
 const isObject = (v: unknown): v is Record<string, unknown> => typeof v === 'object' && v !== null && !Array.isArray(v);
 
@@ -35,9 +37,11 @@ export interface JsonSchema {
   [keyword: string]: unknown;
 }
 
-let schema: JsonSchema | undefined;
+let known: { readonly of: unknown; readonly schema: JsonSchema } | undefined;
 function keysAt(path: readonly PropertyKey[]): string[] {
-  let s: JsonSchema | undefined = (schema ??= jsonSchema());
+  const of = runFileSchema();
+  if (known?.of !== of) known = { of, schema: jsonSchema() };
+  let s: JsonSchema | undefined = known.schema;
   for (const p of path) s = typeof p === 'number' ? s?.items : s?.properties?.[String(p)];
   return Object.entries(s?.properties ?? {}).flatMap(([k, v]) => (v['deprecated'] === true ? [] : [k]));
 }
@@ -107,7 +111,7 @@ export function parseRunFile(content: unknown, overrides: RunFile = {}, onNote?:
   for (const note of named.notes) onNote?.(note);
   const own = merge(named.content, overrides) as RunFile,
     whole = deterministicDefaults(withPreset(own, onNote), own);
-  const r = RunFileSchema.safeParse(merge(defaultsOf(whole), whole));
+  const r = runFileSchema().safeParse(merge(defaultsOf(whole), whole));
   if (!r.success) {
     const found = problems(r.error.issues);
     throw new StudioError(
@@ -172,18 +176,18 @@ function defaultsOf(file: RunFile): RunFile {
     tasks,
     desktops,
   }: { readonly policy?: unknown; readonly tasks?: unknown; readonly desktops?: unknown } = file;
-  return {
-    // No server tells the entropy's gradient.
-    ...(isObject(policy) && policy['kind'] === 'vlm' ? { trainer: { entropyBonus: 0 } } : {}),
-    // A browser is larger than the programs of the other images.
-    ...(isObject(tasks) && tasks['suite'] === 'miniwob'
-      ? { desktops: { image: 'web', memoryMb: 1024, pids: 512 } }
-      : {}),
-    // OSWorld's own: its tasks lay out windows by it.
-    ...(isObject(desktops) && desktops['image'] === 'osworld'
-      ? { desktops: { screen: { width: 1920, height: 1080 } } }
-      : {}),
-  };
+  const own = isObject(policy) ? declaredPolicies().find((d) => d.kind === policy['kind'])?.defaults : undefined,
+    ofWhole: RunFile = {
+      // A browser is larger than the programs of the other images.
+      ...(isObject(tasks) && tasks['suite'] === 'miniwob'
+        ? { desktops: { image: 'web', memoryMb: 1024, pids: 512 } }
+        : {}),
+      // OSWorld's own: its tasks lay out windows by it.
+      ...(isObject(desktops) && desktops['image'] === 'osworld'
+        ? { desktops: { screen: { width: 1920, height: 1080 } } }
+        : {}),
+    };
+  return merge(ofWhole, own) as RunFile;
 }
 
 /** Far beyond any run file; parsing as much holds up the event loop for some ms. */
@@ -216,7 +220,7 @@ function notJson(text: string, file: string, e: unknown): StudioError {
  * an editor suggests the new name instead of reporting an unknown key.
  */
 export function jsonSchema(): JsonSchema {
-  const schema: JsonSchema = z.toJSONSchema(RunFileSchema, { io: 'input' }) as JsonSchema;
+  const schema: JsonSchema = z.toJSONSchema(runFileSchema(), { io: 'input' }) as JsonSchema;
   for (const { from, to } of RENAMED_OPTIONS) {
     const old = from.split('.'),
       parent = sectionAt(schema, old.slice(0, -1)),

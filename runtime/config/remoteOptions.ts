@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { count } from './fields.js';
+import { count, whole } from './fields.js';
 
 /** What every model behind a chat endpoint has. */
-export const chat = {
+const chat = {
   apiKeyEnv: z
     .string()
     .optional()
@@ -14,6 +14,54 @@ export const chat = {
   maxTokens: count(512, 'Maximum tokens of one answer.'),
   images: count(5, 'Newest screenshots kept in the prompt (paper: 5).'),
 };
+
+/** `policy.vlm`. */
+export const vlmOptions = z
+  .strictObject({
+    model: z
+      .string()
+      .describe(
+        'Model that is trained: a name or folder that the engine and its servers know. For an engine that the run starts: a folder, beside the run file too, or a name on the Hugging Face hub.',
+      ),
+    endpoints: z
+      .array(z.url())
+      .default([])
+      .describe(
+        'OpenAI-compatible servers that act with the model, e.g. http://127.0.0.1:8000/v1; each is one replica. None: the engine that the run starts (`trainer.remote.engine`) acts too.',
+      ),
+    adapters: z
+      .string()
+      .optional()
+      .describe(
+        'Folder of adapters as these servers see it, where it is not what the engine answers (a shared folder mounted elsewhere).',
+      ),
+    ...chat,
+    imageToken: whole(151_655, 'Token id that stands for a part of an image in prompts (Qwen-VL, UI-TARS: 151655).'),
+    alternatives: whole(
+      8,
+      'Number of most probable tokens requested beside each sampled one, for the entropy and the inspector; 0 = none.',
+    ),
+    concurrency: count(
+      16,
+      'Maximum requests that one server handles at once; fewer while its own metrics (/metrics of vLLM, SGLang) report that its memory is full.',
+    ),
+    prompt: z
+      .string()
+      .optional()
+      .describe(
+        'Text in place of the UI-TARS prompt; `{instruction}` stands for the task. Answers keep their grammar.',
+      ),
+  })
+  .describe('Vision-language model (`kind`: `vlm`).');
+
+/** `policy.openai`. */
+export const openAiOptions = z
+  .strictObject({
+    baseUrls: z.array(z.url()).min(1).describe('Endpoints, e.g. http://127.0.0.1:8000/v1'),
+    model: z.string().describe('Model name to ask for.'),
+    ...chat,
+  })
+  .describe('Remote policy.');
 
 /** Of the engine that a run starts. */
 export const engineOptions = z

@@ -1,20 +1,13 @@
 import { makesDemonstrations } from './demonstrations.js';
+import { FOR_A_POOL, WHO_ACTS } from './fullWeights.js';
+import { declaredPolicies, traitsOf } from './policies/index.js';
+import type { Rule, Violation } from './policies/types.js';
 import type { RunConfig } from './schema.js';
 
 /**
  * What options of a run file need of one another. The schema sees each by itself; here is what only shows in the whole.
  * Run files of 0.1 are refused by no more rules than they were then.
  */
-
-export interface Violation {
-  /** Path in the run file, with dots. */
-  readonly key: string;
-  readonly what: string;
-  readonly remedy: string;
-}
-interface Rule extends Violation {
-  readonly broken: (c: RunConfig) => boolean;
-}
 
 /** Desktops that there can be at once, where the run file says so; Infinity elsewhere. */
 function placesOf(d: RunConfig['desktops']): number {
@@ -23,39 +16,7 @@ function placesOf(d: RunConfig['desktops']): number {
   return Infinity;
 }
 
-const isVlm = (c: RunConfig): boolean => c.policy.kind === 'vlm';
-
-/** The run starts its engine and ends it; nobody gave an address of one. */
-export const startsEngine = ({ policy, trainer }: RunConfig): boolean =>
-  policy.kind === 'vlm' && trainer.remote !== undefined && trainer.remote.url === undefined;
-
 const needs: readonly Rule[] = [
-  {
-    key: 'policy.openai',
-    broken: (c) => c.policy.kind === 'openai' && !c.policy.openai,
-    what: 'required because policy.kind is "openai"',
-    remedy: 'Set policy.openai.baseUrls and policy.openai.model.',
-  },
-  {
-    key: 'policy.vlm',
-    broken: (c) => isVlm(c) && !c.policy.vlm,
-    what: 'required because policy.kind is "vlm"',
-    remedy:
-      'Set policy.vlm.model, and policy.vlm.endpoints where the engine is not to act itself, or start from a preset such as "ui-tars-7b".',
-  },
-  {
-    key: 'trainer.remote',
-    broken: (c) => isVlm(c) && !c.trainer.remote,
-    what: 'required because policy.kind is "vlm": such a model is trained by an engine',
-    remedy:
-      'Set trainer.remote.engine to "auto", or trainer.remote.url to one that runs; to roll a model out without training it, use policy.kind "openai".',
-  },
-  {
-    key: 'policy.vlm.endpoints',
-    broken: (c) => isVlm(c) && c.trainer.remote?.url !== undefined && c.policy.vlm?.endpoints.length === 0,
-    what: 'required because trainer.remote.url names an engine',
-    remedy: 'List the servers that act with the model; the engine of DART Studio does both (its address with /v1).',
-  },
   {
     key: 'tasks.dir',
     broken: (c) => c.tasks.suite === 'folder' && !c.tasks.dir,
@@ -96,7 +57,7 @@ const needs: readonly Rule[] = [
   },
   {
     key: 'curation.branches.enabled',
-    broken: (c) => c.curation.branches.enabled && c.policy.kind !== 'embedded',
+    broken: (c) => c.curation.branches.enabled && !traitsOf(c.policy.kind).midway,
     what: 'a language model cannot be put into the middle of an episode: it would have to be told what it never said',
     remedy: 'Set curation.branches.enabled to false, or use policy.kind "embedded".',
   },
@@ -127,70 +88,18 @@ const needs: readonly Rule[] = [
   },
 ];
 
-/** What stands beside an engine that the run starts, and beside one that runs already. */
-const engine: readonly Rule[] = [
-  {
-    key: 'trainer.remote.apiKeyEnv',
-    broken: (c) => startsEngine(c) && c.trainer.remote?.apiKeyEnv !== undefined,
-    what: 'the engine that the run starts has a key of its own',
-    remedy: 'Leave trainer.remote.apiKeyEnv out, or give the address of your engine in trainer.remote.url.',
-  },
-  {
-    key: 'policy.vlm.adapters',
-    broken: (c) => startsEngine(c) && c.policy.vlm?.adapters !== undefined,
-    what: 'the engine that the run starts writes adapters in the run folder',
-    remedy: 'Leave policy.vlm.adapters out: servers in policy.vlm.endpoints are told where adapters are.',
-  },
-  {
-    key: 'policy.vlm.apiKeyEnv',
-    broken: (c) => startsEngine(c) && c.policy.vlm?.endpoints.length === 0 && c.policy.vlm.apiKeyEnv !== undefined,
-    what: 'the engine that the run starts has a key of its own',
-    remedy: 'Leave policy.vlm.apiKeyEnv out, or name the servers it is for in policy.vlm.endpoints.',
-  },
-  {
-    key: 'trainer.remote.options',
-    broken: (c) => c.trainer.remote?.url !== undefined && c.trainer.remote.options !== undefined,
-    what: 'they are for an engine that the run starts, and trainer.remote.url names one that is already running',
-    remedy: 'Leave them out and give them to that engine, or leave trainer.remote.url out.',
-  },
-];
-
-/** What another kind of policy has no use for: left unsaid, a run would train something else than was meant. */
-const foreign: readonly Rule[] = [
-  {
-    key: 'policy.vlm',
-    broken: (c) => !isVlm(c) && c.policy.vlm !== undefined,
-    what: 'only a policy of kind "vlm" has it',
-    remedy: 'Set policy.kind to "vlm", or leave policy.vlm out.',
-  },
-  {
-    key: 'trainer.remote',
-    broken: (c) => !isVlm(c) && c.trainer.remote !== undefined,
-    what: 'only a policy of kind "vlm" is trained by an engine',
-    remedy: 'Set policy.kind to "vlm", or leave trainer.remote out.',
-  },
+/** What a policy that is only rolled out has no use for. */
+const untrained: readonly Rule[] = [
   {
     key: 'warmStart.from',
-    broken: (c) => c.policy.kind === 'openai' && c.warmStart.from !== undefined,
-    what: 'a policy behind an endpoint has no checkpoints',
-    remedy: 'Leave warmStart.from out, or set policy.kind to "embedded" or "vlm".',
-  },
-  {
-    key: 'warmStart.reading',
-    broken: (c) => isVlm(c) && (c.warmStart.reading.steps > 0 || c.warmStart.reading.screens > 0),
-    what: 'a vision-language model can read already; only the embedded policy takes reading lessons',
-    remedy: 'Leave warmStart.reading out. The preset "quickstart" has it; start from "ui-tars-7b" or "qwen3-vl-8b".',
+    broken: (c) => !traitsOf(c.policy.kind).trained && c.warmStart.from !== undefined,
+    what: 'a policy that is not trained has no checkpoints',
+    remedy: 'Leave warmStart.from out, or set policy.kind to one that is trained ("embedded", "vlm").',
   },
 ];
 
 /** What an engine cannot compute, or not in the place asked for, and what has nothing to act on. */
 const objective: readonly Rule[] = [
-  {
-    key: 'trainer.entropyBonus',
-    broken: (c) => isVlm(c) && c.trainer.entropyBonus > 0,
-    what: 'an engine gives the log-probs of the tokens trained on, and the entropy needs those of all tokens',
-    remedy: 'Set trainer.entropyBonus to 0.',
-  },
   {
     key: 'trainer.klBeta',
     broken: (c) => c.trainer.remote?.loss === 'server' && c.trainer.klBeta > 0,
@@ -228,12 +137,6 @@ const objective: readonly Rule[] = [
     what: 'nothing is imitated beside a batch',
     remedy: 'Set trainer.replay and trainer.imitationCoef above 0, or trainer.imitation to "fixed".',
   },
-  {
-    key: 'trainer.reuse.epochs',
-    broken: (c) => isVlm(c) && c.trainer.reuse.enabled && c.trainer.reuse.epochs < c.trainer.epochs,
-    what: 'fewer passes in total than trainer.epochs makes',
-    remedy: 'Set trainer.reuse.epochs to at least trainer.epochs.',
-  },
 ];
 
 /** What a deterministic run cannot have: its result would depend on what is faster. */
@@ -253,8 +156,8 @@ const deterministic: readonly Rule[] = (
     },
     {
       key: 'policy.kind',
-      broken: (c) => c.policy.kind === 'openai',
-      what: 'a deterministic run trains, and a policy behind an endpoint is not trained',
+      broken: (c) => !traitsOf(c.policy.kind).trained,
+      what: 'a deterministic run trains, and this policy is not trained',
       remedy: 'Set policy.kind to "embedded" or "vlm"',
     },
     {
@@ -288,11 +191,13 @@ const deterministic: readonly Rule[] = (
   remedy: `${r.remedy}, or leave run.deterministic out.`,
 }));
 
-const rules: readonly Rule[] = [...needs, ...engine, ...foreign, ...objective, ...deterministic];
-
-/** Every rule that a run file breaks. */
+/** Every rule that a run file breaks: of its kind of policy, then of every run file. */
 export const violations = (c: RunConfig): readonly Violation[] =>
-  rules.filter((r) => r.broken(c)).map(({ key, what, remedy }) => ({ key, what, remedy }));
+  [...policyRules(c), ...needs, ...untrained, ...objective, ...deterministic]
+    .filter((r) => r.broken(c))
+    .map(({ key, what, remedy }) => ({ key, what, remedy }));
+const policyRules = (c: RunConfig): readonly Rule[] =>
+  declaredPolicies().flatMap((d) => (d.kind === c.policy.kind ? d.rules : d.elsewhere) ?? []);
 
 /** What is allowed and costs something that its user should know. */
 export function remarks(c: RunConfig): readonly string[] {
@@ -308,7 +213,7 @@ export function remarks(c: RunConfig): readonly string[] {
     );
   if (c.trainer.remote.rank === 0)
     notes.push(
-      'trainer.remote.rank is 0: all weights are trained, which takes several times the memory of an adapter, and servers that only load adapters (vLLM) cannot act with them. Let the engine itself act (policy.vlm.endpoints), or set a rank such as 16 with ten times the learning rate.',
+      `trainer.remote.rank is 0: all weights are trained, which takes several times the memory of an adapter, and ${WHO_ACTS}. ${FOR_A_POOL}`,
     );
   return notes;
 }

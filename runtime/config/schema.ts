@@ -1,15 +1,16 @@
-import { POLICY_KINDS, PRESET_NAMES, PROVIDER_CHOICES } from '../domain/index.js';
+import { PRESET_NAMES, PROVIDER_CHOICES } from '../domain/index.js';
 import { z } from 'zod';
 import { curationOptions } from './curation/index.js';
 import { imageOptions, providerOptions } from './desktops.js';
-import { chat, engineOptions } from './remoteOptions.js';
+import { engineOptions, openAiOptions, vlmOptions } from './remoteOptions.js';
 import { count, flag, nonNegative, positive, section, share, whole } from './fields.js';
 import { warmStartOptions } from './warmStart.js';
 import { watchOptions } from './watch.js';
 
 /**
  * The run file: every option of a training run, with its default and its meaning. The published JSON schema
- * (`dart-studio schema`) is generated from this; the editor completes and checks run files with it.
+ * (`dart-studio schema`) is generated from this and from what kinds of policy declare (runFileSchema.ts); the editor
+ * completes and checks run files with it.
  * "Paper" in a description is arXiv 2509.23866; its values are in the preset `dart`.
  */
 const hours = (whose: string) =>
@@ -95,12 +96,8 @@ export const RunFileSchema = z.strictObject({
 
   policy: section(
     {
-      kind: z
-        .enum(POLICY_KINDS)
-        .default('embedded')
-        .describe(
-          '`embedded`: the small ONNX policy trained here; `vlm`: a vision-language model, trained by an engine of your choice (`trainer.remote`); `openai`: a model behind an OpenAI-compatible endpoint (rollouts and evaluation only).',
-        ),
+      // Which there are is said by policies/: runFileSchema.ts puts them in.
+      kind: z.string().default('embedded'),
       replicas: count(2, 'Copies of the policy, one process each.'),
       temperature: positive(1, 'Sampling temperature of training rollouts.'),
       blind: flag(
@@ -113,55 +110,8 @@ export const RunFileSchema = z.strictObject({
         .describe(
           'New weights go to one replica after another while the others answer (`replica`), or to all at once while none answers (`global`, for comparison).',
         ),
-      vlm: z
-        .strictObject({
-          model: z
-            .string()
-            .describe(
-              'Model that is trained: a name or folder that the engine and its servers know. For an engine that the run starts: a folder, beside the run file too, or a name on the Hugging Face hub.',
-            ),
-          endpoints: z
-            .array(z.url())
-            .default([])
-            .describe(
-              'OpenAI-compatible servers that act with the model, e.g. http://127.0.0.1:8000/v1; each is one replica. None: the engine that the run starts (`trainer.remote.engine`) acts too.',
-            ),
-          adapters: z
-            .string()
-            .optional()
-            .describe(
-              'Folder of adapters as these servers see it, where it is not what the engine answers (a shared folder mounted elsewhere).',
-            ),
-          ...chat,
-          imageToken: whole(
-            151_655,
-            'Token id that stands for a part of an image in prompts (Qwen-VL, UI-TARS: 151655).',
-          ),
-          alternatives: whole(
-            8,
-            'Number of most probable tokens requested beside each sampled one, for the entropy and the inspector; 0 = none.',
-          ),
-          concurrency: count(
-            16,
-            'Maximum requests that one server handles at once; fewer while its own metrics (/metrics of vLLM, SGLang) report that its memory is full.',
-          ),
-          prompt: z
-            .string()
-            .optional()
-            .describe(
-              'Text in place of the UI-TARS prompt; `{instruction}` stands for the task. Answers keep their grammar.',
-            ),
-        })
-        .optional()
-        .describe('Vision-language model (`kind`: `vlm`).'),
-      openai: z
-        .strictObject({
-          baseUrls: z.array(z.url()).min(1).describe('Endpoints, e.g. http://127.0.0.1:8000/v1'),
-          model: z.string().describe('Model name to ask for.'),
-          ...chat,
-        })
-        .optional()
-        .describe('Remote policy.'),
+      vlm: vlmOptions.optional(),
+      openai: openAiOptions.optional(),
     },
     'What turns screens into actions.',
   ),
@@ -251,7 +201,7 @@ export const RunFileSchema = z.strictObject({
       dualClip: positive(10, "Dual clip c for negative advantages (paper's code: 10)."),
       tis: section(
         {
-          enabled: flag(true, 'Truncated importance sampling: distribution alignment (paper 3.5).'),
+          enabled: flag(true, 'Truncated importance sampling: distribution alignment (paper).'),
           cap: positive(1, 'C (paper: 1).'),
         },
         'Truncated importance sampling.',

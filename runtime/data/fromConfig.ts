@@ -1,5 +1,4 @@
-import type { RunConfig } from '../config/index.js';
-import { POLICY_TRAITS } from '../domain/index.js';
+import { traitsOf, type RunConfig } from '../config/index.js';
 import type { DataConfig } from './config.js';
 
 /**
@@ -15,7 +14,7 @@ export function dataConfig(c: RunConfig): DataConfig {
     groupFilter: { ...k.groupFilter, maxSize: k.dynamicRollouts.max, minSize: 2 },
     // Where nothing is trained, a bound that waits for updates would stop the rollouts.
     staleness: {
-      enabled: k.staleness.enabled && POLICY_TRAITS[c.policy.kind].trained,
+      enabled: k.staleness.enabled && traitsOf(c.policy.kind).trained,
       eta: k.staleness.eta,
       perUpdate: trainer.batchGroups * k.dynamicRollouts.max,
       groupsPerUpdate: trainer.batchGroups,

@@ -7,6 +7,7 @@ export * from './annotationView.js';
 export * from './batch.js';
 export * from './canonicalAction.js';
 export * from './checkpointName.js';
+export * from './choiceEntropy.js';
 export * from './control.js';
 export * from './deadline.js';
 export * from './deferred.js';

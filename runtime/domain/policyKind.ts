@@ -1,6 +1,5 @@
-/** Kinds of policy that a run can have (`policy.kind`). */
-export const POLICY_KINDS = ['embedded', 'vlm', 'openai'] as const;
-export type PolicyKind = (typeof POLICY_KINDS)[number];
+/** Kind of policy that a run can have (`policy.kind`): the name that its backend is registered under. */
+export type PolicyKind = string;
 
 /** What the rest of a run must know of a kind of policy. */
 export interface PolicyTraits {
@@ -15,9 +14,8 @@ export interface PolicyTraits {
   readonly onnx: boolean;
   /** What its `type` action can contain: any text, or one line that may end with Enter, with Tab a key of its own. */
   readonly types: 'text' | 'line';
+  /** Its choices have numbers, so that one of them can be drawn at random: the control of what needs no policy. */
+  readonly random: boolean;
+  /** It can be put into the middle of an episode, and go on as if it had come there itself. */
+  readonly midway: boolean;
 }
-export const POLICY_TRAITS: Readonly<Record<PolicyKind, PolicyTraits>> = {
-  embedded: { trained: true, processes: true, onnx: true, types: 'line' },
-  vlm: { trained: true, processes: false, onnx: false, types: 'text' },
-  openai: { trained: false, processes: false, onnx: false, types: 'text' },
-};

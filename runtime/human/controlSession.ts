@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { traitsOf } from '../config/index.js';
 import {
   type Action,
   type RunError,
@@ -10,7 +11,6 @@ import {
   type ControlVerdict,
   type InputEvent,
   type Proposal,
-  POLICY_TRAITS,
   type PolicyKind,
   type RunPath,
   ServiceError,
@@ -207,4 +207,4 @@ const shown = (s: Step): ControlStep => ({
 
 /** What the policy's own `type` can contain, as the recorder of a person's input takes it. */
 export const segmentOptions = (policy: PolicyKind): SegmentOptions =>
-  POLICY_TRAITS[policy].types === 'line' ? { enter: 'end', tab: 'own' } : {};
+  traitsOf(policy).types === 'line' ? { enter: 'end', tab: 'own' } : {};

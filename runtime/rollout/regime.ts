@@ -12,9 +12,9 @@
  * Pure: no clock, no promises. A group is open until it is curated, so a retried rollout counts toward its group's
  * barrier.
  */
-import type { RunConfig } from '../config/index.js';
+import { traitsOf, type RunConfig } from '../config/index.js';
 import type { GroupId } from '../domain/index.js';
-import { id, POLICY_TRAITS } from '../domain/index.js';
+import { id } from '../domain/index.js';
 import type { RolloutOrder } from '../data/types.js';
 
 export type Regime = 'rollout' | 'task' | 'batch';
@@ -204,6 +204,6 @@ export function gateOptions(c: RunConfig): GateOptions {
   const { batchGroups } = c.trainer,
     { enabled, eta } = c.curation.staleness,
     wanted = c.rollout.batchGroups || batchGroups;
-  const regime = !POLICY_TRAITS[c.policy.kind].trained && c.rollout.regime === 'batch' ? 'rollout' : c.rollout.regime;
+  const regime = !traitsOf(c.policy.kind).trained && c.rollout.regime === 'batch' ? 'rollout' : c.rollout.regime;
   return { regime, slots: c.desktops.count, groups: enabled ? Math.min(wanted, (eta + 1) * batchGroups) : wanted };
 }

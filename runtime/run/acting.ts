@@ -1,5 +1,4 @@
-import { BACKENDS, type BackendRequest } from './backends/index.js';
-import { startEmbeddedActing } from './backends/embeddedActing.js';
+import { backendOf, type BackendRequest } from './backends/index.js';
 import { StartedParts, startStopped } from './backends/startedParts.js';
 import type { Policy } from '../policy/types.js';
 
@@ -16,8 +15,8 @@ export interface ActingPolicy {
 export async function startActing(r: BackendRequest): Promise<ActingPolicy> {
   const parts = new StartedParts(r.signal);
   try {
-    const { kind } = r.config.policy,
-      policy = kind === 'embedded' ? await startEmbeddedActing(r, parts) : (await BACKENDS[kind](r, parts)).policy;
+    const backend = backendOf(r.config.policy.kind),
+      policy = backend.act ? await backend.act(r, parts) : (await backend.start(r, parts)).policy;
     return { policy, close: () => parts.close() };
   } catch (e) {
     await parts.close();

@@ -2,7 +2,7 @@ import { createPool } from '../cluster/pool.js';
 import { chooseProvider, specOf } from '../cluster/provide.js';
 import type { DesktopPool, DesktopProvider } from '../cluster/types.js';
 import { DesktopRegistry } from '../rollout/desktopRegistry.js';
-import { BACKENDS, type BackendRequest, type PolicyBackend } from './backends/index.js';
+import { backendOf, type BackendRequest, type PolicyBackend } from './backends/index.js';
 import { StartedParts, startStopped } from './backends/startedParts.js';
 
 /** The running parts of a run, without the logic that drives them. Closed in the reverse order of starting. */
@@ -25,7 +25,7 @@ export async function startEngine(r: EngineRequest): Promise<Engine> {
   const parts = new StartedParts(r.signal);
   try {
     const cluster = await startCluster(r, parts);
-    const backend = await BACKENDS[r.config.policy.kind](r, parts);
+    const backend = await backendOf(r.config.policy.kind).start(r, parts);
     return { ...cluster, ...backend, close: () => parts.close() };
   } catch (e) {
     await parts.close();

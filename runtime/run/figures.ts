@@ -1,7 +1,7 @@
 import { cpus, loadavg } from 'node:os';
-import type { RunConfig } from '../config/index.js';
+import { traitsOf, type RunConfig } from '../config/index.js';
 import { failuresRemoved, outcomesOf, pairedBootstrap, type BootstrapInterval } from '../domain/bootstrap.js';
-import type { EvaluationSplit } from '../domain/index.js';
+import { type EvaluationSplit } from '../domain/index.js';
 import { evaluateAll, type Asked, type Evaluated, type EvaluateRequest } from './evaluateRun.js';
 import type { EvalPoint } from './evaluation.js';
 
@@ -28,7 +28,7 @@ function beside(split: EvaluationSplit, each?: number): Asked[] {
 }
 /** What a run's policy can be asked: only one whose choices have numbers can choose at random. */
 export const askedOf = (c: Pick<RunConfig, 'policy'>): readonly Asked[] =>
-  ASKED.filter((a) => !a.random || c.policy.kind === 'embedded');
+  ASKED.filter((a) => !a.random || traitsOf(c.policy.kind).random);
 /** Success of training tasks from which a family counts as one that the blind policy solves too. */
 const BLIND_SHARE = 0.2;
 

@@ -1,7 +1,7 @@
-import type { RunConfig } from '../config/index.js';
+import { traitsOf, type RunConfig } from '../config/index.js';
 import type { DataManager } from '../data/dataManager.js';
 import type { LedgerCounts } from '../data/types.js';
-import { POLICY_TRAITS, type RunStatus as WireStatus } from '../domain/index.js';
+import { type RunStatus as WireStatus } from '../domain/index.js';
 import type { Clock } from '../rollout/clock.js';
 import type { ModelPoolStatus } from '../rollout/types.js';
 import type { Scheduler } from '../rollout/scheduler.js';
@@ -101,7 +101,7 @@ export class RunMonitor {
     const x = bounds(
       this.#meters.measured({
         desktops: config.desktops.count,
-        replicas: POLICY_TRAITS[config.policy.kind].processes ? config.policy.replicas : 0,
+        replicas: traitsOf(config.policy.kind).processes ? config.policy.replicas : 0,
         share: survivingShare(data.counts().ledger),
       }),
     );

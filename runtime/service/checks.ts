@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { cpus, totalmem } from 'node:os';
-import { parseRunFile, type RunConfig } from '../config/index.js';
-import { POLICY_TRAITS, toRunError, type ProcessEntry } from '../domain/index.js';
+import { traitsOf, parseRunFile, type RunConfig } from '../config/index.js';
+import { toRunError, type ProcessEntry } from '../domain/index.js';
 import { desktopCache, readRecipe, rootfsInfo } from '../cluster/imageBuild.js';
 import { imageNames } from '../cluster/images.js';
 import type { CheckRow } from '../protocol/types.js';
@@ -22,7 +22,7 @@ export async function machineChecks(entry: ProcessEntry, run?: RunConfig): Promi
   };
   await checkComputer(row);
   // ONNX Runtime is loaded in the child processes only; here one is started to see whether it can be.
-  const level = run && !POLICY_TRAITS[run.policy.kind].onnx ? 'optional' : 'required';
+  const level = run && !traitsOf(run.policy.kind).onnx ? 'optional' : 'required';
   await probeEngine(entry).then(
     (found) => {
       row('ONNX Runtime', level, true, found, '');

@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import { parseRunFile, parseRunText, type RunConfig, type RunFile } from '../config/index.js';
+import { parseRunFile, parseRunText, traitsOf, type RunConfig, type RunFile } from '../config/index.js';
 import { PngFrameStore } from '../data/store/frames.js';
 import { readMeta, runPaths } from '../data/store/runStore.js';
 import {
-  POLICY_TRAITS,
   errorCode,
   ignoreFailure,
   messageOf,
@@ -22,6 +21,7 @@ import type { RunWriter } from '../human/runWriter.js';
 import { TryRollout } from '../human/tryRollout.js';
 import { TrySession } from '../human/trySession.js';
 import type { TryParams, TryPolicy } from '../protocol/try.js';
+import { backendOf } from '../run/backends/index.js';
 import { listRunFolders } from '../run/runFolders.js';
 import { actorFor, prepareTry, type TryHost, type Trying } from './tryPolicy.js';
 import { tryExtra } from './tryViews.js';
@@ -190,15 +190,15 @@ export async function policiesToTry(roots: readonly string[], files: readonly st
     );
   return [...runs, ...models].filter((x) => x !== undefined);
 }
-const modelOf = ({ policy }: RunConfig): string | undefined => policy.vlm?.model ?? policy.openai?.model;
+const modelOf = (c: RunConfig): string | undefined => backendOf(c.policy.kind).model?.(c);
 
 async function policyOfRun(run: RunPath): Promise<TryPolicy | undefined> {
   const meta = await readMeta(run),
     config = parseRunFile((meta.config ?? {}) as RunFile),
     { kind } = config.policy,
-    model = kind === 'embedded' ? undefined : modelOf(config),
+    model = modelOf(config),
     versions = (await checkpointNames(run)).map((n) => Number(n.slice(1))).sort((a, b) => b - a);
-  if (POLICY_TRAITS[kind].trained && versions.length === 0) return undefined;
+  if (traitsOf(kind).trained && versions.length === 0) return undefined;
   return { run, name: meta.name ?? basename(run), kind, ...(model === undefined ? {} : { model }), versions };
 }
 const checkpointNames = async (run: RunPath): Promise<string[]> =>
@@ -213,5 +213,5 @@ async function policyOfFile(file: string): Promise<TryPolicy | undefined> {
   const config = parseRunText(await readForeignText(file, MOST_RUN_FILE), file),
     model = modelOf(config),
     { kind } = config.policy;
-  return kind === 'embedded' || model === undefined ? undefined : { file, name: config.name, kind, model };
+  return model === undefined ? undefined : { file, name: config.name, kind, model };
 }

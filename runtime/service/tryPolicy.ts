@@ -22,10 +22,9 @@ import { openPersonalDesktop, type PersonalDesktop, type PersonalDesktops } from
 import type { TryRolloutOptions } from '../human/tryRollout.js';
 import type { TryParams } from '../protocol/try.js';
 import { startActing, type ActingPolicy } from '../run/acting.js';
-import { specOfCheckpoint } from '../run/backends/embeddedActing.js';
+import { backendOf } from '../run/backends/index.js';
 import { actorOfRun, fileActor, type Actor } from '../run/collect/policy.js';
 import { episodeOf } from '../run/episodeOf.js';
-import { instructionNotes } from '../run/instructionNotes.js';
 import { openTasks, type Tasks } from '../tasks/open.js';
 import type { Task, TaskEngine } from '../tasks/types.js';
 
@@ -249,6 +248,7 @@ const unjudged = (task?: Task, engine?: TaskEngine): TaskEngine => ({
 });
 
 async function notesOf({ config, checkpoint }: Actor, { task, tasks, verified }: Chosen): Promise<readonly string[]> {
-  if (config.policy.kind !== 'embedded' || !checkpoint || verified) return [];
-  return instructionNotes(await specOfCheckpoint(checkpoint.dir), tasks, task.instruction);
+  const { instructionNotes } = backendOf(config.policy.kind);
+  if (!instructionNotes || !checkpoint || verified) return [];
+  return instructionNotes(checkpoint.dir, tasks, task.instruction);
 }

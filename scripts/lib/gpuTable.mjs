@@ -24,11 +24,13 @@ export function gpuTable({ runs, probe }, table) {
       r.peak_gib_sampled,
     ]),
   );
-  const [{ device, versions, step }] = runs,
+  const [{ device, versions, step, rows: newest }] = runs,
+    each = newest.map((r) => `${(r.s_an_update / r.steps).toFixed(2)} s in the shape of ${r.shape}`).join(', '),
     about = runs.map((r) => `${r.commit}: ${r.about}.`).join(' ');
   return [
     `${device}, torch ${versions.torch}, transformers ${versions.transformers}, peft ${versions.peft}: random weights in bfloat16, an adapter of rank ${step.lora_rank} on the language model, ${step.pictures} pictures of 1280x720, ${step.text_tokens.toLocaleString('en')} tokens of text and an answer of ${step.answer_tokens} a step; an update scores its steps, then trains on them. ${about}`,
     table(head, rows),
+    `A step of an update takes ${each}.`,
     probeLine(probe),
   ].join('\n\n');
 }
@@ -41,4 +43,28 @@ function probeLine({ shape, commit, ok, about, checks, probe_s }) {
   return ok
     ? `\`engine probe\` on the engine with the shape of ${shape} (${commit}): passes, in ${probe_s} s.`
     : `\`engine probe\` on the engine with the shape of ${shape} (${commit}): **refused**, wrongly (${failed.join(', ')}): ${about}.`;
+}
+
+/** What the newest run measured, as source of the runtime (runtime/config/measured.ts). */
+export function measuredSource({ runs: [{ commit, device, step, rows }] }) {
+  const number = (x) => (Number.isInteger(x) ? String(x).replace(/(\d)(?=(\d{3})+$)/g, '$1_') : String(x));
+  const shape = (r) =>
+    `    '${r.shape}': { steps: ${r.steps}, tokens: ${number(r.tokens_an_update)}, seconds: ${number(r.s_an_update)}, gib: ${number(r.peak_gib_trained)}, decoded: ${number(r.tokens_per_s_decoded)} },`;
+  return `// Made by \`npm run generate\` from test/engine/results/gpu.json: do not edit.
+
+/**
+ * The engine on one GPU, by the shape of the model: an update of so many steps and tokens, which scores its steps and
+ * then trains on them, its seconds and the GiB at its peak; and the tokens decoded a second, \`rows\` answers at once.
+ */
+export const MEASURED = {
+  source: 'test/engine/results/gpu.json',
+  commit: '${commit}',
+  device: '${device}',
+  rank: ${step.lora_rank},
+  rows: ${rows[0].rows_sampled},
+  shapes: {
+${rows.map(shape).join('\n')}
+  },
+} as const;
+`;
 }

@@ -67,7 +67,7 @@ function policy(m: Model): Fact | undefined {
   const kind = text(option(m, 'policy.kind'));
   if (kind === '' || m.detail?.summary.collection) return undefined;
   const rank = option(m, 'trainer.remote.rank'),
-    model = text(option(m, kind === 'vlm' ? 'policy.vlm.model' : 'policy.openai.model')),
+    model = text(option(m, `policy.${kind}.model`)),
     parameters = m.footprint?.parameters;
   return {
     label: t('Policy'),

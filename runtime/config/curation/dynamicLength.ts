@@ -4,7 +4,7 @@ export const dynamicLength = section(
   {
     enabled: flag(
       true,
-      'Max steps per family, from the longest of its latest 64 successes, demonstrations included (paper 3.3).',
+      'Max steps per family, from the longest of its latest 64 successes, demonstrations included (paper).',
     ),
     slack: whole(2, 'Steps above the longest success.'),
     floor: count(4, 'Lowest max steps of a family; the overall limit (`rollout.maxSteps`) still applies.'),

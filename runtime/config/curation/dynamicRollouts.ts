@@ -2,7 +2,7 @@ import { count, flag, section, share } from '../fields.js';
 
 export const dynamicRollouts = section(
   {
-    enabled: flag(true, 'Fewer rollouts for families that succeed often (paper 3.3).'),
+    enabled: flag(true, 'Fewer rollouts for families that succeed often (paper).'),
     max: count(
       8,
       'N: rollouts of a group while its family rarely succeeds, or always if the mechanism is off (paper: 8). A group in a batch has no more trajectories than this.',

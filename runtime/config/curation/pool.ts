@@ -3,7 +3,7 @@ import { count, flag, section, whole } from '../fields.js';
 
 export const pool = section(
   {
-    enabled: flag(true, 'One pre-collected success joins a group whose rollouts all failed (paper 3.3).'),
+    enabled: flag(true, 'One pre-collected success joins a group whose rollouts all failed (paper).'),
     from: z
       .array(z.string().min(1))
       .default([])

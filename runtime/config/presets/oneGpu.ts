@@ -1,3 +1,4 @@
+import { DECODES, PEAK } from '../gpuFigures.js';
 import type { SourcedValues } from './sourced.js';
 
 /**
@@ -10,10 +11,7 @@ const oneGpu = (name: string, model: SourcedValues): SourcedValues => ({
   ...model,
   'policy.vlm.images': [5, 'paper: the newest 5 screenshots'],
   'policy.vlm.maxTokens': [400, 'a thought and an action take 60 to 200 tokens'],
-  'policy.vlm.concurrency': [
-    8,
-    'the engine decodes 160 to 200 tokens/s at batch 8, on paper; more only fill its memory',
-  ],
+  'policy.vlm.concurrency': [8, `the engine ${DECODES}; more only fill its memory`],
   'desktops.count': [4, 'as many as the engine keeps busy: it has no prefix cache; with vLLM 8 to 16'],
   'desktops.screen': [{ width: 1280, height: 720 }, 'fewer than half the image tokens of 1920x1080'],
   'rollout.maxSteps': [12, 'tasks of the built-in suite take 1 to 8 steps'],
@@ -33,7 +31,7 @@ const oneGpu = (name: string, model: SourcedValues): SourcedValues => ({
     'auto',
     'started with the run; `trainer.remote.url` and `policy.vlm.endpoints` take its place',
   ],
-  'trainer.remote.rank': [16, 'LoRA of the language model: 22 GiB at the peak of training, on paper'],
+  'trainer.remote.rank': [16, `LoRA of the language model: ${PEAK}`],
   'trainer.remote.loss': ['client', 'exact for every objective'],
   'evaluation.episodes': [16, 'an episode costs a minute'],
   'evaluation.everyMinutes': [0, 'at the start and the end'],
@@ -69,7 +67,7 @@ export const OSWORLD_VALUES: SourcedValues = {
   'policy.vlm.coordinates': ['qwen25', 'UI-TARS 1.5 writes pixels of the resized picture: 1932x1092 at 1920x1080'],
   'rollout.maxSteps': [30, 'paper: 30 steps'],
   'rollout.taskTimeoutS': [1800, '30 decisions of several seconds each, on a busy GPU'],
-  'curation.pool.enabled': [true, 'paper 3.3: one pre-collected success joins a group that failed'],
+  'curation.pool.enabled': [true, 'paper: one pre-collected success joins a group that failed'],
   'curation.pool.addSuccesses': [true, "the policy's own successes join it"],
   'evaluation.episodes': [32, 'an episode costs minutes'],
   'budget.minutes': [1440, 'a day; some hundred updates'],

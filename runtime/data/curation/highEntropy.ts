@@ -1,11 +1,8 @@
 import {
-  GLYPH_SPEC,
-  choiceOf,
-  headSizes,
+  entropyCeilings,
   message,
   ownFrom,
   quantile,
-  sampledRemotely,
   type Step,
   type TokenTrace,
   type Trajectory,
@@ -18,27 +15,12 @@ type Sampled = Pick<Step, 'tokens' | 'prompt' | 'rejected'> & Partial<Pick<Step,
 
 /**
  * H_t: mean entropy of the step's real tokens; undefined where the policy did not act, which leaves no tokens
- * (runtime/data/README.md#high-entropy-steps). Choices of the embedded policy come from heads of very different size, so
- * each counts as its share, 0 to 1, of the most that its head can have; a language model's tokens all come from one
- * vocabulary and count in nats.
+ * (runtime/data/README.md#high-entropy-steps). Where a policy's choices have ceilings of their own, each counts as its
+ * share, 0 to 1, of its ceiling; tokens that all come from one vocabulary count in nats.
  */
 export function stepEntropy(step: Sampled): number | undefined {
   return entropyOf(step)?.value;
 }
-
-/** ln of the number of choices of each token's head; undefined where the tokens are not the embedded policy's. */
-function mostEntropies(step: Sampled): number[] | undefined {
-  const ids = step.tokens?.ids;
-  if (!ids || ids.length !== step.tokens!.entropies.length || sampledRemotely(step)) return undefined;
-  const out: number[] = [];
-  for (const id of ids) {
-    if (!(id >= 0 && id < ALL_CHOICES)) return undefined;
-    out.push(Math.log(HEAD_SIZES[choiceOf(GLYPH_SPEC, id).head]));
-  }
-  return out;
-}
-const HEAD_SIZES = headSizes(GLYPH_SPEC);
-const ALL_CHOICES = Object.values(HEAD_SIZES).reduce((a, n) => a + n, 0);
 
 /** Interpolating between equal values can land a rounding error above them; ties are kept. */
 const atLeast = (v: number, threshold: number): boolean => v >= threshold - 1e-9 * Math.max(1, Math.abs(threshold));
@@ -89,7 +71,7 @@ function entropyOf(step: Sampled): StepEntropy | undefined {
   const tokens = step.origin === 'human' ? undefined : step.tokens,
     h = tokens?.entropies;
   if (!h || h.length === 0) return undefined;
-  const most = mostEntropies(step);
+  const most = entropyCeilings(step);
   let sum = 0;
   for (const [t, x] of h.entries()) sum += most ? (most[t]! > 0 ? Math.min(1, x / most[t]!) : 0) : x;
   return { value: sum / h.length, kind: most ? 'share' : (tokens.bound ?? 'exact') };

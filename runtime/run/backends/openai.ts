@@ -1,5 +1,5 @@
-import { createOpenAiPolicy } from '../../policy/remote/openai.js';
 import { apiKeyOf } from '../../config/apiKey.js';
+import { createOpenAiPolicy } from '../../policy/remote/openai.js';
 import { blinded } from '../blindPolicy.js';
 import { keptScreens, modelThread } from './remoteParts.js';
 import type { StartedParts } from './startedParts.js';

@@ -1,4 +1,4 @@
-import type { RunConfig } from '../../config/index.js';
+import type { PolicyDeclaration, RunConfig } from '../../config/index.js';
 import type {
   LearnBatch,
   PolicyVersion,
@@ -20,6 +20,47 @@ import type {
   ReadReport,
   UpdateReport,
 } from '../../trainer/types.js';
+import type { StartedParts } from './startedParts.js';
+
+/** A kind of policy: what run files say of it, how it is started, and what else is asked of it. */
+export interface Backend extends PolicyDeclaration {
+  /** Everything of a training run; an evaluation has it too where there is no `act`. */
+  readonly start: (r: BackendRequest, parts: StartedParts) => Promise<PolicyBackend>;
+  /**
+   * Only what acts with a checkpoint, where that is less than `start` starts. Rejects with `config.invalid` where there
+   * is no checkpoint and nothing was learned.
+   */
+  readonly act?: (r: BackendRequest, parts: StartedParts) => Promise<Policy>;
+  /** The model that the run file names; absent where all weights come from runs. */
+  readonly model?: (c: RunConfig) => string;
+  /** Absent where nothing is trained. */
+  readonly writeWeights?: (r: WriteWeightsRequest) => Promise<WrittenWeights>;
+  /** Where an instruction is unlike those that a checkpoint's policy learned from, in words for people. */
+  readonly instructionNotes?: (
+    checkpoint: string,
+    tasks: Pick<Tasks, 'families' | 'demoSeeds' | 'source'> | undefined,
+    instruction: string,
+  ) => Promise<readonly string[]>;
+}
+
+/** Weights of a checkpoint, to be written as other programs load them. */
+export interface WriteWeightsRequest {
+  readonly config: RunConfig;
+  /** Run folder. */
+  readonly run: string;
+  /** Folder of the checkpoint. */
+  readonly checkpoint: string;
+  /** Folder to make. */
+  readonly to: string;
+  /** A whole model in place of an adapter. */
+  readonly merged: boolean;
+  /** Where engines that the run did not start itself keep their weights. */
+  readonly states: readonly string[];
+  readonly signal: AbortSignal;
+  readonly onLine: (line: string) => void;
+}
+/** An adapter in PEFT's layout, a whole model folder, or a network for ONNX Runtime. */
+export type WrittenWeights = 'adapter' | 'model' | 'onnx';
 
 /**
  * What a run knows of the policy it rolls out and trains. How a step becomes numbers or tokens, what weights are and

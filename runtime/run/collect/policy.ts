@@ -1,12 +1,12 @@
-import { withoutSlashes } from '../../domain/address.js';
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { parseRunFile, parseRunText, type RunConfig, type RunFile } from '../../config/index.js';
+import { traitsOf, parseRunFile, parseRunText, type RunConfig, type RunFile } from '../../config/index.js';
 import { RunReader } from '../../data/store/runStore.js';
 import { readForeignText } from '../../files/foreignFile.js';
-import { POLICY_TRAITS, StudioError, messageOf, type ProcessEntry } from '../../domain/index.js';
-import { ModelServer } from '../../policy/remote/modelServer.js';
+import { StudioError, messageOf, type ProcessEntry } from '../../domain/index.js';
+import { backendOf } from '../backends/index.js';
+import { runFileOfServer } from '../backends/serverFile.js';
 import { locate } from '../locate.js';
 import { lastCheckpoint, startingPoint } from '../resume.js';
 
@@ -43,16 +43,8 @@ export async function actorOf(policy: string, o: ActorOptions): Promise<Actor> {
 }
 
 async function serverActor(url: string, o: ActorOptions): Promise<Actor> {
-  const base = withoutSlashes(url),
-    model = o.model ?? (await new ModelServer({ url: base }).models(o.signal))[0];
-  if (model === undefined)
-    throw new StudioError(
-      'config.invalid',
-      `${base} does not say which models it has.`,
-      'Name one with --model, and check that the address ends in /v1.',
-    );
-  const openai = { baseUrls: [base], model, coordinates: o.coordinates };
-  return { config: parseRunFile({ policy: { kind: 'openai', openai } }, o.over), name: `${model} at ${base}` };
+  const { file, name } = await runFileOfServer(url, o);
+  return { config: parseRunFile(file, o.over), name };
 }
 
 async function runActor(dir: string, o: ActorOptions): Promise<Actor> {
@@ -68,7 +60,7 @@ export async function actorOfRun(run: RunReader, o: Pick<ActorOptions, 'version'
   const { meta } = run,
     config = parseRunFile((meta.config ?? {}) as RunFile, o.over),
     checkpoint = await lastCheckpoint(run, o.version);
-  if (!checkpoint && POLICY_TRAITS[config.policy.kind].trained)
+  if (!checkpoint && traitsOf(config.policy.kind).trained)
     throw new StudioError(
       'config.invalid',
       `${meta.id} has no checkpoint${o.version === undefined ? '' : ` of version ${o.version}`}.`,
@@ -88,14 +80,14 @@ export async function fileActor(path: string, o: Pick<ActorOptions, 'over'>): Pr
   });
   const config = locate(parseRunText(text, path, o.over), [dirname(path), process.cwd()]),
     { from } = config.warmStart,
-    { kind, vlm, openai } = config.policy;
-  if (kind === 'embedded' && from === undefined)
+    model = backendOf(config.policy.kind).model?.(config);
+  if (model === undefined && from === undefined)
     throw new StudioError(
       'config.invalid',
-      `${path} names an embedded policy without weights.`,
+      `${path} names a policy that runs teach, and no weights.`,
       'Give the folder of a run that trained one, or set warmStart.from.',
     );
   const checkpoint = from === undefined ? undefined : await startingPoint(from),
-    name = kind === 'vlm' ? vlm!.model : kind === 'openai' ? openai!.model : path;
+    name = model ?? path;
   return checkpoint ? { config, checkpoint, name: `${name} from ${checkpoint.dir}` } : { config, name };
 }

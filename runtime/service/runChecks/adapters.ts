@@ -1,3 +1,4 @@
+import { FOR_A_POOL, WHO_ACTS } from '../../config/index.js';
 import { ask, wordsOf } from './ask.js';
 import type { Table } from './table.js';
 import type { ModelServerCheck } from './types.js';
@@ -17,8 +18,8 @@ export async function checkAdapters(
   if (t.rank === 0 && !t.same) {
     table.wrong(
       'weights',
-      'trainer.remote.rank is 0, so all weights are trained; this server only takes adapters',
-      'Act with the engine itself (its /v1 in policy.vlm.endpoints), or set trainer.remote.rank to 16 and a learning rate ten times as high.',
+      `trainer.remote.rank is 0, so all weights are trained, and this is not the engine that trains them: ${WHO_ACTS}`,
+      FOR_A_POOL,
     );
     return;
   }

@@ -1,4 +1,4 @@
-import type { RunConfig } from '../../config/index.js';
+import { SCORED, trainingRate, type RunConfig } from '../../config/index.js';
 import { imageTokens, limitsOf } from '../../policy/actions/imageTokens.js';
 import { TEXT_TOKENS } from './types.js';
 
@@ -25,15 +25,6 @@ export interface UpdateCost {
   readonly bytes: { readonly step: number; readonly update: number };
 }
 
-/**
- * 64 steps of 1,500 text tokens and five 1280x720 screens in 80 s: a model of 7 B with an adapter of rank 16 and
- * gradient checkpointing at an effective 350 TFLOP/s, calculated and not measured.
- */
-const ON_PAPER = {
-  tokensPerSecond: (64 * (1500 + 5 * 1196)) / 80,
-  says: /(^|[^\d.])7b\b/i,
-  source: 'on paper: a model of 7 B, an adapter, an effective 350 TFLOP/s',
-};
 /** A screen as PNG, by pixel: the mean over the screens of the sample run is 0.09. */
 const BYTES_PER_PIXEL = 0.1;
 /** Prompt of a step: its difference to the one before, ids as 4 bytes. */
@@ -53,6 +44,7 @@ export function updateCost(c: RunConfig): UpdateCost | undefined {
   const image = imageTokens(c.desktops.screen, limitsOf(vlm.coordinates)),
     step = TEXT_TOKENS + vlm.images * image + vlm.maxTokens,
     passes = passesOf(c),
+    rate = trainingRate(vlm.model),
     { width, height } = c.desktops.screen;
   const bytes = Math.round(
     width * height * BYTES_PER_PIXEL +
@@ -65,8 +57,8 @@ export function updateCost(c: RunConfig): UpdateCost | undefined {
     steps,
     tokens: { image, images: vlm.images, text: TEXT_TOKENS, answer: vlm.maxTokens, step, update: steps * step },
     passes,
-    ...(ON_PAPER.says.test(vlm.model) && remote.rank > 0
-      ? { seconds: { value: Math.round((steps * step * passes) / ON_PAPER.tokensPerSecond), source: ON_PAPER.source } }
+    ...(rate && remote.rank > 0
+      ? { seconds: { value: Math.round(steps * step * passes * rate.seconds), source: rate.source } }
       : {}),
     bytes: { step: bytes, update: Math.round(rollouts * c.rollout.maxSteps * bytes) },
   };
@@ -75,8 +67,8 @@ export function updateCost(c: RunConfig): UpdateCost | undefined {
 /** The client's gradient needs the log-probs before each pass, and the KL term those of the reference once. */
 function passesOf({ trainer }: RunConfig): number {
   const most = trainer.reuse.enabled ? Math.max(trainer.epochs, trainer.reuse.epochs) : trainer.epochs,
-    scored = trainer.remote?.loss === 'client' ? 0.5 : 0;
-  return most * (1 + scored) + (trainer.klBeta > 0 ? 0.5 : 0);
+    scored = trainer.remote?.loss === 'client' ? SCORED : 0;
+  return most * (1 + scored) + (trainer.klBeta > 0 ? SCORED : 0);
 }
 
 /** The cost in words, a line each. */

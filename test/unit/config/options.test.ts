@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { jsonSchema, mechanismNames, parseRunFile, type RunConfig } from '../../../runtime/config/index.js';
-import { POLICY_KINDS, type EmbeddedBatch, type PolicyKind, type Size } from '../../../runtime/domain/index.js';
+import { jsonSchema, mechanismNames, parseRunFile, SHIPPED, type RunConfig } from '../../../runtime/config/index.js';
+import type { EmbeddedBatch, PolicyKind, Size } from '../../../runtime/domain/index.js';
 import type { DataConfig } from '../../../runtime/data/config.js';
 import { mechanisms } from '../../../runtime/data/curation/registry.js';
 import { dataConfig } from '../../../runtime/data/fromConfig.js';
@@ -82,7 +82,7 @@ describe('the options of the run file', () => {
       const own = { ...c, policy: { ...c.policy, kind } };
       return [dataConfig(own).staleness.enabled, gateOptions(own).regime];
     };
-    expect(Object.fromEntries(POLICY_KINDS.map((k) => [k, of(k)]))).toEqual({
+    expect(Object.fromEntries(Object.keys(SHIPPED).map((k) => [k, of(k)]))).toEqual({
       embedded: [true, 'batch'],
       vlm: [true, 'batch'],
       openai: [false, 'rollout'],

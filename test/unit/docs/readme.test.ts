@@ -83,6 +83,7 @@ describe('generated pages', () => {
       'runtime/config/README.md',
       'runtime/cli/README.md',
       'test/bench/README.md',
+      'runtime/config/measured.ts',
     ]);
     for (const [page, { now, next }] of generated) expect(now === next, `${page}: npm run generate`).toBe(true);
   });

@@ -101,7 +101,7 @@ describe('export-model', () => {
 
   it('has nothing to write where nothing was trained', async () => {
     await runWith({ policy: { kind: 'openai', openai: { baseUrls: ['http://127.0.0.1:1/v1'], model: 'm' } } });
-    await expect(ask()).rejects.toThrow('trained nothing');
+    await expect(ask()).rejects.toThrow('did not train');
     await rm(run, { recursive: true });
     await runWith(VLM);
     await expect(ask({ version: 9 })).rejects.toThrow('no checkpoint of version 9');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { GLYPH_SPEC, READER_SPEC, id, type FamilyId } from '../../../runtime/domain/index.js';
-import { instructionNotes } from '../../../runtime/run/instructionNotes.js';
+import { instructionNotes } from '../../../runtime/run/backends/instructionNotes.js';
 import type { Tasks } from '../../../runtime/tasks/open.js';
 
 /** Training tasks that ask for one thing each. */

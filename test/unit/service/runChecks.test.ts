@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { parseRunFile, type RunConfig, type RunFile } from '../../../runtime/config/index.js';
+import { parseRunFile, PRESET_SOURCES, type RunConfig, type RunFile } from '../../../runtime/config/index.js';
 import { imageTokens, QWEN3_LIMITS } from '../../../runtime/policy/actions/imageTokens.js';
 import { UI_TARS_15_LIMITS } from '../../../runtime/policy/actions/coordinates.js';
 import type { CheckRow } from '../../../runtime/protocol/types.js';
@@ -157,6 +157,28 @@ describe('checks of a run file', () => {
     expect(wrongOf(rows)).toEqual(['weights']);
   });
 
+  it('say of the preset dart what samples with all weights, and what to set for a pool of vLLM servers', async () => {
+    const s = await start(),
+      engine = await start(),
+      pool = (remote: object): RunConfig =>
+        parseRunFile({
+          preset: 'dart',
+          policy: { vlm: { model: 'tiny', endpoints: [`${s.url}/v1`] } },
+          trainer: { remote: { url: engine.url, ...remote } },
+        });
+    const weights = row(await rowsOf(pool({})), 'weights');
+    expect(weights.detail).toMatch(/only the engine of DART Studio .*83 tokens\/s at 7 B, measured.*SGLang/);
+    expect(weights.remedy).toContain('To sample on a pool of vLLM servers, set trainer.remote.rank to 16');
+    const { 'trainer.remote.rank': rank, 'policy.vlm.endpoints': servers } = PRESET_SOURCES.dart!;
+    // The preset's page and the remark on its run file say the same.
+    for (const [, text] of [rank!, servers!]) expect(text).toContain(weights.remedy);
+    const notes: string[] = [];
+    parseRunFile({ preset: 'dart' }, {}, (n) => notes.push(n));
+    expect(notes.join()).toContain(weights.remedy);
+    // With a rank it is as the remedy says.
+    expect(wrongOf(await rowsOf(pool({ rank: 16 })))).not.toContain('weights');
+  });
+
   it('find log-probs that are not of the temperature sampled at', async () => {
     const rows = await rowsOf(configFor(await start(), { policy: { temperature: 0.5 } }));
     expect(wrongOf(rows)).toEqual(['temperature']);
@@ -243,19 +265,36 @@ describe('checks of a run file', () => {
   });
 });
 
+interface GpuRun {
+  readonly commit: string;
+  readonly device: string;
+  readonly rows: readonly {
+    readonly shape: string;
+    readonly steps: number;
+    readonly tokens_an_update: number;
+    readonly s_an_update: number;
+  }[];
+}
+const [newest] = (JSON.parse(readFileSync('test/engine/results/gpu.json', 'utf8')) as { readonly runs: [GpuRun] }).runs;
+
 describe('the cost of an update', () => {
-  it('is that of the table on paper: 64 steps of 7 B in 80 s', () => {
+  it('is what was measured: 64 steps of the shape of 7 B, scored and trained, in 125 s', () => {
     const c = parseRunFile({
       preset: 'ui-tars-7b',
-      policy: { vlm: { model: 'UI-TARS-1.5-7B', endpoints: ['http://127.0.0.1:1/v1'], maxTokens: 1 } },
+      policy: { vlm: { model: 'UI-TARS-1.5-7B', endpoints: ['http://127.0.0.1:1/v1'], maxTokens: 101 } },
       rollout: { maxSteps: 8 },
       curation: { dynamicRollouts: { max: 8 }, highEntropy: { enabled: false } },
-      trainer: { batchGroups: 1, remote: { url: 'http://127.0.0.1:1', loss: 'server' } },
+      trainer: { batchGroups: 1, remote: { url: 'http://127.0.0.1:1' } },
     });
-    const u = updateCost(c)!;
-    expect([u.rollouts, u.steps, u.passes]).toEqual([8, 64, 1]);
-    expect(u.tokens).toMatchObject({ image: 1196, images: 5, step: 1500 + 5 * 1196 + 1 });
-    expect(u.seconds).toMatchObject({ value: 80, source: expect.stringContaining('on paper') as string });
+    const u = updateCost(c)!,
+      run = newest.rows.find((r) => r.shape === 'Qwen2.5-VL-7B')!;
+    expect([u.rollouts, u.steps, u.passes]).toEqual([8, 64, 1.5]);
+    expect(u.tokens).toMatchObject({ image: 1196, images: 5, step: run.tokens_an_update / run.steps });
+    expect(u.seconds!.value).toBe(Math.round((64 / run.steps) * run.s_an_update));
+    for (const said of ['measured', newest.device, newest.commit, 'test/engine/results/gpu.json'])
+      expect(u.seconds!.source).toContain(said);
+    const trainedOnly = { ...c, trainer: { ...c.trainer, remote: { ...c.trainer.remote!, loss: 'server' as const } } };
+    expect(updateCost(trainedOnly)!.seconds!.value).toBe(Math.round(((64 / run.steps) * run.s_an_update) / 1.5));
   });
   it('counts the passes that only score, and the share of steps that is kept', () => {
     const dart = updateCost(parseRunFile({ preset: 'dart' }))!;
@@ -266,9 +305,11 @@ describe('the cost of an update', () => {
   });
   it('has no seconds where no figure is known', () => {
     expect(updateCost(parseRunFile({ preset: 'ui-tars-7b' }))!.seconds).toBeDefined();
-    expect(updateCost(parseRunFile({ preset: 'qwen3-vl-8b' }))!.seconds).toBeUndefined();
+    expect(updateCost(parseRunFile({ preset: 'qwen3-vl-8b' }))!.seconds).toBeDefined();
+    const other = { preset: 'qwen3-vl-8b', policy: { vlm: { model: 'Qwen/Qwen3-VL-32B' } } };
+    expect(updateCost(parseRunFile(other))!.seconds).toBeUndefined();
     // All weights are trained.
     expect(updateCost(parseRunFile({ preset: 'dart' }))!.seconds).toBeUndefined();
-    expect(costLines(updateCost(parseRunFile({ preset: 'qwen3-vl-8b' }))!).join('\n')).toContain('no figure is known');
+    expect(costLines(updateCost(parseRunFile(other))!).join('\n')).toContain('no figure is known');
   });
 });

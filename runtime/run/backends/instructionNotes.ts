@@ -1,6 +1,6 @@
-import { classOfCharacter, spells, type EmbeddedPolicySpec } from '../domain/index.js';
-import { tokenizeInstruction } from '../policy/embedded/instruction.js';
-import type { Tasks } from '../tasks/open.js';
+import { classOfCharacter, spells, type EmbeddedPolicySpec } from '../../domain/index.js';
+import { tokenizeInstruction } from '../../policy/embedded/instruction.js';
+import type { Tasks } from '../../tasks/open.js';
 
 /** Training tasks of each family whose words are looked at. */
 const SEEDS = 12;

@@ -1,0 +1,30 @@
+import type { z } from 'zod';
+import type { PolicyKind, PolicyTraits } from '../../domain/index.js';
+import type { RunConfig, RunFile } from '../schema.js';
+
+export interface Violation {
+  /** Path in the run file, with dots. */
+  readonly key: string;
+  readonly what: string;
+  readonly remedy: string;
+}
+export interface Rule extends Violation {
+  readonly broken: (c: RunConfig) => boolean;
+}
+
+/** What a run file can say of one kind of policy. */
+export interface PolicyDeclaration {
+  /** `policy.kind`; also the name of its section, `policy.KIND`. */
+  readonly kind: PolicyKind;
+  /** What it is, for the description of `policy.kind`. */
+  readonly says: string;
+  readonly traits: PolicyTraits;
+  /** Its section, which a run file may leave out; absent where it has none. */
+  readonly options?: z.ZodType;
+  /** Defaults in place of the schema's, which are for the embedded policy. */
+  readonly defaults?: RunFile;
+  /** Of run files with this kind of policy. */
+  readonly rules?: readonly Rule[];
+  /** Of run files with another one: what that has no use for. Left unsaid, a run would train something else than was meant. */
+  readonly elsewhere?: readonly Rule[];
+}

@@ -1,8 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parseRunFile } from '../../../runtime/config/index.js';
 import { parseActions } from '../../../runtime/policy/actions/uiTars.js';
 import { inOrder, variantsOf } from '../../bench/lib/session.js';
-import { figureBars, type Figures } from '../../bench/vlm/figures.js';
+import { figureBars, gpuFigures, type Figures } from '../../bench/vlm/figures.js';
 import { clickOn, vlmPlan, WORDS, type Engine } from '../../bench/vlm/plan.js';
 import { reached, vlmReport } from '../../bench/vlm/report.js';
 import { failuresRemoved } from '../../bench/vlm/tally.js';
@@ -193,5 +194,20 @@ describe('figures beside the learning', () => {
       value: 0,
       unit: 'of 3 reference servers, our engine not asked, TuFT not asked',
     });
+  });
+  it('count what it refused of our own engine on a GPU, until it is recorded to pass there', () => {
+    const gpu = { shape: 'Qwen2.5-VL-3B', commit: 'b7944ad7', dtype: 'bfloat16', device: 'NVIDIA H200', ok: false },
+      refusals = (f: Figures) => bars({ probe, ...f }).get('probe_false_refusals')!,
+      named = 'our engine (Qwen2.5-VL-3B, bfloat16, NVIDIA H200';
+    expect(refusals({ gpu })).toMatchObject({ value: 1, holds: false });
+    expect(refusals({ gpu }).unit).toContain(`${named}: refused at b7944ad7`);
+    expect(refusals({ gpu: { ...gpu, ok: true } })).toMatchObject({ value: 0, holds: true });
+    expect(refusals({ gpu: { ...gpu, ok: true } }).unit).toContain(`${named})`);
+    // As it is recorded.
+    const { probe: there } = JSON.parse(readFileSync('test/engine/results/gpu.json', 'utf8')) as {
+      probe: { ok: boolean };
+    };
+    expect(gpuFigures()!.ok).toBe(there.ok);
+    expect(gpuFigures()!.device).toContain('NVIDIA');
   });
 });

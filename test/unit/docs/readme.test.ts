@@ -139,3 +139,47 @@ describe('launch configurations', () => {
     expect(named).toEqual(configurations.map((c) => c.name));
   });
 });
+
+describe('what was proven against which server', () => {
+  interface Results {
+    readonly sdk: object;
+    readonly cookbook: object;
+    readonly engine: { readonly figures: object };
+    readonly gpu: { readonly probe: object };
+    readonly vlm: object;
+    readonly kills: object;
+  }
+  const of = <T>(file: string): T => JSON.parse(readFileSync(file, 'utf8')) as T,
+    recorded: Results = {
+      sdk: of('test/peers/tinker-sdk/results/sdk.json'),
+      cookbook: of('test/peers/tinker-sdk/results/cookbook.json'),
+      engine: of('test/engine/results/engine.json'),
+      gpu: of('test/engine/results/gpu.json'),
+      vlm: of('test/bench/results/vlm/vlm.json'),
+      kills: of('test/bench/results/vlm/kills.json'),
+    };
+  it('says of our engine what its results say', async () => {
+    const { provenTable } = (await import(pathToFileURL('scripts/lib/provenTable.mjs').href)) as {
+        provenTable(r: Results, table: (head: string[], rows: string[][]) => string[][]): string[][];
+      },
+      rows = (r: Partial<Results>): string[] =>
+        provenTable({ ...recorded, ...r }, (_, cells) => cells).map((cells) => cells.join(' | '));
+    for (const r of rows({})) expect(text('runtime/config/README.md')).toContain(r);
+    const changed = rows({
+      cookbook: { ...recorded.cookbook, reward_first_5: 0.125, 'tinker-cookbook': '9.9' },
+      sdk: { ...recorded.sdk, checks: [{ name: 'sampling', ok: false }] },
+      engine: { ...recorded.engine, figures: { ...recorded.engine.figures, gradient_relative_error: 1.5e-6 } },
+      kills: { ...recorded.kills, kills: 7, batches_twice: 1 },
+      gpu: { ...recorded.gpu, probe: { ...recorded.gpu.probe, ok: true } },
+    }).join('\n');
+    for (const said of [
+      '9.9 | 40 updates, reward 0.13 to 1',
+      '**fails**: sampling',
+      'gradient 0.0000015 from autograd',
+      'kill -9 of runtime and engine, 7 times',
+      '**1 batches twice',
+      'the probe passes',
+    ])
+      expect(changed).toContain(said);
+  });
+});

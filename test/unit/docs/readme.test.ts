@@ -183,3 +183,22 @@ describe('what was proven against which server', () => {
       expect(changed).toContain(said);
   });
 });
+
+describe('the engine on a GPU', () => {
+  it('has what was calculated beforehand beside what was measured', () => {
+    const page = text('runtime/config/README.md'),
+      table = page.slice(page.indexOf('<!-- gpu:begin -->'), page.indexOf('<!-- gpu:end -->')),
+      row = (shape: string): string[] =>
+        table
+          .split('\n')
+          .find((l) => l.startsWith(`| ${shape} |`))!
+          .split(' | ');
+    // Shape, commit, an update, on paper, trained, prompts, decoded, on paper, training, on paper, sampling.
+    expect([3, 7, 9].map((i) => row('Qwen2.5-VL-7B')[i])).toEqual(['10', '160 to 200', '21.7']);
+    expect([3, 7, 9].map((i) => row('Qwen3-VL-8B')[i])).toEqual(['—', '160 to 200', '22.0']);
+    expect([3, 7, 9].map((i) => row('Qwen2.5-VL-3B')[i])).toEqual(['—', '—', '—']);
+    // The page's own table of peaks says the same.
+    for (const peak of ['| Qwen2.5-VL-7B, UI-TARS-1.5-7B | 21.7 GiB |', '| Qwen3-VL-8B | 22.0 GiB |'])
+      expect(page).toContain(peak);
+  });
+});

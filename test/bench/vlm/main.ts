@@ -53,7 +53,7 @@ else await learn();
 /** Our engine before the probe: it must refuse nothing. */
 async function probe(): Promise<void> {
   const python = await environment(),
-    made = stamp(),
+    made = { ...stamp(), machine: machine() },
     seeing = seeingModel(python, join(work, 'models')),
     deep = deepModel(python, join(work, 'models', 'deep'), DEEP),
     probed = await probedEngines(python, { tiny: seeing, deep, state: join(work, 'probed'), port: port + 3 }),

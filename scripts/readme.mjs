@@ -7,6 +7,7 @@ import { load } from './lib/load.mjs';
 import { curationTables } from './lib/curationTables.mjs';
 import { deskTables } from './lib/deskTables.mjs';
 import { gpuTable, measuredSource } from './lib/gpuTable.mjs';
+import { provenTable } from './lib/provenTable.mjs';
 import { imitationTables } from './lib/imitationTables.mjs';
 import { quickstartTables } from './lib/quickstartTables.mjs';
 
@@ -108,7 +109,16 @@ function select(report, names, wants = () => true) {
   return table(names, rows);
 }
 
-const LIVE = ['regime', 'X/X*', 'bound by', 'rollouts/h', 'desktops loose %', 'trained actions/min'];
+const LIVE = [
+  'regime',
+  'X/X*',
+  'bound by',
+  'rollouts/h',
+  'possible: X*',
+  'desktops loose %',
+  'trained actions/min',
+  'possible trained actions/min',
+];
 
 /** Tables of the recorded benchmarks that a reader wants first; the reports beside them have everything. */
 export function benchmarkTables({ schedule, live, slow, pool }) {
@@ -235,6 +245,26 @@ export async function limits({ desk, miniwob }) {
   return `**What this is not**: a network of ${(parameters / 1e6).toFixed(2)} million parameters learns these tasks, and to find words on these screens; it does not learn to follow instructions in general, as the row of templates never trained on shows. ${desk.said} On MiniWoB++, after ${miniwob.minutes} minutes without demonstrations of its pages, the same network solves ${solved} of ${pages} pages at least four times of five where neither its blind self nor chance does ([table](test/bench/README.md#miniwob)). [All benchmarks](test/bench/README.md).`;
 }
 
+/** What the page of run files says was proven, and how fast the engine is on a GPU. */
+async function proven() {
+  const of = async (file) => JSON.parse(await readFile(join(root, file), 'utf8')),
+    gpu = await of('test/engine/results/gpu.json');
+  return {
+    gpu: gpuTable(gpu, table),
+    proven: provenTable(
+      {
+        gpu,
+        sdk: await of('test/peers/tinker-sdk/results/sdk.json'),
+        cookbook: await of('test/peers/tinker-sdk/results/cookbook.json'),
+        engine: await of('test/engine/results/engine.json'),
+        vlm: await json('vlm/vlm.json'),
+        kills: await json('vlm/kills.json'),
+      },
+      table,
+    ),
+  };
+}
+
 /** Pages with everything between their markers made anew: path -> [now, as it should be]. */
 export async function generatedPages() {
   const { PRESETS, PRESET_SOURCES } = await load('runtime/config/index.ts');
@@ -252,7 +282,7 @@ export async function generatedPages() {
       limits: await limits({ desk, miniwob: await json('miniwob/miniwob.json') }),
     },
     'runtime/config/README.md': {
-      gpu: gpuTable(gpu, table),
+      ...(await proven()),
       rates: measuredRates(),
       keys: runFileReference(jsonSchema()),
       presets: presetReference(PRESETS, PRESET_SOURCES),

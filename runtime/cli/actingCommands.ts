@@ -16,11 +16,11 @@ function evaluateCommand(program: Command, act: Act): void {
     .description(
       'Evaluate a checkpoint of a run on the tasks of its evaluations; or, with --policy and --out, any model on any tasks.',
     )
-    .option('--checkpoint <version>', 'policy version; default: the newest')
+    .option('--checkpoint <version>', 'policy version, 0: before it learned anything; default: the newest')
     .option('--episodes <n>', 'episodes of the evaluation; with --policy: of each task file, or of each family (1)')
     .option(
       '--split <name>',
-      'train; heldout (the words of training, arranged otherwise), words (unseen ones), pairs, looks; templates (never trained on), fresh (never trained on, and not considered when the training templates were chosen)',
+      'train; heldout (the words of training, arranged otherwise), words (unseen ones), pairs, looks, places and styles (the two parts of looks); templates (never trained on), fresh (never trained on, and not considered when the training templates were chosen)',
       'heldout',
     )
     .option('--dev', 'tasks for tuning, in place of those whose figures are reported', false)

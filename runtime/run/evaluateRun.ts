@@ -185,7 +185,7 @@ async function readRun(dir: string): Promise<{ id: string; config: RunFile }> {
   return { id, config: config as RunFile };
 }
 
-/** The checkpoint to evaluate; a policy that is not trained has none. */
+/** The checkpoint to evaluate; a policy that is not trained has none, nor has one before it learned anything. */
 async function checkpointOf(
   r: Pick<EvaluateRequest, 'dir' | 'entry' | 'version'>,
   run: string,
@@ -193,7 +193,8 @@ async function checkpointOf(
 ): Promise<Awaited<ReturnType<typeof lastCheckpoint>>> {
   const reader = await RunReader.open(r.dir, { index: r.entry });
   const checkpoint = await lastCheckpoint(reader, r.version).finally(() => reader.close());
-  if (!checkpoint && traitsOf(config.policy.kind).trained)
+  const untaught = r.version === 0 && config.warmStart.from === undefined;
+  if (!checkpoint && !untaught && traitsOf(config.policy.kind).trained)
     throw new StudioError(
       'trainer.invalid',
       r.version === undefined ? `${run} has no checkpoint yet.` : `${run} has no checkpoint of version ${r.version}.`,

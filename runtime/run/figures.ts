@@ -6,7 +6,7 @@ import { evaluateAll, type Asked, type Evaluated, type EvaluateRequest } from '.
 import type { EvalPoint } from './evaluation.js';
 
 /**
- * What the final policy is asked: everything held out, greedy, beside the same with a blank screen; training's way of
+ * What the final policy is asked: everything held out (looks whole, not in its parts), greedy, beside the same with a blank screen; training's way of
  * sampling, and a choice at random, on one of them each. Of templates never trained on at least 20 episodes each. The
  * policy before training is in the run's own evaluations.
  */

@@ -10,6 +10,8 @@ const NAMES: Readonly<Record<FiguresRow['split'], string>> = {
   near: 'unseen words among near-duplicates',
   pairs: 'unseen pairs of words',
   looks: 'other looks',
+  places: 'places of windows alone',
+  styles: 'themes and letters alone',
   templates: 'templates never trained on',
   fresh: 'fresh templates',
 };

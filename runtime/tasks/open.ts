@@ -138,6 +138,8 @@ const HOLDOUT_OF: Readonly<Partial<Record<EvaluationSplit, Holdout>>> = {
   pairs: 'pairs',
   looks: 'looks',
   near: 'near',
+  places: 'places',
+  styles: 'styles',
 };
 function deskProbes(
   source: DeskSuite,

@@ -23,7 +23,11 @@ export interface Experiment {
   /** A run that was cut short goes on where it was, or, where time is what is measured, begins again. */
   readonly half: 'resume' | 'redo';
   readonly warmupMs?: number;
-  /** The final policy is measured on these splits too, on the sets for reporting; "words-blind": with a blank screen. */
+  /**
+   * The final policy is measured on these splits too, on the sets for reporting; "words-blind": with a blank screen;
+   * "words-untrained": the policy before it learned anything. A run that was made with fewer gets those it lacks, while
+   * its folder is there.
+   */
   readonly splits?: readonly string[];
   /** Episodes of each of them (64). */
   readonly episodes?: number;
@@ -47,6 +51,8 @@ export interface RunResult {
   readonly file: RunFile;
   readonly measure: RunMeasure;
   readonly splits?: Readonly<Record<string, SplitCount>>;
+  /** Splits that were measured after the run, and the commit that did. */
+  readonly later?: Readonly<Record<string, string>>;
 }
 export interface LabOptions {
   readonly bench: string;
@@ -60,8 +66,9 @@ export interface LabOptions {
   readonly frames?: boolean;
 }
 export class Interrupted extends Error {}
-/** What the name of a split ends with where the screen is blanked. */
-const BLIND = /-blind$/;
+/** What the name of a split ends with where the screen is blanked, and where an untaught policy is asked. */
+const BLIND = /-blind$/,
+  UNTRAINED = /-untrained$/;
 
 /**
  * Does experiments one after another, each once: what was finished before is read back, unless its run file changed.
@@ -110,7 +117,7 @@ export class Lab {
   /** Rejects with `Interrupted` when stopped (the run can go on later), or with what the run said when it failed. */
   async run(e: Experiment, place: string): Promise<RunResult> {
     const there = this.finished(e);
-    if (there) return there;
+    if (there) return this.#completed(e, there, place);
     const { bench, provider, log } = this.#o,
       fingerprint = this.fingerprint(e),
       folder = this.folder(e.name),
@@ -148,7 +155,7 @@ export class Lab {
     const dir = this.runFolder(e.name),
       wallSeconds = round((Date.now() - startedAt.getTime()) / 1000);
     if (!dir) throw new Error(`${e.name}: the run left no folder`);
-    const splits = await this.#splits(e, place);
+    const splits = e.splits && (await this.#splits(e, e.splits, place));
     const result: RunResult = {
       bench,
       name: e.name,
@@ -183,13 +190,28 @@ export class Lab {
       throw signal.aborted ? new Interrupted() : e;
     });
   }
-  async #splits(e: Experiment, place: string): Promise<Record<string, SplitCount> | undefined> {
-    if (!e.splits) return undefined;
+  /** A result of before with the splits that it lacks, where its policy is still there. */
+  async #completed(e: Experiment, r: RunResult, place: string): Promise<RunResult> {
+    const lacking = (e.splits ?? []).filter((s) => r.splits?.[s] === undefined);
+    if (lacking.length === 0 || this.runFolder(e.name) === undefined) return r;
+    const measured = await this.#splits(e, lacking, place),
+      later = Object.fromEntries(lacking.map((s) => [s, this.commit])),
+      result = { ...r, splits: { ...r.splits, ...measured }, later: { ...r.later, ...later } };
+    writeAtomic(join(this.folder(e.name), 'result.json'), JSON.stringify(result, null, 1) + '\n');
+    return result;
+  }
+  async #splits(e: Experiment, names: readonly string[], place: string): Promise<Record<string, SplitCount>> {
     const out: Record<string, SplitCount> = {};
-    for (const name of e.splits) {
+    for (const name of names) {
       this.#o.log.status(`${place} ${e.name} · evaluating (${name})`);
-      const split = name.replace(BLIND, ''),
-        how = ['--split', split, '--episodes', String(e.episodes ?? 64), ...(split === name ? [] : ['--blind'])],
+      const how = [
+          '--split',
+          name.replace(BLIND, '').replace(UNTRAINED, ''),
+          '--episodes',
+          String(e.episodes ?? 64),
+          ...(BLIND.test(name) ? ['--blind'] : []),
+          ...(UNTRAINED.test(name) ? ['--checkpoint', '0'] : []),
+        ],
         { episodes, successes, perFamily } = await this.evaluate(e.name, how);
       out[name] = { episodes, successes, perFamily };
     }

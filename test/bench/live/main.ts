@@ -18,7 +18,13 @@ const args = sessionArgs(),
   seed = args.numbers('--seeds', [1])[0]!,
   regimes = args.list('--regimes') ?? (vlm && quick ? ['d'] : vlm || quick ? ['a', 'd'] : ['a', 'b', 'c', 'd']),
   plan = { regimes, turns, minutes, seed, quick };
-if (vlm) await slowly();
+if (vlm && args.flag('--report')) {
+  // Names and order of the runs alone: nothing is started.
+  const engine = { url: 'http://127.0.0.1', model: '', imageToken: 0 };
+  await session('live-vlm', args, slowPlan({ ...plan, engine, slow: [] }), (results, failed) =>
+    liveReport(results, failed, { quick, turns, minutes, vlm }),
+  );
+} else if (vlm) await slowly();
 else
   await session('live', args, livePlan(plan), (results, failed) =>
     liveReport(results, failed, { quick, turns, minutes, vlm }),

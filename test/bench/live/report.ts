@@ -18,6 +18,10 @@ interface Cell {
 const of = (c: Cell, f: (t: Throughput) => number): Estimate => estimate(c.runs.map(f));
 const num = (e: Estimate, digits: number, scale = 1): string =>
   `${(scale * e.mean).toFixed(digits)}${Number.isFinite(e.half) ? ` ± ${(scale * e.half).toFixed(digits)}` : ''}`;
+/** X* in rollouts an hour: what these latencies and lengths allow where nothing ever waits. */
+const possibleRollouts = (t: Throughput): number => 3600 * t.bound;
+/** X* times the trained actions of a rollout, as the run had them, a minute. */
+const possibleActions = (t: Throughput): number => (t.rate > 0 ? (t.trainedActions * t.bound) / t.rate : NaN);
 const round = (x: number): number => Number(x.toPrecision(4));
 /** What d has of it over what a has; the turn is the pair, as both ran one after the other. */
 const RATIOS: readonly [string, string, (t: Throughput) => number][] = [
@@ -54,7 +58,12 @@ export function liveReport(results: readonly RunResult[], failed: readonly strin
     d = cells.find((c) => c.regime.name === 'd');
   const bars: Bar[] = d
     ? [
-        bar('x_over_bound_live', of(d, (t) => t.ratio).mean, 'X* (regime d)', '>= 0.9'),
+        bar(
+          'x_over_bound_live',
+          of(d, (t) => t.ratio).mean,
+          `X* (regime d), which is ${of(d, possibleRollouts).mean.toFixed(0)} rollouts/h and, with the trained actions that a rollout had, ${of(d, possibleActions).mean.toFixed(0)} trained actions/min`,
+          '>= 0.9',
+        ),
         bar('desktop_utilisation_loose', of(d, (t) => t.loose).mean, 'of desktop time (regime d)', '>= 0.95'),
         bar(
           'sync_failed_requests_live',
@@ -77,6 +86,7 @@ export function liveReport(results: readonly RunResult[], failed: readonly strin
     'X/X*',
     'bound by',
     'rollouts/h',
+    'possible: X*',
     'desktops loose %',
     'strict %',
     'replicas busy %',
@@ -86,6 +96,7 @@ export function liveReport(results: readonly RunResult[], failed: readonly strin
     'draining %',
     'failed',
     'trained actions/min',
+    'possible trained actions/min',
     'generated actions/min',
     'trained of resolved %',
     's per rollout',
@@ -100,6 +111,7 @@ export function liveReport(results: readonly RunResult[], failed: readonly strin
         f((t) => t.ratio, 3, 1),
         [...new Set(c.runs.map((t) => t.boundBy))].join(', '),
         f((t) => t.rate, 0, 3600),
+        f(possibleRollouts, 0, 1),
         f((t) => t.loose),
         `${f((t) => t.strict)} of ${f((t) => t.strictCap)}`,
         f((t) => t.replicaBusy),
@@ -109,6 +121,7 @@ export function liveReport(results: readonly RunResult[], failed: readonly strin
         f((t) => t.syncDrain, 2),
         String(c.runs.reduce((n, t) => n + t.failed, 0)),
         f((t) => t.trainedActions, 0, 1),
+        f(possibleActions, 0, 1),
         f((t) => t.generatedActions, 0, 1),
         f((t) => t.alpha),
         f((t) => t.rolloutSeconds, 2, 1),
@@ -140,6 +153,8 @@ export function liveReport(results: readonly RunResult[], failed: readonly strin
         run: r.name,
         regime: r.variant,
         ...flat(r.measure.throughput!),
+        possibleRolloutsPerHour: round(possibleRollouts(r.measure.throughput!)),
+        possibleTrainedActionsPerMinute: round(possibleActions(r.measure.throughput!)),
         load: r.load[1],
       })),
       ...pairs.flatMap((p) =>
@@ -162,7 +177,7 @@ export function liveReport(results: readonly RunResult[], failed: readonly strin
     markdown: [
       '# Scheduling regimes on real desktops',
       '',
-      aboutLive(how),
+      aboutLive({ ...how, turns: Math.max(...cells.map((c) => c.runs.length), 0) || how.turns }, orderOf(measured)),
       '',
       ...(first
         ? [
@@ -194,17 +209,31 @@ export function liveReport(results: readonly RunResult[], failed: readonly strin
   };
 }
 
-function aboutLive({ quick, turns, minutes, vlm }: LiveHow): string {
+/** As the runs began: a record may be older than the plan of today. */
+function orderOf(measured: readonly RunResult[]): string {
+  const began = [...measured].sort((a, b) => Date.parse(a.startedAt) - Date.parse(b.startedAt)),
+    turns = new Map<string, string>();
+  for (const r of began) {
+    const turn = r.name.split('-')[0]!;
+    turns.set(turn, `${turns.get(turn) ?? ''} ${r.variant}`);
+  }
+  const orders = new Set(turns.values());
+  return turns.size > 1 && orders.size === 1 && turns.size < began.length
+    ? 'in the same order each'
+    : 'in random order each';
+}
+
+function aboutLive({ quick, turns, minutes, vlm }: LiveHow, order: string): string {
   const what = vlm
       ? `${DESKTOPS} real desktops, ${REPLICAS} replicas of a tiny vision-language model and its trainer, on one engine, as slow as a model of 7 B: an answer takes ${DECODE_SECONDS.join(' to ')} s, a step of the optimizer ${UPDATE_SECONDS} s more than it needs (batches of ${GROUPS} groups of eight, one step each). Episodes of \`${FAMILY}\` with up to eight clicks`
       : "Six real desktops, two replicas of the embedded policy and the embedded trainer (batches of 6 groups, one pass), all on one machine, on the quick start's tasks",
     how = quick
       ? 'a short look (`--quick`), no figures to quote'
-      : `${turns} turns of the regimes, in random order each, of ${minutes} min a run, from one warm start, same seed`,
+      : `${turns} turns of the regimes, ${order}, of ${minutes} min a run, from one warm start, same seed`,
     shares = vlm
       ? 'A replica takes as many calls at once as there are desktops, so that "replicas busy" counts calls under way; the load of the machine stands beside each run'
       : 'Desktops, replicas and trainer share the cores, so T is longer where more of them work at once: X/X* says how much of what the machine gave was used, rollouts/h and trained actions/min which regime got further';
-  return `${what}; ${how}. ± is a 95 % interval over turns${turns < 3 ? ' (two turns make it wide)' : ''}. X* = min(N/T, G mu/L, B/(alpha T_tr)) with each run's own reset, step, decision and verify times (waiting for a replica not counted), lengths and surviving share. ${shares}. Loose: a desktop is leased to a rollout or being reset; strict: without waiting for the policy. The first ${vlm ? 30 : 10} s of a run are left out.`;
+  return `${what}; ${how}. ± is a 95 % interval over turns${turns < 3 ? ' (two turns make it wide)' : ''}. X* = min(N/T, G mu/L, B/(alpha T_tr)) with each run's own reset, step, decision and verify times (waiting for a replica not counted), lengths and surviving share; the column of it is in rollouts/h. Possible trained actions/min = X* / 60 x (trained actions / rollouts ended), both as the run measured them: so much could be trained at these latencies of what curation keeps, if nothing ever waited; what was trained is the same share of it as X/X*, and how many actions curation keeps is not in it. ${shares}. Loose: a desktop is leased to a rollout or being reset; strict: without waiting for the policy. The first ${vlm ? 30 : 10} s of a run are left out.`;
 }
 
 const flat = ({ staleness: s, ...t }: Throughput): Record<string, unknown> => ({

@@ -67,6 +67,22 @@ interface VllmFigures {
   readonly logprobs: { readonly tokens: number };
   readonly publishing: { readonly calls_during_publish: number };
 }
+interface GpuProbe {
+  readonly shape: string;
+  readonly commit: string;
+  readonly dtype: string;
+  readonly ok: boolean;
+  readonly device?: string;
+}
+/** The probe on our engine on a GPU, in the last `node scripts/engine.mjs gpu` that asked it. */
+export function gpuFigures(): GpuProbe | undefined {
+  const file = recorded<{ runs: { commit: string; device: string }[]; probe?: GpuProbe }>(
+    'test/engine/results/gpu.json',
+  );
+  return file?.probe && { ...file.probe, device: deviceOf(file.runs, file.probe) };
+}
+const deviceOf = (runs: readonly { commit: string; device: string }[], p: GpuProbe): string =>
+  p.device ?? runs.find((r) => r.commit === p.commit)?.device ?? 'a GPU';
 /** Of the last whole `npm run test:engine`. */
 export const engineFigures = (): EngineFigures | undefined =>
   recorded<{ figures: EngineFigures }>('test/engine/results/engine.json')?.figures;
@@ -87,11 +103,12 @@ export interface Figures {
   readonly vllm?: VllmFigures | undefined;
   readonly kills?: KillsResult | undefined;
   readonly probes?: ProbesResult | undefined;
+  readonly gpu?: GpuProbe | undefined;
   /** Needed checks of a run on text that TuFT's exact server failed; null where it was not measured. */
   readonly tuft?: { readonly probe_false_refusals: number | null } | undefined;
 }
 /** Each names its source: what our engine makes of itself says nothing of a vLLM. */
-export function figureBars({ probe, engine, vllm, kills, probes, tuft }: Figures): Bar[] {
+export function figureBars({ probe, engine, vllm, kills, probes, gpu, tuft }: Figures): Bar[] {
   const scored = 'sampled against scored, fp32';
   return [
     ...(engine
@@ -129,7 +146,7 @@ export function figureBars({ probe, engine, vllm, kills, probes, tuft }: Figures
     ...(probe
       ? [
           bar('probe_faults_caught', probe.caught, `of ${probe.planted} planted`, '>= 12'),
-          bar('probe_false_refusals', ...falseRefusals(probe, probes, tuft), '<= 0'),
+          bar('probe_false_refusals', ...falseRefusals(probe, { probes, gpu, tuft }), '<= 0'),
         ]
       : []),
   ];
@@ -137,8 +154,7 @@ export function figureBars({ probe, engine, vllm, kills, probes, tuft }: Figures
 /** Servers that are exact and were refused, and which were asked. */
 function falseRefusals(
   probe: ProbeFigures,
-  probes: Figures['probes'],
-  tuft: Figures['tuft'],
+  { probes, gpu, tuft }: Pick<Figures, 'probes' | 'gpu' | 'tuft'>,
 ): [value: number, unit: string] {
   const texts = tuft?.probe_false_refusals ?? undefined,
     asked = [
@@ -150,10 +166,18 @@ function falseRefusals(
             )
             .join(', ')
         : 'our engine not asked',
+      ...(gpu
+        ? [
+            `our engine (${gpu.shape}, ${gpu.dtype}, ${gpu.device ?? 'a GPU'}${gpu.ok ? '' : `: refused at ${gpu.commit}, not asked there since`})`,
+          ]
+        : []),
       texts === undefined ? 'TuFT not asked' : 'TuFT on text',
     ];
   return [
-    probe.falseRefusals + (probes?.probe_false_refusals ?? 0) + (texts === undefined || texts === 0 ? 0 : 1),
+    probe.falseRefusals +
+      (probes?.probe_false_refusals ?? 0) +
+      (gpu?.ok === false ? 1 : 0) +
+      (texts === undefined || texts === 0 ? 0 : 1),
     `of ${asked.join(', ')}`,
   ];
 }

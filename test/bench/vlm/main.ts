@@ -11,7 +11,15 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { machine, stamp } from '../lib/report.js';
 import { session, sessionArgs } from '../lib/session.js';
-import { engineFigures, figureBars, killsFigures, peerFigures, probeFigures, probesFigures } from './figures.js';
+import {
+  engineFigures,
+  figureBars,
+  gpuFigures,
+  killsFigures,
+  peerFigures,
+  probeFigures,
+  probesFigures,
+} from './figures.js';
 import { killAtRandom } from './kills.js';
 import { vlmPlan, type VlmPlan } from './plan.js';
 import { DEEP, probedEngines } from './probes.js';
@@ -45,7 +53,7 @@ else await learn();
 /** Our engine before the probe: it must refuse nothing. */
 async function probe(): Promise<void> {
   const python = await environment(),
-    made = stamp(),
+    made = { ...stamp(), machine: machine() },
     seeing = seeingModel(python, join(work, 'models')),
     deep = deepModel(python, join(work, 'models', 'deep'), DEEP),
     probed = await probedEngines(python, { tiny: seeing, deep, state: join(work, 'probed'), port: port + 3 }),
@@ -79,7 +87,13 @@ async function learn(): Promise<void> {
   try {
     // A quick look has no time for the probe's 30 servers.
     const probe = quick ? undefined : await probeFigures(),
-      recorded = { ...peerFigures(), engine: engineFigures(), kills: killsFigures(out), probes: probesFigures(out) },
+      recorded = {
+        ...peerFigures(),
+        engine: engineFigures(),
+        kills: killsFigures(out),
+        probes: probesFigures(out),
+        gpu: gpuFigures(),
+      },
       bars = figureBars({ ...recorded, probe }),
       plan: VlmPlan = { ...size, ...(await serve(stops)) };
     await session('vlm', args, vlmPlan(plan), (results, failed) =>

@@ -103,9 +103,14 @@ const REINFORCED: RunFile = {
   curation: { dynamicRollouts: { enabled: false, max: 8 }, pool: { enabled: false }, highEntropy: { enabled: false } },
   trainer: { batchGroups: 8, epochs: 2, minibatchStates: 32, replay: 0, lr: 5e-4, weightDecay: 0 },
 };
-/** What is held out beyond tasks; measured once, at the end. */
-export const SPLITS = ['words', 'looks'] as const;
-const unseen = (p: VlmPlan): Pick<Experiment, 'splits' | 'episodes'> => ({ splits: SPLITS, episodes: p.probe });
+/** What is held out beyond tasks; measured once, at the end. `places` and `styles` are the parts of `looks`. */
+export const SPLITS = ['words', 'looks', 'places', 'styles'] as const;
+/** Where places and looks are both new, and each of them alone. */
+const UNSEEN = ['looks', 'places', 'styles'];
+const unseen = (p: VlmPlan, splits: readonly string[] = SPLITS): Pick<Experiment, 'splits' | 'episodes'> => ({
+  splits,
+  episodes: p.probe,
+});
 export const fileOf = (...parts: readonly RunFile[]): RunFile => parts.reduce((a, b) => merge(a, b) as RunFile);
 
 const base = (p: VlmPlan, seed: number): Experiment => ({
@@ -118,6 +123,7 @@ const base = (p: VlmPlan, seed: number): Experiment => ({
     evaluation: { untrained: true },
     budget: { rollouts: 1 },
   }),
+  ...unseen(p, [...UNSEEN, ...UNSEEN.map((s) => `${s}-untrained`)]),
 });
 const reinforced = (p: VlmPlan, seed: number): Experiment => ({
   name: `s${seed}-rl`,
@@ -155,6 +161,8 @@ const blind = (p: VlmPlan, seed: number): Experiment => ({
     policy: { blind: true },
     budget: { minutes: p.minutes + p.learning },
   }),
+  // Its policy blanks every screen by itself (`policy.blind`).
+  ...unseen(p, UNSEEN),
 });
 const randomClicks = (p: VlmPlan, seed: number, url: string): Experiment => ({
   name: `s${seed}-random`,

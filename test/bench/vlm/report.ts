@@ -6,14 +6,14 @@ import { bar } from '../lib/report.js';
 import type { Written } from '../lib/session.js';
 import { barLines, markdown } from '../schedule/report.js';
 import { estimate, type Estimate } from '../schedule/statistics.js';
-import { FAMILY, SPLITS } from './plan.js';
+import { FAMILY } from './plan.js';
+import { lacking, ofSeed, splitCells, SPLIT_NAMES, SPLIT_ROWS, type SplitCell } from './splitRows.js';
+import { better, failuresRemoved, pooled, rate, type Pooled, type Tally } from './tally.js';
 
-export interface Tally {
-  readonly episodes: number;
-  readonly successes: number;
-}
-/** What the first figure is of. It is not of places and looks that never occurred: those have rows of their own. */
-const HEADLINE = 'of the failures that imitation alone leaves, on new combinations near known places';
+/** What the two figures are of: the first is not of places and looks that never occurred, which have a figure of their own. */
+const OF = 'of the failures that imitation alone leaves, on',
+  HEADLINE = `${OF} new combinations near known places`,
+  UNSEEN = `${OF} places and looks that never occurred in training`;
 type Row = 'untrained' | 'random' | 'imitation' | 'longer' | 'rl' | 'blind';
 const LABELS: Readonly<Record<Row, string>> = {
   untrained: 'untrained',
@@ -24,10 +24,6 @@ const LABELS: Readonly<Record<Row, string>> = {
   blind: 'blind: every screen one grey picture, imitation and RL',
 };
 const ROWS = Object.keys(LABELS) as readonly Row[];
-
-const rate = (t: Tally): number => t.successes / t.episodes;
-const better = (a: Tally | undefined, b: Tally | undefined): Tally | undefined =>
-  !a || (b && rate(b) > rate(a)) ? b : a;
 
 /** What a seed reached; the imitation arm counts with its best checkpoint, the one it started from included. */
 export function reached(results: readonly RunResult[], seed: number, row: Row): Tally | undefined {
@@ -55,34 +51,6 @@ export function reached(results: readonly RunResult[], seed: number, row: Row): 
   }
 }
 
-/** Share of the failures of `before` that are gone; undefined where there were none to remove. */
-export function failuresRemoved(before: Tally | undefined, after: Tally | undefined): number | undefined {
-  if (!before || !after || before.successes === before.episodes) return undefined;
-  return 1 - (1 - rate(after)) / (1 - rate(before));
-}
-
-/** The last policy of an arm on what is held out beyond tasks, over all seeds that measured it. */
-function splitCells(results: readonly RunResult[]): SplitCell[] {
-  return SPLITS.flatMap((split) =>
-    (['imitation', 'rl'] as const).flatMap((variant) => {
-      const there = results.flatMap((r) => (r.variant === variant ? (r.splits?.[split] ?? []) : []));
-      if (there.length === 0) return [];
-      return [{ split, variant, seeds: there.length, ...pooled(there) }];
-    }),
-  );
-}
-interface Pooled {
-  readonly all: Tally;
-  readonly success: Estimate;
-}
-/** Episodes of all seeds together, and the mean over seeds. */
-function pooled(tallies: readonly Tally[]): Pooled {
-  const sum = (f: (t: Tally) => number): number => tallies.reduce((n, t) => n + f(t), 0);
-  return {
-    all: { episodes: sum((t) => t.episodes), successes: sum((t) => t.successes) },
-    success: estimate(tallies.map(rate)),
-  };
-}
 /** The same as columns of the JSON. */
 const figuresOf = (c: Pooled): Readonly<Record<string, number>> => ({
   ...c.all,
@@ -91,13 +59,6 @@ const figuresOf = (c: Pooled): Readonly<Record<string, number>> => ({
   meanOverSeeds: c.success.mean,
   '±': c.success.half,
 });
-interface SplitCell extends Pooled {
-  readonly split: (typeof SPLITS)[number];
-  readonly variant: 'imitation' | 'rl';
-  readonly seeds: number;
-}
-const SPLIT_NAMES = { words: 'unseen words', looks: 'places and looks never seen' } as const;
-
 interface Cell extends Pooled {
   readonly row: Row;
   readonly seeds: readonly number[];
@@ -132,9 +93,14 @@ export function vlmReport(
   const seeds = [...new Set(results.map((r) => r.seed))],
     cells = ROWS.flatMap((row) => cellOf(results, seeds, row) ?? []),
     removed = seeds.flatMap((s) => failuresRemoved(reached(results, s, 'longer'), reached(results, s, 'rl')) ?? []);
-  const over = estimate(removed),
+  const unseen = seeds.flatMap(
+      (s) => failuresRemoved(ofSeed(results, s, 'looks', 'longer'), ofSeed(results, s, 'looks', 'rl')) ?? [],
+    ),
+    over = estimate(removed),
+    overUnseen = estimate(unseen),
     bars: Bar[] = [
       ...(removed.length > 0 ? [bar('failures_removed_by_rl', over.mean, HEADLINE, '>= 0.4')] : []),
+      ...(unseen.length > 0 ? [bar('failures_removed_by_rl_unseen', overUnseen.mean, UNSEEN, '>= 0.4')] : []),
       ...(how.bars ?? []),
     ];
   return {
@@ -149,7 +115,7 @@ export function vlmReport(
       ...splitCells(results).map((c) => ({
         section: 'split',
         split: c.split,
-        policy: c.variant === 'rl' ? 'rl' : 'longer',
+        policy: c.policy,
         seeds: c.seeds,
         ...figuresOf(c),
       })),
@@ -159,6 +125,10 @@ export function vlmReport(
         ...Object.fromEntries(ROWS.map((row) => [row, reached(results, seed, row)?.successes])),
         episodes: how.probe,
         failures_removed_by_rl: failuresRemoved(reached(results, seed, 'longer'), reached(results, seed, 'rl')),
+        failures_removed_by_rl_unseen: failuresRemoved(
+          ofSeed(results, seed, 'looks', 'longer'),
+          ofSeed(results, seed, 'looks', 'rl'),
+        ),
       })),
       ...results.map((r) => ({
         section: 'run',
@@ -183,7 +153,7 @@ export function vlmReport(
         ...(c.row === 'rl' ? {} : { colour: '#b35806' }),
       })),
     }),
-    markdown: page(results, cells, bars, over, how, failed),
+    markdown: page(results, cells, bars, { over, overUnseen }, how, failed),
   };
 }
 
@@ -197,7 +167,7 @@ function page(
   results: readonly RunResult[],
   cells: readonly Cell[],
   bars: readonly Bar[],
-  removed: Estimate,
+  { over, overUnseen }: { readonly over: Estimate; readonly overUnseen: Estimate },
   how: Parameters<typeof vlmReport>[2],
   failed: readonly string[],
 ): string {
@@ -208,11 +178,11 @@ function page(
     '',
     `${how.quick ? 'A short look (`--quick`): it shows that all parts work together, too short for RL to train a batch, and has no figures to quote. ' : ''}A Qwen3-VL of 0.7 million random parameters, real desktops of 640x400 (the model gets 320x192), the engine over HTTP, all weights trained (rank 0). The task is \`${FAMILY}\`: a list dialog somewhere on the screen has to be closed with its Cancel button, by the one click that an episode allows. Per seed one policy imitates ${how.demonstrations} scripted demonstrations; from it, ${how.minutes} minutes of RL, and beside that as many of further imitation of the same demonstrations (and what making them anew takes), measured twice, of which the best checkpoint counts, chosen on the very probes that are reported; RL counts with its last.`,
     '',
-    `Success is greedy on ${how.probe} held-out probes. Held out are new *combinations*: no place of the dialog together with its four rows and its title occurs in training. The words, the theme and the dialog's size do occur, and the place of a probe's dialog is drawn from the same distribution, so that places a few pixels away were seen. So the first table, and the failures that RL removes, say nothing of places and looks that never occurred in training: those are rows of the second table (regions of the screen, fonts, sizes and themes that are held out together), and there success is what it says there. Nothing here tests reading: every task has the same target, and the title in its instruction does not matter. [ ] are Wilson 95 % intervals over episodes, ± Student's t over seeds.`,
+    `Success is greedy on ${how.probe} held-out probes. Held out are new *combinations*: no place of the dialog together with its four rows and its title occurs in training. The words, the theme and the dialog's size do occur, and the place of a probe's dialog is drawn from the same distribution, so that places a few pixels away were seen. So the first table, and \`failures_removed_by_rl\`, are of new combinations near known places, and say nothing of places and looks that never occurred in training; \`failures_removed_by_rl_unseen\` is of those. Rows of the second table are of them, too: regions of the screen, fonts, sizes and themes that are held out together, and each part alone where it is recorded. Nothing here tests reading: every task has the same target, and the title in its instruction does not matter. [ ] are Wilson 95 % intervals over episodes, ± Student's t over seeds.`,
     '',
     ...(first
       ? [
-          `Made at commit ${[...new Set(results.map((r) => r.commit))].join(', ')} on ${String(first.machine['cpu'])}, ${String(first.machine['cores'])} cores, Node ${String(first.machine['node'])}; load ${Math.min(...loads).toFixed(0)} to ${Math.max(...loads).toFixed(0)} (the bench itself and other work on the machine). Run files are in runs.jsonl.`,
+          `Made at commit ${[...new Set(results.flatMap((r) => [r.commit, ...Object.values(r.later ?? {})]))].join(', ')} on ${String(first.machine['cpu'])}, ${String(first.machine['cores'])} cores, Node ${String(first.machine['node'])}; load ${Math.min(...loads).toFixed(0)} to ${Math.max(...loads).toFixed(0)} (the bench itself and other work on the machine). Run files are in runs.jsonl.`,
           '',
         ]
       : []),
@@ -222,10 +192,10 @@ function page(
       cells.map((c) => [LABELS[c.row], c.seeds.join(' '), counted(c.all), withError(c.success)]),
     ),
     '',
-    ...splitTable(results),
-    ...(removed.n > 0
+    ...splitTable(splitCells(results), lacking(results)),
+    ...(over.n > 0
       ? [
-          `Failures removed by RL: ${withError(removed)}, over ${removed.n} of the seeds, on new combinations near known places.`,
+          `Failures removed by RL: ${withError(over)}, over ${over.n} of the seeds, on new combinations near known places${overUnseen.n > 0 ? `; ${withError(overUnseen)}, over ${overUnseen.n}, on places and looks that never occurred in training` : ''}.`,
           '',
         ]
       : []),
@@ -233,23 +203,23 @@ function page(
     ...(failed.length > 0 ? ['## Failed', '', ...failed.map((f) => `- ${f}`), ''] : []),
   ].join('\n');
 }
-function splitTable(results: readonly RunResult[]): string[] {
-  const cells = splitCells(results);
+function splitTable(cells: readonly SplitCell[], missing: readonly string[]): string[] {
   if (cells.length === 0) return [];
   return [
-    'Held out beyond tasks, measured once at the end of an arm (imitation with its last checkpoint):',
+    'Held out beyond tasks, measured once at the end of an arm (imitation alone with its last checkpoint, or with the one it began with where that is recorded and better):',
     '',
     markdown(
       ['', 'policy', 'seeds', 'success', 'mean over seeds'],
       cells.map((c) => [
         SPLIT_NAMES[c.split],
-        c.variant === 'rl' ? 'after RL' : 'imitation alone',
+        SPLIT_ROWS[c.policy],
         String(c.seeds),
         counted(c.all),
         withError(c.success),
       ]),
     ),
     '',
+    ...(missing.length > 0 ? [`Measured by a new recording, and not by this one: ${missing.join('; ')}.`, ''] : []),
   ];
 }
 const counted = (t: Tally): string =>

@@ -361,6 +361,12 @@ describe.each([
           provider,
         );
         expect(first).toMatchObject({ label: 'train', version: result.version - 1, episodes: 2 });
+        const untaught = ['--checkpoint', '0', '--episodes', '2', '--json', '--provider', provider];
+        expect(await cliJson<EvalPoint>('evaluate', result.dir, ...untaught)).toMatchObject({
+          version: 0,
+          episodes: 2,
+          errors: 0,
+        });
         // Evaluating only reads.
         expect((await replay(result.dir)).events).toEqual(before.events);
         expect(await cli('evaluate', result.run, '--checkpoint', '999', '--runs', runs)).toMatchObject({

@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -14,6 +14,7 @@ import { appendFileSync, cpSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 const args = process.argv.slice(2), runs = args[args.indexOf('--runs') + 1], how = process.env.FAKE_HOW;
 appendFileSync(join(process.env.FAKE_DIR, 'calls'), JSON.stringify(args) + '\\n');
+if (args[0] === 'evaluate') { console.log(JSON.stringify({ episodes: 4, successes: args.includes('0') ? 0 : 3, perFamily: {} })); process.exit(0); }
 const dir = join(runs, 'r1');
 if (!existsSync(dir)) { mkdirSync(runs, { recursive: true }); cpSync(join(process.env.FAKE_DIR, 'template'), dir, { recursive: true }); mkdirSync(join(dir, 'frames'), { recursive: true }); }
 if (how === 'fail') { console.error('no desktop could be started'); process.exit(1); }
@@ -87,6 +88,35 @@ describe('experiments', () => {
       expect(third.finished(one)).toBeUndefined();
       await third.run(one, '');
       expect(await calls()).toHaveLength(4);
+    }));
+
+  it('that were made with fewer splits get those they lack, while their folder is there', () =>
+    withLab(async ({ lab, calls, dir }) => {
+      const asked = (splits: readonly string[]): Experiment => ({ ...base, splits, episodes: 4 }),
+        more = asked(['words', 'looks', 'looks-untrained', 'looks-blind']),
+        made = await lab().run(asked(['words']), ''),
+        whole = await lab().run(more, '');
+      expect(whole).toEqual({
+        ...made,
+        splits: {
+          ...made.splits,
+          looks: { episodes: 4, successes: 3, perFamily: {} },
+          'looks-untrained': { episodes: 4, successes: 0, perFamily: {} },
+          'looks-blind': { episodes: 4, successes: 3, perFamily: {} },
+        },
+        later: Object.fromEntries(['looks', 'looks-untrained', 'looks-blind'].map((s) => [s, lab().commit])),
+      });
+      const evaluated = (await calls()).filter(([c]) => c === 'evaluate').map((c) => c.slice(2).join(' '));
+      expect(evaluated).toEqual(
+        ['words', 'looks', 'looks', 'looks'].map(
+          (s, i) => `--split ${s} --episodes 4${['', '', ' --checkpoint 0', ' --blind'][i]} --provider local --json`,
+        ),
+      );
+      // Trained once, and all of it is read back from now on.
+      expect(await lab().run(more, '')).toEqual(whole);
+      expect((await calls()).map(([c]) => c)).toEqual(['train', ...evaluated.map(() => 'evaluate')]);
+      await rm(join(dir, 'work/base/runs'), { recursive: true });
+      expect(await lab().run({ ...more, splits: [...more.splits!, 'near'] }, '')).toEqual(whole);
     }));
 
   it('that were cut short go on in their own folder, or begin again where time is measured', () =>

@@ -168,6 +168,56 @@ describe('the regimes live', () => {
     wellFormed(w.svg);
     expect(liveReport([], [], { quick: true, turns: 1, minutes: 1 }).bars).toEqual([]);
   });
+  it('say what was possible at their latencies: X* in rollouts, and in the trained actions that these had', () => {
+    const of = (variant: string, rate: number, bound: number, trainedActions: number) =>
+        resultOf(variant, 1, { throughput: { rate, bound, ratio: rate / bound, trainedActions } }),
+      // 2 rollouts a second of 4 possible, 60 trained actions a minute: half an action a rollout.
+      results = [of('a', 1, 4, 30), of('a', 1, 4, 30), of('d', 2, 4, 60), of('d', 2, 2, 60)],
+      w = liveReport(results, [], { quick: false, turns: 2, minutes: 1 }),
+      rows = w.markdown.split('\n').filter((l) => l.startsWith('|')),
+      head = rows.find((l) => l.includes('possible: X*'))!.split(' | '),
+      cell = (regime: string, column: string): string | undefined =>
+        rows.find((l) => l.startsWith(`| ${regime}: `))!.split(' | ')[head.indexOf(column)];
+    expect([cell('a', 'possible: X*'), cell('a', 'possible trained actions/min')]).toEqual(['14400 ± 0', '120 ± 0']);
+    // Turns of 14,400 and 7,200 rollouts an hour, 120 and 60 actions a minute.
+    expect(cell('d', 'possible: X*')).toMatch(/^10800 ± 45\d{3}$/);
+    expect(cell('d', 'possible trained actions/min')).toMatch(/^90 ± 38\d$/);
+    expect(w.bars[0]!.unit).toContain('10800 rollouts/h and, with the trained actions that a rollout had, 90 trained');
+    expect(w.rows.filter((r) => r['regime'] === 'd').map((r) => r['possibleTrainedActionsPerMinute'])).toEqual([
+      120, 60,
+    ]);
+    expect(w.markdown).toContain('X* / 60 x (trained actions / rollouts ended)');
+    // The number and the order of turns are those of the runs, not of today's plan.
+    const turn = (n: number, variant: string, at: number) => ({
+        ...of(variant, 1, 2, 3),
+        name: `turn${n}-${variant}`,
+        startedAt: new Date(at).toISOString(),
+      }),
+      about = (order: readonly [number, string][]): string =>
+        liveReport(
+          order.map(([n, v], i) => turn(n, v, i)),
+          [],
+          { quick: false, turns: 16, minutes: 1 },
+        ).markdown;
+    expect(
+      about([
+        [1, 'a'],
+        [1, 'd'],
+        [2, 'a'],
+        [2, 'd'],
+      ]),
+    ).toContain('2 turns of the regimes, in the same order each');
+    expect(
+      about([
+        [1, 'a'],
+        [1, 'd'],
+        [2, 'd'],
+        [2, 'a'],
+      ]),
+    ).toContain('2 turns of the regimes, in random order each');
+    const idle = liveReport([resultOf('d', 1, { throughput: { rate: 0 } })], [], { quick: true, turns: 1, minutes: 1 });
+    expect(idle.svg).not.toMatch(/NaN/);
+  });
 });
 
 describe('templates that need no eyes', () => {

@@ -1,10 +1,12 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parseRunFile } from '../../../runtime/config/index.js';
 import { parseActions } from '../../../runtime/policy/actions/uiTars.js';
 import { inOrder, variantsOf } from '../../bench/lib/session.js';
-import { figureBars, type Figures } from '../../bench/vlm/figures.js';
+import { figureBars, gpuFigures, type Figures } from '../../bench/vlm/figures.js';
 import { clickOn, vlmPlan, WORDS, type Engine } from '../../bench/vlm/plan.js';
-import { failuresRemoved, reached, vlmReport } from '../../bench/vlm/report.js';
+import { reached, vlmReport } from '../../bench/vlm/report.js';
+import { failuresRemoved } from '../../bench/vlm/tally.js';
 import { resultOf } from '../../helpers/bench/results.js';
 import type { RunResult } from '../../bench/lib/experiments.js';
 
@@ -91,12 +93,52 @@ describe('the report of the vision-language bench', () => {
       { split: 'looks', policy: 'rl', successes: 30 },
     ]);
     expect(w.markdown).toContain('140 of 200: 70 %');
-    expect(plan.filter((e) => e.splits).map((e) => [e.name, e.episodes])).toEqual([
-      ['s1-rl', 100],
-      ['s1-imitation-2', 100],
-      ['s2-rl', 100],
-      ['s2-imitation-2', 100],
+  });
+  it('counts the failures that RL removes where places and looks never occurred by themselves', () => {
+    const of = (successes: number): { episodes: number; successes: number } => ({ episodes: 100, successes }),
+      recorded = [
+        run('base', 1, 'warm start', 50),
+        { ...run('imitation', 1, 'final', 60), splits: { looks: of(0) } },
+        { ...run('rl', 1, 'final', 85), splits: { looks: of(10) } },
+      ],
+      bars = (results: readonly RunResult[]) =>
+        new Map(vlmReport(results, [], { quick: false, ...size }).bars.map((b) => [b.name, b]));
+    expect(bars(recorded).get('failures_removed_by_rl')).toMatchObject({ holds: true });
+    const unseen = bars(recorded).get('failures_removed_by_rl_unseen')!;
+    expect(unseen).toMatchObject({ goal: '>= 0.4', holds: false });
+    expect(unseen.value).toBeCloseTo(0.1);
+    expect(unseen.unit).toContain('never occurred in training');
+    const page = (results: readonly RunResult[]): string => vlmReport(results, [], { quick: false, ...size }).markdown;
+    expect(page(recorded)).toContain('places and looks never seen (untrained, after imitation, blind)');
+    expect(page(recorded)).toContain('places never seen, known looks (every policy)');
+    // A policy before further imitation that is better there is what imitation alone comes to.
+    const base = { ...recorded[0]!, splits: { looks: of(5), 'looks-untrained': of(0) } },
+      whole = [base, ...recorded.slice(1), { ...run('blind', 1, 'final', 5), splits: { looks: of(1) } }];
+    expect(bars(whole).get('failures_removed_by_rl_unseen')!.value).toBeCloseTo(1 - 90 / 95);
+    expect(page(whole)).not.toContain('places and looks never seen (');
+    expect(
+      vlmReport(whole, [], { quick: false, ...size })
+        .rows.filter((r) => r['section'] === 'split')
+        .map((r) => [r['policy'], r['successes']]),
+    ).toEqual([
+      ['untrained', 0],
+      ['imitation', 5],
+      ['longer', 5],
+      ['rl', 10],
+      ['blind', 1],
     ]);
+  });
+  it('has every policy on new places and looks, together and each alone, by plan', () => {
+    const splits = new Map(plan.map((e) => [e.name, e.splits]));
+    for (const s of [1, 2]) {
+      for (const arm of ['rl', 'imitation-2'])
+        expect(splits.get(`s${s}-${arm}`)).toEqual(['words', 'looks', 'places', 'styles']);
+      expect(splits.get(`s${s}-blind`)).toEqual(['looks', 'places', 'styles']);
+      const unseen = ['looks', 'places', 'styles'];
+      expect(splits.get(`s${s}-base`)).toEqual([...unseen, ...unseen.map((x) => `${x}-untrained`)]);
+      expect(splits.get(`s${s}-imitation-1`)).toBeUndefined();
+    }
+    expect(new Set(plan.flatMap((e) => (e.splits ? [e.episodes] : [])))).toEqual(new Set([100]));
   });
   it('has no figure where an arm is missing, or where imitation left no failure', () => {
     expect(
@@ -152,5 +194,20 @@ describe('figures beside the learning', () => {
       value: 0,
       unit: 'of 3 reference servers, our engine not asked, TuFT not asked',
     });
+  });
+  it('count what it refused of our own engine on a GPU, until it is recorded to pass there', () => {
+    const gpu = { shape: 'Qwen2.5-VL-3B', commit: 'b7944ad7', dtype: 'bfloat16', device: 'NVIDIA H200', ok: false },
+      refusals = (f: Figures) => bars({ probe, ...f }).get('probe_false_refusals')!,
+      named = 'our engine (Qwen2.5-VL-3B, bfloat16, NVIDIA H200';
+    expect(refusals({ gpu })).toMatchObject({ value: 1, holds: false });
+    expect(refusals({ gpu }).unit).toContain(`${named}: refused at b7944ad7`);
+    expect(refusals({ gpu: { ...gpu, ok: true } })).toMatchObject({ value: 0, holds: true });
+    expect(refusals({ gpu: { ...gpu, ok: true } }).unit).toContain(`${named})`);
+    // As it is recorded.
+    const { probe: there } = JSON.parse(readFileSync('test/engine/results/gpu.json', 'utf8')) as {
+      probe: { ok: boolean };
+    };
+    expect(gpuFigures()!.ok).toBe(there.ok);
+    expect(gpuFigures()!.device).toContain('NVIDIA');
   });
 });

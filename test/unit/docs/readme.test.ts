@@ -140,3 +140,66 @@ describe('launch configurations', () => {
     expect(named).toEqual(configurations.map((c) => c.name));
   });
 });
+
+describe('what was proven against which server', () => {
+  interface Results {
+    readonly sdk: object;
+    readonly cookbook: object;
+    readonly engine: { readonly figures: object };
+    readonly gpu: { readonly probe: object };
+    readonly vlm: object;
+    readonly kills: object;
+  }
+  const of = <T>(file: string): T => JSON.parse(readFileSync(file, 'utf8')) as T,
+    recorded: Results = {
+      sdk: of('test/peers/tinker-sdk/results/sdk.json'),
+      cookbook: of('test/peers/tinker-sdk/results/cookbook.json'),
+      engine: of('test/engine/results/engine.json'),
+      gpu: of('test/engine/results/gpu.json'),
+      vlm: of('test/bench/results/vlm/vlm.json'),
+      kills: of('test/bench/results/vlm/kills.json'),
+    };
+  it('says of our engine what its results say', async () => {
+    const { provenTable } = (await import(pathToFileURL('scripts/lib/provenTable.mjs').href)) as {
+        provenTable(r: Results, table: (head: string[], rows: string[][]) => string[][]): string[][];
+      },
+      rows = (r: Partial<Results>): string[] =>
+        provenTable({ ...recorded, ...r }, (_, cells) => cells).map((cells) => cells.join(' | '));
+    for (const r of rows({})) expect(text('runtime/config/README.md')).toContain(r);
+    const changed = rows({
+      cookbook: { ...recorded.cookbook, reward_first_5: 0.125, 'tinker-cookbook': '9.9' },
+      sdk: { ...recorded.sdk, checks: [{ name: 'sampling', ok: false }] },
+      engine: { ...recorded.engine, figures: { ...recorded.engine.figures, gradient_relative_error: 1.5e-6 } },
+      kills: { ...recorded.kills, kills: 7, batches_twice: 1 },
+      gpu: { ...recorded.gpu, probe: { ...recorded.gpu.probe, ok: true } },
+    }).join('\n');
+    for (const said of [
+      '9.9 | 40 updates, reward 0.13 to 1',
+      '**fails**: sampling',
+      'gradient 0.0000015 from autograd',
+      'kill -9 of runtime and engine, 7 times',
+      '**1 batches twice',
+      'the probe passes',
+    ])
+      expect(changed).toContain(said);
+  });
+});
+
+describe('the engine on a GPU', () => {
+  it('has what was calculated beforehand beside what was measured', () => {
+    const page = text('runtime/config/README.md'),
+      table = page.slice(page.indexOf('<!-- gpu:begin -->'), page.indexOf('<!-- gpu:end -->')),
+      row = (shape: string): string[] =>
+        table
+          .split('\n')
+          .find((l) => l.startsWith(`| ${shape} |`))!
+          .split(' | ');
+    // Shape, commit, an update, on paper, trained, prompts, decoded, on paper, training, on paper, sampling.
+    expect([3, 7, 9].map((i) => row('Qwen2.5-VL-7B')[i])).toEqual(['10', '160 to 200', '21.7']);
+    expect([3, 7, 9].map((i) => row('Qwen3-VL-8B')[i])).toEqual(['—', '160 to 200', '22.0']);
+    expect([3, 7, 9].map((i) => row('Qwen2.5-VL-3B')[i])).toEqual(['—', '—', '—']);
+    // The page's own table of peaks says the same.
+    for (const peak of ['| Qwen2.5-VL-7B, UI-TARS-1.5-7B | 21.7 GiB |', '| Qwen3-VL-8B | 22.0 GiB |'])
+      expect(page).toContain(peak);
+  });
+});

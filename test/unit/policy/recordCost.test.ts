@@ -69,3 +69,18 @@ it('what a step of a language model costs in the journal is what the page says',
     expect(Number(said), `${what}: ${figure}`).toBeLessThan(figure * 1.03);
   }
 });
+
+it('what 100,000 steps cost is what the page says', () => {
+  const { rows, bars } = JSON.parse(readFileSync('test/bench/results/records/records.json', 'utf8')) as {
+      rows: { part?: string; bytesAStep?: number; steps?: number; imagesAPrompt?: number }[];
+      bars: { name: string; holds: boolean }[];
+    },
+    page = readFileSync('runtime/policy/README.md', 'utf8'),
+    of = (part: string): string => Math.round(rows.find((r) => r.part === part)!.bytesAStep!).toLocaleString('en');
+  expect(rows.at(-1)).toMatchObject({ steps: 100_000, imagesAPrompt: 5 });
+  expect(bars).toMatchObject([{ name: 'ids_bytes_a_step', holds: true }]);
+  expect(page).toContain(`ids ${of('prompt and token ids')} bytes a step`);
+  expect(page).toContain(
+    `log-probs ${of('log-probs')}, entropies ${of('entropies')}, alternatives ${of('alternatives')}, the whole record ${of('whole record')}.`,
+  );
+});

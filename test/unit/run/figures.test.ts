@@ -254,8 +254,8 @@ describe('what the final policy is asked', () => {
     ASKED.some(
       (a) => a.split === want.split && !!a.blind === !!want.blind && !!a.random === !!want.random && !a.sampled,
     );
-  it('is every split that holds something out, each with a blank screen too', () => {
-    for (const split of EVALUATION_SPLITS.filter((s) => s !== 'train')) {
+  it('is every split that holds something out, each with a blank screen too; looks whole, not in its parts', () => {
+    for (const split of EVALUATION_SPLITS.filter((s) => !['train', 'places', 'styles'].includes(s))) {
       expect(has({ split }), split).toBe(true);
       expect(has({ split, blind: true }), `${split}, blind`).toBe(true);
     }

@@ -2,7 +2,7 @@ import type { Random, Size } from '../../../domain/index.js';
 import type { Evaluator, SetupStep } from '../../types.js';
 import type { Box } from './box.js';
 import type { Move } from './moves.js';
-import { zoneOf, type Look, type Scene } from './scene.js';
+import { SQUARE, zoneOf, type Look, type Scene } from './scene.js';
 
 export type { Look, Scene } from './scene.js';
 
@@ -58,6 +58,9 @@ export const FRAME = { side: 3, top: 22, bottom: 3, tray: 26 } as const;
 /** Draws for a corner in the scene's zone; where a window has hardly any room it lies where it must. */
 const PLACE_DRAWS = 64;
 
+/** Pixels beside a window among which there are whole squares of two zones. */
+const FREE = 2 * SQUARE;
+
 /** A random place for a window whose own area is `width` x `height`: `x`, `y` are the frame's top left corner. */
 export function place(r: Scene, screen: Size, width: number, height: number, region: Partial<Box> = {}): Box {
   const left = region.x ?? 0,
@@ -70,6 +73,7 @@ export function place(r: Scene, screen: Size, width: number, height: number, reg
   let box = draw();
   const { zone } = r.dress;
   for (let k = 0; k < PLACE_DRAWS && zone !== 'any' && zoneOf(box.x, box.y) !== zone; k++) box = draw();
+  r.corners.push({ x: box.x, y: box.y, free: roomX >= FREE });
   return box;
 }
 

@@ -27,8 +27,8 @@ export interface Dress {
 export type Zone = 'train' | 'dev' | 'test' | 'any';
 
 /** Side of the squares that the screen is cut into, and how many kinds of them there are. */
-const SQUARE = 32,
-  KINDS = 5;
+export const SQUARE = 32;
+const KINDS = 5;
 /** Window corners in two fifths of the screen, in squares of 32 pixels, are never seen in training. */
 export function zoneOf(x: number, y: number): Exclude<Zone, 'any'> {
   const kind = (Math.floor(x / SQUARE) + 2 * Math.floor(y / SQUARE)) % KINDS;
@@ -55,9 +55,12 @@ export const DRESSES: Readonly<Record<'legacy' | 'train' | 'dev' | 'test', Dress
 export interface Scene extends Random {
   readonly words: Lexicon;
   readonly dress: Dress;
+  /** Where the corners of windows were put so far (`place` adds to it); not `free`: there was hardly any room. */
+  readonly corners: { readonly x: number; readonly y: number; readonly free: boolean }[];
 }
 export const scene = (seed: string, words: Lexicon = TRAINED, dress: Dress = DRESSES.legacy): Scene => ({
   ...random(seed),
   words,
   dress,
+  corners: [],
 });

@@ -1,15 +1,16 @@
 import { hash32, random } from '../../../domain/index.js';
 import type { Instance } from './kit.js';
 import { HELD_OUT, nearLexicon, TRAINED, wordsOf, type Lexicon } from './lexicon.js';
-import { DRESSES, type Dress } from './scene.js';
+import { DRESSES, zoneOf, type Dress, type Scene } from './scene.js';
 
 /**
  * What is held out, each by itself (runtime/tasks/README.md#splits): other arrangements of the very words of training,
  * words and numbers never seen, pairs of seen words that never stand together, other looks, words never seen among
- * others that differ from them by a letter. `dev` is for tuning, `test`
+ * others that differ from them by a letter. `places` and `styles` are the two parts of `looks`, each with the other as in
+ * training. `dev` is for tuning, `test`
  * for reporting; the two share nothing that is held out. Held-out templates are a list of their own (`Template.heldout`).
  */
-export const HOLDOUTS = ['arrangements', 'words', 'pairs', 'looks', 'near'] as const;
+export const HOLDOUTS = ['arrangements', 'words', 'pairs', 'looks', 'near', 'places', 'styles'] as const;
 export type Holdout = (typeof HOLDOUTS)[number];
 export type ProbeSet = 'dev' | 'test';
 
@@ -28,12 +29,16 @@ const LEGACY = 2 * SPAN;
 const SPLITS: readonly Split[] = [
   { set: 'train' },
   ...(['dev', 'test'] as const).flatMap((set) =>
-    HOLDOUTS.filter((h) => h !== 'near').map((holdout): Split => ({ set, holdout })),
+    (['arrangements', 'words', 'pairs', 'looks'] as const).map((holdout): Split => ({ set, holdout })),
   ),
-  // Last, so that the others keep their seeds.
-  { set: 'dev', holdout: 'near' },
-  { set: 'test', holdout: 'near' },
+  // Later ones last, so that the others keep their seeds.
+  ...(['near', 'places', 'styles'] as const).flatMap((holdout): Split[] => [
+    { set: 'dev', holdout },
+    { set: 'test', holdout },
+  ]),
 ];
+/** The last number that is a seed. */
+export const LAST_SEED = LEGACY + SPAN * SPLITS.length - 1;
 const firstSeed = (s: Split): number =>
   LEGACY + SPAN * SPLITS.findIndex((x) => x.set === s.set && x.holdout === s.holdout);
 
@@ -56,8 +61,15 @@ export function drawsFrom(s: Split | LegacySplit, seed: number): { readonly word
   if (s.set === 'legacy') return { words: TRAINED, dress: DRESSES.legacy };
   return {
     words: s.set === 'train' ? TRAINED : wordsFor(s.set, s.holdout, seed),
-    dress: DRESSES[s.set !== 'train' && s.holdout === 'looks' ? s.set : 'train'],
+    dress: dressOf(s),
   };
+}
+function dressOf({ set, holdout }: Split): Dress {
+  const { train } = DRESSES;
+  if (set === 'train') return train;
+  if (holdout === 'places') return { ...train, zone: set };
+  if (holdout === 'styles') return { ...DRESSES[set], zone: train.zone };
+  return holdout === 'looks' ? DRESSES[set] : train;
 }
 
 function wordsFor(set: ProbeSet, holdout: Holdout | undefined, seed: number): Lexicon {
@@ -116,15 +128,20 @@ export function withheld(text: string): boolean {
   );
 }
 
+/** Whether windows were placed, all of them in the zone; where there is hardly any room training has them there, too. */
+export const placedIn = (zone: ProbeSet, corners: Scene['corners']): boolean =>
+  corners.length > 0 && corners.every(({ x, y, free }) => free && zoneOf(x, y) === zone);
+
 /** Whether an instruction asks for one of several words that are nearly the same. */
 export const asksForNear = ({ items, actions, fields, titles }: Lexicon, instruction: string): boolean =>
   [...items, ...actions, ...fields, ...titles].some((w) => new RegExp(`\\b${w}\\b`).test(instruction));
 
-/** Whether a split may have this instance, drawn from these words. */
+/** Whether a split may have this instance, drawn from these words, with windows whose corners lie there. */
 export function belongs(
   s: Split | LegacySplit,
   made: Pick<Instance, 'instruction' | 'config'>,
   drawn: Lexicon,
+  corners: Scene['corners'] = [],
 ): boolean {
   if (s.set === 'legacy') return (contentHash(made) % RESERVED === 0) === s.heldout;
   if (s.holdout === 'near') return asksForNear(drawn, made.instruction);
@@ -142,5 +159,6 @@ export function belongs(
   if (pairs.some((p) => pairSet(...p) !== 'train')) return false;
   const reserved = contentHash(made) % 8;
   if (s.holdout === 'arrangements') return reserved === (own === 'dev' ? 0 : 4);
-  return s.holdout === 'looks' || (reserved !== 0 && reserved !== 4);
+  if (s.holdout === 'places') return placedIn(own!, corners);
+  return s.holdout === 'looks' || s.holdout === 'styles' || (reserved !== 0 && reserved !== 4);
 }

@@ -4,7 +4,7 @@ import type { Oracle, OracleSource, Task, TaskSource } from '../../types.js';
 import type { Asked, Instance, Template } from './kit.js';
 import type { Move } from './moves.js';
 import { Sight } from './moves.js';
-import { scene } from './scene.js';
+import { scene, type Scene } from './scene.js';
 import { wordsOf, type Lexicon } from './lexicon.js';
 import {
   asksForNear,
@@ -12,10 +12,13 @@ import {
   contentsOf,
   drawsFrom,
   HOLDOUTS,
+  LAST_SEED,
+  placedIn,
   probeSeed,
   splitOf,
   type Holdout,
   type ProbeSet,
+  type Split,
 } from './splits.js';
 import { templates } from './templates/index.js';
 
@@ -163,7 +166,7 @@ function remembered<K, V>(of: (k: K) => V): (k: K) => V {
 function draw(t: Template, seed: number, screen: Size): Instance {
   const split = splitOf(seed);
   if (!split)
-    throw new StudioError('task.invalid', `${seed} is not a seed.`, 'Seeds are whole numbers from 0 to 12999999.');
+    throw new StudioError('task.invalid', `${seed} is not a seed.`, `Seeds are whole numbers from 0 to ${LAST_SEED}.`);
   return (
     drawn(t, seed, split, screen) ??
     (() => {
@@ -183,16 +186,18 @@ function drawn(
 ): Instance | undefined {
   const { words, dress } = drawsFrom(split, seed);
   for (let k = 0; k < DRAWS; k++) {
-    const made = t.build(scene(`desk/${t.name}/${seed}/${k}`, words, dress), screen);
-    if (belongs(split, made, words)) return made;
+    const r = scene(`desk/${t.name}/${seed}/${k}`, words, dress),
+      made = t.build(r, screen);
+    if (belongs(split, made, words, r.corners)) return made;
     // A template whose instruction names nothing that the split holds out never will.
-    if (k === HOPELESS && split.set !== 'legacy' && split.holdout && !promising(split.holdout, made.instruction, words))
+    if (k === HOPELESS && split.set !== 'legacy' && split.holdout && !promising(split, made.instruction, words, r))
       return undefined;
   }
   return undefined;
 }
 const HOPELESS = 60;
-function promising(holdout: Holdout, instruction: string, drawn: Lexicon): boolean {
+function promising({ set, holdout }: Split, instruction: string, drawn: Lexicon, { corners }: Scene): boolean {
+  if (holdout === 'places') return placedIn(set as ProbeSet, corners);
   if (holdout === 'near') return asksForNear(drawn, instruction);
   const { words, numbers, pairs } = contentsOf(instruction);
   if (holdout === 'words') {

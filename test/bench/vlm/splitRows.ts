@@ -1,0 +1,69 @@
+import type { RunResult } from '../lib/experiments.js';
+import { SPLITS } from './plan.js';
+import { better, pooled, type Pooled, type Tally } from './tally.js';
+
+/** What policies come to on what is held out beyond tasks. */
+
+type Split = (typeof SPLITS)[number];
+type Policy = 'untrained' | 'imitation' | 'longer' | 'rl' | 'blind';
+export const SPLIT_NAMES: Readonly<Record<Split, string>> = {
+  words: 'unseen words',
+  looks: 'places and looks never seen',
+  places: 'places never seen, known looks',
+  styles: 'looks never seen, known places',
+};
+export const SPLIT_ROWS: Readonly<Record<Policy, string>> = {
+  untrained: 'untrained',
+  imitation: 'after imitation',
+  longer: 'imitation alone',
+  rl: 'after RL',
+  blind: 'blind',
+};
+const POLICIES = Object.keys(SPLIT_ROWS) as readonly Policy[];
+
+/** What a seed's policy came to; imitation alone counts with its better end, as on new combinations. */
+export function ofSeed(results: readonly RunResult[], seed: number, split: Split, policy: Policy): Tally | undefined {
+  const measured = (variant: string, name: string = split): Tally | undefined =>
+    results.find((r) => r.seed === seed && r.variant === variant && r.splits?.[name] !== undefined)?.splits?.[name];
+  switch (policy) {
+    case 'untrained':
+      return measured('base', `${split}-untrained`);
+    case 'imitation':
+      return measured('base');
+    case 'longer': {
+      const later = measured('imitation');
+      return later && better(measured('base'), later);
+    }
+    default:
+      return measured(policy);
+  }
+}
+
+export interface SplitCell extends Pooled {
+  readonly split: Split;
+  readonly policy: Policy;
+  readonly seeds: number;
+}
+/** Over all seeds that measured it. */
+export function splitCells(results: readonly RunResult[]): SplitCell[] {
+  const seeds = [...new Set(results.map((r) => r.seed))];
+  return SPLITS.flatMap((split) =>
+    POLICIES.flatMap((policy) => {
+      const there = seeds.flatMap((s) => ofSeed(results, s, split, policy) ?? []);
+      return there.length === 0 ? [] : [{ split, policy, seeds: there.length, ...pooled(there) }];
+    }),
+  );
+}
+
+/** In words, what a recording of today measures and this one did not. */
+export function lacking(results: readonly RunResult[]): string[] {
+  const there = new Set(splitCells(results).map((c) => `${c.split}/${c.policy}`));
+  return SPLITS.filter((s) => s !== 'words').flatMap((split) => {
+    const missing = POLICIES.filter((p) => !there.has(`${split}/${p}`));
+    return missing.length === 0
+      ? []
+      : [
+          `${SPLIT_NAMES[split]} (${missing.length === POLICIES.length ? 'every policy' : missing.map((p) => SPLIT_ROWS[p]).join(', ')})`,
+        ];
+  });
+}

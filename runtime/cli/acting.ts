@@ -15,7 +15,7 @@ export async function actingOverrides(o: Options): Promise<RunFile> {
     screen = sizeOption(o, 'screen'),
     provider = o['provider'] as 'auto' | undefined,
     network = o['network'] as 'none' | undefined,
-    temperature = numberOption(o, 'temperature', 0.01),
+    temperature = numberOption(o, 'temperature', 0),
     maxSteps = numberOption(o, 'maxSteps'),
     seed = numberOption(o, 'seed', 0);
   // Without an override its section must be absent: an empty one would hide a section of the wrong type in the file.

@@ -34,6 +34,7 @@ export async function collectAttempts(o: Options): Promise<number> {
       coordinates: textOption(o, 'coordinates'),
       version: numberOption(o, 'checkpoint', 0),
       over: { ...(await actingOverrides(o)), ...poolOf(stopAfter) },
+      chat: { maxTokens: numberOption(o, 'maxTokens'), images: numberOption(o, 'images') },
       entry: thisBundle(),
       signal: stop.signal,
     });

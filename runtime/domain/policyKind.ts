@@ -18,4 +18,6 @@ export interface PolicyTraits {
   readonly random: boolean;
   /** It can be put into the middle of an episode, and go on as if it had come there itself. */
   readonly midway: boolean;
+  /** It is asked in messages, with earlier screenshots in them: its part of the run file has `maxTokens` and `images`. */
+  readonly chat: boolean;
 }

@@ -38,6 +38,13 @@ def final(client: Client, model: str, seq: int) -> np.ndarray:
     return np.concatenate(logprobs(client.train(model, seq, DATA, forward=True)))
 
 
+def saved(client: Client, model: str, seq: int, state: Path) -> dict[str, bytes]:
+    """The files of weights and of the optimizer in every checkpoint of this model, one made now among them."""
+    path = client.do("save_weights", {"model_id": model, "seq_id": seq, "path": "end"})["path"]
+    [end] = state.glob(f"models/*/weights/{path.rsplit('/', 1)[1]}")
+    return {str(file.relative_to(end.parent)): file.read_bytes() for file in sorted(end.parent.glob("*/*.safetensors"))}
+
+
 @pytest.mark.parametrize("rank", [8, 0])
 def test_killed_at_random_moments_it_comes_back_bit_identical(tiny, tmp_path, rank, figures):
     end = 27
@@ -47,7 +54,10 @@ def test_killed_at_random_moments_it_comes_back_bit_identical(tiny, tmp_path, ra
     model = client.model(rank=rank, seed=2, session="session-s", seq=1)
     script(client, model, 1, end)
     trained = final(client, model, end + 1)
+    files = saved(client, model, end + 2, tmp_path / "calm")
     calm.stop()
+    assert {name.rsplit("/", 1)[1] for name in files} == {"adapter_model.safetensors" if rank else "weights.safetensors", "optimizer.safetensors"}
+    assert len({files[name] for name in files}) == len(files)  # each update changed them
     assert not np.array_equal(expected, trained)
     chance = random.Random(rank)
     kills, begun, back = 0, 1, []
@@ -74,7 +84,11 @@ def test_killed_at_random_moments_it_comes_back_bit_identical(tiny, tmp_path, ra
     assert done[-1:] == [end] or begun > end
     script(client, model, 1 if begun == 1 else 5 * ((begun - 1) // 5), end)  # asked again: all of it is in the ledger
     assert np.array_equal(final(client, model, end + 1), trained)
+    again = saved(client, model, end + 2, tmp_path / "killed")
     server.stop()
+    assert again.keys() == files.keys()
+    assert [name for name in files if again[name] != files[name]] == []
+    figures["files_compared_after_kills"] = figures.get("files_compared_after_kills", 0) + len(files)
     figures["kills"] = figures.get("kills", 0) + kills
     figures["restart_s"] = max(figures.get("restart_s", 0.0), max(back))
 

@@ -4,7 +4,7 @@ import type { PolicyDeclaration } from './types.js';
 export const OPENAI: PolicyDeclaration = {
   kind: 'openai',
   says: 'a model behind an OpenAI-compatible endpoint (rollouts and evaluation only)',
-  traits: { trained: false, processes: false, onnx: false, types: 'text', random: false, midway: false },
+  traits: { trained: false, processes: false, onnx: false, types: 'text', random: false, midway: false, chat: true },
   options: openAiOptions,
   rules: [
     {

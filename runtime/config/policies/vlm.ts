@@ -82,7 +82,7 @@ const unused: readonly Rule[] = [
 export const VLM: PolicyDeclaration = {
   kind: 'vlm',
   says: 'a vision-language model, trained by an engine of your choice (`trainer.remote`)',
-  traits: { trained: true, processes: false, onnx: false, types: 'text', random: false, midway: false },
+  traits: { trained: true, processes: false, onnx: false, types: 'text', random: false, midway: false, chat: true },
   options: vlmOptions,
   // No server tells the entropy's gradient.
   defaults: { trainer: { entropyBonus: 0 } },

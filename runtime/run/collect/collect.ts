@@ -28,10 +28,11 @@ import { episodeOf } from '../episodeOf.js';
 import { startEngine, type Engine } from '../engine.js';
 import { schedulerNote } from '../schedulerNote.js';
 import { stepExtra } from '../stepExtra.js';
+import { sameSettings } from './settings.js';
 import { Attempts, type AttemptEnd, type Attempted, type AttemptRow } from './attempts.js';
 
 export interface CollectRequest {
-  /** The policy, its tasks and desktops; `policy.temperature` and `rollout.maxSteps` are the sampling settings. */
+  /** The policy with its sampling settings (`settings.ts`), its tasks and desktops. */
   readonly config: RunConfig;
   /** What acts, in words: a collection has one policy. */
   readonly policy: string;
@@ -48,7 +49,7 @@ export interface CollectRequest {
   readonly choose: (tasks: Tasks) => readonly Attempted[];
   /**
    * It is for measuring, and nothing of it is ever trained on: its episodes are those of an evaluation, what ran out of
-   * time is not tried again, and it is gone on with under the same settings alone. Else successes join its pool.
+   * time is not tried again, and tasks and desktops stay the same as well. Else successes join its pool.
    */
   readonly measures: boolean;
   /** The most probable choice always; default: sampled as in training, at `policy.temperature`. */
@@ -137,36 +138,13 @@ function check(run: RunAppender, r: CollectRequest): void {
   const { policy, name } = r,
     made = run.store.meta.collected;
   if (made?.policy === policy) {
-    if (r.measures) sameSettings(run.store.meta.config as RunConfig, r);
+    sameSettings(run.store.meta.config as RunConfig, r);
     return;
   }
   throw new StudioError(
     'config.invalid',
     made === undefined ? `${name} is no collection of this command.` : `${name} was collected with ${made.policy}.`,
     'Choose another name: success rates of two policies say nothing together.',
-  );
-}
-
-/** Episodes under two settings say nothing together. */
-function sameSettings(was: RunConfig, { config, name }: CollectRequest): void {
-  const settings = (c: RunConfig): Record<string, unknown> => ({
-      policy: c.policy,
-      tasks: c.tasks,
-      'rollout.maxSteps': c.rollout.maxSteps,
-      'rollout.taskTimeoutS': c.rollout.taskTimeoutS,
-      'desktops.image': c.desktops.image,
-      'desktops.imageExtra': c.desktops.imageExtra || undefined,
-      'desktops.screen': c.desktops.screen,
-    }),
-    before = settings(was),
-    other = Object.entries(settings(config)).flatMap(([k, v]) =>
-      JSON.stringify(v) === JSON.stringify(before[k]) ? [] : [k],
-    );
-  if (other.length === 0) return;
-  throw new StudioError(
-    'config.invalid',
-    `${name} was measured under other settings: ${other.join(', ')}.`,
-    'Give the command as it was, or another --out.',
   );
 }
 

@@ -1,7 +1,14 @@
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { traitsOf, parseRunFile, parseRunText, type RunConfig, type RunFile } from '../../config/index.js';
+import {
+  merge,
+  parseRunFile,
+  parseRunText,
+  traitsOf,
+  type RunConfig,
+  type RunFile,
+} from '../../config/index.js';
 import { RunReader } from '../../data/store/runStore.js';
 import { readForeignText } from '../../files/foreignFile.js';
 import { StudioError, messageOf, type ProcessEntry } from '../../domain/index.js';
@@ -17,6 +24,11 @@ export interface Actor {
   readonly name: string;
   readonly checkpoint?: { readonly version: number; readonly dir: string };
 }
+/** Sampling settings of a model behind an endpoint, by the names that a run file gives them. */
+export interface ChatSampling {
+  readonly maxTokens?: number | undefined;
+  readonly images?: number | undefined;
+}
 export interface ActorOptions {
   /** Of a server: model to ask for; default: the first it names. */
   readonly model?: string | undefined;
@@ -25,6 +37,8 @@ export interface ActorOptions {
   /** Of a run: version of the checkpoint; default: the newest. */
   readonly version?: number | undefined;
   readonly over: RunFile;
+  /** In place of the policy's own; one that has none of these is refused. */
+  readonly chat?: ChatSampling | undefined;
   readonly entry: ProcessEntry;
   readonly signal: AbortSignal;
 }
@@ -44,7 +58,21 @@ export async function actorOf(policy: string, o: ActorOptions): Promise<Actor> {
 
 async function serverActor(url: string, o: ActorOptions): Promise<Actor> {
   const { file, name } = await runFileOfServer(url, o);
-  return { config: parseRunFile(file, o.over), name };
+  return { config: withChat(o, (over) => parseRunFile(file, over)), name };
+}
+
+/** What is read with `over`; where these settings stand in it is known once its kind of policy is. */
+function withChat({ over, chat }: Pick<ActorOptions, 'over' | 'chat'>, read: (over: RunFile) => RunConfig): RunConfig {
+  const config = read(over);
+  if (chat?.maxTokens === undefined && chat?.images === undefined) return config;
+  const { kind } = config.policy;
+  if (!traitsOf(kind).chat)
+    throw new StudioError(
+      'config.invalid',
+      `Policies of kind ${kind} write no text and have no earlier screenshots before it.`,
+      'Leave out --max-tokens and --images: they are of models behind an endpoint.',
+    );
+  return read(merge(over, { policy: { [kind]: chat } }) as RunFile);
 }
 
 async function runActor(dir: string, o: ActorOptions): Promise<Actor> {
@@ -56,9 +84,9 @@ async function runActor(dir: string, o: ActorOptions): Promise<Actor> {
   }
 }
 /** What a run trained, or rolled out: its checkpoint of that version, else its newest. Rejects with `config.invalid`. */
-export async function actorOfRun(run: RunReader, o: Pick<ActorOptions, 'version' | 'over'>): Promise<Actor> {
+export async function actorOfRun(run: RunReader, o: Pick<ActorOptions, 'version' | 'over' | 'chat'>): Promise<Actor> {
   const { meta } = run,
-    config = parseRunFile((meta.config ?? {}) as RunFile, o.over),
+    config = withChat(o, (over) => parseRunFile((meta.config ?? {}) as RunFile, over)),
     checkpoint = await lastCheckpoint(run, o.version);
   if (!checkpoint && traitsOf(config.policy.kind).trained)
     throw new StudioError(
@@ -70,7 +98,7 @@ export async function actorOfRun(run: RunReader, o: Pick<ActorOptions, 'version'
 }
 
 /** What a run file names. Rejects with `config.invalid`. */
-export async function fileActor(path: string, o: Pick<ActorOptions, 'over'>): Promise<Actor> {
+export async function fileActor(path: string, o: Pick<ActorOptions, 'over' | 'chat'>): Promise<Actor> {
   const text = await readForeignText(path, 16 << 20).catch((e: unknown) => {
     throw new StudioError(
       'config.invalid',
@@ -78,7 +106,10 @@ export async function fileActor(path: string, o: Pick<ActorOptions, 'over'>): Pr
       'Give a run file, a run folder, or the address of a model server (http://HOST:PORT/v1).',
     );
   });
-  const config = locate(parseRunText(text, path, o.over), [dirname(path), process.cwd()]),
+  const config = locate(
+      withChat(o, (over) => parseRunText(text, path, over)),
+      [dirname(path), process.cwd()],
+    ),
     { from } = config.warmStart,
     model = backendOf(config.policy.kind).model?.(config);
   if (model === undefined && from === undefined)

@@ -2,8 +2,9 @@
 // EPISODES] [-- --arms random,blind] [-- --port P] [-- --out DIR] [-- --work DIR] [-- --report] [-- --only ARM,ARM]: a
 // tiny vision-language model learns to click by imitation and then by RL, on real desktops, trained and sampled by the
 // engine over HTTP. `--only blind --out test/bench/results/vlm` adds one arm to what is recorded there.
-// npm run bench:vlm -- --kills N [--reference]: instead, N times kill -9 of runtime or engine at random moments of a run
-// with an engine of its own (the reference server in its place); writes kills.json, which the report then holds.
+// npm run bench:vlm -- --kills N [--reference]: instead, N times kill -9 of runtime or engine at random moments of runs
+// with an engine of their own (the reference server in its place), half of them while a daemon holds the run, which is
+// then killed; writes kills.json, which the report then holds.
 // npm run bench:vlm -- --probes: instead, the conformance probe on the engine itself, in float32 and bfloat16, also with 36
 // layers, an adapter and all weights; writes probes.json, which the report then holds.
 import { readFileSync } from 'node:fs';

@@ -1,8 +1,9 @@
 /**
  * Plays the engine's Python (fakePython.ts): answers the version probe, makes "environments", installs nothing, and as
  * `-m dart_engine serve` is the reference server with the options, key, folder and manners of the real program.
+ * `-m dart_engine merge` answers as the real one does, and writes what it was given in place of the sum.
  */
-import { chmodSync, copyFileSync, existsSync, mkdirSync } from 'node:fs';
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { DiskFolder } from './diskFolder.js';
@@ -12,6 +13,7 @@ const [self, ...args] = process.argv.slice(2);
 if (args[0] === '-c') process.stdout.write('3.13\n');
 else if (args[1] === 'venv') venv(args[2]!);
 else if (args[1] === 'pip') process.stdout.write('Successfully installed nothing\n');
+else if (args[1] === 'dart_engine' && args[2] === 'merge') merge(args.slice(3));
 else if (args[1] === 'dart_engine') await serve(args.slice(3));
 else process.exitCode = 2;
 
@@ -48,4 +50,23 @@ async function serve(options: string[]): Promise<void> {
 function fail(why: string): never {
   process.stderr.write(`${why}\n`);
   process.exit(1);
+}
+
+function merge(options: string[]): void {
+  const text = { type: 'string' as const },
+    { values } = parseArgs({ args: options, options: { model: text, weights: text, out: text } }),
+    { model, weights, out } = values as Record<'model' | 'weights' | 'out', string>,
+    adapter = join(weights, 'adapter_model.safetensors');
+  process.stderr.write(`loading ${model}\n`);
+  if (!existsSync(adapter)) return refuse(`${weights} holds neither an adapter nor weights.`);
+  if (readFileSync(adapter, 'utf8') === 'strange')
+    return refuse('The adapter is of another model: it changes nothing.');
+  mkdirSync(out);
+  copyFileSync(join(model, 'config.json'), join(out, 'config.json'));
+  writeFileSync(join(out, 'model.safetensors'), `${model} and ${readFileSync(adapter, 'utf8')}`);
+  process.stdout.write(`${JSON.stringify({ layers: 1, parameters: 1, dtype: 'float32' })}\n`);
+}
+function refuse(error: string): void {
+  process.stdout.write(`${JSON.stringify({ error })}\n`);
+  process.exitCode = 1;
 }

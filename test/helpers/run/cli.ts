@@ -161,8 +161,10 @@ class Replaying implements Replay {
     this.events.filter((e): e is Extract<StoredEvent, { type: T }> => e.type === type);
 }
 
+/** Whoever writes a run's journal. */
+export type JournalWriter = Pick<Command, 'hear' | 'ended'>;
 /** Reads a growing journal as it grows, until it is so. Rejects when the writer ends first. */
-export async function journalWhen(dir: string, writer: Command, so: (r: Replay) => boolean): Promise<Replay> {
+export async function journalWhen(dir: string, writer: JournalWriter, so: (r: Replay) => boolean): Promise<Replay> {
   const { journal } = runPaths(dir),
     r = new Replaying();
   let ended = undefined as Ended | undefined;

@@ -20,6 +20,7 @@ const noLocal = await whyNoLocalDesktops();
 if (noLocal) console.warn(`skipped: collecting on local desktops (${noLocal})`);
 
 let dir: string, runs: string, server: ScriptedModel, url: string;
+const limits = new Set<unknown>();
 /** Episodes so far; every second one solves its task, where that is to run a command. */
 let asked = 0;
 beforeAll(async () => {
@@ -27,6 +28,7 @@ beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'dart-collect-'));
   runs = join(dir, 'runs');
   server = await scriptedModel((body) => {
+    limits.add((JSON.parse(body) as { max_tokens?: unknown }).max_tokens);
     const command = askedCommand(body);
     return command !== undefined && isFirstStep(body) && asked++ % 2 === 1 ? typing(command) : DONE;
   });
@@ -41,7 +43,8 @@ afterAll(async () => {
 describe.skipIf(noLocal)('collect', () => {
   it('keeps verified successes of another model, goes on after a kill, and gives a run its pool and success rates', async () => {
     const args = ['collect', '--policy', url, '--tasks', 'desk', '--families', 'term-touch,press-missing'],
-      sampling = ['--seeds', '2', '--attempts', '4', '--stop-after', '2', '--max-steps', '2', '--temperature', '0.7'],
+      counts = ['--seeds', '2', '--attempts', '4', '--stop-after', '2'],
+      sampling = [...counts, '--max-steps', '2', '--temperature', '0.7', '--max-tokens', '99', '--images', '2'],
       where = ['--into', 'pool', '--runs', runs, '--provider', 'local', '--desktops', '2', '--json'];
     const first = start(...args, ...sampling, ...where),
       pool = join(runs, 'pool');
@@ -59,14 +62,17 @@ describe.skipIf(noLocal)('collect', () => {
     }
     expect(report.successes).toBeGreaterThan(1);
     expect(report.pooled).toBe(2);
-    const { of, counts } = await replay(pool);
+    const { of, counts: now } = await replay(pool);
     expect(of('trajectory.recorded').length).toBe(report.attempts);
     expect(report.attempts).toBeGreaterThan(before);
-    expect(counts.byState).toMatchObject({ queued: 0, running: 0 });
+    expect(now.byState).toMatchObject({ queued: 0, running: 0 });
     expect(of('trajectory.recorded').every((e) => e.head.cap === 2)).toBe(true);
 
     const other = start(...args, ...sampling, ...where, '--model', 'another');
     expect((await other.ended).stderr).toContain('was collected with large at');
+    const shorter = start(...args, ...sampling, ...where, '--max-tokens', '98');
+    expect((await shorter.ended).stderr).toContain('other settings: policy.openai.maxTokens.');
+    expect([...limits]).toEqual([99]);
 
     const file = join(dir, 'join.json');
     const content: RunFile = {

@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { parseRunFile } from '../../../runtime/config/index.js';
+import { parseRunFile, type RunConfig } from '../../../runtime/config/index.js';
 import { id, type BatchId, type LearnStep, type Trajectory } from '../../../runtime/domain/index.js';
 import { StartedParts } from '../../../runtime/run/backends/startedParts.js';
 import type { Learner, PolicyBackend, Replicas, Snapshot } from '../../../runtime/run/backends/types.js';
@@ -10,6 +10,7 @@ import type { Frames } from './episodes.js';
 /** The production backend of a run that acts on vLLM and trains with an engine of its own. */
 
 export interface Acting {
+  readonly config: RunConfig;
   readonly backend: PolicyBackend;
   readonly learner: Learner;
   readonly replicas: Replicas;
@@ -43,6 +44,7 @@ export async function startActing(o: ActingOptions, demonstrations: readonly Tra
       trainer: { epochs: 1, minibatchStates: 0, replay: 0, lr: LEARNING_RATE, weightDecay: 0, remote: { rank } },
     });
   try {
+    // The bundle: its thread asks the model servers.
     const entry = { file: resolve('dist/runtime.js') },
       backend = await startVlm({ config, dir, run: 'vllm', entry, frames, signal, onNote: say }, parts),
       learner = backend.learner!;
@@ -52,6 +54,7 @@ export async function startActing(o: ActingOptions, demonstrations: readonly Tra
     await learner.checkpoint();
     await (await learner.snapshot()).publish();
     return {
+      config,
       backend,
       learner,
       replicas: backend.replicas!,

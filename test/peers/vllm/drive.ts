@@ -8,14 +8,17 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { sequencesOf, type FrameRef, type Trajectory } from '../../../runtime/domain/index.js';
-import { ensureEngineEnvironment } from '../../../runtime/trainer/engine/environment.js';
+import { ensureEngineEnvironment, type EngineEnvironment } from '../../../runtime/trainer/engine/environment.js';
 import { serveEngine } from '../../../runtime/trainer/engine/serve.js';
 import { ChatTokenizer } from '../../../runtime/policy/remote/demonstrationTokens.js';
 import { ModelServer } from '../../../runtime/policy/remote/modelServer.js';
 import { packageVersions } from '../../helpers/engine/packageVersions.js';
 import { startActing, type Acting } from './acting.js';
+import { recordRun } from './again.js';
 import { Clients } from './clients.js';
 import { Frames, demonstration, screens, type BoxScreen } from './episodes.js';
+import { explained, type FurthestFigures } from './furthest.js';
+import { adapterAnswers, mergedStage, type MergedFigures } from './merged.js';
 import { summary, type Figures } from './report.js';
 import { Trainer, answersOf, matched, type Answer, type Matches } from './scores.js';
 import { startVllm, tinyModel, type VllmServer } from './servers.js';
@@ -62,9 +65,8 @@ async function main(): Promise<void> {
   const drawn = await screens(16),
     images = await imageStage(wires[0]!.url, model, drawn, signal),
     acted = await act({ model, imageToken, wires, drawn });
-  const memory = servers.reduce((n, s) => n + s.memory(), 0);
-  for (const server of servers) await server.stop();
-  const matches = await match(environment, acted, model);
+  const memory = servers.reduce((n, s) => n + s.memory(), 0),
+    judged = await judge({ environment, model, wires, servers }, acted);
   const figures: Figures = {
     date: new Date().toISOString().slice(0, 10),
     machine: { cores: cpus().length, memory_gb: Math.round(totalmem() / 2 ** 30), device: 'cpu' },
@@ -78,7 +80,7 @@ async function main(): Promise<void> {
     seconds: Math.round((performance.now() - began) / 1000),
     images,
     ...acted.figures,
-    matches,
+    ...judged,
   };
   // As it was measured, before it is judged.
   writeFileSync(join(work, 'figures.json'), JSON.stringify(figures));
@@ -90,20 +92,21 @@ async function main(): Promise<void> {
 }
 
 async function vllms(model: string): Promise<VllmServer[]> {
-  const servers = await Promise.all(
-    Array.from({ length: SERVERS }, async (_, i) => {
-      const server = await startVllm(python, model, join(work, `vllm-${i + 1}.log`));
-      stops.push(() => server.stop());
-      await server.ready;
-      return server;
-    }),
-  );
+  const servers = await Promise.all(Array.from({ length: SERVERS }, (_, i) => vllm(model, `${i + 1}`)));
   say(`${SERVERS} servers answer.`);
   return servers;
 }
 
+async function vllm(model: string, name: string): Promise<VllmServer> {
+  const server = await startVllm(python, model, join(work, `vllm-${name}.log`));
+  stops.push(() => server.stop());
+  await server.ready;
+  return server;
+}
+
 interface Acted {
   readonly run: string;
+  readonly newest: number;
   readonly frames: Frames;
   readonly imageToken: number;
   readonly episodes: readonly Trajectory[];
@@ -139,18 +142,56 @@ async function act(o: {
   const left = wires.map((w) => w.loaded().map((n) => n.slice(n.indexOf('@') + 1)));
   const wire = wireFigures(wires);
   await acting.close();
+  await recordRun(run, acting.config);
   return {
-    ...{ run, frames, imageToken, episodes: [...trajectories, ...clients.episodes] },
+    ...{ run, newest, frames, imageToken, episodes: [...trajectories, ...clients.episodes] },
     figures: { records, publishing, damaged, wire, left_on_servers: { newest: `v${newest}`, adapters: left } },
   };
 }
 
-/** Every answer against what the trainer makes of it with the weights of its version. */
-async function match(
-  environment: Awaited<ReturnType<typeof ensureEngineEnvironment>>,
+interface Judges {
+  readonly environment: EngineEnvironment;
+  readonly model: string;
+  readonly wires: readonly Wire[];
+  readonly servers: readonly VllmServer[];
+}
+/**
+ * What was answered against what the trainer makes of it, and against what `export-model` writes. One server that acted
+ * stays beside the trainer for what is asked again; the merged model's starts when both have ended.
+ */
+async function judge(
+  { environment, model, wires, servers: [server, ...others] }: Judges,
+  acted: Acted,
+): Promise<{
+  readonly matches: Matches;
+  readonly furthest: readonly FurthestFigures[];
+  readonly merged: MergedFigures;
+}> {
+  const { run, newest } = acted;
+  for (const other of others) await other.stop();
+  const { engine, trainer, answers } = await scorer(environment, acted, model),
+    matches = await matched(answers, trainer),
+    furthest = await explained(matches.furthest, { server: server!.url, wires, run, work, trainer, signal });
+  say('The furthest tokens were asked for again.');
+  const first = Math.min(...answers.map((a) => a.version)),
+    exported = { run, work, first, newest, wires, signal },
+    byAdapter = await adapterAnswers(server!.url, exported);
+  await Promise.all([server!.stop(), engine.stop()]);
+  const merged = await mergedStage(byAdapter, exported, (folder) => vllm(folder, 'merged'));
+  // What is looked at no more is not written either: answers have their pictures with them.
+  return { matches: { ...matches, furthest: [] }, furthest, merged };
+}
+
+/** The trainer's engine, and every answer as it takes them. */
+async function scorer(
+  environment: EngineEnvironment,
   { run, frames, imageToken, episodes }: Acted,
   model: string,
-): Promise<Matches> {
+): Promise<{
+  readonly engine: Awaited<ReturnType<typeof serveEngine>>;
+  readonly trainer: Trainer;
+  readonly answers: readonly Answer[];
+}> {
   const args = ['--model', model, '--state', join(run, 'engine'), '--port', '0'],
     engine = await serveEngine({ environment, source: SOURCE, args, signal });
   stops.push(() => engine.stop());
@@ -166,5 +207,5 @@ async function match(
     answers: Answer[] = [];
   for (const t of episodes) answers.push(...(await answersOf(t, sequencesOf(t), options)));
   say(`${answers.length} answers are scored.`);
-  return matched(answers, new Trainer(engine.url, run, { base: model, rank: RANK }, signal));
+  return { engine, answers, trainer: new Trainer(engine.url, run, { base: model, rank: RANK }, signal) };
 }

@@ -1,3 +1,5 @@
+import type { FurthestFigures } from './furthest.js';
+import { MERGED_APART, type MergedFigures } from './merged.js';
 import type { RecordFigures } from './records.js';
 import { APART, type Matches } from './scores.js';
 import type { PublishFigures, Refusal, WireFigures } from './stages.js';
@@ -19,6 +21,8 @@ export interface Figures {
   readonly wire: WireFigures;
   readonly left_on_servers: { readonly newest: string; readonly adapters: readonly (readonly string[])[] };
   readonly matches: Matches;
+  readonly furthest: readonly FurthestFigures[];
+  readonly merged: MergedFigures;
 }
 export interface Check {
   readonly name: string;
@@ -55,8 +59,15 @@ export function summary({ matches, ...f }: Figures): Omit<Figures, 'matches'> & 
 }
 const rounded = (x: number): number => Number(x.toPrecision(2));
 
+/** The bar is for what was answered under load; beside it, what the same request has alone. */
+function askedAgain([most]: readonly FurthestFigures[]): string {
+  const alone = most?.again.alone_uncached ?? null;
+  return alone === null
+    ? 'asked again alone, the furthest token is not drawn again'
+    : `asked again alone, the furthest one is ${rounded(alone)} away`;
+}
 function checksOf(f: Figures): Check[] {
-  const { records: r, publishing: p, wire: w, matches: m, images, left_on_servers: left } = f;
+  const { records: r, publishing: p, wire: w, matches: m, images, left_on_servers: left, merged: x } = f;
   return [
     {
       name: 'token ids of prompts and answers are those vLLM reports',
@@ -76,12 +87,17 @@ function checksOf(f: Figures): Check[] {
     {
       name: 'log-probs are those of the trainer with the same adapter',
       ok: m.most <= APART,
-      detail: `${m.tokens} tokens: largest difference ${rounded(m.most)}, mean ${rounded(m.mean)}; ${m.beyond} beyond ${APART}`,
+      detail: `${m.tokens} tokens: largest difference ${rounded(m.most)}, mean ${rounded(m.mean)}; ${m.beyond} beyond ${APART}; ${askedAgain(f.furthest)}`,
+    },
+    {
+      name: 'a model merged by export-model says what its adapter says',
+      ok: x.most <= MERGED_APART && x.unlike_answers <= x.answers / 10 && x.other_version > 10 * MERGED_APART,
+      detail: `${x.answers} answers, ${x.tokens} tokens: largest difference ${rounded(x.most)} (at most ${MERGED_APART}), mean ${rounded(x.mean)}; the first version's adapter is ${rounded(x.other_version)} away`,
     },
     {
       name: 'no call fails while adapters are published',
       ok: p.failed_calls + w.decisions_refused === 0,
-      detail: `${f.clients} clients, ${p.publishes} publishes, ${p.calls} calls, ${p.calls_during_publish} of them during a publish`,
+      detail: `${f.clients} clients, ${p.publishes} publishes, ${p.calls} calls, ${p.calls_during_publish} of them during a publish; ${w.decisions_refused} requests refused${w.refusals.map((r) => `: ${r}`).join('')}`,
     },
     {
       name: 'no answer is of other weights than it says',

@@ -74,6 +74,15 @@ export class Trainer {
 export const apart = (a: Float32Array, b: Float32Array): number =>
   a.reduce((most, x, i) => (Number.isNaN(x) ? most : Math.max(most, Math.abs(x - b[i]!))), 0);
 
+/** A token that is far from the trainer's, of those the furthest in its answer. */
+export interface FarToken {
+  readonly answer: Answer;
+  /** In the answer, from 0. */
+  readonly position: number;
+  /** The trainer's log-probs of the whole answer. */
+  readonly own: Float32Array;
+  readonly difference: number;
+}
 export interface Matches {
   readonly answers: number;
   readonly tokens: number;
@@ -83,6 +92,8 @@ export interface Matches {
   /** Tokens that are further apart than `APART`, and the most probable of them. */
   readonly beyond: number;
   readonly mostProbableBeyond: number | undefined;
+  /** Of all answers, the furthest first. */
+  readonly furthest: readonly FarToken[];
   /** Answers that other weights fit better than those of the version that is said. */
   readonly stale: number;
   /** Answers that the weights before or after would not have given: at least one log-prob is so far off. */
@@ -90,6 +101,7 @@ export interface Matches {
 }
 /** What vLLM and the trainer are apart at most, both in float32. */
 export const APART = 3e-5;
+const FURTHEST = 5;
 /** Ten times what separates vLLM and the trainer with the same weights. */
 const FAR = 10 * APART;
 
@@ -97,7 +109,8 @@ const FAR = 10 * APART;
 export async function matched(answers: readonly Answer[], trainer: Trainer): Promise<Matches> {
   const versions = [...new Set(answers.map((a) => a.version))].sort((a, b) => a - b);
   let [tokens, most, sum, stale, toldApart] = [0, 0, 0, 0, 0];
-  const beyond: number[] = [];
+  const beyond: number[] = [],
+    far: FarToken[] = [];
   const scored = new Map<number, Map<Answer, Float32Array>>();
   for (const [i, version] of versions.entries()) {
     const near = new Set([versions[i - 1], version, versions[i + 1]]),
@@ -112,6 +125,7 @@ export async function matched(answers: readonly Answer[], trainer: Trainer): Pro
       distance = apart(a.logprobs, own),
       nearest = Math.min(...others.map((o) => apart(a.logprobs, o)));
     tokens += own.length;
+    far.push(furthestOf(a, own));
     most = Math.max(most, distance);
     a.logprobs.forEach((x, i) => {
       const off = Number.isNaN(x) ? 0 : Math.abs(x - own[i]!);
@@ -125,5 +139,14 @@ export async function matched(answers: readonly Answer[], trainer: Trainer): Pro
     ...{ answers: answers.length, tokens, most, mean: sum / Math.max(1, tokens), stale, toldApart },
     beyond: beyond.length,
     mostProbableBeyond: beyond.length > 0 ? Math.max(...beyond) : undefined,
+    furthest: far.sort((a, b) => b.difference - a.difference).slice(0, FURTHEST),
   };
+}
+function furthestOf(answer: Answer, own: Float32Array): FarToken {
+  let [position, difference] = [0, 0];
+  answer.logprobs.forEach((x, i) => {
+    const off = Number.isNaN(x) ? 0 : Math.abs(x - own[i]!);
+    if (off > difference) [position, difference] = [i, off];
+  });
+  return { answer, position, own, difference };
 }

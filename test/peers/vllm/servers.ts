@@ -56,6 +56,8 @@ const OPTIONS = [
   ...['--dtype', 'float32', '--enforce-eager', '--max-model-len', '4096', '--max-num-batched-tokens', '4096'],
   ...['--max-num-seqs', '16', '--enable-lora', '--max-loras', '2', '--max-cpu-loras', '8', '--max-lora-rank', '16'],
   ...['--limit-mm-per-prompt', '{"image":6,"video":0}', '--max-logprobs', '20'],
+  // Usage says how much of a prompt was in the prefix cache.
+  '--enable-prompt-tokens-details',
 ];
 
 /** Starts it; its log is `log`. */

@@ -212,10 +212,13 @@ export interface WireFigures {
   readonly unloads_with_calls_in_flight: number;
   readonly unloads_after_their_files: number;
   readonly decisions_refused: number;
+  /** Their statuses, 0 where the connection ended, and how their answers begin. */
+  readonly refusals: readonly string[];
 }
 /** How adapters were handled, as the servers saw it. */
 export function wireFigures(wires: readonly Wire[]): WireFigures {
-  const unloads = wires.flatMap((w) => w.unloads),
+  const refused = wires.flatMap((w) => w.exchanges).filter((e) => isDecision(e) && e.status !== 200),
+    unloads = wires.flatMap((w) => w.unloads),
     loads = wires.map((w) => w.exchanges.filter((e) => e.path.endsWith('/load_lora_adapter') && e.status === 200));
   const twice = (of: (string | undefined)[]): number => of.length - new Set(of).size;
   return {
@@ -229,7 +232,8 @@ export function wireFigures(wires: readonly Wire[]): WireFigures {
     unloads: unloads.length,
     unloads_with_calls_in_flight: unloads.filter((u) => u.inFlight > 0).length,
     unloads_after_their_files: unloads.filter((u) => !u.files).length,
-    decisions_refused: wires.flatMap((w) => w.exchanges).filter((e) => isDecision(e) && e.status !== 200).length,
+    decisions_refused: refused.length,
+    refusals: [...new Set(refused.map((e) => `${e.status} ${e.answer.slice(0, 200)}`))].slice(0, 5),
   };
 }
 /** The first thing that an adapter was asked for is its proof, and no other call began before its answer. */

@@ -78,7 +78,7 @@ const coinOf = (c: RunConfig): z.output<typeof options> => optionsOf<z.output<ty
 const coin: Backend = {
   kind: 'coin',
   says: 'a coin',
-  traits: { trained: true, processes: false, onnx: false, types: 'text', random: false, midway: false },
+  traits: { trained: true, processes: false, onnx: false, types: 'text', random: false, midway: false, chat: false },
   options,
   defaults: { trainer: { entropyBonus: 0 } },
   rules: [

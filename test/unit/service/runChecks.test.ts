@@ -149,6 +149,50 @@ describe('checks of a run file', () => {
     expect(row(await rowsOf(configFor(s)), 'adapters').detail).toContain('does not exist');
   });
 
+  it('pass on an SGLang that gives what a run needs, and know it by itself', async () => {
+    const s = await start({ sglang: {} }),
+      engine = await start(),
+      ran = (o: Over = {}): Promise<readonly CheckRow[]> =>
+        rowsOf(configFor(s, { ...o, remote: { url: engine.url, ...o.remote } })),
+      rows = await ran({ policy: { temperature: 0.5 } });
+    expect(wrongOf(rows)).toEqual([]);
+    expect(row(rows, 'reachable').detail).toBe('SGLang 0.5.23: 1 model');
+    expect(rows.map((r) => r.name.split(': ').at(-1))).toContain('scores');
+    expect(s.count('/v1/load_lora_adapter')).toBe(0);
+    // It answers to every name, so only its list counts.
+    const named = row(await ran({ vlm: { model: 'another' } }), 'model');
+    expect(named).toMatchObject({ ok: false, detail: 'it serves tiny, not another; the checks go on with that' });
+    expect(named.remedy).toContain('SGLang: --served-model-name another');
+  });
+
+  it.each([
+    [{ version: '0.5.16' }, 'token ids', /^SGLang 0\.5\.16: no token ids/, /SGLang 0\.5\.17/],
+    [
+      { lora: false },
+      'adapters',
+      /LoRA is not enabled/,
+      /--enable-lora --max-lora-rank 16 --lora-target-modules q_proj/,
+    ],
+    [{ dp: 2 }, 'adapters', /fails when it is asked/, /--dp-size/],
+  ] as const)('say what an SGLang lacks: %o', async (sglang, name, detail, remedy) => {
+    const s = await start({ sglang }),
+      engine = await start(),
+      rows = await rowsOf(configFor(s, { remote: { url: engine.url } }));
+    expect(wrongOf(rows)).toEqual([name]);
+    expect(row(rows, name)).toMatchObject({
+      level: 'required',
+      detail: expect.stringMatching(detail) as string,
+      remedy: expect.stringMatching(remedy) as string,
+    });
+  });
+
+  it('say so where an SGLang does not score tokens', async () => {
+    const s = await start({ sglang: {} });
+    s.next('/generate', { status: 404, body: { detail: 'Not Found' } });
+    const rows = await rowsOf(configFor(s));
+    expect(wrongOf(rows).slice(0, 1)).toEqual(['scores']);
+  });
+
   it('refuse all weights on a server that is not the engine', async () => {
     const s = await start(),
       engine = await start();

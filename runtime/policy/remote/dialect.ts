@@ -26,6 +26,3 @@ export function dialectOf(cards: readonly unknown[]): Dialect {
   if (typeof base !== 'string') return VLLM;
   return { server: 'SGLang', adapters: 'beside', called: (name) => `${base}:${name}`, scores: true };
 }
-
-/** Oldest SGLang that answers `return_token_ids` of chat completions: 0.5.16 passes over it. */
-export const OLDEST_SGLANG = '0.5.17';

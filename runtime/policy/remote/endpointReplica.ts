@@ -15,9 +15,9 @@ import type { AnswerBase, Replica } from '../types.js';
 import type { ChatRequest } from './chatSession.js';
 import { proofIn, proofRequest, unlike, unlikeScored, type ExpectedProof, type Proof } from './adapterProof.js';
 import { traceOf, type Completion, type Said } from './completion.js';
-import { OLDEST_SGLANG } from './dialect.js';
 import { LoadLimit } from './load.js';
 import { ModelServer, type ModelServerOptions } from './modelServer.js';
+import { SPOKEN, ageingError, refuseOlder, type Dated } from './versions.js';
 
 /** Weights as a training engine saved them for sampling. */
 export interface AdapterWeights {
@@ -88,6 +88,7 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
   readonly #closed = new AbortController();
   readonly #limit: LoadLimit | undefined;
   #now: Loaded | undefined;
+  #dated: Dated | undefined;
   #calls = 0;
   /** When its load is asked next; it is asked when a call ends, and not again where it does not say. */
   #loadDue = 0;
@@ -105,6 +106,8 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
   async start(signal: AbortSignal): Promise<void> {
     const { run, start, weights } = this.#o,
       all = AbortSignal.any([signal, this.#closed.signal]);
+    this.#dated = await this.#server.dated(all);
+    refuseOlder(this.#o.url, this.#dated);
     for (const name of await this.#server.models(all))
       if (name.startsWith(`${run}.`) && !name.startsWith(`${run}.${start}@`)) await this.#unload(name);
     this.#now = await this.#load(weights, all);
@@ -176,7 +179,7 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
       const why = await this.#blamed(e, name, signal);
       // A server that is away is asked for nothing; the replica that takes this one's place loads it again.
       if (there && toRunError(why).kind === 'policy.remote') await this.#unload(name, weights);
-      throw why;
+      throw ageingError(why, this.#dated);
     }
     return next;
   }
@@ -257,7 +260,7 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
       throw new StudioError(
         'policy.remote',
         `${this.#o.url} does not say the token ids of prompts and answers, and nothing can be trained without them.`,
-        `Use vLLM 0.10.2 or SGLang ${OLDEST_SGLANG}, or newer: older ones pass over return_token_ids.`,
+        `Use vLLM ${SPOKEN.vLLM.oldest} or SGLang ${SPOKEN.SGLang.oldest}, or newer: older ones pass over return_token_ids.`,
       );
     const why = expected && (await this.#unlike(name, expected, completion, signal));
     if (why !== undefined)

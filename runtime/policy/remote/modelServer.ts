@@ -7,11 +7,12 @@ import { jsonOf } from '../../domain/json.js';
 import type { JsonBounds } from '../../domain/jsonBounds.js';
 import { pause } from '../../domain/pause.js';
 import { MOST_ANSWER_BYTES, completionOf, type Completion, type Said } from './completion.js';
-import { OLDEST_SGLANG, dialectOf, type Dialect } from './dialect.js';
+import { dialectOf, type Dialect } from './dialect.js';
 import { callHere, type ModelCaller } from './modelCalls.js';
 import { jsonPieces } from './picture.js';
 import { postJson } from './postJson.js';
 import { loadOf, type ServerLoad } from './load.js';
+import { SPOKEN, datedBy, type Dated } from './versions.js';
 
 export interface ModelServerOptions {
   /** Ends in /v1 (or whatever precedes /chat/completions). */
@@ -170,6 +171,11 @@ export class ModelServer {
     return isObject(page) ? { version: page['version'] } : undefined;
   }
 
+  /** Which of the two it is, how old, where it says so. */
+  async dated(signal: AbortSignal): Promise<Dated | undefined> {
+    return datedBy(await this.version(signal), await this.cards(signal));
+  }
+
   /** What it answered, as JSON; undefined where it refused. Throws `policy.remote` on what is beyond the bounds. */
   #json(a: Answer, path: string, most: JsonBounds): unknown {
     if (a.status !== 200) return undefined;
@@ -244,7 +250,7 @@ const remedyFor = (status: number, path: string): string => {
   if (status === 401 || status === 403) return 'Set the environment variable that policy.vlm.apiKeyEnv names.';
   if (path === '/tokenize') return 'Use a server with /tokenize for conversations (vLLM and SGLang have it).';
   if (path === '/generate')
-    return `Let it score tokens: an adapter that does nothing is found by that (SGLang ${OLDEST_SGLANG} or newer, without a router before it).`;
+    return `Let it score tokens: an adapter that does nothing is found by that (SGLang ${SPOKEN.SGLang.oldest} or newer, without a router before it).`;
   if (path !== '/chat/completions')
     return 'Start the server with runtime adapters (vLLM: VLLM_ALLOW_RUNTIME_LORA_UPDATING=True, --enable-lora, --max-lora-rank; SGLang: --enable-lora, --max-lora-rank, --lora-target-modules), and check that it sees the folder of adapters (policy.vlm.adapters).';
   if (status === 404) return 'Check that the URL ends in /v1.';

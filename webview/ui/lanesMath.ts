@@ -160,7 +160,11 @@ export function syncBands(syncs: Lanes['syncs']): SyncBand[] {
  */
 export function appendLanes(known: Lanes, later: Pick<Lanes, 'lanes' | 'syncs'>, keepFrom = -Infinity): Lanes {
   const byId = new Map(known.lanes.map((l) => [l.id, l]));
-  for (const l of later.lanes) byId.set(l.id, concat(byId.get(l.id), l, keepFrom));
+  for (const l of later.lanes) {
+    const before = byId.get(l.id),
+      overlaps = l.kind === 'replica' && known.concurrency !== undefined;
+    byId.set(l.id, overlaps ? joined(before, l, keepFrom) : concat(before, l, keepFrom));
+  }
   const seen = new Set(later.syncs.map((s) => `${s.lane} ${s.version}`));
   const syncs = [
     ...known.syncs.filter((s) => s.start + s.ms > keepFrom && !seen.has(`${s.lane} ${s.version}`)),
@@ -171,6 +175,7 @@ export function appendLanes(known: Lanes, later: Pick<Lanes, 'lanes' | 'syncs'>,
   return {
     lanes,
     syncs,
+    ...(known.concurrency === undefined ? {} : { concurrency: known.concurrency }),
     merged: known.merged,
     from: Math.max(known.from, keepFrom),
     to: Math.max(known.to, ...later.lanes.map(end)),
@@ -193,8 +198,43 @@ function concat(a: Lane | undefined, b: Lane, keepFrom: number): Lane {
     ms: cut(a.ms, goesOn ? [first + b.ms[0]! - a.start[to - 1]!, ...b.ms.slice(1)] : b.ms),
     rollout: cut(a.rollout, b.rollout),
     version: cut(a.version, b.version),
+    ...(a.calls || b.calls ? { calls: cut(callsOf(a), callsOf(b)) } : {}),
   };
 }
+/**
+ * Of calls that overlap all, each once, by their start: they are told when they end, so that one of the later may have
+ * begun before others that are known.
+ */
+function joined(a: Lane | undefined, b: Lane, keepFrom: number): Lane {
+  const all = (a ? [a, b] : [b]).flatMap((l) => l.start.map((start, i) => ({ l, i, start }))),
+    named = new Map(all.map((x) => [`${x.start} ${x.l.ms[x.i]!} ${x.l.rollout[x.i]!}`, x]));
+  const at = [...named.values()].filter((x) => x.start >= keepFrom).sort((x, y) => x.start - y.start),
+    column = <T>(of: (l: Lane) => readonly T[]): T[] => at.map(({ l, i }) => of(l)[i]!);
+  return {
+    id: b.id,
+    kind: b.kind,
+    what: column((l) => l.what),
+    start: column((l) => l.start),
+    ms: column((l) => l.ms),
+    rollout: column((l) => l.rollout),
+    version: column((l) => l.version),
+    ...(a?.calls || b.calls ? { calls: at.map(({ l, i }) => l.calls?.[i] ?? 1) } : {}),
+  };
+}
+/** The spans of a lane that `kept` says yes to. */
+export function someOf(l: Lane, kept: (start: number, ms: number) => boolean): Lane {
+  const of = <T>(xs: readonly T[]): T[] => xs.filter((_, i) => kept(l.start[i]!, l.ms[i]!));
+  return {
+    ...l,
+    what: of(l.what),
+    start: of(l.start),
+    ms: of(l.ms),
+    rollout: of(l.rollout),
+    version: of(l.version),
+    ...(l.calls ? { calls: of(l.calls) } : {}),
+  };
+}
+const callsOf = (l: Lane): readonly number[] => l.calls ?? l.start.map(() => 1);
 /** What takes long is told as it goes on, in pieces that meet within a ms: whether b's first goes on with a's span. */
 const isSame = (a: Lane, i: number, b: Lane): boolean =>
   a.kind !== 'replica' &&
@@ -202,23 +242,51 @@ const isSame = (a: Lane, i: number, b: Lane): boolean =>
   a.rollout[i] === b.rollout[0] &&
   Math.abs(b.start[0]! - a.start[i]! - a.ms[i]!) <= 1;
 
-/** Share of the window each activity took, over lanes of one kind; what is left is idle. */
+/**
+ * Share of the window each activity took, over lanes of one kind; what is left is idle. With `concurrency`, the calls
+ * that one lane may have under way at a time, it is the share of those.
+ */
 export function shares(
   lanes: readonly Lane[],
   kind: LaneKind,
   w: Window,
+  concurrency?: number,
 ): { readonly busy: number; readonly by: ReadonlyMap<Activity, number> } {
   const by = new Map<Activity, number>(),
     mine = lanes.filter((l) => l.kind === kind),
-    whole = Math.max(1, (w.to - w.from) * mine.length);
+    whole = Math.max(1, (w.to - w.from) * mine.length * (concurrency ?? 1));
   for (const l of mine) {
-    const [a, b] = spansIn(l, w);
+    // A call that began long before the window may go on in it, whatever began between.
+    const [a, b] = concurrency === undefined ? spansIn(l, w) : [0, lowerBound(l.start, w.to)];
     for (let i = a; i < b; i++) {
-      const ms = Math.min(l.start[i]! + l.ms[i]!, w.to) - Math.max(l.start[i]!, w.from);
+      const within = Math.max(0, Math.min(l.start[i]! + l.ms[i]!, w.to) - Math.max(l.start[i]!, w.from)),
+        // Publishing is work of the whole server, and no call.
+        calls = concurrency === undefined ? 1 : l.what[i] === 'sync' ? 0 : (l.calls?.[i] ?? 1),
+        ms = within * calls;
       if (l.what[i] !== 'idle') by.set(l.what[i]!, (by.get(l.what[i]!) ?? 0) + ms / whole);
     }
   }
   return { busy: [...by.values()].reduce((x, y) => x + y, 0), by };
+}
+
+/**
+ * How full a replica with many calls at a time was: of each of `columns` equal parts of the window the share of its
+ * `concurrency` that was under way, 0 to 1.
+ */
+export function loadOf(l: Lane, w: Window, columns: number, concurrency: number): Float64Array {
+  const out = new Float64Array(columns),
+    part = (w.to - w.from) / columns;
+  for (let i = 0; i < l.start.length && l.start[i]! < w.to; i++) {
+    const from = Math.max(w.from, l.start[i]!),
+      to = Math.min(w.to, l.start[i]! + l.ms[i]!),
+      calls = l.what[i] === 'idle' || l.what[i] === 'sync' ? 0 : (l.calls?.[i] ?? 1);
+    if (calls === 0 || to <= from) continue;
+    for (let k = Math.floor((from - w.from) / part); k < columns && w.from + k * part < to; k++) {
+      const within = Math.min(to, w.from + (k + 1) * part) - Math.max(from, w.from + k * part);
+      out[k]! += (within * calls) / (part * concurrency);
+    }
+  }
+  return out.map((x) => Math.min(1, Math.max(0, x)));
 }
 
 /** Whether the window shows something that is not known, or known too coarsely. `to` = end of the run so far. */

@@ -2,11 +2,15 @@
 import type { Lanes } from '../../runtime/protocol/types.js';
 import { duration } from './format.js';
 import { activityWord, kindName } from './lanesInk.js';
+import { underWay } from './lanesLoad.js';
 import { shares, syncBands, type SlotLane, type Window } from './lanesMath.js';
 import { t } from './words.js';
 
-/** A span in words, `moment` after the start of the run. */
-export function spanWords(lane: SlotLane, span: number, moment: string): string[] {
+/**
+ * A span in words, `moment` after the start of the run. Of a replica that answers `concurrency` calls at a time
+ * also how full it was in the window that is shown.
+ */
+export function spanWords(lane: SlotLane, span: number, moment: string, w: Window, concurrency?: number): string[] {
   const rollout = lane.rollout[span],
     version = lane.version[span] ?? -1;
   return [
@@ -15,6 +19,7 @@ export function spanWords(lane: SlotLane, span: number, moment: string): string[
     t('at {0}', moment),
     ...(rollout ? [t('rollout {0}', rollout)] : []),
     ...(version >= 0 ? [t('version {0}', version)] : []),
+    ...(lane.kind === 'replica' && concurrency !== undefined ? [underWay([lane], w, concurrency)] : []),
   ];
 }
 /** What the window shows, in a sentence for screen readers. `origin`: 0 of the run's clock, which `moment` tells. */
@@ -33,6 +38,9 @@ export function summaryWords(known: Lanes, w: Window, origin: number, moment: (m
 }
 /** How busy the lanes of a kind are, with the three activities that take most of the time. */
 function busyWords(known: Lanes, kind: 'desktop' | 'replica' | 'trainer', w: Window): string {
+  const { concurrency } = known;
+  if (kind === 'replica' && concurrency !== undefined)
+    return `${kindName[kind]} ${underWay(known.lanes, w, concurrency)}`;
   const s = shares(known.lanes, kind, w),
     busy = Math.round(s.busy * 100);
   const most = [...s.by]

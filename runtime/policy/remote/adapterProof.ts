@@ -14,7 +14,7 @@ export interface Proof {
   readonly tokens: readonly string[];
 }
 /** What the trainer makes of a proof's answer. */
-export interface ExpectedProof extends Pick<Proof, 'answer' | 'tokens'> {
+export interface ExpectedProof extends Proof {
   readonly logprobs: Float32Array;
 }
 
@@ -71,6 +71,13 @@ export function unlike({ answer, tokens, logprobs }: ExpectedProof, c: Completio
     // Behind another token it is another prompt.
     if (ids ? ids[i] !== answer[i] : said[i]!.token !== tokens[i]) break;
   }
+  return tooFar(distances);
+}
+/** The same, for log-probs that the server gave to the very tokens of the expected answer. */
+export function unlikeScored({ logprobs }: ExpectedProof, there: readonly number[]): string | undefined {
+  return tooFar(there.map((x, i) => ({ by: Math.abs(x - logprobs[i]!), there: x.toFixed(3), training: logprobs[i]! })));
+}
+function tooFar(distances: readonly Distance[]): string | undefined {
   const mean = distances.reduce((sum, d) => sum + d.by, 0) / Math.max(1, distances.length);
   if (mean <= TOLERANCE) return undefined;
   const { there, training } = distances.reduce((a, b) => (b.by > a.by ? b : a));

@@ -19,11 +19,11 @@ export interface Completion {
   readonly choices?: readonly {
     readonly message?: { readonly content?: string | null };
     readonly logprobs?: { readonly content?: readonly TokenLogprob[] | null } | null;
-    /** vLLM with `return_token_ids`. */
+    /** With `return_token_ids`. */
     readonly token_ids?: readonly number[] | null;
     readonly finish_reason?: string | null;
   }[];
-  /** vLLM with `return_token_ids`: images are runs of one pad token. */
+  /** With `return_token_ids`: images are runs of one pad token. */
   readonly prompt_token_ids?: readonly number[] | null;
 }
 
@@ -53,7 +53,25 @@ export function completionOf(text: string, server: string): Completion {
   const c = jsonOf(text, bounds, (beyond) => refused(`JSON that ${beyond}`)),
     why = isObject(c) ? faultOf(c) : `something that is not JSON: ${text.slice(0, 200)}`;
   if (why !== undefined) throw refused(why);
-  return c as Completion;
+  return asVllm(c as Completion);
+}
+
+type Choice = NonNullable<Completion['choices']>[number];
+/** SGLang has both kinds of token ids in the choice, and since 0.5.18 those of the answer under a name of its own. */
+interface SglangChoice extends Choice {
+  readonly prompt_token_ids?: readonly number[] | null;
+  readonly response_token_ids?: readonly number[] | null;
+}
+/** The same completion with token ids where vLLM has them. */
+export function asVllm(c: Completion): Completion {
+  const [first, ...others] = (c.choices ?? []) as readonly SglangChoice[];
+  if (!first || (absent(first.prompt_token_ids) && absent(first.response_token_ids))) return c;
+  const { prompt_token_ids: prompt, response_token_ids: answer, ...choice } = first;
+  return {
+    ...c,
+    choices: [{ ...choice, token_ids: choice.token_ids ?? answer }, ...others],
+    prompt_token_ids: c.prompt_token_ids ?? prompt,
+  };
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -81,9 +99,10 @@ function faultOf(c: Fields): string | undefined {
   if (!Array.isArray(choices) || !choices.every(isObject)) return 'choices that are no list of objects';
   const [first] = choices as Fields[];
   if (!first) return undefined;
-  const { message, logprobs, token_ids: ids, finish_reason: finish } = first;
+  const { message, logprobs, token_ids: ids, response_token_ids: others, finish_reason: finish } = first;
   if (!absent(message) && !(isObject(message) && isText(message['content']))) return 'a message without text';
-  if (!areIds(ids, MOST_TOKENS)) return 'token_ids that are no token ids';
+  if (!areIds(ids, MOST_TOKENS) || !areIds(others, MOST_TOKENS)) return 'token_ids that are no token ids';
+  if (!areIds(first['prompt_token_ids'], MOST_PROMPT)) return 'prompt_token_ids that are no token ids';
   if (!isText(finish)) return 'a finish_reason that is no word';
   const content = isObject(logprobs) ? logprobs['content'] : undefined;
   if (!absent(logprobs) && !isObject(logprobs)) return 'logprobs that are no object';

@@ -13,10 +13,11 @@ import {
 } from '../../domain/index.js';
 import type { AnswerBase, Replica } from '../types.js';
 import type { ChatRequest } from './chatSession.js';
-import { proofIn, proofRequest, unlike, type ExpectedProof, type Proof } from './adapterProof.js';
+import { proofIn, proofRequest, unlike, unlikeScored, type ExpectedProof, type Proof } from './adapterProof.js';
 import { traceOf, type Completion, type Said } from './completion.js';
 import { LoadLimit } from './load.js';
 import { ModelServer, type ModelServerOptions } from './modelServer.js';
+import { SPOKEN, ageingError, refuseOlder, type Dated } from './versions.js';
 
 /** Weights as a training engine saved them for sampling. */
 export interface AdapterWeights {
@@ -61,7 +62,10 @@ const LOAD_MS = 1000;
 /** An adapter that a server holds. */
 interface Loaded {
   readonly weights: AdapterWeights;
+  /** What it is loaded and listed as. */
   readonly name: string;
+  /** What requests call it. */
+  readonly model: string;
   /** Calls in flight. */
   calls: number;
 }
@@ -84,6 +88,7 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
   readonly #closed = new AbortController();
   readonly #limit: LoadLimit | undefined;
   #now: Loaded | undefined;
+  #dated: Dated | undefined;
   #calls = 0;
   /** When its load is asked next; it is asked when a call ends, and not again where it does not say. */
   #loadDue = 0;
@@ -101,6 +106,8 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
   async start(signal: AbortSignal): Promise<void> {
     const { run, start, weights } = this.#o,
       all = AbortSignal.any([signal, this.#closed.signal]);
+    this.#dated = await this.#server.dated(all);
+    refuseOlder(this.#o.url, this.#dated);
     for (const name of await this.#server.models(all))
       if (name.startsWith(`${run}.`) && !name.startsWith(`${run}.${start}@`)) await this.#unload(name);
     this.#now = await this.#load(weights, all);
@@ -120,11 +127,11 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
     this.#calls++;
     try {
       const either = AbortSignal.any([signal, this.#closed.signal]),
-        said = await this.#ask(adapter.name, { ...body, ...extras }, either);
-      if (said.model !== undefined && said.model !== adapter.name)
+        said = await this.#ask(adapter, { ...body, ...extras }, either);
+      if (said.model !== undefined && said.model !== adapter.model)
         throw new StudioError(
           'policy.remote',
-          `${this.#o.url} answered with the model ${said.model} where ${adapter.name} was asked.`,
+          `${this.#o.url} answered with the model ${said.model} where ${adapter.model} was asked.`,
           'Point policy.vlm.endpoints at the model servers themselves, not at a router that chooses models.',
         );
       return { said, version: adapter.weights.version, computeMs: performance.now() - began };
@@ -159,20 +166,22 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
   }
 
   async #load(weights: AdapterWeights, signal: AbortSignal): Promise<Loaded> {
-    const name = `${adapterNames(this.#o.run, this.#o.start)}${weights.version}`;
+    const name = `${adapterNames(this.#o.run, this.#o.start)}${weights.version}`,
+      model = (await this.#server.dialect(signal)).called(name),
+      next = { weights, name, model, calls: 0 };
     let there = false;
     try {
       await this.#server.loadAdapter(name, weights.path, signal);
       there = true;
       this.#o.onLoaded?.(weights, true);
-      this.#check(name, weights, await this.#prove(name, weights, signal));
+      await this.#check(next, await this.#prove(next, signal), signal);
     } catch (e) {
       const why = await this.#blamed(e, name, signal);
       // A server that is away is asked for nothing; the replica that takes this one's place loads it again.
       if (there && toRunError(why).kind === 'policy.remote') await this.#unload(name, weights);
-      throw why;
+      throw ageingError(why, this.#dated);
     }
-    return { weights, name, calls: 0 };
+    return next;
   }
   /**
    * vLLM answers 500 for files that it cannot use, as it does when it is broken. Where it goes on answering with what it
@@ -184,14 +193,14 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
     return new StudioError(
       'policy.remote',
       `The server cannot use the adapter ${name}: ${message}`,
-      'The version before it stays in use. Check that the server sees whole files there and takes adapters of this rank and these layers (vLLM: --max-lora-rank); its log says more.',
+      'The version before it stays in use. Check that the server sees whole files there and takes adapters of this rank and these layers (vLLM: --max-lora-rank; SGLang: --max-lora-rank, --lora-target-modules, no --dp-size); its log says more.',
       { cause: e },
     );
   }
   /** Whether it makes a token with what it had before. Its /health is no proof: that of a broken vLLM says ok. */
   async #lives(signal: AbortSignal): Promise<boolean> {
     const asked = (async () => {
-      const model = this.#now?.name ?? (await this.#server.models(signal))[0];
+      const model = this.#now?.model ?? (await this.#server.models(signal))[0];
       return (
         model !== undefined && (await this.#server.complete({ ...proofRequest(this.#o.imageToken), model }, signal))
       );
@@ -199,57 +208,79 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
     return Boolean(await orUndefined(asked, 'then it is the server that is to blame'));
   }
   /** The proof; a server that was started again since it loaded the adapter loads it once more, and no oftener. */
-  async #prove(model: string, weights: AdapterWeights, signal: AbortSignal): Promise<Completion> {
+  async #prove({ name, model, weights }: Loaded, signal: AbortSignal): Promise<Completion> {
     const ask = (): Promise<Completion> =>
       this.#server.complete({ ...proofRequest(this.#o.imageToken), model }, signal);
     try {
       return await ask();
     } catch (e) {
-      if (!(await this.#forgot(e, model, signal))) throw e;
-      await this.#server.loadAdapter(model, weights.path, signal);
+      if (!(await this.#forgot(e, name, signal))) throw e;
+      await this.#server.loadAdapter(name, weights.path, signal);
       return ask();
     }
+  }
+  #ask({ name, model }: Loaded, body: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Said> {
+    return this.#orLost(name, signal, () => this.#server.ask({ ...body, model }, signal));
   }
   /**
    * A server that was started again between two calls has none of the adapters it was given, and no call met it gone:
    * it is lost like one that is away, and the replica that takes this one's place loads them.
    */
-  async #ask(model: string, body: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Said> {
+  async #orLost<T>(name: string, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
     try {
-      return await this.#server.ask({ ...body, model }, signal);
+      return await call();
     } catch (e) {
-      if (!(await this.#forgot(e, model, signal))) throw e;
+      if (!(await this.#forgot(e, name, signal))) throw e;
       throw new StudioError(
         'policy.lost',
-        `${this.#o.url} no longer has ${model}: it was started again.`,
+        `${this.#o.url} no longer has ${name}: it was started again.`,
         'The runtime loads it again automatically.',
         { cause: e },
       );
     }
   }
-  /** Whether it answered 404 because it lacks the model; not where it does not say what it has. */
-  async #forgot(e: unknown, model: string, signal: AbortSignal): Promise<boolean> {
-    if (toRunError(e).details?.['status'] !== 404) return false;
+  /** Whether it refused because it lacks the adapter (vLLM: 404, SGLang: 400); not where it does not say what it has. */
+  async #forgot(e: unknown, name: string, signal: AbortSignal): Promise<boolean> {
+    const status = toRunError(e).details?.['status'];
+    if (status !== 404 && status !== 400) return false;
     const there = await orUndefined(this.#server.models(signal), 'then the first answer is what is said');
-    return there !== undefined && there.length > 0 && !there.includes(model);
+    return there !== undefined && there.length > 0 && !there.includes(name);
   }
   /** Throws when the server answers with other weights than these. */
-  #check(name: string, { expected }: AdapterWeights, completion: Completion): void {
-    if (!traceOf(completion))
+  async #check({ name, weights }: Loaded, completion: Completion, signal: AbortSignal): Promise<void> {
+    const { expected } = weights,
+      trace = traceOf(completion);
+    if (!trace)
       throw new StudioError(
         'policy.remote',
         `${this.#o.url} gives no log-probs.`,
         'Start the server with log-probs allowed (vLLM: --max-logprobs 8 or more).',
       );
-    const why = expected && unlike(expected, completion);
+    if (!trace.ids || !completion.prompt_token_ids)
+      throw new StudioError(
+        'policy.remote',
+        `${this.#o.url} does not say the token ids of prompts and answers, and nothing can be trained without them.`,
+        `Use vLLM ${SPOKEN.vLLM.oldest} or SGLang ${SPOKEN.SGLang.oldest}, or newer: older ones pass over return_token_ids.`,
+      );
+    const why = expected && (await this.#unlike(name, expected, completion, signal));
     if (why !== undefined)
       throw new StudioError(
         'policy.remote',
         `${this.#o.url} does not answer with the weights of ${name}: ${why}.`,
-        'Check that the server applies adapters to the layers that are trained (vLLM: key prefixes, --enable-tower-connector-lora), and that it serves the model that is trained.',
+        'Check that the server applies adapters to the layers that are trained (vLLM: key prefixes, --enable-tower-connector-lora; SGLang: --lora-target-modules, and no layers of the vision part), and that it serves the model that is trained.',
       );
     const proof = proofIn(completion);
     if (proof) this.#o.onProved?.(proof);
+  }
+  /** Where it can be asked of the very tokens, it is: SGLang draws others each time, whatever the seed. */
+  async #unlike(
+    name: string,
+    expected: ExpectedProof,
+    completion: Completion,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const there = await this.#orLost(name, signal, () => this.#server.score(expected, name, signal));
+    return there ? unlikeScored(expected, there) : unlike(expected, completion);
   }
   #askLoad(inFlight: number): void {
     const limit = this.#limit,

@@ -16,7 +16,7 @@ export interface ServerLoad {
 const NAMES: Readonly<Record<keyof ServerLoad, readonly string[]>> = {
   memory: ['vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc', 'sglang:token_usage'],
   waiting: ['vllm:num_requests_waiting', 'sglang:num_queue_reqs'],
-  preemptions: ['vllm:num_preemptions_total', 'sglang:num_retracted_reqs_total'],
+  preemptions: ['vllm:num_preemptions_total', 'sglang:num_retracted_requests_total', 'sglang:num_retracted_reqs_total'],
 };
 
 /** Prometheus text; of a figure with several labels (engines of one server) the largest. Undefined where none is there. */

@@ -7,10 +7,12 @@ import { jsonOf } from '../../domain/json.js';
 import type { JsonBounds } from '../../domain/jsonBounds.js';
 import { pause } from '../../domain/pause.js';
 import { MOST_ANSWER_BYTES, completionOf, type Completion, type Said } from './completion.js';
+import { dialectOf, type Dialect } from './dialect.js';
 import { callHere, type ModelCaller } from './modelCalls.js';
 import { jsonPieces } from './picture.js';
 import { postJson } from './postJson.js';
 import { loadOf, type ServerLoad } from './load.js';
+import { SPOKEN, datedBy, type Dated } from './versions.js';
 
 export interface ModelServerOptions {
   /** Ends in /v1 (or whatever precedes /chat/completions). */
@@ -45,10 +47,23 @@ interface Answer {
 export class ModelServer {
   readonly #o: ModelServerOptions;
   readonly #base: string;
+  /** Where vLLM and SGLang have what is not OpenAI's. */
+  readonly #beside: string;
+  #dialect: Dialect | undefined;
 
   constructor(o: ModelServerOptions) {
     this.#o = o;
     this.#base = withoutSlashes(o.url);
+    this.#beside = this.#base.replace(/\/v1$/, '');
+  }
+
+  /** Which server it is, by its list of models; asked again where that list is empty. */
+  async dialect(signal: AbortSignal): Promise<Dialect> {
+    if (this.#dialect) return this.#dialect;
+    const cards = await this.cards(signal),
+      found = dialectOf(cards);
+    if (cards.length > 0) this.#dialect = found;
+    return found;
   }
 
   /**
@@ -78,9 +93,9 @@ export class ModelServer {
     }
   }
 
-  /** Token ids of a conversation by the server's tokenizer and chat template (vLLM: beside /v1, not under it). */
+  /** Token ids of a conversation by the server's tokenizer and chat template (beside /v1, not under it). */
   async tokenize(body: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<readonly number[]> {
-    const a = await this.#post('/tokenize', body, signal, this.#base.replace(/\/v1$/, '')),
+    const a = await this.#post('/tokenize', body, signal, this.#beside),
       tokens = (this.#json(a, '/tokenize', TOKENS) as { tokens?: unknown } | undefined)?.tokens;
     if (!Array.isArray(tokens) || !tokens.every((t) => Number.isInteger(t))) throw this.#refused(a, '/tokenize');
     return tokens as number[];
@@ -88,21 +103,52 @@ export class ModelServer {
 
   /** Loading what is loaded already, from the same path, is no error: a replica may have been started again. */
   async loadAdapter(name: string, path: string, signal: AbortSignal): Promise<void> {
-    const a = await this.#post('/load_lora_adapter', { lora_name: name, lora_path: path }, signal);
+    const where = await this.#adapters(signal),
+      a = await this.#post('/load_lora_adapter', { lora_name: name, lora_path: path }, signal, where);
     if (a.status === 200) return;
     if (a.status === 400 && (await this.cards(signal)).some((m) => m['id'] === name && m['root'] === path)) return;
-    throw this.#refused(a, '/load_lora_adapter');
+    throw this.#refused(a, '/load_lora_adapter', where);
   }
-  async unloadAdapter(name: string): Promise<void> {
-    const a = await withDeadline(TIMEOUT_MS, [], (signal) =>
-      this.#post('/unload_lora_adapter', { lora_name: name }, signal),
-    );
-    if (a.status !== 200 && a.status !== 404) throw this.#refused(a, '/unload_lora_adapter');
+  /** No error where it is not loaded, which vLLM says with 404 and SGLang with 400. */
+  unloadAdapter(name: string): Promise<void> {
+    return withDeadline(TIMEOUT_MS, [], async (signal) => {
+      const where = await this.#adapters(signal),
+        a = await this.#post('/unload_lora_adapter', { lora_name: name }, signal, where);
+      if (a.status === 200 || a.status === 404) return;
+      if (a.status === 400 && !(await this.models(signal)).includes(name)) return;
+      throw this.#refused(a, '/unload_lora_adapter', where);
+    });
+  }
+  async #adapters(signal: AbortSignal): Promise<string> {
+    return (await this.dialect(signal)).adapters === 'beside' ? this.#beside : this.#base;
+  }
+
+  /**
+   * Log-probs (natural logarithm, temperature 1) of `answer` behind `prompt`, token ids without pictures, with the adapter
+   * `name` or with the base model. Undefined where the server cannot be asked that.
+   */
+  async score(
+    { prompt, answer }: { readonly prompt: Int32Array; readonly answer: Int32Array },
+    name: string | undefined,
+    signal: AbortSignal,
+  ): Promise<readonly number[] | undefined> {
+    if (!(await this.dialect(signal)).scores) return undefined;
+    const body = {
+      input_ids: [...prompt, ...answer],
+      lora_path: name,
+      sampling_params: { max_new_tokens: 1, temperature: 0 },
+      return_logprob: true,
+      logprob_start_len: prompt.length - 1,
+    };
+    const a = await this.#patiently(signal, () => this.#post('/generate', body, signal, this.#beside)),
+      scored = scoredIn(this.#json(a, '/generate', TOKENS), answer);
+    if (!scored) throw this.#refused(a, '/generate', this.#beside);
+    return scored;
   }
 
   /** Its load by its own figures (vLLM, SGLang and our engine: /metrics); undefined where it gives none. */
   async load(signal: AbortSignal): Promise<ServerLoad | undefined> {
-    const a = await this.#get('/metrics', signal, this.#base.replace(/\/v1$/, ''));
+    const a = await this.#get('/metrics', signal, this.#beside);
     return a.status === 200 ? loadOf(a.text) : undefined;
   }
 
@@ -116,9 +162,18 @@ export class ModelServer {
       list = (this.#json(a, '/models', MODELS) as { data?: unknown } | undefined)?.data;
     return Array.isArray(list) ? list.map((m: unknown) => (isObject(m) ? m : {})) : [];
   }
-  /** What it says of itself (vLLM and our engine: /version); undefined where it says nothing. */
+  /** What it says of itself (vLLM and our engine: /version; SGLang: /server_info); undefined where it says nothing. */
   async version(signal: AbortSignal): Promise<unknown> {
-    return this.#json(await this.#get('/version', signal, this.#base.replace(/\/v1$/, '')), '/version', MODELS);
+    const said = this.#json(await this.#get('/version', signal, this.#beside), '/version', MODELS);
+    if (said !== undefined || (await this.dialect(signal)).server !== 'SGLang') return said;
+    const page = this.#json(await this.#get('/server_info', signal, this.#beside), '/server_info', MODELS);
+    // Its whole configuration stands there, keys with it.
+    return isObject(page) ? { version: page['version'] } : undefined;
+  }
+
+  /** Which of the two it is, how old, where it says so. */
+  async dated(signal: AbortSignal): Promise<Dated | undefined> {
+    return datedBy(await this.version(signal), await this.cards(signal));
   }
 
   /** What it answered, as JSON; undefined where it refused. Throws `policy.remote` on what is beyond the bounds. */
@@ -174,16 +229,16 @@ export class ModelServer {
     }
   }
 
-  #refused({ status, text }: Answer, path: string): StudioError {
+  #refused({ status, text }: Answer, path: string, base = this.#base): StudioError {
     const said = text.slice(0, 500);
     return status >= 500
       ? new StudioError(
           'policy.lost',
-          `${this.#base}${path} answered ${status}: ${said}`,
+          `${base}${path} answered ${status}: ${said}`,
           "Check the model server's log. The runtime retries automatically.",
           { details: { status } },
         )
-      : new StudioError('policy.remote', `${this.#base}${path} answered ${status}: ${said}`, remedyFor(status, path), {
+      : new StudioError('policy.remote', `${base}${path} answered ${status}: ${said}`, remedyFor(status, path), {
           details: { status },
         });
   }
@@ -193,12 +248,27 @@ const remedyFor = (status: number, path: string): string => {
   if (status >= 300 && status < 400)
     return 'Give the address that it redirects to, if you trust it: redirects are not followed, because the key would go along.';
   if (status === 401 || status === 403) return 'Set the environment variable that policy.vlm.apiKeyEnv names.';
-  if (path === '/tokenize') return 'Use a server with /tokenize for conversations (vLLM has it).';
+  if (path === '/tokenize') return 'Use a server with /tokenize for conversations (vLLM and SGLang have it).';
+  if (path === '/generate')
+    return `Let it score tokens: an adapter that does nothing is found by that (SGLang ${SPOKEN.SGLang.oldest} or newer, without a router before it).`;
   if (path !== '/chat/completions')
-    return 'Start the server with runtime adapters (vLLM: VLLM_ALLOW_RUNTIME_LORA_UPDATING=True, --enable-lora, --max-lora-rank), and check that it sees the folder of adapters (policy.vlm.adapters).';
+    return 'Start the server with runtime adapters (vLLM: VLLM_ALLOW_RUNTIME_LORA_UPDATING=True, --enable-lora, --max-lora-rank; SGLang: --enable-lora, --max-lora-rank, --lora-target-modules), and check that it sees the folder of adapters (policy.vlm.adapters).';
   if (status === 404) return 'Check that the URL ends in /v1.';
-  return 'Check how many images and tokens the server takes (vLLM: --limit-mm-per-prompt, --max-model-len).';
+  return 'Check how many images and tokens the server takes (vLLM: --limit-mm-per-prompt, --max-model-len; SGLang: --limit-mm-data-per-request, --context-length).';
 };
+
+/** Of SGLang's answer, log-probs of the tokens asked about; undefined where it does not say them. */
+function scoredIn(said: unknown, answer: Int32Array): number[] | undefined {
+  const meta = isObject(said) ? said['meta_info'] : undefined,
+    all: unknown = isObject(meta) ? meta['input_token_logprobs'] : undefined;
+  if (!Array.isArray(all)) return undefined;
+  const last = (all as unknown[]).slice(-answer.length),
+    // Each is a log-prob, the token's id, and its text.
+    logprobs = last.flatMap((t, i) =>
+      Array.isArray(t) && typeof t[0] === 'number' && t[1] === answer[i] ? [t[0]] : [],
+    );
+  return logprobs.length === answer.length ? logprobs : undefined;
+}
 
 const tooLong = (): StudioError =>
   new StudioError(

@@ -209,7 +209,7 @@ function provenWeights(
           `The weights of version ${version} give log-probs that are no numbers.`,
           'They are not published. Go on from an earlier checkpoint, with a lower trainer.lr.',
         );
-      return { ...weights, expected: { answer, tokens, logprobs } };
+      return { ...weights, expected: { prompt, answer, tokens, logprobs } };
     },
   };
 }

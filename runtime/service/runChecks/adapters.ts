@@ -1,20 +1,22 @@
 import { FOR_A_POOL, WHO_ACTS } from '../../config/index.js';
-import { ask, wordsOf } from './ask.js';
+import { ModelServer } from '../../policy/remote/modelServer.js';
+import type { Dialect } from '../../policy/remote/dialect.js';
+import { toRunError } from '../../domain/index.js';
+import { ask, besideOf, wordsOf, type Answered } from './ask.js';
+import { flagsOf } from './flags.js';
 import type { Table } from './table.js';
 import type { ModelServerCheck } from './types.js';
 
 /** Nothing has this name: a server that can load adapters says that it is not there. */
 const NOBODY = 'dart-studio-doctor-none';
 
+type Training = NonNullable<ModelServerCheck['training']>;
+
 /**
  * Whether a server takes adapters while it runs. No adapter is at hand before a run, so it is asked for one that does
  * not exist: the words of its refusal tell what is missing. That an adapter really acts is checked at every publish.
  */
-export async function checkAdapters(
-  o: ModelServerCheck,
-  t: NonNullable<ModelServerCheck['training']>,
-  table: Table,
-): Promise<void> {
+export async function checkAdapters(o: ModelServerCheck, t: Training, dialect: Dialect, table: Table): Promise<void> {
   if (t.rank === 0 && !t.same) {
     table.wrong(
       'weights',
@@ -26,13 +28,14 @@ export async function checkAdapters(
   // The engine knows its own weights by such paths; to another server they are folders.
   const path = t.same ? `tinker://${NOBODY}/sampler_weights/none` : `${t.adapters ?? ''}/${NOBODY}`,
     body = { lora_name: NOBODY, lora_path: path },
-    r = await ask({ url: `${o.url}/load_lora_adapter`, apiKey: o.apiKey, body });
+    where = dialect.adapters === 'beside' ? besideOf(o.url) : o.url,
+    r = await ask({ url: `${where}/load_lora_adapter`, apiKey: o.apiKey, body });
   if ('away' in r) {
     table.wrong('adapters', r.away, 'Look at the log of the server: asking for an adapter must not end it.');
     return;
   }
   if (r.status === 200) {
-    await ask({ url: `${o.url}/unload_lora_adapter`, apiKey: o.apiKey, body: { lora_name: NOBODY } });
+    await ask({ url: `${where}/unload_lora_adapter`, apiKey: o.apiKey, body: { lora_name: NOBODY } });
     table.wrong(
       'adapters',
       'it says that it loaded an adapter that does not exist',
@@ -40,25 +43,50 @@ export async function checkAdapters(
     );
     return;
   }
-  const said = wordsOf(r);
+  if (!refusesWell(o, t, dialect, r, table)) return;
+  table.ok('adapters', 'can be loaded while it runs; whether one acts is checked at every publish');
+  if (dialect.scores) await checkScores(o, table);
+}
+
+/** Whether it only says that there is no such adapter; a row is written where it says more. */
+function refusesWell(o: ModelServerCheck, t: Training, dialect: Dialect, r: Answered, table: Table): boolean {
+  const said = wordsOf(r),
+    start = flagsOf(dialect.server).adapters(Math.max(16, t.rank)),
+    wrong = (what: string, remedy: string): false => {
+      table.wrong('adapters', what, remedy);
+      return false;
+    };
   if (r.status === 405 || (r.status === 404 && /^404(: *not found\.?)?$/i.test(said)))
-    table.wrong(
-      'adapters',
+    return wrong(
       `it cannot load adapters while it runs (${said})`,
-      'Start vLLM with VLLM_ALLOW_RUNTIME_LORA_UPDATING=True in its environment and --enable-lora --max-loras 2 --max-lora-rank ' +
-        `${Math.max(16, t.rank)}.`,
+      dialect.server === 'vLLM'
+        ? `${start}, and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True in its environment.`
+        : `${start}, without a router before it.`,
     );
-  else if (/lora[^.]{0,40}(not|isn't) enabled|enable[-_ ]lora/i.test(said))
-    table.wrong(
-      'adapters',
+  if (/lora[^.]{0,40}(not|isn't) enabled|enable[-_ ]lora/i.test(said)) return wrong(said, `${start}.`);
+  if (r.status === 401 || r.status === 403)
+    return wrong(
       said,
-      `Start vLLM with --enable-lora --max-loras 2 --max-lora-rank ${Math.max(16, t.rank)}.`,
+      `Let the key of ${o.options.key} load adapters (SGLang: that of --admin-api-key), and the server read their folder (this project's engine: --adapter-root FOLDER).`,
     );
-  else if (r.status === 401 || r.status === 403)
-    table.wrong(
-      'adapters',
-      said,
-      `Let the key of ${o.options.key} load adapters, and the server read their folder (this project's engine: --adapter-root FOLDER).`,
+  // With several data-parallel replicas it fails on an assertion.
+  if (dialect.server === 'SGLang' && r.status >= 500)
+    return wrong(
+      `it fails when it is asked for an adapter (${said})`,
+      'Start it without --dp-size (one server for each replica, all in policy.vlm.endpoints); its log says more.',
     );
-  else table.ok('adapters', 'can be loaded while it runs; whether one acts is checked at every publish');
+  return true;
+}
+
+/** An adapter that does nothing is found by what the server makes of known tokens: it must say that. */
+async function checkScores(o: ModelServerCheck, table: Table): Promise<void> {
+  const server = new ModelServer({ url: o.url, apiKey: o.apiKey }),
+    known = { prompt: Int32Array.of(1, 2), answer: Int32Array.of(3) };
+  try {
+    await server.score(known, undefined, new AbortController().signal);
+    table.ok('scores', 'of known tokens are given');
+  } catch (e) {
+    const { message, remedy } = toRunError(e);
+    table.wrong('scores', message, remedy);
+  }
 }

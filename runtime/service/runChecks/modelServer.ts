@@ -1,11 +1,14 @@
 import { messageOf } from '../../domain/index.js';
 import { spanOf, type CoordinateMode } from '../../policy/actions/coordinates.js';
 import { imageTokens, limitsOf } from '../../policy/actions/imageTokens.js';
-import type { Completion } from '../../policy/remote/completion.js';
+import { asVllm, type Completion } from '../../policy/remote/completion.js';
+import { dialectOf, type Dialect } from '../../policy/remote/dialect.js';
+import { SPOKEN, ageWords, datedBy } from '../../policy/remote/versions.js';
 import { cutPrompt } from '../../policy/remote/promptRecord.js';
 import type { CheckRow } from '../../protocol/types.js';
 import { checkAdapters } from './adapters.js';
-import { ask, wordsOf } from './ask.js';
+import { ask, besideOf, wordsOf } from './ask.js';
+import { flagsOf, type Flags } from './flags.js';
 import { difference, firstLogprobs, longestRun, oneToken, picture } from './generation.js';
 import { Table } from './table.js';
 import { TEXT_TOKENS, type ModelServerCheck } from './types.js';
@@ -18,14 +21,14 @@ export async function checkModelServer(o: ModelServerCheck): Promise<CheckRow[]>
   const table = new Table(`model server ${o.url.replace(/^https?:\/\//, '')}`);
   const served = await reach(o, table);
   if (served) {
-    const first = await generate(o, served.model, table);
+    const first = await generate(o, served, table);
     if (first) {
-      checkContext(o, served.context, table);
-      checkTokens(o, first.completion, table);
+      checkContext(o, served, table);
+      checkTokens(o, first.completion, served, table);
       await checkSight(o, served.model, first, table);
-      await checkTemperature(o, served.model, first, table);
+      await checkTemperature(o, served, first, table);
     }
-    if (o.training) await checkAdapters(o, o.training, table);
+    if (o.training) await checkAdapters(o, o.training, served.dialect, table);
   }
   return table.rows;
 }
@@ -34,6 +37,9 @@ interface Served {
   readonly model: string;
   /** Most tokens of prompt and answer, where the server says it. */
   readonly context: number | undefined;
+  readonly dialect: Dialect;
+  /** Which server it is and its version, as it says them. */
+  readonly server: string;
 }
 async function reach(o: ModelServerCheck, table: Table): Promise<Served | undefined> {
   const r = await ask({ url: `${o.url}/models`, apiKey: o.apiKey, timeoutMs: 20_000 });
@@ -55,9 +61,11 @@ async function reach(o: ModelServerCheck, table: Table): Promise<Served | undefi
     return undefined;
   }
   const models = (data as ({ id?: unknown; parent?: unknown; max_model_len?: unknown } | null)[]).flatMap((m) =>
-    typeof m?.id === 'string' ? [{ ...m, id: m.id }] : [],
-  );
-  table.ok('reachable', `${models.length} model${models.length === 1 ? '' : 's'}`);
+      typeof m?.id === 'string' ? [{ ...m, id: m.id }] : [],
+    ),
+    dialect = dialectOf(data),
+    server = await serverOf(o, data, dialect, table);
+  table.ok('reachable', `${server}${models.length} model${models.length === 1 ? '' : 's'}`);
   const own = models.find((m) => m.id === o.model),
     used = own ?? models.find((m) => (m.parent ?? null) === null);
   if (!used) {
@@ -65,7 +73,7 @@ async function reach(o: ModelServerCheck, table: Table): Promise<Served | undefi
     return undefined;
   }
   // Lists name a model once; a server may answer to its folder too.
-  const answers = own !== undefined || (await answersAs(o));
+  const answers = own !== undefined || (await answersAs(o, dialect));
   table.check(
     'model',
     answers,
@@ -73,17 +81,40 @@ async function reach(o: ModelServerCheck, table: Table): Promise<Served | undefi
       ok: own ? own.id : `${o.model}, listed as ${used.id}`,
       not: `it serves ${used.id}, not ${o.model}; the checks go on with that`,
     },
-    `Start it with ${o.model} (vLLM: --served-model-name ${o.model}), or name in the run file the model it serves.`,
+    `Start it with ${o.model} (${flagsOf(dialect.server).name(o.model)}), or name in the run file the model it serves.`,
   );
   return {
     model: answers ? o.model : used.id,
     context: typeof used.max_model_len === 'number' ? used.max_model_len : undefined,
+    dialect,
+    server,
   };
 }
-async function answersAs(o: ModelServerCheck): Promise<boolean> {
+async function answersAs(o: ModelServerCheck, { server }: Dialect): Promise<boolean> {
+  // SGLang answers to every name.
+  if (server === 'SGLang') return false;
   const body = oneToken(o.model, [], { alternatives: 1, temperature: 1 }),
     r = await ask({ url: `${o.url}/chat/completions`, apiKey: o.apiKey, body });
   return 'status' in r && r.status === 200;
+}
+
+/** "SGLang 0.5.23: "; empty for a server that does not say it. A row where it is older or newer than what is spoken. */
+async function serverOf(
+  o: ModelServerCheck,
+  cards: readonly unknown[],
+  { server }: Dialect,
+  table: Table,
+): Promise<string> {
+  const page = `${besideOf(o.url)}/${server === 'SGLang' ? 'server_info' : 'version'}`,
+    r = await ask({ url: page, apiKey: o.apiKey, timeoutMs: 20_000 }),
+    dated = 'status' in r && r.status === 200 ? datedBy(r.json, cards) : undefined;
+  if (!dated) return server === 'SGLang' ? 'SGLang: ' : '';
+  if (dated.age === 'older' || dated.age === 'newer') {
+    const { what, remedy } = ageWords(dated);
+    if (dated.age === 'older' && o.training) table.wrong('version', what, remedy);
+    else if (dated.age === 'newer') table.doubtful('version', what, remedy);
+  }
+  return `${dated.server} ${dated.version}: `;
 }
 
 interface First {
@@ -91,8 +122,9 @@ interface First {
   readonly pictures: readonly string[];
 }
 /** One token for a prompt with as many pictures of the screen's size as a run sends. */
-async function generate(o: ModelServerCheck, model: string, table: Table): Promise<First | undefined> {
-  const pictures = await Promise.all(Array.from({ length: o.images }, (_, i) => picture(o.screen, i + 1))),
+async function generate(o: ModelServerCheck, { model, dialect }: Served, table: Table): Promise<First | undefined> {
+  const flags = flagsOf(dialect.server),
+    pictures = await Promise.all(Array.from({ length: o.images }, (_, i) => picture(o.screen, i + 1))),
     began = performance.now(),
     c = await complete(o, model, pictures);
   if ('refused' in c) {
@@ -101,11 +133,11 @@ async function generate(o: ModelServerCheck, model: string, table: Table): Promi
       'generation',
       `one token for ${o.images} pictures of ${o.screen.width}x${o.screen.height}: ${refused}`,
       /image|multi.?modal|mm_per_prompt/i.test(refused)
-        ? `Let it take ${o.images} images a prompt (vLLM: --limit-mm-per-prompt '{"image": ${o.images}}'), or lower the number of images in the run file.`
+        ? `Let it take ${o.images} images a prompt (${flags.images(o.images)}), or lower the number of images in the run file.`
         : /length|context|too long|max_model_len/i.test(refused)
-          ? 'Give it a longer context (vLLM: --max-model-len), or lower the number of images or the screen size.'
+          ? `Give it a longer context (${flags.context(needed(o))}), or lower the number of images or the screen size.`
           : /memory|\bOOM\b/i.test(refused)
-            ? 'Lower the number of images or the screen size, or give the server more memory (vLLM: --gpu-memory-utilization).'
+            ? `Lower the number of images or the screen size, or give the server more memory (${flags.memory}).`
             : "Look at the server's log.",
     );
     return undefined;
@@ -125,30 +157,35 @@ async function complete(
     r = await ask({ url: `${o.url}/chat/completions`, apiKey: o.apiKey, body });
   if ('away' in r) return { refused: r.away };
   const c = r.status === 200 ? (r.json as Completion | undefined) : undefined;
-  return c && Array.isArray(c.choices) && c.choices.length > 0 ? c : { refused: wordsOf(r) };
+  return c && Array.isArray(c.choices) && c.choices.length > 0 ? asVllm(c) : { refused: wordsOf(r) };
 }
+const tokensOf = (o: ModelServerCheck): number =>
+  TEXT_TOKENS + o.images * imageTokens(o.screen, limitsOf(o.coordinates)) + o.maxTokens;
+/** Context for a step, in whole thousands. */
+const needed = (o: ModelServerCheck): number => Math.ceil(tokensOf(o) / 1024) * 1024;
 
-function checkContext(o: ModelServerCheck, context: number | undefined, table: Table): void {
+function checkContext(o: ModelServerCheck, { context, dialect }: Served, table: Table): void {
   if (context === undefined) return;
-  const needed = TEXT_TOKENS + o.images * imageTokens(o.screen, limitsOf(o.coordinates)) + o.maxTokens,
-    what = `${context} tokens, and a step needs about ${needed}`;
+  const tokens = tokensOf(o),
+    what = `${context} tokens, and a step needs about ${tokens}`;
   table.check(
     'context',
-    context >= needed,
+    context >= tokens,
     { ok: what, not: what },
-    `Give it a longer context (vLLM: --max-model-len ${Math.ceil(needed / 1024) * 1024}), or fewer images.`,
+    `Give it a longer context (${flagsOf(dialect.server).context(needed(o))}), or fewer images.`,
   );
 }
 
 /** Log-probs, token ids, and the pictures as the prompt counts them. */
-function checkTokens(o: ModelServerCheck, c: Completion, table: Table): void {
-  const logprobs = firstLogprobs(c),
+function checkTokens(o: ModelServerCheck, c: Completion, { dialect, server }: Served, table: Table): void {
+  const flags = flagsOf(dialect.server),
+    logprobs = firstLogprobs(c),
     choice = c.choices![0]!;
   table.check(
     'log-probs',
     logprobs.size > 0 && [...logprobs.values()].every(Number.isFinite),
     { ok: `of ${logprobs.size} tokens each`, not: 'none are given' },
-    'Let it give log-probs (vLLM: --max-logprobs 8 or more).',
+    `Let it give log-probs (${flags.logprobs}).`,
   );
   if (!o.training) return;
   const prompt = c.prompt_token_ids,
@@ -156,13 +193,16 @@ function checkTokens(o: ModelServerCheck, c: Completion, table: Table): void {
   table.check(
     'token ids',
     ids,
-    { ok: `${prompt?.length ?? 0} of the prompt`, not: 'it gives no prompt_token_ids and token_ids' },
-    'Use a server that answers return_token_ids (vLLM 0.10.2 or newer).',
+    {
+      ok: `${prompt?.length ?? 0} of the prompt`,
+      not: `${server}no token ids of the prompt and of the answer come back, and nothing can be trained without them`,
+    },
+    `Use a server that answers return_token_ids: vLLM ${SPOKEN.vLLM.oldest}, SGLang ${SPOKEN.SGLang.oldest}, or newer.`,
   );
-  if (ids) checkPictures(o, o.training.imageToken, prompt, table);
+  if (ids) checkPictures(o, o.training.imageToken, prompt, flags, table);
 }
 
-function checkPictures(o: ModelServerCheck, pad: number, prompt: readonly number[], table: Table): void {
+function checkPictures(o: ModelServerCheck, pad: number, prompt: readonly number[], flags: Flags, table: Table): void {
   let tokens: readonly number[];
   try {
     const sent = Array.from({ length: o.images }, (_, number) => ({ number }));
@@ -201,7 +241,7 @@ function checkPictures(o: ModelServerCheck, pad: number, prompt: readonly number
     table.wrong(
       'image size',
       `${what}: it resizes pictures to another size than ${span.width}x${span.height}, so every click would be off`,
-      'Give it the pixel limits of the model, 78400 to 12845056 (vLLM: --mm-processor-kwargs), or a smaller screen; or check policy.vlm.coordinates.',
+      `Give it the pixel limits of the model, 78400 to 12845056 (${flags.pixels}), or a smaller screen; or check policy.vlm.coordinates.`,
     );
   } else
     table.doubtful(
@@ -235,7 +275,12 @@ async function checkSight(o: ModelServerCheck, model: string, first: First, tabl
 }
 
 /** Recorded log-probs must be of what was sampled from, temperature included. */
-async function checkTemperature(o: ModelServerCheck, model: string, first: First, table: Table): Promise<void> {
+async function checkTemperature(
+  o: ModelServerCheck,
+  { model, dialect }: Served,
+  first: First,
+  table: Table,
+): Promise<void> {
   if (!o.training || o.temperature === 1) return;
   const c = await complete(o, model, first.pictures, o.temperature);
   if ('refused' in c) return;
@@ -247,6 +292,6 @@ async function checkTemperature(o: ModelServerCheck, model: string, first: First
       ok: `log-probs are those at temperature ${o.temperature}`,
       not: `log-probs do not change with the temperature, so those recorded at ${o.temperature} are not of what is sampled`,
     },
-    'Start vLLM with --logprobs-mode processed_logprobs, or set policy.temperature to 1.',
+    `${flagsOf(dialect.server).temperature}, or set policy.temperature to 1.`,
   );
 }

@@ -1,6 +1,7 @@
 import { messageOf } from '../../domain/index.js';
 import type { CheckRow } from '../../protocol/types.js';
 import { TrainingHttp } from '../../trainer/remote/http.js';
+import { SPOKEN, identityOf, identityWords } from '../../trainer/remote/skew.js';
 import { capabilities, clientConfig, encodeRequest } from '../../trainer/remote/wire/index.js';
 import { ask, wordsOf, type Answered } from './ask.js';
 import { Table } from './table.js';
@@ -94,14 +95,19 @@ async function letIn(base: string, o: TrainingServerCheck, table: Table): Promis
   if (r.status >= 500 || said?.success === false) {
     table.wrong(
       'session',
-      `client/config was answered ${wordsOf(r)}`,
-      "Look at the engine's log; it may speak another protocol.",
+      `client/config was answered ${wordsOf(r)}; ${await identity(o)}`,
+      `Look at the engine's log, and use one that speaks ${SPOKEN}.`,
     );
     return undefined;
   }
   table.ok('key', o.apiKey === undefined ? 'none is asked for' : 'is taken');
   return { proto: said?.data?.proto_write_fwdbwd, zstd: said?.data?.proto_compress_fwdbwd ?? false };
 }
+
+const identity = async (o: TrainingServerCheck): Promise<string> => {
+  const words = identityWords(await identityOf(new TrainingHttp({ url: o.url, apiKey: o.apiKey })));
+  return words.charAt(0).toLowerCase() + words.slice(1);
+};
 
 async function checkModel(base: string, o: TrainingServerCheck, table: Table): Promise<void> {
   const r = await ask({ url: `${base}/get_server_capabilities`, apiKey: o.apiKey, timeoutMs: TIMEOUT_MS }),
@@ -141,8 +147,8 @@ async function checkLanguage(base: string, o: TrainingServerCheck, config: Confi
   else if (r.status === 422)
     table.wrong(
       'language',
-      `it cannot read protobuf and does not say so with 415 (${wordsOf(r)})`,
-      'Use a server that speaks protobuf, or one whose client/config says proto_write_fwdbwd: false.',
+      `it cannot read protobuf and does not say so with 415 (${wordsOf(r)}); ${await identity(o)}`,
+      `Use one that speaks ${SPOKEN}: with protobuf, or with proto_write_fwdbwd: false in its client/config.`,
     );
   else table.ok('language', `protobuf${config.zstd ? ', compressed with zstd' : ''}`);
 }

@@ -2,6 +2,7 @@ import { pause } from '../../domain/pause.js';
 import { StudioError } from '../../domain/index.js';
 import { turn } from './datums.js';
 import { cancelled, answerJson, PROTO, wordsOf, type Outgoing, type Reply, type TrainingHttp } from './http.js';
+import { Skewed, lacks } from './skew.js';
 import { CONTROL, future, parsed, polled, type AnswerBounds } from './wire/index.js';
 
 /**
@@ -190,13 +191,20 @@ export class Calls {
         await patience.again(`status ${r.status}`, r.retryAfterMs);
       else if (r.status === 409 && patience.waitedMs < this.#o.conflictMs)
         await patience.again(`conflict: ${wordsOf(r.bytes)}`, r.retryAfterMs);
-      else throw statusError(out.path, r);
+      else throw await this.#refusal(out.path, r);
     }
+  }
+  /** A model that is gone and a call that is not there are told alike; the description of its calls tells them apart. */
+  async #refusal(path: string, r: Extract<Reply, { kind: 'answer' }>): Promise<StudioError> {
+    const e = statusError(path, r);
+    return e.kind === 'trainer.lost' && r.status === 404 && (await lacks(this.#http, path))
+      ? new Skewed('trainer.remote', `The training server has no ${path}.`, 'Use a server of another version.')
+      : e;
   }
 }
 
 /** The server speaks another language than the one it was asked in. */
-export class WrongLanguage extends StudioError {}
+export class WrongLanguage extends Skewed {}
 const wrongLanguage = (what: string, r: Extract<Reply, { kind: 'answer' }>): WrongLanguage =>
   new WrongLanguage(
     'trainer.remote',
@@ -214,6 +222,7 @@ function statusError(what: string, r: Extract<Reply, { kind: 'answer' }>): Studi
       `The training server sends ${what} elsewhere (status ${r.status}), where neither key nor screenshots may go.`,
       'Give the address it points to in trainer.remote.url, if you trust it.',
     );
+  if (isSkew(what, r.status)) return new Skewed('trainer.remote', message, 'Use a server of another version.');
   if (r.status === 404 && what === 'create_session')
     return new StudioError(
       'trainer.remote',
@@ -240,6 +249,11 @@ function statusError(what: string, r: Extract<Reply, { kind: 'answer' }>): Studi
     );
   return new StudioError('trainer.remote', message, 'The server refuses this call; see its message and its log.');
 }
+/** A body of another shape, a client that is too old or too new. */
+const isSkew = (what: string, status: number): boolean =>
+  what === 'create_session'
+    ? status === 400 || status === 405 || status === 422 || status === 426
+    : status === 405 || status === 422 || status === 426 || status === 501;
 const unavailable = (what: string, why: string, ms: number): StudioError =>
   new StudioError(
     'trainer.remote',

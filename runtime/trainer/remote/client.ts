@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { ignoreFailure, type StudioError } from '../../domain/index.js';
 import { Calls, WrongLanguage, type CallOptions, type Result } from './calls.js';
+import { Skewed, explained } from './skew.js';
 import { inRequests } from './chunks.js';
 import { cancelled, TrainingHttp, type HttpOptions } from './http.js';
 import * as wire from './wire/index.js';
@@ -34,10 +35,18 @@ export interface Loss {
   readonly config?: Readonly<Record<string, number>> | undefined;
 }
 
+interface Opened {
+  readonly calls: Calls;
+  readonly config: wire.ClientConfig;
+  readonly session: string;
+  readonly explain: (e: unknown) => Promise<unknown>;
+}
+
 export class TrainingClient {
   readonly config: wire.ClientConfig;
   readonly session: string;
   readonly calls: Calls;
+  readonly #explain: Opened['explain'];
   readonly #closed = new AbortController();
   readonly #beat: NodeJS.Timeout;
   #joined: { readonly of: AbortSignal; readonly both: AbortSignal } | undefined;
@@ -48,10 +57,11 @@ export class TrainingClient {
   /** It has taken a pass in protobuf. */
   #protoTaken = false;
 
-  private constructor(calls: Calls, config: wire.ClientConfig, session: string, heartbeatMs: number) {
+  private constructor({ calls, config, session, explain }: Opened, heartbeatMs: number) {
     this.calls = calls;
     this.config = config;
     this.session = session;
+    this.#explain = explain;
     this.proto = config.proto_write_fwdbwd ?? true;
     let under = false;
     this.#beat = setInterval(() => {
@@ -67,7 +77,15 @@ export class TrainingClient {
   }
 
   static async connect(o: ClientOptions, signal: AbortSignal): Promise<TrainingClient> {
-    const calls = new Calls(new TrainingHttp(o), defined(o)),
+    const http = new TrainingHttp(o);
+    try {
+      return await TrainingClient.#connected(o, http, signal);
+    } catch (e) {
+      throw await explained(e, http);
+    }
+  }
+  static async #connected(o: ClientOptions, http: TrainingHttp, signal: AbortSignal): Promise<TrainingClient> {
+    const calls = new Calls(http, defined(o)),
       asked = await clientConfigOf(calls, o.version, signal),
       config = {
         ...asked,
@@ -75,7 +93,17 @@ export class TrainingClient {
       },
       // Older servers take no null there.
       opened = await calls.json('create_session', { tags: [], user_metadata: {}, sdk_version: o.version }, signal);
-    return new TrainingClient(calls, config, wire.parsed(wire.session, opened).session_id, o.heartbeatMs ?? 10_000);
+    const { session_id: session, error_message: told } = wire.parsed(wire.session, opened),
+      explain = (e: unknown): Promise<unknown> => explained(e, http, told);
+    return new TrainingClient({ calls, config, session, explain }, o.heartbeatMs ?? 10_000);
+  }
+  /** What the work gives; an error as between versions is told with what the server says it is. */
+  async explained<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (e) {
+      throw await this.#explain(e);
+    }
   }
   /** Calls in flight are cancelled; the server drops the session by itself. */
   close(): void {
@@ -90,7 +118,7 @@ export class TrainingClient {
       base_model: m.base,
       lora_config: { rank: m.rank, ...(m.seed === undefined ? {} : { seed: m.seed }) },
     };
-    const made = wire.parsed(wire.model, await this.ask('create_model', body, signal));
+    const made = await this.asked('create_model', body, wire.model, signal);
     return new RemoteModel(this, made.model_id, 0);
   }
   /** Names of the models that can be trained. */
@@ -122,20 +150,27 @@ export class TrainingClient {
       sampling_session_seq_id: this.#samplers++,
       ...('path' in of ? { model_path: of.path } : { base_model: of.base }),
     };
-    const made = await this.calls.json('create_sampling_session', body, this.#with(signal));
-    return wire.parsed(wire.samplingSession, made).sampling_session_id;
+    const made = this.calls.json('create_sampling_session', body, this.#with(signal)),
+      read = made.then((said) => wire.parsed(wire.samplingSession, said));
+    return (await this.explained(read)).sampling_session_id;
   }
   async sample(r: wire.SampleRequest, signal: AbortSignal): Promise<wire.SampleOutput> {
     const most = wire.askedOfSample(r),
-      out = await this.#submitted('asample', JSON.stringify(wire.sampleBody(r)), true, most, signal);
-    return out.kind === 'proto' ? wire.decodeSample(out.bytes, most) : wire.parseSample(out.json);
+      out = this.#submitted('asample', JSON.stringify(wire.sampleBody(r)), true, most, signal);
+    return this.explained(
+      out.then((o) => (o.kind === 'proto' ? wire.decodeSample(o.bytes, most) : wire.parseSample(o.json))),
+    );
   }
 
   /** A JSON call with a future, and its JSON answer. */
   async ask(path: string, body: object, signal: AbortSignal): Promise<unknown> {
-    const out = await this.#submitted(path, JSON.stringify(body), false, wire.CONTROL, signal);
+    const out = await this.explained(this.#submitted(path, JSON.stringify(body), false, wire.CONTROL, signal));
     if (out.kind === 'proto') throw wire.malformed(`${path} was answered in protobuf`);
     return out.json;
+  }
+  /** The same, and of the answer what `schema` says. */
+  asked<T>(path: string, body: object, schema: Parameters<typeof wire.parsed<T>>[0], signal: AbortSignal): Promise<T> {
+    return this.explained(this.ask(path, body, signal).then((said) => wire.parsed(schema, said)));
   }
   async #submitted(
     path: string,
@@ -158,11 +193,11 @@ export class TrainingClient {
       submit = (): Promise<string> => (this.proto ? this.#inProto(r, all) : this.#inJson(r, all));
     const what = r.forwardOnly ? 'a forward pass' : 'forward_backward',
       most = wire.askedOfPass(r.data),
-      id = await submit(),
-      result = this.calls
+      id = await this.explained(submit()),
+      read = this.calls
         .fetched(id, what, this.proto, most, submit, all)
         .then((out) => (out.kind === 'proto' ? wire.decodeOutput(out.bytes, most) : wire.parseOutput(out.json)));
-    return { result };
+    return { result: this.explained(read) };
   }
   async #inJson(r: wire.ForwardBackwardRequest, signal: AbortSignal): Promise<string> {
     const path = r.forwardOnly ? 'forward' : 'forward_backward';
@@ -182,7 +217,8 @@ export class TrainingClient {
     try {
       return await this.#inJson(r, signal);
     } catch (e) {
-      if (!(e instanceof WrongLanguage)) throw e;
+      // A server of protobuf alone may not have the JSON call at all.
+      if (!(e instanceof Skewed)) throw e;
       // It knows protobuf alone, so the trouble was another: as any call that failed.
       this.proto = true;
       return this.calls.submit(call, signal);
@@ -277,24 +313,22 @@ export class RemoteModel {
           grad_clip_norm: p.gradClip,
         },
       },
+      wire.optimStep,
       signal,
       seq,
     );
-    const { metrics } = wire.parsed(wire.optimStep, out);
+    const { metrics } = out;
     return new Map(Object.entries(metrics ?? {}).map(([k, v]) => [k, v ?? NaN]));
   }
   /** Weights, optimizer and the numbers of calls; answers their path. */
   async saveWeights(name: string, signal: AbortSignal): Promise<string> {
     this.#saved = true;
-    return wire.parsed(wire.savedWeights, await this.#numbered('save_weights', { path: name }, signal)).path;
+    return (await this.#numbered('save_weights', { path: name }, wire.savedWeights, signal)).path;
   }
   /** An adapter or weights for sampling; answers their path. */
   async saveForSampler(name: string, signal: AbortSignal): Promise<string> {
     this.#saved = true;
-    const { path } = wire.parsed(
-      wire.samplerWeights,
-      await this.#numbered('save_weights_for_sampler', { path: name }, signal),
-    );
+    const { path } = await this.#numbered('save_weights_for_sampler', { path: name }, wire.samplerWeights, signal);
     if (!path) throw wire.malformed('weights were saved for sampling, and no path was given');
     return path;
   }
@@ -306,10 +340,16 @@ export class RemoteModel {
     return wire.parsed(wire.modelInfo, await this.#client.calls.json('get_info', { model_id: this.id }, signal));
   }
 
-  #numbered(path: string, body: object, signal: AbortSignal, seq?: number): Promise<unknown> {
+  #numbered<T>(
+    path: string,
+    body: object,
+    schema: Parameters<typeof wire.parsed<T>>[0],
+    signal: AbortSignal,
+    seq?: number,
+  ): Promise<T> {
     return this.#inOrder(() => {
       const own = seq ?? ++this.#seq;
-      return this.#client.ask(path, { model_id: this.id, seq_id: own, ...body }, signal);
+      return this.#client.asked(path, { model_id: this.id, seq_id: own, ...body }, schema, signal);
     });
   }
   /** One call after the other; one that failed holds up none. */
@@ -323,7 +363,7 @@ export class RemoteModel {
 /** What the server asks of clients; an older one has no such page. */
 async function clientConfigOf(calls: Calls, version: string, signal: AbortSignal): Promise<wire.ClientConfig> {
   const none = (e: StudioError): object => {
-    if (e.kind !== 'trainer.lost') throw e;
+    if (e.kind !== 'trainer.lost' && !(e instanceof Skewed)) throw e;
     return {};
   };
   return wire.parsed(

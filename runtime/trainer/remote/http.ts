@@ -15,6 +15,8 @@ export interface HttpOptions {
 }
 export interface Outgoing {
   readonly path: string;
+  /** Beside /api/v1 instead of under it. */
+  readonly beside?: boolean;
   /** Without a body; default GET. */
   readonly method?: 'DELETE';
   /** Absent: a GET. */
@@ -44,6 +46,7 @@ export const actingFace = (url: string): string => new TrainingHttp({ url }).bas
 
 export class TrainingHttp {
   readonly base: string;
+  readonly #root: string;
   readonly #o: HttpOptions;
   constructor(o: HttpOptions) {
     let url: URL;
@@ -55,6 +58,7 @@ export class TrainingHttp {
     if (url.protocol !== 'http:' && url.protocol !== 'https:') throw badUrl(o.url);
     const root = withoutSlashes(url.href);
     this.base = root.endsWith('/api/v1') ? root : `${root}/api/v1`;
+    this.#root = this.base.replace(/\/api\/v1$/, '');
     this.#o = o;
   }
 
@@ -64,7 +68,7 @@ export class TrainingHttp {
       key = this.#o.apiKey,
       most = out.most ?? CONTROL.bytes;
     try {
-      const r = await (this.#o.fetch ?? fetch)(`${this.base}/${out.path}`, {
+      const r = await (this.#o.fetch ?? fetch)(`${out.beside ? this.#root : this.base}/${out.path}`, {
         method: out.method ?? (out.body === undefined ? 'GET' : 'POST'),
         body:
           typeof out.body === 'string' || out.body === undefined || out.body instanceof Blob

@@ -2,7 +2,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import * as zlib from 'node:zlib';
 import type { Fault } from './faults.js';
-import { OpenAi } from './openai.js';
+import { OpenAi, type OpenAiOptions } from './openai.js';
+import { Sglang, type SglangOptions } from './sglang.js';
 import { TinyPolicy, UserError, type PolicyOptions } from './policy.js';
 import {
   readJsonRequest,
@@ -35,6 +36,10 @@ export interface ReferenceServerOptions {
   /** The key that every call must have. */
   readonly apiKey?: string;
   readonly maxImages?: number;
+  /** Version of vLLM that it says it is. Default 0.32.0. */
+  readonly vllm?: string;
+  /** Its other face is SGLang's instead of vLLM's. */
+  readonly sglang?: SglangOptions;
   /** `/tokenize` leaves one pad for each image, as vLLM's does. */
   readonly onePad?: boolean;
   /** Standard deviation of what its arithmetic adds to every log-prob: 1e-6 is like fp32, 1e-2 like bf16. */
@@ -173,15 +178,12 @@ export class ReferenceServer {
       grain: this.#o.grain ?? 0,
       beforeWork: this.#o.beforeWork ?? (() => Promise.resolve()),
     });
-    this.#openAi = new OpenAi(
-      {
-        ...core,
-        maxImages: this.#o.maxImages ?? 16,
-        onePad: this.#o.onePad ?? false,
-        beforeSample: this.#o.beforeSample ?? (() => Promise.resolve()),
-      },
-      this.#tinker,
-    );
+    this.#openAi = this.#otherFace({
+      ...core,
+      maxImages: this.#o.maxImages ?? 16,
+      onePad: this.#o.onePad ?? false,
+      beforeSample: this.#o.beforeSample ?? (() => Promise.resolve()),
+    });
     const http = createServer((q, r) => void this.#serve(q, r));
     http.on('connection', (s) => {
       this.#sockets.add(s);
@@ -193,6 +195,14 @@ export class ReferenceServer {
     });
     this.#http = http;
     this.#port = (http.address() as AddressInfo).port;
+  }
+
+  #otherFace(o: OpenAiOptions): OpenAi {
+    const { sglang } = this.#o;
+    if (!sglang) return new OpenAi(o, this.#tinker);
+    const face = new Sglang({ ...o, onePad: true, tells: 'processed' }, this.#tinker);
+    face.server = { ...face.server, ...sglang };
+    return face;
   }
 
   async #serve(q: IncomingMessage, r: ServerResponse): Promise<void> {
@@ -306,17 +316,21 @@ export class ReferenceServer {
 
   async #openAiCall(path: string, call: Call, signal: AbortSignal): Promise<Answer> {
     const body = (): unknown => JSON.parse(call.body.toString());
+    if (path === '/v1/models') return json(this.#openAi.models());
+    if (path === '/v1/chat/completions')
+      return json(await this.#openAi.chat(body() as Parameters<OpenAi['chat']>[0], signal));
+    if (this.#openAi instanceof Sglang) {
+      const said = await this.#openAi.other(path, body);
+      if (!said) throw new HttpError(404, 'Not Found');
+      return 'json' in said ? json(said.json) : { status: 200, type: 'text/plain', bytes: said.text };
+    }
     switch (path) {
       case '/health':
         return { status: 200, type: 'text/plain', bytes: '' };
       case '/metrics':
         return { status: 200, type: 'text/plain', bytes: this.#openAi.metrics() };
       case '/version':
-        return json({ version: '0.32.0' });
-      case '/v1/models':
-        return json(this.#openAi.models());
-      case '/v1/chat/completions':
-        return json(await this.#openAi.chat(body() as Parameters<OpenAi['chat']>[0], signal));
+        return json({ version: this.#o.vllm ?? '0.32.0' });
       case '/tokenize':
         return json(this.#openAi.tokenize(body() as Parameters<OpenAi['tokenize']>[0]));
       case '/v1/load_lora_adapter':

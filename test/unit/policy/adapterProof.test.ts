@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { proofIn, unlike, type ExpectedProof } from '../../../runtime/policy/remote/adapterProof.js';
+import { proofIn, unlike, unlikeScored, type ExpectedProof } from '../../../runtime/policy/remote/adapterProof.js';
 import type { Completion } from '../../../runtime/policy/remote/completion.js';
 
 type Top = Readonly<Record<string, number>>;
@@ -22,6 +22,7 @@ const said = (
   ],
 });
 const expected = (...tokens: readonly (readonly [id: number, token: string, logprob: number])[]): ExpectedProof => ({
+  prompt: Int32Array.of(1, 2),
   answer: Int32Array.from(tokens, ([id]) => id),
   tokens: tokens.map(([, token]) => token),
   logprobs: Float32Array.from(tokens, ([, , logprob]) => logprob),
@@ -34,6 +35,12 @@ describe('what a server answers, held against the trainer', () => {
     expect(unlike(expected([5, 'a', -1.3], [6, 'b', -2]), answer)).toBe(
       'a log-prob is -1.000 there and -1.300 in training',
     );
+  });
+
+  it('is compared at every token where the server scores those that are expected', () => {
+    const answer = expected([5, 'a', -1], [6, 'b', -2], [7, 'c', -3]);
+    expect(unlikeScored(answer, [-1.01, -2.05, -3.04])).toBeUndefined();
+    expect(unlikeScored(answer, [-1, -2, -3.4])).toBe('a log-prob is -3.400 there and -3.000 in training');
   });
 
   it('is compared up to the first token that is another one, by its id', () => {

@@ -9,7 +9,6 @@ import {
 } from '../../../runtime/domain/index.js';
 import { ChatSession } from '../../../runtime/policy/remote/chatSession.js';
 import { saidIn } from '../../../runtime/policy/remote/completion.js';
-import { proofOf } from '../../../runtime/policy/remote/adapterProof.js';
 import {
   startEndpointReplica,
   type AdapterWeights,
@@ -21,68 +20,17 @@ import { ModelServer } from '../../../runtime/policy/remote/modelServer.js';
 import { pooledChat } from '../../../runtime/policy/remote/pooledChat.js';
 import { systemClock } from '../../../runtime/rollout/clock.js';
 import { ModelPool } from '../../../runtime/rollout/modelPool.js';
-import { TrainingClient, type RemoteModel } from '../../../runtime/trainer/remote/client.js';
-import { floats, integers } from '../../../runtime/trainer/remote/wire/index.js';
 import { SPECIAL } from '../../helpers/engine/policy.js';
-import { ReferenceServer, type ReferenceServerOptions } from '../../helpers/engine/server.js';
+import type { ReferenceServer } from '../../helpers/engine/server.js';
+import { closePolicies, servePolicy, trained } from '../../helpers/engine/trained.js';
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
+  await closePolicies();
 });
 const never = new AbortController().signal;
-const words = ["Action: click(start_box='(100,100)')", 'hm'];
-
-async function serve(o: ReferenceServerOptions = {}): Promise<ReferenceServer> {
-  const s = await ReferenceServer.start({ policy: { words }, ...o });
-  closers.push(() => s.close());
-  return s;
-}
-/** A training server's model, and a way to save a further version that answers differently. */
-async function trained(s: ReferenceServer): Promise<{
-  readonly save: (version: number) => Promise<AdapterWeights>;
-  /** With what the trainer makes of the proof. */
-  readonly proven: (s: ReferenceServer, version: number) => Promise<AdapterWeights>;
-}> {
-  const client = await TrainingClient.connect({ url: s.url, version: 'test' }, never);
-  closers.push(() => client.close());
-  const model: RemoteModel = await client.createModel({ base: s.baseModel, rank: 4 }, never);
-  const save = async (version: number): Promise<AdapterWeights> => {
-    const datum = {
-      chunks: [{ type: 'encoded_text' as const, tokens: [65, 66, 67] }],
-      inputs: { target_tokens: integers([66, 67, 261]), weights: floats([0, 0, 1]) },
-    };
-    await model.forwardBackward([datum], { name: 'cross_entropy' }, never);
-    await model.optimStep(
-      { learningRate: 0.5, beta1: 0.9, beta2: 0.95, eps: 1e-8, weightDecay: 0, gradClip: 0 },
-      never,
-    );
-    return { version, path: await model.saveForSampler(`v${version}`, never) };
-  };
-  return {
-    save,
-    async proven(server, version) {
-      const proof = (await proofOf(
-          { url: `${server.url}/v1`, imageToken: SPECIAL.imagePad },
-          server.baseModel,
-          never,
-        ))!,
-        weights = await save(version),
-        { prompt, answer, tokens } = proof,
-        targets = [...prompt.slice(1), ...answer],
-        rows = await model.forward(
-          [
-            {
-              chunks: [{ type: 'encoded_text', tokens: Int32Array.of(...prompt, ...answer.subarray(0, -1)) }],
-              inputs: { target_tokens: integers(targets), weights: floats(targets.map(() => 0)) },
-            },
-          ],
-          never,
-        );
-      return { ...weights, expected: { answer, tokens, logprobs: rows[0]!.slice(-answer.length) } };
-    },
-  };
-}
+const serve = servePolicy;
 type Pool = ModelPool<ChatCall, ChatAnswer, AdapterWeights>;
 async function pool(servers: readonly ReferenceServer[], weights: AdapterWeights): Promise<Pool> {
   const p = await ModelPool.start<ChatCall, ChatAnswer, AdapterWeights>({
@@ -264,7 +212,12 @@ describe('servers as replicas', () => {
     const publish = (logprob: number): Promise<unknown> =>
       p.publish({
         ...weights,
-        expected: { answer: Int32Array.of(-1), tokens: ['no such token'], logprobs: Float32Array.of(logprob) },
+        expected: {
+          ...expected!,
+          answer: Int32Array.of(-1),
+          tokens: ['no such token'],
+          logprobs: Float32Array.of(logprob),
+        },
       });
     expect(expected).toBeDefined();
     await expect(publish(-0.01)).rejects.toMatchObject({ message: expect.stringContaining('at most') as string });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { EventOf } from '../../../runtime/data/events.js';
 import { id, type DesktopId, type ReplicaId, type RolloutId } from '../../../runtime/domain/index.js';
 import { SpanRecorder } from '../../../runtime/run/spanRecorder.js';
-import { joinSpans, mergeSpans, placesOf, spansIn } from '../../../runtime/queries/lanes.js';
+import { coarse, concurrencyOf, joinSpans, mergeSpans, placesOf, spansIn } from '../../../runtime/queries/lanes.js';
 
 const rollout = (s: string): RolloutId => id<RolloutId>(s);
 
@@ -28,6 +28,30 @@ describe('lanes', () => {
     const spans = Array.from({ length: 2000 }, (_, i) => span('decide', i * 100, 16)),
       busy = (xs: readonly { readonly ms: number }[]): number => xs.reduce((a, x) => a + x.ms, 0);
     for (const pixel of [1, 20, 150, 999, 5000]) expect(busy(mergeSpans(spans, pixel))).toBeCloseTo(busy(spans), 6);
+  });
+  it('calls of a replica that overlap are as many at any width', () => {
+    // Sixteen at a time, each of 3.2 s.
+    const spans = Array.from({ length: 2000 }, (_, i) => span('decide', i * 200, 3200)),
+      work = (xs: readonly { readonly ms: number; readonly calls?: number }[]): number =>
+        xs.reduce((a, x) => a + x.ms * (x.calls ?? 1), 0);
+    for (const pixel of [1000, 5000, 20_000]) {
+      const drawn = mergeSpans(spans, pixel);
+      expect(work(drawn)).toBeCloseTo(work(spans), 3);
+      // Nothing is drawn for longer than it lasted.
+      for (const s of drawn) expect(s.ms).toBeLessThanOrEqual(pixel + 3200);
+    }
+    expect(mergeSpans(spans, 20_000)[1]!.calls).toBeGreaterThan(10);
+  });
+  it('of a minute of such calls so many were under way; of desktops no minute is longer than it is', () => {
+    expect(coarse('replica', 16 * 60_000, 60_000)).toEqual({ ms: 60_000, calls: 16 });
+    expect(coarse('replica', 30_000, 60_000)).toEqual({ ms: 30_000 });
+    expect(coarse('desktop', 61_000, 60_000)).toEqual({ ms: 60_000 });
+  });
+  it('how many calls a replica takes is said of those on model servers alone, whatever a stranger wrote', () => {
+    expect(concurrencyOf({ policy: { kind: 'vlm', vlm: { concurrency: 16 } } })).toBe(16);
+    expect(concurrencyOf({ policy: { kind: 'embedded', vlm: { concurrency: 16 } } })).toBeUndefined();
+    for (const odd of [undefined, 7, {}, { policy: 3 }, { policy: { kind: 'vlm', vlm: { concurrency: 'x' } } }])
+      expect(concurrencyOf(odd)).toBeUndefined();
   });
   it('desktops that replace one another share a place', () => {
     const lives = Array.from({ length: 36 }, (_, i) => ({

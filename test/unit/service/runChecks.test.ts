@@ -149,6 +149,77 @@ describe('checks of a run file', () => {
     expect(row(await rowsOf(configFor(s)), 'adapters').detail).toContain('does not exist');
   });
 
+  it('pass on an SGLang that gives what a run needs, and know it by itself', async () => {
+    const s = await start({ sglang: {} }),
+      engine = await start(),
+      ran = (o: Over = {}): Promise<readonly CheckRow[]> =>
+        rowsOf(configFor(s, { ...o, remote: { url: engine.url, ...o.remote } })),
+      rows = await ran({ policy: { temperature: 0.5 } });
+    expect(wrongOf(rows)).toEqual([]);
+    expect(row(rows, 'reachable').detail).toBe('SGLang 0.5.23: 1 model');
+    expect(rows.map((r) => r.name.split(': ').at(-1))).toContain('scores');
+    expect(s.count('/v1/load_lora_adapter')).toBe(0);
+    // It answers to every name, so only its list counts.
+    const named = row(await ran({ vlm: { model: 'another' } }), 'model');
+    expect(named).toMatchObject({ ok: false, detail: 'it serves tiny, not another; the checks go on with that' });
+    expect(named.remedy).toContain('SGLang: --served-model-name another');
+  });
+
+  it.each([
+    [
+      { lora: false },
+      'adapters',
+      /LoRA is not enabled/,
+      /--enable-lora --max-lora-rank 16 --lora-target-modules q_proj/,
+    ],
+    [{ dp: 2 }, 'adapters', /fails when it is asked/, /--dp-size/],
+  ] as const)('say what an SGLang lacks: %o', async (sglang, name, detail, remedy) => {
+    const s = await start({ sglang }),
+      engine = await start(),
+      rows = await rowsOf(configFor(s, { remote: { url: engine.url } }));
+    expect(wrongOf(rows)).toEqual([name]);
+    expect(row(rows, name)).toMatchObject({
+      level: 'required',
+      detail: expect.stringMatching(detail) as string,
+      remedy: expect.stringMatching(remedy) as string,
+    });
+  });
+
+  it('name a server that is older than what is spoken, and warn of one that is newer', async () => {
+    const old = await rowsOf(configFor(await start({ vllm: '0.9.2' })));
+    expect(wrongOf(old)).toEqual(['version']);
+    expect(row(old, 'version')).toMatchObject({
+      level: 'required',
+      detail: expect.stringMatching(/^it says that it is vLLM 0\.9\.2, and 0\.10\.2 is the first/) as string,
+      remedy: expect.stringMatching(/^Update it to vLLM 0\.10\.2/) as string,
+    });
+    const sglang = await rowsOf(configFor(await start({ sglang: { version: '0.5.16' } })));
+    expect(wrongOf(sglang).slice(0, 2)).toEqual(['version', 'token ids']);
+    const fresh = await rowsOf(configFor(await start({ vllm: '1.0.0rc1' })));
+    expect(wrongOf(fresh)).toEqual(['version']);
+    expect(row(fresh, 'version')).toMatchObject({
+      level: 'optional',
+      detail: 'it says that it is vLLM 1.0.0rc1, newer than 0.32.0, the newest that this was made for',
+      remedy: 'Update DART Studio, or use vLLM 0.10.2 to 0.32.0.',
+    });
+  });
+
+  it('name an engine that cannot be read, with what it says it is', async () => {
+    const s = await start(),
+      engine = await start();
+    engine.next('/client/config', { status: 200, body: { fwdbwd_max_chunk_len: 'many' } });
+    const rows = await rowsOf(configFor(s, { remote: { url: engine.url } }));
+    expect(row(rows, 'session').detail).toContain('the server says that it is 0.32.0');
+    expect(row(rows, 'session').remedy).toContain('SDK 0.25 to 0.38');
+  });
+
+  it('say so where an SGLang does not score tokens', async () => {
+    const s = await start({ sglang: {} });
+    s.next('/generate', { status: 404, body: { detail: 'Not Found' } });
+    const rows = await rowsOf(configFor(s));
+    expect(wrongOf(rows).slice(0, 1)).toEqual(['scores']);
+  });
+
   it('refuse all weights on a server that is not the engine', async () => {
     const s = await start(),
       engine = await start();

@@ -8,6 +8,7 @@ import {
   followWindow,
   inSlots,
   layoutRows,
+  loadOf,
   minSpanMs,
   moveSpan,
   needsFetch,
@@ -19,6 +20,7 @@ import {
   syncBands,
   zoomWindow,
 } from '../../../webview/ui/lanesMath.js';
+import { underWay } from '../../../webview/ui/lanesLoad.js';
 
 const limits = { from: 0, to: 100_000 };
 const laneOf = (id: string, kind: Lane['kind'], spans: readonly (readonly [number, number])[]): Lane => ({
@@ -188,6 +190,65 @@ describe('rows and spans', () => {
     );
     expect(s.busy).toBeCloseTo(0.375);
     expect(s.by.get('act')).toBeCloseTo(0.25);
+  });
+});
+
+describe('a replica that answers many calls at a time', () => {
+  const calls = (spans: readonly (readonly [number, number])[], id = 'server'): Lane => ({
+      ...laneOf(id, 'replica', spans),
+      what: spans.map(() => 'decide'),
+    }),
+    overlapping = calls([
+      [0, 1000],
+      [0, 1000],
+      [0, 1000],
+      [500, 200],
+    ]),
+    w = { from: 0, to: 1000 };
+
+  it('is as busy as the share of its calls that is under way', () => {
+    expect(shares([overlapping], 'replica', w, 16).busy).toBeCloseTo(3.2 / 16, 9);
+    // One of 16 all the time, and a window that begins in the middle of calls.
+    expect(shares([calls([[0, 1000]])], 'replica', w, 16).busy).toBeCloseTo(1 / 16, 9);
+    expect(shares([overlapping], 'replica', { from: 800, to: 1000 }, 16).busy).toBeCloseTo(3 / 16, 9);
+    // Where calls were merged, by how many there were; publishing is no call.
+    const merged = { ...calls([[0, 1000]]), calls: [3.2] };
+    expect(shares([merged], 'replica', w, 16).busy).toBeCloseTo(0.2, 9);
+    expect(shares([{ ...merged, what: ['sync'] }], 'replica', w, 16).busy).toBe(0);
+  });
+  it('says so in words, of one server and of all', () => {
+    expect(underWay([overlapping], w, 16)).toBe('3.2 of 16 calls under way, 20 %');
+    expect(underWay([overlapping, calls([])], w, 16)).toBe('1.6 of 16 calls under way, 10 %');
+  });
+  it('is drawn as full as it was', () => {
+    expect([...loadOf(overlapping, w, 2, 16)]).toEqual([3 / 16, 3.4 / 16]);
+    expect([...loadOf(calls(Array.from({ length: 40 }, () => [0, 1000])), w, 1, 16)]).toEqual([1]);
+    expect(loadOf(calls([[-100, 50]]), w, 4, 16).every((x) => x === 0)).toBe(true);
+  });
+  it('keeps every call that is told live, though one that began earlier is told later', () => {
+    const known = lanesOf(
+        [
+          calls([
+            [0, 100],
+            [50, 100],
+            [90, 20],
+          ]),
+        ],
+        { concurrency: 16 },
+      ),
+      later = calls([
+        [120, 10],
+        [10, 400],
+        [90, 20],
+      ]);
+    const rollout = ['x', 'y', 'r2'],
+      next = appendLanes(known, { lanes: [{ ...later, rollout }], syncs: [] });
+    expect(next.concurrency).toBe(16);
+    expect(next.lanes[0]!.start).toEqual([0, 10, 50, 90, 120]);
+    expect(next.lanes[0]!.ms).toEqual([100, 400, 100, 20, 10]);
+    // The first that is told of a replica is put in order, too.
+    const first = appendLanes(lanesOf([], { concurrency: 16 }), { lanes: [later], syncs: [] });
+    expect(first.lanes[0]!.start).toEqual([10, 90, 120]);
   });
 });
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { firstIssue } from './forwardBackward.js';
-import { LIMITS, malformed } from './types.js';
+import { LIMITS, unread } from './types.js';
 
 /** JSON answers of the protocol, each as a schema: unknown fields are ignored, wrong ones refused. */
 
@@ -23,7 +23,8 @@ export const capabilities = z.object({
     .max(LIMITS.names)
     .default([]),
 });
-export const session = z.object({ session_id: text });
+/** `error_message`: what the server has against this client, though it opens a session. */
+export const session = z.object({ session_id: text, error_message: text.nullish() });
 /** Every call that takes time answers with the future's id. */
 export const future = z.object({ request_id: text });
 export const model = z.object({ model_id: text });
@@ -70,6 +71,6 @@ export function polled(json: unknown): Polled {
 /** Throws `trainer.remote` with what is wrong where. */
 export function parsed<T>(schema: z.ZodType<T>, json: unknown): T {
   const p = schema.safeParse(json);
-  if (!p.success) throw malformed(firstIssue(p.error), p.error);
+  if (!p.success) throw unread(firstIssue(p.error), p.error);
   return p.data;
 }

@@ -16,6 +16,7 @@ import {
 import {
   LIMITS,
   malformed,
+  unread,
   type Chunk,
   type ForwardBackwardOutput,
   type ForwardBackwardRequest,
@@ -151,7 +152,7 @@ const jsonOutput = z.object({
 /** The same result as JSON. A value of null is one that JSON cannot write (NaN, infinity). */
 export function parseOutput(json: unknown): ForwardBackwardOutput {
   const p = jsonOutput.safeParse(json);
-  if (!p.success) throw malformed(firstIssue(p.error), p.error);
+  if (!p.success) throw unread(firstIssue(p.error), p.error);
   const outputs = p.data.loss_fn_outputs.map((fields) => {
     const entries = Object.entries(fields);
     checkTensors(entries.length);
@@ -205,7 +206,7 @@ export function decodeMessage(
     if (hasParts(type, bytes, parts))
       return type.toObject(type.decode(bytes), { longs: Number, arrays: true, objects: true, defaults: true });
   } catch (e) {
-    throw malformed(`it is no ${name} message`, e);
+    throw unread(`it is no ${name} message`, e);
   }
   throw malformed(`it has more than ${parts} fields`);
 }

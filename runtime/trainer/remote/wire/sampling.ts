@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { LARGEST, type AnswerBounds } from './asked.js';
 import { decodeMessage, firstIssue, jsonChunk } from './forwardBackward.js';
 import { int32s, numbers } from './tensors.js';
-import { LIMITS, malformed, type SampledSequence, type SampleOutput, type SampleRequest } from './types.js';
+import { LIMITS, malformed, unread, type SampledSequence, type SampleOutput, type SampleRequest } from './types.js';
 
 /** Sampling: the request is JSON in every version of the protocol, its result protobuf or JSON. */
 
@@ -52,7 +52,7 @@ const floatsOf = (bytes: Uint8Array | undefined): Float32Array | undefined =>
 function stopReason(n: number): SampledSequence['stopReason'] {
   if (n === 0) return 'stop';
   if (n === 1) return 'length';
-  throw malformed(`a sequence ended for an unknown reason (${n})`);
+  throw unread(`a sequence ended for an unknown reason (${n})`);
 }
 function sequence(
   reason: SampledSequence['stopReason'],
@@ -80,7 +80,7 @@ const jsonSample = z.object({
 /** The same as JSON; null is a value that was not scored. */
 export function parseSample(json: unknown): SampleOutput {
   const p = jsonSample.safeParse(json);
-  if (!p.success) throw malformed(firstIssue(p.error), p.error);
+  if (!p.success) throw unread(firstIssue(p.error), p.error);
   const row = (v: readonly (number | null)[] | null | undefined): Float32Array | undefined =>
     v && v.length > 0 ? Float32Array.from(v, (x) => x ?? NaN) : undefined;
   return {

@@ -1,4 +1,4 @@
-import { LIMITS, malformed, type WireTensor } from './types.js';
+import { LIMITS, malformed, unread, type WireTensor } from './types.js';
 
 /** Arrays as the little-endian bytes that protobuf messages carry, and back. Machines here are little-endian too. */
 
@@ -8,7 +8,7 @@ const BYTES: Record<Dtype, number> = { float32: 4, int64: 8, int32: 4, bfloat16:
 
 export function dtypeOf(wire: unknown): Dtype {
   const found = (Object.keys(DTYPES) as Dtype[]).find((k) => DTYPES[k] === wire);
-  if (!found) throw malformed(`a tensor of an unknown type (${String(wire)})`);
+  if (!found) throw unread(`a tensor of an unknown type (${String(wire)})`);
   return found;
 }
 

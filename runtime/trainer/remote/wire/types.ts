@@ -87,6 +87,13 @@ export const malformed = (what: string, cause?: unknown): StudioError =>
     { cause },
   );
 
+/** It is of a shape that this version does not know: the server may be older or newer (`skew.ts` says what it is). */
+export class Unread extends StudioError {}
+export const unread = (what: string, cause?: unknown): Unread => {
+  const { kind, message, remedy } = malformed(what).error;
+  return new Unread(kind, message, remedy, { cause });
+};
+
 export const floats = (data: ArrayLike<number>): WireTensor => ({
   dtype: 'float32',
   data: Float32Array.from(data),

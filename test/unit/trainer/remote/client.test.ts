@@ -378,3 +378,84 @@ describe('a session', () => {
     client.close();
   });
 });
+
+describe('a server of another age', () => {
+  const SPOKEN = /says that it is odd 9\.1\.0; DART Studio speaks the Tinker protocol as its SDK 0\.25 to 0\.38/;
+  const named = async (o: ReferenceServerOptions = {}): Promise<ReferenceServer> => {
+    const s = await serve(o);
+    s.next('/version', { status: 200, body: { name: 'odd', version: '9.1.0' } });
+    return s;
+  };
+  const skew = {
+    kind: 'trainer.remote',
+    message: expect.stringMatching(SPOKEN) as string,
+    error: { remedy: expect.stringMatching(/^Update the older of the two, DART Studio or the server/) as string },
+  };
+
+  it.each([
+    [426, { detail: 'SDK 0.38.0 is too old' }],
+    [400, { detail: 'unknown sdk_version' }],
+    [422, { detail: [{ type: 'missing', loc: ['body', 'project_id'] }] }],
+    [200, { session: 'other' }],
+  ])('that answers %i %o to a session is named, with what is spoken', async (status, body) => {
+    const s = await named();
+    s.next('create_session', { status, body });
+    await expect(connect(s)).rejects.toMatchObject(skew);
+  });
+
+  it('that lacks a call is no server that was lost', async () => {
+    const s = await named(),
+      { client } = await connect(s),
+      m = await client.createModel(BASE, never);
+    const gone = { status: 404, body: { detail: 'Not Found' } },
+      describes = (...paths: string[]): void => {
+        s.next('/openapi.json', { status: 200, body: { paths: Object.fromEntries(paths.map((p) => [p, {}])) } });
+      };
+    s.next('save_weights_for_sampler', gone, gone, gone);
+    describes('/api/v1/create_model');
+    await expect(m.saveForSampler('v1', never)).rejects.toMatchObject(skew);
+    // It has the call: the model is gone. So it is where it says nothing of its calls.
+    describes('/api/v1/save_weights_for_sampler');
+    await expect(m.saveForSampler('v1', never)).rejects.toMatchObject({ kind: 'trainer.lost' });
+    await expect(m.saveForSampler('v1', never)).rejects.toMatchObject({ kind: 'trainer.lost' });
+  });
+
+  it('that takes a pass in no language is named; not that JSON would be tried', async () => {
+    const s = await named(),
+      { client } = await connect(s),
+      m = await client.createModel(BASE, never);
+    s.next('forward_backward', { status: 415 }, { status: 415 }, { status: 415 });
+    await expect(m.forwardBackward([datum('one')], CE, never)).rejects.toMatchObject(skew);
+  });
+
+  it('that answers a future in another shape is named', async () => {
+    const s = await named(),
+      { client } = await connect(s);
+    s.next('create_model', { status: 200, body: { id: 7 } });
+    await expect(client.createModel(BASE, never)).rejects.toMatchObject(skew);
+  });
+
+  it('without a page of its version is named by the description of its calls, or not at all', async () => {
+    const s = await serve(),
+      none = { status: 404 };
+    s.next('/version', none, none);
+    s.next('/openapi.json', { status: 200, body: { info: { title: 'SkyRL', version: '0.3.1' } } });
+    s.next('create_session', { status: 426 }, { status: 426 });
+    await expect(connect(s)).rejects.toMatchObject({
+      message: expect.stringContaining('it is SkyRL 0.3.1;') as string,
+    });
+    await expect(connect(s)).rejects.toMatchObject({
+      message: expect.stringContaining('does not say what it is;') as string,
+    });
+  });
+
+  it('that has something against this client says so in the error that follows', async () => {
+    const s = await named();
+    s.next('create_session', { status: 200, body: { session_id: 's', error_message: 'SDK 0.38 ends in May.' } });
+    const { client } = await connect(s);
+    s.next('create_model', { status: 422, body: { detail: 'no' } });
+    await expect(client.createModel(BASE, never)).rejects.toMatchObject({
+      message: expect.stringContaining('it said: SDK 0.38 ends in May.') as string,
+    });
+  });
+});

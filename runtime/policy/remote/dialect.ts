@@ -1,0 +1,28 @@
+/**
+ * How model servers differ in what they are asked beside OpenAI's chat completions. Which one it is, the server itself
+ * says in its list of models; whoever does not say is spoken to as vLLM is (our engine speaks that)
+ * (runtime/policy/README.md#two-dialects).
+ */
+import { isObject } from '../../domain/index.js';
+
+export interface Dialect {
+  readonly server: 'vLLM' | 'SGLang';
+  /** Where adapters are loaded and unloaded: under /v1, or beside it. */
+  readonly adapters: 'under' | 'beside';
+  /** What a request calls an adapter that was loaded as `name`. */
+  readonly called: (name: string) => string;
+  /** It says log-probs of tokens that it is given (`/generate`). */
+  readonly scores: boolean;
+}
+
+type Card = Readonly<Record<string, unknown>>;
+
+const VLLM: Dialect = { server: 'vLLM', adapters: 'under', called: (name) => name, scores: false };
+
+/** `cards`: the entries of a server's list of models. */
+export function dialectOf(cards: readonly unknown[]): Dialect {
+  const own = cards.filter((c): c is Card => isObject(c) && c['owned_by'] === 'sglang'),
+    base = own.find((c) => (c['parent'] ?? null) === null)?.['id'];
+  if (typeof base !== 'string') return VLLM;
+  return { server: 'SGLang', adapters: 'beside', called: (name) => `${base}:${name}`, scores: true };
+}

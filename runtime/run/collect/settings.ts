@@ -1,4 +1,4 @@
-import type { RunConfig } from '../../config/index.js';
+import { optionsOf, traitsOf, type RunConfig } from '../../config/index.js';
 import { StudioError } from '../../domain/index.js';
 
 type Settings = Readonly<Record<string, unknown>>;
@@ -6,12 +6,12 @@ type Settings = Readonly<Record<string, unknown>>;
 /** How a policy is sampled, by the names of the run file: the same in every part of a collection. */
 function samplingOf(c: RunConfig): Settings {
   const { kind, temperature } = c.policy,
-    chat = kind === 'embedded' ? undefined : c.policy[kind];
+    chat = traitsOf(kind).chat ? optionsOf<Settings>(c, kind) : undefined;
   return {
     seed: c.seed,
     'policy.temperature': temperature,
-    [`policy.${kind}.maxTokens`]: chat?.maxTokens,
-    [`policy.${kind}.images`]: chat?.images,
+    [`policy.${kind}.maxTokens`]: chat?.['maxTokens'],
+    [`policy.${kind}.images`]: chat?.['images'],
     'rollout.maxSteps': c.rollout.maxSteps,
   };
 }

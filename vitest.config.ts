@@ -8,7 +8,7 @@ const APART = [
   'test/integration/annotations/service.test.ts',
   'test/integration/data/{kill,lock}.test.ts',
   'test/integration/fuzz/*.test.ts',
-  'test/integration/interchange/cli.test.ts',
+  'test/integration/interchange/{cli,torchFile}.test.ts',
   'test/integration/run/commandLine.test.ts',
   'test/integration/trainer/{dedupe,human,learning,lookAhead,operators,reading,speller,targetKl,torch,update}.test.ts',
 ];

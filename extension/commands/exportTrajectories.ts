@@ -83,6 +83,11 @@ const pickFormat = (): Promise<ExportFormatName | undefined> =>
       value: 'agentnet',
     },
     {
+      label: formatWord('dart'),
+      detail: t('Rollout folders as its trainer reads them, with token ids and log-probs of the answers'),
+      value: 'dart',
+    },
+    {
       label: formatWord('openai'),
       detail: t('Chat messages with pictures, for supervised fine-tuning'),
       value: 'openai',

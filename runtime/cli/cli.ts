@@ -92,7 +92,7 @@ function interchangeCommands(program: Command, act: Act): void {
     .argument('<run>', 'run id or folder; with --format html also a .traj.jsonl file')
     .argument('<dir>', 'folder to make; with --format html a file')
     .description("Export a run's finished trajectories; or the run, or one of them, as a page for others.")
-    .option('--format <name>', 'osworld, agentnet, openai (messages for supervised fine-tuning), traj or html')
+    .option('--format <name>', 'osworld, agentnet, dart, openai (messages for supervised fine-tuning), traj or html')
     .option('--rollout <id>', 'with html: the page of this trajectory; default: the page of the run')
     .option('--outcome <name>', 'success or failure; default: both')
     .option('--family <name>', 'only this family')

@@ -1,7 +1,7 @@
 import { mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { StudioError, type AnnotationFilter } from '../domain/index.js';
-import type { ProcessEntry } from '../domain/index.js';
+import type { ProcessEntry, Step } from '../domain/index.js';
 import { RunReader } from '../data/store/runStore.js';
 import { older } from '../data/store/totals.js';
 import { readAnnotations } from '../annotations/read.js';
@@ -11,6 +11,7 @@ import { trainTasks } from './split.js';
 import { Unusable, problemOf } from './types.js';
 import type { ExportFormat, Problem } from './types.js';
 import { agentnetWriter } from './writers/agentnet.js';
+import { dartWriter } from './writers/dart.js';
 import { openaiWriter } from './writers/openai.js';
 import { osworldWriter } from './writers/osworld.js';
 import { trajWriter } from './writers/traj.js';
@@ -54,6 +55,7 @@ export interface ExportReport {
 const writers: Readonly<Record<ExportFormat, (c: WriteContext) => Writer>> = {
   osworld: osworldWriter,
   agentnet: agentnetWriter,
+  dart: dartWriter,
   openai: openaiWriter,
   traj: trajWriter,
 };
@@ -149,6 +151,14 @@ function partsOf(units: readonly Unit[], split: ExportRequest['split']): (u: Uni
   return (u) => (train.has(u.task) ? 'train' : 'test');
 }
 
+/** What of a model's records a format has no place for, in words. */
+function notCarried(format: ExportFormat, steps: readonly Step[]): string | undefined {
+  if (format === 'traj' || !steps.some((s) => s.tokens ?? s.rejected)) return undefined;
+  return format === 'dart'
+    ? 'prompts, entropies, rejected answers and answers with unknown log-probs are left out: only traj has a place for them'
+    : 'tokens, log-probs, prompts and rejected answers are left out: only traj has a place for them';
+}
+
 /** Writes units one at a time, and counts them. */
 class Writing {
   trajectories = 0;
@@ -193,8 +203,8 @@ class Writing {
     if (!made) throw new Unusable(recorded && recorded.steps.length > 0 ? 'has no steps left' : 'has no steps');
     await mkdir(join(this.#dir, part), { recursive: true });
     await writer.add(made.trajectory, { root: u.root, places: made.places });
-    if (this.#request.format !== 'traj' && made.trajectory.steps.some((s) => s.tokens ?? s.rejected))
-      this.notes.add('tokens, log-probs, prompts and rejected answers are left out: only traj has a place for them');
+    const leftOut = notCarried(this.#request.format, made.trajectory.steps);
+    if (leftOut !== undefined) this.notes.add(leftOut);
     this.trajectories++;
     this.steps += made.trajectory.steps.length;
     this.parts[part || 'all'] = (this.parts[part || 'all'] ?? 0) + 1;

@@ -43,7 +43,8 @@ const tokensSchema = z
     if (why !== undefined) c.addIssue({ code: 'custom', message: why });
     return t;
   });
-function tokensProblem({ ids, logprobs, entropies }: TokenTrace): string | undefined {
+/** Why a trace cannot be used, in words. */
+export function tokensProblem({ ids, logprobs, entropies }: TokenTrace): string | undefined {
   if (logprobs.length !== entropies.length || (ids && ids.length !== logprobs.length))
     return 'its lists of tokens differ in length';
   if (ids?.some((x) => x < 0)) return 'a token id is negative';

@@ -15,7 +15,7 @@ export const coordinateModes = [
   'absolute',
 ] as const satisfies readonly CoordinateMode[];
 export type { CoordinateMode };
-export const exportFormats = ['osworld', 'agentnet', 'openai', 'traj'] as const;
+export const exportFormats = ['osworld', 'agentnet', 'dart', 'openai', 'traj'] as const;
 export type ExportFormat = (typeof exportFormats)[number];
 
 /** Something that keeps one trajectory, or one file, from being used. Others go on. */

@@ -49,7 +49,7 @@ export interface PoolView {
 }
 
 export type ImportFormatName = 'osworld' | 'agentnet' | 'dart' | 'ui-tars' | 'traj';
-export type ExportFormatName = 'osworld' | 'agentnet' | 'openai' | 'traj';
+export type ExportFormatName = 'osworld' | 'agentnet' | 'dart' | 'openai' | 'traj';
 export interface ImportOptions {
   /** Folder of OSWorld task files. */
   readonly tasks?: string;

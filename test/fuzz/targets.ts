@@ -11,6 +11,7 @@ import { exportRun } from '../../runtime/interchange/exporter.js';
 import { preview } from '../../runtime/interchange/importer.js';
 import { JpegDecoder } from '../../runtime/interchange/jpegDecoder.js';
 import { checkPicture, decodePicture, pictureSize } from '../../runtime/interchange/picture.js';
+import { writeTensors } from '../../runtime/interchange/torchFile.js';
 import { ChatSession } from '../../runtime/policy/remote/chatSession.js';
 import { completionOf, saidIn } from '../../runtime/policy/remote/completion.js';
 import { recordedView } from '../../runtime/service/recordedView.js';
@@ -84,6 +85,10 @@ async function sources(dir: string): Promise<string[]> {
     { task_id: 't', codes: ['pyautogui.click(x=0.5, y=0.5)', "computer.terminate(status='success')"] },
   ]);
   await dartRollout(at('dart'), ["Thought: a\nAction: click(start_box='(10,20)')", 'Thought: b\nAction: finished()']);
+  await writeFile(
+    join(at('dart'), 'data_for_step_1.pt'),
+    writeTensors({ logp: Float32Array.of(-1, -2), token_ids: Int32Array.of(1, 2) }),
+  );
   await uiTarsFile(join(at('ui-tars'), 'a.json'), [
     { value: "Thought: a\nAction: click(start_box='(500,500)')", box: [0.5, 0.5, 0.5, 0.5] },
     { value: 'Thought: b\nAction: finished()' },

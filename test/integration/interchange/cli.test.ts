@@ -111,7 +111,7 @@ describe('import and export from the command line', () => {
       const shown = await run(['runs', 'list', '--runs', runs, '--json']);
       expect(JSON.parse(shown.stdout)).toMatchObject([{ id: 'imported', rollouts: 0 }]);
 
-      for (const format of ['osworld', 'agentnet', 'traj'] as const) {
+      for (const format of ['osworld', 'agentnet', 'dart', 'traj'] as const) {
         const out = join(dir, `out-${format}`);
         expect(
           JSON.parse((await run(['export', 'imported', out, '--format', format, '--runs', runs, '--json'])).stdout),

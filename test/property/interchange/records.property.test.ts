@@ -115,13 +115,44 @@ describe('what a remote model sampled, through a .traj.jsonl file', () => {
         for (const t of s.tokens ?? []) expect([typeof t.logprob, typeof t.entropy]).toEqual(['number', 'number']);
     }));
 
+  test("through a DART rollout folder come ids and log-probs of the answers that were acted on, and the answers' words", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(turn, { minLength: 1, maxLength: 6 }), async (turns) =>
+        inFolder(async (dir) => {
+          const before = await makeRemoteRun(join(dir, 'a'), turns);
+          expect(await write(dir, 'dart')).toMatchObject({ trajectories: 1, problems: [] });
+          expect(await read(dir)).toMatchObject({ imported: 1, problems: [], formats: { dart: 1 } });
+          const [after] = await importedOf(join(dir, 'b'));
+          expect(after!.steps.map((s) => [s.tokens?.ids, s.tokens?.logprobs])).toEqual(
+            before.steps.map(({ tokens: t }) =>
+              t?.ids && !t.logprobs.some(Number.isNaN) ? [t.ids, t.logprobs] : [undefined, undefined],
+            ),
+          );
+          expect(after).toMatchObject({
+            task: before.task,
+            family: before.family,
+            instruction: before.instruction,
+            outcome: { kind: before.outcome.kind },
+            cap: before.cap,
+            startedAt: before.startedAt,
+            endedAt: before.endedAt,
+          });
+          expect(after!.steps.map(({ actions, frame, origin }) => ({ actions, frame, origin }))).toEqual(
+            before.steps.map(({ actions, frame, origin }) => ({ actions, frame, origin })),
+          );
+        }),
+      ),
+      { numRuns: 25 },
+    );
+  });
+
   test('formats that have no place for it say so', async () =>
     inFolder(async (dir) => {
       await makeRemoteRun(join(dir, 'a'), [
         { screen: 1, text: 'x', actions: [{ type: 'click', at: { x: 3, y: 4 } }] },
         { screen: 2, text: 'x', actions: [{ type: 'finished' }] },
       ]);
-      for (const format of ['osworld', 'agentnet', 'openai'] as const) {
+      for (const format of ['osworld', 'agentnet', 'dart', 'openai'] as const) {
         const r = await exportRun(
           { run: join(dir, 'a'), to: join(dir, format), format, options: { coordinates: 'qwen25' } },
           recordedView,

@@ -97,7 +97,7 @@ describe('of a run folder', () => {
         path = join(dir, 'frames', name);
       await replace(path);
       expect(await ending(reading(dir, (r) => r.frames.get(frame)))).toMatchObject(damaged);
-      for (const format of ['osworld', 'agentnet', 'openai', 'traj'] as const) {
+      for (const format of ['osworld', 'agentnet', 'dart', 'openai', 'traj'] as const) {
         const request = { run: dir, to: join(base, format), format, options: { coordinates: 'absolute' } } as const;
         expect(await ending(exportRun(request, recordedView)), format).toMatchObject({ kind: 'config.invalid' });
       }

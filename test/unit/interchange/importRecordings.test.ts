@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { random } from '../../../runtime/domain/index.js';
+import { writeTensors } from '../../../runtime/interchange/torchFile.js';
 import { jpegs } from '../../fixtures/interchange/jpegs.js';
 import {
   agentnetFile,
@@ -63,7 +64,7 @@ describe('DART rollouts', () => {
     "Thought: write\nAction: type(content='hi\\n')",
     "Thought: so\nAction: finished(content='ok')",
   ];
-  test('text coordinates are those of the resized image; log-probs are not read', () =>
+  test('text coordinates are those of the resized image', () =>
     inFolder(async (dir) => {
       await dartRollout(join(dir, 'd', 'task-7_trace'), answers);
       await take(dir, join(dir, 'd'));
@@ -75,6 +76,29 @@ describe('DART rollouts', () => {
         [{ type: 'finished', answer: 'ok' }, 'so', undefined],
       ]);
       expect(t).toMatchObject({ task: 'task-7', instruction: 'Open the note.', outcome: { kind: 'success' } });
+    }));
+  test('token ids and log-probs of answers come along; what is no such file is left out with a note', () =>
+    inFolder(async (dir) => {
+      const folder = join(dir, 'd', 'task-7_trace'),
+        put = (k: number, file: Uint8Array): Promise<void> => writeFile(join(folder, `data_for_step_${k}.pt`), file);
+      await dartRollout(folder, answers);
+      await put(1, writeTensors({ logp: Float32Array.of(-0.5, -2), token_ids: Int32Array.of(9, 151_645) }));
+      await put(2, writeTensors({ logp: Float32Array.of(-0.5), token_ids: Int32Array.of(9, 10) }));
+      await put(3, writeTensors({ logp: new Float32Array(), token_ids: new Int32Array() }));
+      const r = await take(dir, join(dir, 'd')),
+        [t] = await importedOf(join(dir, 'run'));
+      expect(t!.steps.map((s) => s.tokens)).toEqual([
+        {
+          ids: Int32Array.of(9, 151_645),
+          logprobs: Float32Array.of(-0.5, -2),
+          entropies: new Float32Array(2),
+          bound: 'lower',
+        },
+        undefined,
+        undefined,
+      ]);
+      expect(r).toMatchObject({ imported: 1, problems: [] });
+      expect(Object.keys(r.notes)).toEqual([expect.stringMatching(/data_for_step_2\.pt is of no use: its lists/)]);
     }));
   test('errors of its services have no outcome; at the step cap the last screen is kept', () =>
     inFolder(async (dir) => {

@@ -30,8 +30,12 @@ const run = (...args) =>
       .once('error', () => done(1))
       .once('close', (code) => done(code ?? 1));
   });
-/** How far back the tests behind the others stand, as `nice` counts: one that got nothing would run out of time. */
-const BEHIND = 5;
+/**
+ * How far back the tests behind the others stand, as `nice` counts: as far as the runs of a daemon do
+ * (runtime/cli/lowerPriority.ts), which integration tests wait for, and no further: one that got nothing would run out of
+ * time.
+ */
+const BEHIND = 10;
 /** What Vitest reports of each of its runs; beside each, what it caught outside tests. */
 const REPORTS = { rest: '.cache/test-report.json', behind: '.cache/test-report-behind.json' },
   caughtFile = (report) => report.replace('.json', '-caught.json');

@@ -47,6 +47,7 @@ const tokensSchema = z
 export function tokensProblem({ ids, logprobs, entropies }: TokenTrace): string | undefined {
   if (logprobs.length !== entropies.length || (ids && ids.length !== logprobs.length))
     return 'its lists of tokens differ in length';
+  if (logprobs.length > most.answer) return `it has more than ${most.answer} tokens`;
   if (ids?.some((x) => x < 0)) return 'a token id is negative';
   if (logprobs.some((x) => !Number.isNaN(x) && x > 0)) return 'a log-prob is above 0';
   return entropies.every((x) => x >= 0 && Number.isFinite(x)) ? undefined : 'an entropy is no entropy';

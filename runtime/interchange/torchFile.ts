@@ -8,7 +8,9 @@ import { TensorPickle, type Storage, type Tensor } from './torchPickle.js';
 import { Unusable } from './types.js';
 
 /** Of a file, unpacked: more than any answer's tokens and log-probs. */
-const MOST = 4 << 20;
+const MOST = 4 << 20,
+  /** Of the archive; two tensors take five. */
+  MOST_FILES = 16;
 const FOLDER = 'archive';
 
 /** Tensors by their names. Throws Unusable for what is no such file, and for tensors of any other kind. */
@@ -24,13 +26,16 @@ export function readTensors(file: Uint8Array): ReadonlyMap<string, Tensor> {
 }
 
 function unpacked(file: Uint8Array): ReadonlyMap<string, Uint8Array> {
-  let left = MOST;
+  let left = MOST,
+    files = 0;
   try {
     return new Map(
       Object.entries(
         unzipSync(file, {
-          filter: ({ originalSize }) => {
-            left -= originalSize;
+          // What is not compressed is copied by its other size, and several may name the same bytes.
+          filter: ({ size, originalSize }) => {
+            left -= Math.max(size, originalSize);
+            if (++files > MOST_FILES) throw new Unusable(`holds more than ${MOST_FILES} files`);
             if (left < 0) throw new Unusable(`holds more than ${MOST >> 20} MiB`);
             return true;
           },

@@ -44,6 +44,8 @@ export class TensorPickle {
   readonly #numbers: (s: Storage) => Tensor;
   readonly #stack: (Value | typeof MARK)[] = [];
   readonly #memo = new Map<number, Value>();
+  /** Tensors by the file of their numbers. */
+  readonly #made = new Map<string, Tensor>();
   #at = 0;
 
   constructor(bytes: Uint8Array, numbers: (s: Storage) => Tensor) {
@@ -165,7 +167,8 @@ export class TensorPickle {
       case 0x93: {
         const name = this.#pop(),
           module = this.#pop();
-        s.push(named(String(module), String(name)));
+        if (typeof module !== 'string' || typeof name !== 'string') throw new Unusable('is no pickle');
+        s.push(named(module, name));
         return true;
       }
       case 0x51:
@@ -174,7 +177,7 @@ export class TensorPickle {
       case 0x52: {
         const args = this.#pop(),
           made = this.#pop();
-        s.push(this.#made(made, args));
+        s.push(this.#call(made, args));
         return true;
       }
       case 0x73: {
@@ -194,19 +197,30 @@ export class TensorPickle {
     }
   }
 
-  #made(f: Value, args: Value): Value {
+  #call(f: Value, args: Value): Value {
     if (!(f instanceof Named) || !Array.isArray(args)) throw new Unusable('calls what makes no tensor');
     if (f.name === 'collections OrderedDict') return new Map();
     if (f.name !== 'torch._utils _rebuild_tensor_v2') throw new Unusable('calls what makes no tensor');
     const [stored, offset, size, stride] = args as readonly Value[];
-    if (!(stored instanceof Stored) || offset !== 0 || !Array.isArray(size) || size.length !== 1)
+    if (
+      !(stored instanceof Stored) ||
+      offset !== 0 ||
+      !Array.isArray(size) ||
+      size.length !== 1 ||
+      !Array.isArray(stride)
+    )
       throw new Unusable('has a tensor of another shape');
     const [length] = size as readonly Value[],
       [step] = stride as readonly Value[];
     // A part of another tensor would bring all of that along.
     if (length !== stored.storage.length || (length > 1 && step !== 1))
       throw new Unusable('has a tensor of another shape');
-    return this.#numbers(stored.storage);
+    // Named again, it is the same one.
+    const known = this.#made.get(stored.storage.key);
+    if (known) return known;
+    const made = this.#numbers(stored.storage);
+    this.#made.set(stored.storage.key, made);
+    return made;
   }
 
   #byte(): number {

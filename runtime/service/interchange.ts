@@ -9,7 +9,7 @@ import type { ImportSource } from '../interchange/importer.js';
 import { newTarget } from '../interchange/importTarget.js';
 import type { ExportRequest } from '../interchange/exporter.js';
 import { runInterchangeJob } from './interchangeJob.js';
-import type { ReadOptions } from '../interchange/types.js';
+import { exportFormats, type ReadOptions } from '../interchange/types.js';
 import { fields, type Handlers } from './params.js';
 import type { Studio } from './studio.js';
 import type { ServiceContext } from './types.js';
@@ -38,7 +38,7 @@ const schemas = {
   export: z.strictObject({
     run,
     to: path,
-    format: z.enum(['osworld', 'agentnet', 'openai', 'traj']),
+    format: z.enum(exportFormats),
     outcome: z.enum(['success', 'failure']).optional(),
     family: text.optional(),
     rollouts: z.array(text).min(1).max(100_000).optional(),

@@ -157,12 +157,14 @@ export function paintLanes(canvas: HTMLCanvasElement, scene: Scene, fills: Fills
   for (const r of layout.rows) {
     if (r.y + r.height < scene.scroll || r.y > scene.scroll + height) continue;
     const lane = scene.lanes[r.lane]!,
-      [a, b] = spansIn(lane, w),
-      overlaps = lane.kind === 'replica' && scene.concurrency !== undefined;
+      overlaps = lane.kind === 'replica' && scene.concurrency !== undefined,
+      [first, b] = spansIn(lane, w),
+      // Calls that overlap do not end in the order in which they began.
+      a = overlaps ? 0 : first;
     if (overlaps) paintLoad(c, t, { lane, row: r, gutter, plot, window: w, concurrency: scene.concurrency! });
     for (let i = a; i < b; i++) {
       const what = lane.what[i]!;
-      if (what === 'idle' || (overlaps && what !== 'sync')) continue;
+      if (what === 'idle' || (overlaps && (what !== 'sync' || lane.start[i]! + lane.ms[i]! <= w.from))) continue;
       const from = Math.max(gutter, x(lane.start[i]!)),
         wide = Math.max(0.75, x(lane.start[i]! + lane.ms[i]!) - from);
       // Too narrow for a pattern: the plain colour.
@@ -190,7 +192,6 @@ function paintCursor(c: CanvasRenderingContext2D, scene: Scene, t: Theme, x: (at
     c.strokeRect(Math.max(scene.gutter, from) - 1, row.y - 1, wide + 2, row.height + 2);
   }
 }
-/** A new version on its way over the replicas: a tinted stripe across all of them, named where there is room. */
 /** Width of a column of load. */
 const COLUMN_PX = 2;
 /** Of a replica with many calls at a time how many were under way, from the bottom of its row up. */
@@ -215,6 +216,7 @@ function paintLoad(
   });
 }
 
+/** A new version on its way over the replicas: a tinted stripe across all of them, named where there is room. */
 function paintBands(
   c: CanvasRenderingContext2D,
   scene: Scene,

@@ -1,6 +1,6 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Step, Trajectory } from '../../domain/index.js';
+import { sampledRemotely, type Step, type Trajectory } from '../../domain/index.js';
 import { messagesOf, uiTarsPrompt } from '../../policy/actions/prompt.js';
 import { formatAnswer } from '../../policy/actions/uiTars.js';
 import { ownKey, ownOf } from '../own.js';
@@ -72,9 +72,13 @@ function dialogueOf(t: Trajectory, answer: (s: Step) => string): unknown[] {
   ];
 }
 
-/** Of the answer that was acted on; where a log-prob is not known there are none, since DART has no word for that. */
-function tensorsOf({ tokens }: Step): { readonly logp: Float32Array; readonly token_ids: Int32Array } {
-  if (!tokens?.ids || tokens.logprobs.some(Number.isNaN))
+/**
+ * Of the answer that was acted on, where a model of tokens gave it; where a log-prob is not known there are none, since
+ * DART has no word for that.
+ */
+function tensorsOf(s: Step): { readonly logp: Float32Array; readonly token_ids: Int32Array } {
+  const { tokens } = s;
+  if (!sampledRemotely(s) || !tokens?.ids || tokens.logprobs.some(Number.isNaN))
     return { logp: new Float32Array(), token_ids: new Int32Array() };
   return { logp: tokens.logprobs, token_ids: tokens.ids };
 }

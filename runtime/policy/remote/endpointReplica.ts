@@ -7,6 +7,7 @@ import {
   StudioError,
   orUndefined,
   toRunError,
+  withDeadline,
   type PolicyVersion,
   type ReplicaId,
   type RunError,
@@ -57,6 +58,8 @@ export interface EndpointReplicaOptions extends ModelServerOptions {
 
 /** How the adapters of one start of a run are called; their version follows. */
 export const adapterNames = (run: string, start: string): string => `${run}.${start}@v`;
+/** A start does not wait longer for what a server says of its age. */
+const DATED_MS = 5000;
 /** Between two looks at a server's load. */
 const LOAD_MS = 1000;
 /** An adapter that a server holds. */
@@ -106,7 +109,11 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
   async start(signal: AbortSignal): Promise<void> {
     const { run, start, weights } = this.#o,
       all = AbortSignal.any([signal, this.#closed.signal]);
-    this.#dated = await this.#server.dated(all);
+    // What it does not say of itself is no reason not to start.
+    this.#dated = await orUndefined(
+      withDeadline(DATED_MS, [all], (s) => this.#server.dated(s)),
+      'then its age is not known',
+    );
     refuseOlder(this.#o.url, this.#dated);
     for (const name of await this.#server.models(all))
       if (name.startsWith(`${run}.`) && !name.startsWith(`${run}.${start}@`)) await this.#unload(name);

@@ -107,6 +107,7 @@ export class ModelServer {
       a = await this.#post('/load_lora_adapter', { lora_name: name, lora_path: path }, signal, where);
     if (a.status === 200) return;
     if (a.status === 400 && (await this.cards(signal)).some((m) => m['id'] === name && m['root'] === path)) return;
+    if (a.status === 404 || a.status === 405) await this.#sameServer(signal);
     throw this.#refused(a, '/load_lora_adapter', where);
   }
   /** No error where it is not loaded, which vLLM says with 404 and SGLang with 400. */
@@ -115,9 +116,24 @@ export class ModelServer {
       const where = await this.#adapters(signal),
         a = await this.#post('/unload_lora_adapter', { lora_name: name }, signal, where);
       if (a.status === 200 || a.status === 404) return;
-      if (a.status === 400 && !(await this.models(signal)).includes(name)) return;
+      if (a.status === 400) {
+        const there = await this.models(signal);
+        if (there.length > 0 && !there.includes(name)) return;
+      }
       throw this.#refused(a, '/unload_lora_adapter', where);
     });
+  }
+  /** Throws `policy.lost` where another kind of server has taken the address of the one that was spoken to. */
+  async #sameServer(signal: AbortSignal): Promise<void> {
+    const was = this.#dialect;
+    this.#dialect = undefined;
+    const is = await this.dialect(signal);
+    if (was && was.server !== is.server)
+      throw new StudioError(
+        'policy.lost',
+        `${this.#base} was ${was.server} and is ${is.server} now.`,
+        'Nothing has to be done: it is started as what it is.',
+      );
   }
   async #adapters(signal: AbortSignal): Promise<string> {
     return (await this.dialect(signal)).adapters === 'beside' ? this.#beside : this.#base;
@@ -158,8 +174,9 @@ export class ModelServer {
   }
   /** What it says of each of them. */
   async cards(signal: AbortSignal): Promise<readonly Readonly<Record<string, unknown>>[]> {
-    const a = await this.#get('/models', signal),
-      list = (this.#json(a, '/models', MODELS) as { data?: unknown } | undefined)?.data;
+    const a = await this.#get('/models', signal);
+    if (a.status >= 500) throw this.#refused(a, '/models');
+    const list = (this.#json(a, '/models', MODELS) as { data?: unknown } | undefined)?.data;
     return Array.isArray(list) ? list.map((m: unknown) => (isObject(m) ? m : {})) : [];
   }
   /** What it says of itself (vLLM and our engine: /version; SGLang: /server_info); undefined where it says nothing. */

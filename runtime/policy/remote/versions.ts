@@ -16,6 +16,8 @@ export interface Dated {
   /** Against the versions that are spoken to; absent where the version is no number. */
   readonly age?: 'older' | 'spoken' | 'newer';
 }
+/** Built from sources without their tags: the numbers say nothing. */
+const UNTAGGED = /^v?0\.[01](\.\d+)?\.?dev/;
 const MOST_TEXT = 40;
 
 /** `version`: what it answered to that; `cards`: its list of models. Undefined for others, as our engine. */
@@ -27,7 +29,7 @@ export function datedBy(version: unknown, cards: readonly unknown[]): Dated | un
   const server = OWNERS[owner]!,
     { oldest, newest } = SPOKEN[server],
     dated = { server, version: said.slice(0, MOST_TEXT) };
-  if (numbers(said) === undefined) return dated;
+  if (numbers(said) === undefined || UNTAGGED.test(said)) return dated;
   const age = before(said, oldest) ? 'older' : before(newest, said) ? 'newer' : 'spoken';
   return { ...dated, age };
 }

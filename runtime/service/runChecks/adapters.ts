@@ -1,7 +1,7 @@
 import { FOR_A_POOL, WHO_ACTS } from '../../config/index.js';
 import { ModelServer } from '../../policy/remote/modelServer.js';
 import type { Dialect } from '../../policy/remote/dialect.js';
-import { toRunError } from '../../domain/index.js';
+import { toRunError, withDeadline } from '../../domain/index.js';
 import { ask, besideOf, wordsOf, type Answered } from './ask.js';
 import { flagsOf } from './flags.js';
 import type { Table } from './table.js';
@@ -78,12 +78,15 @@ function refusesWell(o: ModelServerCheck, t: Training, dialect: Dialect, r: Answ
   return true;
 }
 
+/** A busy server is waited for so long. */
+const SCORE_MS = 30_000;
+
 /** An adapter that does nothing is found by what the server makes of known tokens: it must say that. */
 async function checkScores(o: ModelServerCheck, table: Table): Promise<void> {
   const server = new ModelServer({ url: o.url, apiKey: o.apiKey }),
     known = { prompt: Int32Array.of(1, 2), answer: Int32Array.of(3) };
   try {
-    await server.score(known, undefined, new AbortController().signal);
+    await withDeadline(SCORE_MS, [], (signal) => server.score(known, undefined, signal));
     table.ok('scores', 'of known tokens are given');
   } catch (e) {
     const { message, remedy } = toRunError(e);

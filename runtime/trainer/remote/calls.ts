@@ -154,7 +154,7 @@ export class Calls {
       } else if (r.status === 410 && resubmits++ < RESUBMITS) {
         await patience.again('the server forgot the answer', 0);
         request = await resubmit();
-      } else if (r.status === 429 || r.status >= 500 || (r.status === 400 && bad++ < BAD_POLLS))
+      } else if (r.status === 429 || failing(r.status) || (r.status === 400 && bad++ < BAD_POLLS))
         await patience.again(`status ${r.status}`, r.retryAfterMs);
       else throw statusError(what, r);
     }
@@ -187,7 +187,7 @@ export class Calls {
       else if (r.status >= 200 && r.status < 300) return r;
       else if (unproven && (r.status === 422 || (r.status === 500 && ++failures === CHOKES)))
         throw wrongLanguage(out.path, r);
-      else if (r.status === 408 || r.status === 429 || r.status >= 500)
+      else if (r.status === 408 || r.status === 429 || failing(r.status))
         await patience.again(`status ${r.status}`, r.retryAfterMs);
       else if (r.status === 409 && patience.waitedMs < this.#o.conflictMs)
         await patience.again(`conflict: ${wordsOf(r.bytes)}`, r.retryAfterMs);
@@ -222,7 +222,7 @@ function statusError(what: string, r: Extract<Reply, { kind: 'answer' }>): Studi
       `The training server sends ${what} elsewhere (status ${r.status}), where neither key nor screenshots may go.`,
       'Give the address it points to in trainer.remote.url, if you trust it.',
     );
-  if (isSkew(what, r.status)) return new Skewed('trainer.remote', message, 'Use a server of another version.');
+  if (isSkew(what, r.status, said)) return new Skewed('trainer.remote', message, 'Use a server of another version.');
   if (r.status === 404 && what === 'create_session')
     return new StudioError(
       'trainer.remote',
@@ -249,11 +249,12 @@ function statusError(what: string, r: Extract<Reply, { kind: 'answer' }>): Studi
     );
   return new StudioError('trainer.remote', message, 'The server refuses this call; see its message and its log.');
 }
+/** Trouble of its own, which may pass; what it has not implemented (501) it will not have when asked again. */
+const failing = (status: number): boolean => status >= 500 && status !== 501;
 /** A body of another shape, a client that is too old or too new. */
-const isSkew = (what: string, status: number): boolean =>
-  what === 'create_session'
-    ? status === 400 || status === 405 || status === 422 || status === 426
-    : status === 405 || status === 422 || status === 426 || status === 501;
+const isSkew = (what: string, status: number, said: string): boolean =>
+  [405, 422, 426, 501].includes(status) ||
+  (status === 400 && what === 'create_session' && /version|sdk|upgrade/i.test(said));
 const unavailable = (what: string, why: string, ms: number): StudioError =>
   new StudioError(
     'trainer.remote',

@@ -32,7 +32,10 @@ export async function identityOf(http: TrainingHttp): Promise<string | undefined
 /** Whether it says that it has no such call; false where it does not describe its calls. */
 export async function lacks(http: TrainingHttp, path: string): Promise<boolean> {
   const { paths } = await page(http, 'openapi.json');
-  return isObject(paths) && !Object.keys(paths).some((p) => p.endsWith(`/${path}`));
+  if (!isObject(paths)) return false;
+  const has = (call: string): boolean => Object.keys(paths).some((p) => p.endsWith(`/${call}`));
+  // A gateway describes its own calls.
+  return has('create_session') && !has(path);
 }
 async function page(http: TrainingHttp, path: string): Promise<Readonly<Record<string, unknown>>> {
   const asked = http.send(

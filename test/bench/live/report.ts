@@ -177,7 +177,14 @@ export function liveReport(results: readonly RunResult[], failed: readonly strin
     markdown: [
       '# Scheduling regimes on real desktops',
       '',
-      aboutLive({ ...how, turns: Math.max(...cells.map((c) => c.runs.length), 0) || how.turns }, orderOf(measured)),
+      aboutLive(
+        {
+          ...how,
+          minutes: measured[0]?.file.budget?.minutes ?? how.minutes,
+          turns: Math.max(...cells.map((c) => c.runs.length), 0) || how.turns,
+        },
+        orderOf(measured),
+      ),
       '',
       ...(first
         ? [
@@ -218,8 +225,9 @@ function orderOf(measured: readonly RunResult[]): string {
     turns.set(turn, `${turns.get(turn) ?? ''} ${r.variant}`);
   }
   const orders = new Set(turns.values());
+  const [order] = orders;
   return turns.size > 1 && orders.size === 1 && turns.size < began.length
-    ? 'in the same order each'
+    ? `in the order${order} each`
     : 'in random order each';
 }
 

@@ -107,6 +107,10 @@ export interface Figures {
   /** Needed checks of a run on text that TuFT's exact server failed; null where it was not measured. */
   readonly tuft?: { readonly probe_false_refusals: number | null } | undefined;
 }
+/** Older records have none of a daemon. */
+const killsWords = (k: Pick<KillsResult, 'batches' | 'kills'> & Partial<KillsResult>): string =>
+  `of ${k.batches}, over ${k.kills} kills${k.daemon_kills === undefined ? '' : `, ${k.daemon_kills} of a daemon`}`;
+
 /** Each names its source: what our engine makes of itself says nothing of a vLLM. */
 export function figureBars({ probe, engine, vllm, kills, probes, gpu, tuft }: Figures): Bar[] {
   const scored = 'sampled against scored, fp32';
@@ -138,8 +142,8 @@ export function figureBars({ probe, engine, vllm, kills, probes, gpu, tuft }: Fi
       : []),
     ...(kills
       ? [
-          bar('batches_twice', kills.batches_twice, `of ${kills.batches}, over ${kills.kills} kills`, '<= 0'),
-          bar('batches_skipped', kills.batches_skipped, `of ${kills.batches}, over ${kills.kills} kills`, '<= 0'),
+          bar('batches_twice', kills.batches_twice, killsWords(kills), '<= 0'),
+          bar('batches_skipped', kills.batches_skipped, killsWords(kills), '<= 0'),
           bar('steps_beside_batches', Math.abs(kills.optimizer_steps - kills.batches), 'optimizer steps', '<= 0'),
         ]
       : []),

@@ -4,9 +4,13 @@ import { join, resolve } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { DaemonClient } from '../../../extension/daemon/client.js';
 import { runPaths } from '../../../runtime/data/store/runMeta.js';
+import { withDeadline } from '../../../runtime/domain/index.js';
 import type { Recovered } from '../../../runtime/protocol/activeRuns.js';
 import * as methods from '../../../runtime/protocol/methods.js';
 import { folderOf, startWith, type Command, type Ended, type JournalWriter } from '../../helpers/run/cli.js';
+
+/** A daemon that starts says at once what it does about runs that were active. */
+const RECOVERY_MS = 120_000;
 
 /** Who holds a run that kills meet: `train` in the foreground, or the daemon that windows share. */
 
@@ -83,7 +87,17 @@ class Window {
     for (;;) {
       const found = this.#recovered.find((r) => r.run === run);
       if (found) return found;
-      await new Promise<void>((wake) => this.#heard.push(wake));
+      await withDeadline(
+        RECOVERY_MS,
+        [],
+        (signal) =>
+          new Promise<void>((wake, lost) => {
+            this.#heard.push(wake);
+            signal.addEventListener('abort', () => {
+              lost(new Error(`the daemon that was started again says nothing of ${run}: it is lost`));
+            });
+          }),
+      );
     }
   }
 }

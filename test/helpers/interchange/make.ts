@@ -16,6 +16,7 @@ import type {
   RunId,
   Step,
   TaskId,
+  TokenTrace,
   Trajectory,
 } from '../../../runtime/domain/index.js';
 import { headOf } from '../../../runtime/data/events.js';
@@ -71,6 +72,7 @@ export interface Plan {
     readonly actions: readonly Action[];
     readonly thought?: string;
     readonly origin?: Step['origin'];
+    readonly tokens?: TokenTrace;
   }[];
   readonly outcome: Outcome;
   readonly last?: number;
@@ -119,6 +121,7 @@ export async function makeRun(
           settled: true,
           timings: { observe: 1, decide: 2, queue: 0, perform: 3, settle: 4 },
           ...(s.thought ? { thought: s.thought } : {}),
+          ...(s.tokens ? { tokens: s.tokens } : {}),
         });
       const t: Trajectory = {
         id: id<RolloutId>(p.rollout ?? `demo/${n}`),

@@ -206,7 +206,7 @@ describe('the regimes live', () => {
         [2, 'a'],
         [2, 'd'],
       ]),
-    ).toContain('2 turns of the regimes, in the same order each');
+    ).toContain('2 turns of the regimes, in the order a d each');
     expect(
       about([
         [1, 'a'],

@@ -1,14 +1,18 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { random } from '../../../runtime/domain/index.js';
-import { writeTensors } from '../../../runtime/interchange/torchFile.js';
+import { exportRun } from '../../../runtime/interchange/exporter.js';
+import { readTensors, writeTensors } from '../../../runtime/interchange/torchFile.js';
+import { recordedView } from '../../../runtime/service/recordedView.js';
 import { jpegs } from '../../fixtures/interchange/jpegs.js';
 import {
   agentnetFile,
   dartRollout,
   importedOf,
   inFolder,
+  makeRun,
+  onePress,
   png,
   screen,
   uiTarsFile,
@@ -99,6 +103,23 @@ describe('DART rollouts', () => {
       ]);
       expect(r).toMatchObject({ imported: 1, problems: [] });
       expect(Object.keys(r.notes)).toEqual([expect.stringMatching(/data_for_step_2\.pt is of no use: its lists/)]);
+    }));
+  test('choices of the embedded policy are no tokens: none are written', () =>
+    inFolder(async (dir) => {
+      const choices = { logprobs: Float32Array.of(-0.5, -2), entropies: Float32Array.of(0.1, 0.2) },
+        step = {
+          screen: 1,
+          actions: [{ type: 'finished' }],
+          tokens: { ids: Int32Array.of(3, 1), ...choices },
+        } as const;
+      await makeRun(join(dir, 'a'), [{ ...onePress, steps: [step] }]);
+      await exportRun(
+        { run: join(dir, 'a'), to: join(dir, 'out'), format: 'dart', options: { coordinates: 'qwen25' } },
+        recordedView,
+      );
+      const [folder] = await readdir(join(dir, 'out')),
+        file = await readFile(join(dir, 'out', folder!, 'data_for_step_1.pt'));
+      expect(Object.fromEntries(readTensors(file))).toEqual({ logp: new Float32Array(), token_ids: new Int32Array() });
     }));
   test('errors of its services have no outcome; at the step cap the last screen is kept', () =>
     inFolder(async (dir) => {

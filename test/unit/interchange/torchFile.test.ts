@@ -19,6 +19,26 @@ function changed(file: Uint8Array, change: (pickle: string) => string): Uint8Arr
   return zipSync({ ...files, [PICKLE]: Buffer.from(change(text), 'latin1') });
 }
 
+/** A ZIP whose directory names one file of 100 kB, not compressed, so many times. */
+function overlapping(times: number): Uint8Array {
+  const one = Buffer.from(zipSync({ 'archive/a/0000': new Uint8Array(100_000) }, { level: 0 })),
+    end = one.length - 22,
+    at = one.readUInt32LE(end + 16),
+    entry = one.subarray(at, end),
+    entries = Array.from({ length: times }, (_, i) => {
+      const copy = Buffer.from(entry);
+      // It says that it unpacks to nothing.
+      copy.writeUInt32LE(0, 24);
+      copy.write(String(i).padStart(4, '0'), 46 + 'archive/a/'.length);
+      return copy;
+    }),
+    tail = Buffer.from(one.subarray(end));
+  tail.writeUInt16LE(times, 8);
+  tail.writeUInt16LE(times, 10);
+  tail.writeUInt32LE(times * entry.length, 12);
+  return Buffer.concat([one.subarray(0, at), ...entries, tail]);
+}
+
 describe('files of torch.save', () => {
   it('reads what torch wrote', () => {
     expect(Object.fromEntries(readTensors(OF_TORCH))).toEqual({
@@ -56,9 +76,16 @@ describe('files of torch.save', () => {
     ['a pickle that is cut off', () => changed(ours, (p) => p.slice(0, 60)), /cut off/],
     ['an unknown operation', () => changed(ours, (p) => `${p.slice(0, 2)}i${p.slice(2)}`), /opcode 105/],
     ['marks without end', () => changed(ours, () => '('.repeat(5000)), /a few tensors/],
+    ['a stride that is none', () => changed(ours, (p) => p.replace('J\x01\0\0\0\x85\x89', 'N\x89')), /another shape/],
+    [
+      'a name made of many lists',
+      () => changed(ours, (p) => `${p.slice(0, 2)})q\0${'h\0h\0\x86q\0'.repeat(40)}h\0h\0\x93.`),
+      /no pickle/,
+    ],
     ['no pickle', () => zipSync({ 'archive/version': strToU8('3') }), /no data\.pkl/],
     ['numbers that are missing', () => zipSync({ [PICKLE]: unzipSync(ours)[PICKLE]! }), /lacks the numbers/],
     ['no ZIP', () => strToU8('nothing'), /no file of torch\.save/],
+    ['many names of the same bytes', () => overlapping(200), /more than/],
     ['a bomb', () => zipSync({ 'archive/data/0': new Uint8Array(64 << 20) }), /more than 4 MiB/],
     [
       'a number of 64 bits',

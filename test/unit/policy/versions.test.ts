@@ -18,6 +18,10 @@ describe('the age of a model server', () => {
     ['0.33.0', 'newer'],
     ['1', undefined],
     ['dev', undefined],
+    // Built from sources without tags.
+    ['0.1.dev1+g51ddd8e2', undefined],
+    ['0.0.0.dev0', undefined],
+    ['0.10.1.dev12+g51ddd8e2', 'older'],
   ])('%s is %s', (version, age) => {
     expect(datedBy({ version }, vllm)).toEqual({ server: 'vLLM', version, ...(age ? { age } : {}) });
   });

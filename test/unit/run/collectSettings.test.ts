@@ -47,7 +47,7 @@ describe('sampling settings of a collection', () => {
   });
 
   it('are refused for a policy that has none', async () => {
-    await expect(policyOf({ policy: { kind: 'embedded' } }, { maxTokens: 7 })).rejects.toThrow('embedded policy');
+    await expect(policyOf({ policy: { kind: 'embedded' } }, { maxTokens: 7 })).rejects.toThrow('of kind embedded');
   });
 
   it('stay the same in every part of a collection', () => {

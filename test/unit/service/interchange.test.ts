@@ -17,6 +17,7 @@ import type {
   TaskRow,
   TrajectoryRow,
 } from '../../../runtime/protocol/types.js';
+import { exportFormats } from '../../../runtime/interchange/types.js';
 import { createStudioService, type Broadcast, type StudioService } from '../../../runtime/service/index.js';
 import {
   agentnetFile,
@@ -282,6 +283,10 @@ describe('export', () => {
         outcome: 'success',
       }),
     ).toMatchObject({ trajectories: 1 });
+    for (const format of exportFormats)
+      expect(
+        await c.call<ExportResult>(h.exportTrajectories, { run, to: join(dir, `as-${format}`), format }),
+      ).toMatchObject({ trajectories: 8, problems: [] });
     await expect(c.call(h.exportTrajectories, { run, to: join(dir, 'x2'), format: 'traj' })).rejects.toMatchObject({
       error: { kind: 'config.invalid', message: expect.stringContaining('not empty') as string },
     });

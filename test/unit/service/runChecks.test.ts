@@ -228,7 +228,7 @@ describe('checks of a run file', () => {
     expect(wrongOf(rows)).toEqual(['weights']);
   });
 
-  it('say of the preset dart what samples with all weights, and what to set for a pool of vLLM servers', async () => {
+  it('say of the preset dart what samples with all weights, and what to set for a pool of servers', async () => {
     const s = await start(),
       engine = await start(),
       pool = (remote: object): RunConfig =>
@@ -239,7 +239,7 @@ describe('checks of a run file', () => {
         });
     const weights = row(await rowsOf(pool({})), 'weights');
     expect(weights.detail).toMatch(/only the engine of DART Studio .*83 tokens\/s at 7 B, measured.*SGLang/);
-    expect(weights.remedy).toContain('To sample on a pool of vLLM servers, set trainer.remote.rank to 16');
+    expect(weights.remedy).toContain('To sample on a pool of vLLM or SGLang servers, set trainer.remote.rank to 16');
     const { 'trainer.remote.rank': rank, 'policy.vlm.endpoints': servers } = PRESET_SOURCES.dart!;
     // The preset's page and the remark on its run file say the same.
     for (const [, text] of [rank!, servers!]) expect(text).toContain(weights.remedy);

@@ -4,7 +4,7 @@ import type { Oracle, OracleSource, Task, TaskSource } from '../../types.js';
 import type { Asked, Instance, Template } from './kit.js';
 import type { Move } from './moves.js';
 import { Sight } from './moves.js';
-import { scene, type Scene } from './scene.js';
+import { scene } from './scene.js';
 import { wordsOf, type Lexicon } from './lexicon.js';
 import {
   asksForNear,
@@ -185,19 +185,27 @@ function drawn(
   screen: Size,
 ): Instance | undefined {
   const { words, dress } = drawsFrom(split, seed);
+  let placed = false;
   for (let k = 0; k < DRAWS; k++) {
     const r = scene(`desk/${t.name}/${seed}/${k}`, words, dress),
       made = t.build(r, screen);
     if (belongs(split, made, words, r.corners)) return made;
+    // One whose windows vary in size has room in some draws only.
+    placed ||= split.set !== 'legacy' && split.holdout === 'places' && placedIn(split.set as ProbeSet, r.corners);
     // A template whose instruction names nothing that the split holds out never will.
-    if (k === HOPELESS && split.set !== 'legacy' && split.holdout && !promising(split, made.instruction, words, r))
+    if (
+      k === HOPELESS &&
+      split.set !== 'legacy' &&
+      split.holdout &&
+      !(placed || promising(split, made.instruction, words))
+    )
       return undefined;
   }
   return undefined;
 }
 const HOPELESS = 60;
-function promising({ set, holdout }: Split, instruction: string, drawn: Lexicon, { corners }: Scene): boolean {
-  if (holdout === 'places') return placedIn(set as ProbeSet, corners);
+function promising({ holdout }: Split, instruction: string, drawn: Lexicon): boolean {
+  if (holdout === 'places') return false;
   if (holdout === 'near') return asksForNear(drawn, instruction);
   const { words, numbers, pairs } = contentsOf(instruction);
   if (holdout === 'words') {

@@ -24,7 +24,7 @@ export const capabilities = z.object({
     .default([]),
 });
 /** `error_message`: what the server has against this client, though it opens a session. */
-export const session = z.object({ session_id: text, error_message: text.nullish() });
+export const session = z.object({ session_id: text, error_message: z.string().nullish().catch(undefined) });
 /** Every call that takes time answers with the future's id. */
 export const future = z.object({ request_id: text });
 export const model = z.object({ model_id: text });

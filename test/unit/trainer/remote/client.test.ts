@@ -395,6 +395,7 @@ describe('a server of another age', () => {
   it.each([
     [426, { detail: 'SDK 0.38.0 is too old' }],
     [400, { detail: 'unknown sdk_version' }],
+    [501, { detail: 'no sessions here' }],
     [422, { detail: [{ type: 'missing', loc: ['body', 'project_id'] }] }],
     [200, { session: 'other' }],
   ])('that answers %i %o to a session is named, with what is spoken', async (status, body) => {
@@ -411,11 +412,13 @@ describe('a server of another age', () => {
       describes = (...paths: string[]): void => {
         s.next('/openapi.json', { status: 200, body: { paths: Object.fromEntries(paths.map((p) => [p, {}])) } });
       };
-    s.next('save_weights_for_sampler', gone, gone, gone);
-    describes('/api/v1/create_model');
+    s.next('save_weights_for_sampler', gone, gone, gone, gone);
+    describes('/api/v1/create_session', '/api/v1/create_model');
     await expect(m.saveForSampler('v1', never)).rejects.toMatchObject(skew);
-    // It has the call: the model is gone. So it is where it says nothing of its calls.
-    describes('/api/v1/save_weights_for_sampler');
+    // It has the call: the model is gone. So it is where only a gateway describes its calls, or nobody does.
+    describes('/api/v1/create_session', '/api/v1/save_weights_for_sampler');
+    await expect(m.saveForSampler('v1', never)).rejects.toMatchObject({ kind: 'trainer.lost' });
+    describes('/{path:path}');
     await expect(m.saveForSampler('v1', never)).rejects.toMatchObject({ kind: 'trainer.lost' });
     await expect(m.saveForSampler('v1', never)).rejects.toMatchObject({ kind: 'trainer.lost' });
   });

@@ -15,6 +15,9 @@ export interface Dialect {
   readonly scores: boolean;
 }
 
+/** Where model servers have what is not OpenAI's: beside /v1. */
+export const besideOf = (url: string): string => url.replace(/\/v1$/, '');
+
 type Card = Readonly<Record<string, unknown>>;
 
 const VLLM: Dialect = { server: 'vLLM', adapters: 'under', called: (name) => name, scores: false };

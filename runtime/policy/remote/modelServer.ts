@@ -7,7 +7,7 @@ import { jsonOf } from '../../domain/json.js';
 import type { JsonBounds } from '../../domain/jsonBounds.js';
 import { pause } from '../../domain/pause.js';
 import { MOST_ANSWER_BYTES, completionOf, type Completion, type Said } from './completion.js';
-import { dialectOf, type Dialect } from './dialect.js';
+import { besideOf, dialectOf, type Dialect } from './dialect.js';
 import { callHere, type ModelCaller } from './modelCalls.js';
 import { jsonPieces } from './picture.js';
 import { postJson } from './postJson.js';
@@ -54,7 +54,7 @@ export class ModelServer {
   constructor(o: ModelServerOptions) {
     this.#o = o;
     this.#base = withoutSlashes(o.url);
-    this.#beside = this.#base.replace(/\/v1$/, '');
+    this.#beside = besideOf(this.#base);
   }
 
   /** Which server it is, by its list of models; asked again where that list is empty. */

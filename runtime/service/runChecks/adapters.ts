@@ -1,8 +1,8 @@
 import { FOR_A_POOL, WHO_ACTS } from '../../config/index.js';
 import { ModelServer } from '../../policy/remote/modelServer.js';
-import type { Dialect } from '../../policy/remote/dialect.js';
+import { besideOf, type Dialect } from '../../policy/remote/dialect.js';
 import { toRunError, withDeadline } from '../../domain/index.js';
-import { ask, besideOf, wordsOf, type Answered } from './ask.js';
+import { ask, wordsOf, type Answered } from './ask.js';
 import { flagsOf } from './flags.js';
 import type { Table } from './table.js';
 import type { ModelServerCheck } from './types.js';

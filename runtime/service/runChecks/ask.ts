@@ -46,9 +46,6 @@ export async function ask(q: Question): Promise<Reply> {
   }
 }
 
-/** Where model servers have what is not OpenAI's: beside /v1. */
-export const besideOf = (url: string): string => url.replace(/\/v1$/, '');
-
 const tooLong = (): Error => new Error(`the answer is longer than ${MOST_BYTES >> 20} MB`);
 
 /** What a server says of a refusal, for people: its own words where it has some. */

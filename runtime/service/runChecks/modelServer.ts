@@ -1,13 +1,14 @@
-import { messageOf } from '../../domain/index.js';
+import { messageOf, orUndefined, withDeadline } from '../../domain/index.js';
 import { spanOf, type CoordinateMode } from '../../policy/actions/coordinates.js';
 import { imageTokens, limitsOf } from '../../policy/actions/imageTokens.js';
 import { asVllm, type Completion } from '../../policy/remote/completion.js';
 import { dialectOf, type Dialect } from '../../policy/remote/dialect.js';
-import { SPOKEN, ageWords, datedBy } from '../../policy/remote/versions.js';
+import { ModelServer } from '../../policy/remote/modelServer.js';
+import { SPOKEN, ageWords } from '../../policy/remote/versions.js';
 import { cutPrompt } from '../../policy/remote/promptRecord.js';
 import type { CheckRow } from '../../protocol/types.js';
 import { checkAdapters } from './adapters.js';
-import { ask, besideOf, wordsOf } from './ask.js';
+import { ask, wordsOf } from './ask.js';
 import { flagsOf, type Flags } from './flags.js';
 import { difference, firstLogprobs, longestRun, oneToken, picture } from './generation.js';
 import { Table } from './table.js';
@@ -15,6 +16,8 @@ import { TEXT_TOKENS, type ModelServerCheck } from './types.js';
 
 /** Log-probs of the same request differ by less, in fp32 and in bf16 with another batch. */
 const NOISE = 1e-6;
+/** For what a server says of its age. */
+const AGE_MS = 20_000;
 
 /** Every check of one server; those that build on one that failed are left out. */
 export async function checkModelServer(o: ModelServerCheck): Promise<CheckRow[]> {
@@ -64,7 +67,7 @@ async function reach(o: ModelServerCheck, table: Table): Promise<Served | undefi
       typeof m?.id === 'string' ? [{ ...m, id: m.id }] : [],
     ),
     dialect = dialectOf(data),
-    server = await serverOf(o, data, dialect, table);
+    server = await serverOf(o, dialect, table);
   table.ok('reachable', `${server}${models.length} model${models.length === 1 ? '' : 's'}`);
   const own = models.find((m) => m.id === o.model),
     used = own ?? models.find((m) => (m.parent ?? null) === null);
@@ -99,15 +102,9 @@ async function answersAs(o: ModelServerCheck, { server }: Dialect): Promise<bool
 }
 
 /** "SGLang 0.5.23: "; empty for a server that does not say it. A row where it is older or newer than what is spoken. */
-async function serverOf(
-  o: ModelServerCheck,
-  cards: readonly unknown[],
-  { server }: Dialect,
-  table: Table,
-): Promise<string> {
-  const page = `${besideOf(o.url)}/${server === 'SGLang' ? 'server_info' : 'version'}`,
-    r = await ask({ url: page, apiKey: o.apiKey, timeoutMs: 20_000 }),
-    dated = 'status' in r && r.status === 200 ? datedBy(r.json, cards) : undefined;
+async function serverOf(o: ModelServerCheck, { server }: Dialect, table: Table): Promise<string> {
+  const asked = withDeadline(AGE_MS, [], (s) => new ModelServer({ url: o.url, apiKey: o.apiKey }).dated(s)),
+    dated = await orUndefined(asked, 'then its age is not known');
   if (!dated) return server === 'SGLang' ? 'SGLang: ' : '';
   if (dated.age === 'older' || dated.age === 'newer') {
     const { what, remedy } = ageWords(dated);

@@ -232,10 +232,10 @@ export const RunFileSchema = z.strictObject({
           'Group statistics over trajectories, or over steps as in the paper. Also what is weighted equally in the loss: every trajectory, or every step.',
         ),
       credit: z
-        .enum(['trajectory', 'fork'])
+        .enum(['trajectory', 'fork', 'progress'])
         .default('trajectory')
         .describe(
-          "Advantage of a step: its trajectory's (paper), or against the other trajectories that came through the same state.",
+          "Advantage of a step: its trajectory's (paper); `fork`: against the other trajectories that came through the same state; `progress`: what it brought the trajectory closer to success, by the verifier, which is then asked after every step where it answers within 200 ms and nothing has to be done before judging.",
         ),
       norm: z.enum(['std', 'none']).default('std').describe("Divide advantages by the group's standard deviation."),
       threads: count(1, 'ONNX Runtime threads of the trainer.'),

@@ -82,6 +82,8 @@ export interface Step {
   /** Whether the desktop came to rest after the action, within the bound. */
   readonly settled: boolean;
   readonly timings: StepTimings;
+  /** Share of the verifier's checks that held after it, 0 to 1, and what asking took; where it was asked on the way. */
+  readonly progress?: { readonly held: number; readonly ms: number };
 }
 
 /** Whether a remote model sampled a step: its tokens are the model's, and no choices of the embedded policy. */
@@ -90,7 +92,7 @@ export const sampledRemotely = (s: Pick<Step, 'tokens' | 'prompt' | 'rejected'>)
 
 /** A step without what was sampled in it: for another run, and for what people put in its place. */
 export function unsampled(s: Step): Step {
-  const { tokens: _t, prompt: _p, rejected: _r, version: _v, ...rest } = s;
+  const { tokens: _t, prompt: _p, rejected: _r, version: _v, progress: _a, ...rest } = s;
   return rest;
 }
 

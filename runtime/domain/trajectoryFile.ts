@@ -118,6 +118,7 @@ function stepProblem(s: unknown): string | undefined {
   if (!Array.isArray(s['actions']) || !s['actions'].every((a) => isObject(a) && typeof a['type'] === 'string'))
     return 'actions is not a list of actions';
   if (!isObject(s['timings'])) return 'timings are missing';
+  if (s['progress'] !== undefined && !isProgress(s['progress'])) return 'progress is no share of checks';
   if (s['tokens'] !== undefined && !areTokens(s['tokens'])) return 'tokens is not a list of tokens';
   if (s['rejected'] !== undefined && !(Array.isArray(s['rejected']) && s['rejected'].every(isRejected)))
     return 'rejected is not a list of answers';
@@ -125,6 +126,8 @@ function stepProblem(s: unknown): string | undefined {
   return undefined;
 }
 const isNumber = (x: unknown): boolean => typeof x === 'number' && Number.isFinite(x);
+const isProgress = (x: unknown): boolean =>
+  isObject(x) && typeof x['held'] === 'number' && x['held'] >= 0 && x['held'] <= 1 && isNumber(x['ms']);
 const isToken = (t: unknown): boolean =>
   isObject(t) &&
   typeof t['label'] === 'string' &&

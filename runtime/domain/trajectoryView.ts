@@ -123,6 +123,8 @@ export interface StepView {
   readonly advantage?: number;
   /** Truncated importance weight, mean over the step's tokens; absent before it was trained. */
   readonly weight?: number;
+  /** Share of the verifier's checks that held after it, and what asking took, ms. */
+  readonly progress?: { readonly held: number; readonly ms: number };
   readonly timings: {
     readonly observe: number;
     readonly queue: number;
@@ -137,7 +139,7 @@ export interface StepView {
 /** A step's view without what was sampled in it, and what training made of that. */
 export function unsampledView(s: StepView): StepView {
   const { tokens: _t, entropy: _e, entropyBound: _b, prompt: _p, rejected: _r, version: _v, ...seen } = s,
-    { finish: _f, kept: _k, advantage: _a, weight: _w, ...rest } = seen;
+    { finish: _f, kept: _k, advantage: _a, weight: _w, progress: _g, ...rest } = seen;
   return rest;
 }
 

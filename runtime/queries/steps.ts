@@ -66,6 +66,7 @@ export function stepView(f: StepFacts, interpreter: Pick<Interpreter, 'choiceNam
     version: step.version,
     advantage: f.advantage,
     weight: Number.isFinite(f.weight) ? f.weight : undefined,
+    progress: step.progress,
     timings: step.timings,
     replica: extra?.replica || undefined,
     desktop: extra?.desktop ?? f.desktop,

@@ -9,6 +9,7 @@ import type { Before } from '../data/types.js';
 import type { Decision, InvalidAnswer, PolicySession } from '../policy/types.js';
 import { abortable } from './clock.js';
 import type { DesktopGuard } from './desktopGuard.js';
+import { OnTheWay } from './onTheWay.js';
 import type { HumanStep, Person, TurnEnd } from './steering.js';
 import type { TimeLimit } from './timeLimit.js';
 import type { EpisodeDeps, EpisodeRequest, StepAbout } from './types.js';
@@ -40,6 +41,7 @@ interface Observation {
 
 export class Turns {
   readonly #c: TurnsContext;
+  readonly #onTheWay = new OnTheWay();
   #turn = 0;
   #last: Action | undefined;
   /** Of a branch: the screen that it begins with, until somebody acts. */
@@ -91,8 +93,9 @@ export class Turns {
         await this.#complete(index, seen, { ...answerOf(decided), ...before }, true, timings);
         return { how: 'invalid', message: decided.message };
       }
-      const acted = await this.#act(decided.actions);
-      await this.#complete(index, seen, { ...decided, ...before }, acted.settled, {
+      const acted = await this.#act(decided.actions),
+        progress = acted.ended || acted.invalid !== undefined ? undefined : await this.#onTheWay.ask(this.#c);
+      await this.#complete(index, seen, { ...decided, ...before, progress }, acted.settled, {
         observe: seen.ms,
         decide: decided.computeMs,
         queue: decided.queueMs,
@@ -195,7 +198,7 @@ export class Turns {
   async #complete(
     index: number,
     seen: Observation,
-    d: Partial<Decision> & Omit<Decided, 'decided'>,
+    d: Partial<Decision> & Omit<Decided, 'decided'> & Pick<Step, 'progress'>,
     settled: boolean,
     timings: StepTimings,
   ): Promise<void> {
@@ -211,6 +214,7 @@ export class Turns {
       prompt: d.prompt,
       rejected: d.rejected.length > 0 ? d.rejected : undefined,
       version: d.version,
+      ...(d.progress ? { progress: d.progress } : {}),
     };
     this.#add(step, d.alternatives, {
       labels: d.labels,

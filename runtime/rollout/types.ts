@@ -44,8 +44,15 @@ export interface EpisodeDeps {
   readonly mustRest?: boolean;
   /** A rollout that takes longer, from setup to verdict, is an error of kind `timeout`. Default: no limit. */
   readonly timeoutMs?: number;
+  /** The verifier is asked after each step of a rollout how far it is. Default: at the end alone. */
+  readonly asksOnTheWay?: AsksOnTheWay | undefined;
   /** Failures of rollouts are looked back on. Default: they are not. */
   readonly hindsight?: Hindsight;
+}
+/** How the verifier is asked before an episode ends (onTheWay.ts). */
+export interface AsksOnTheWay {
+  /** Where an answer took longer, ms, the rest of that episode is not asked about. */
+  readonly withinMs: number;
 }
 /** What a failure may have done instead (hindsight.ts). */
 export interface Hindsight {

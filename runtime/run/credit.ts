@@ -3,6 +3,7 @@ import { siblingsAt } from '../data/curation/branches.js';
 import { stepWeight } from '../trainer/objective/aggregation.js';
 import { groupAdvantages, type AdvantageOptions } from '../trainer/objective/advantages.js';
 import { forkAdvantages } from '../trainer/objective/forkAdvantages.js';
+import { progressAdvantages } from '../trainer/objective/progressAdvantages.js';
 
 /** A group as curation left it: which steps of which trajectory are trained. */
 export interface CuratedGroup {
@@ -20,10 +21,10 @@ export interface CreditOptions extends AdvantageOptions {
    */
   readonly balance: 'step' | 'trajectory';
   /**
-   * Every step of a trajectory shares its advantage (the paper), or each has its own against what others did in the
-   * same state.
+   * Every step of a trajectory shares its advantage (the paper), or each has its own: against what others did in the same
+   * state, or by what the verifier said of it on the way.
    */
-  readonly credit: 'trajectory' | 'fork';
+  readonly credit: 'trajectory' | 'fork' | 'progress';
 }
 
 /** Whether a policy has words for what was done in a step: a person, or another policy, may do what it cannot say. */
@@ -89,6 +90,11 @@ function advantagesFrom(first: number, trajectories: readonly Trajectory[], o: C
   if (o.credit === 'fork')
     return forkAdvantages(
       trajectories.map((t, i) => ({ reward: rewards[i]!, states: prefixKeys(t).slice(first) })),
+      o.norm,
+    );
+  if (o.credit === 'progress')
+    return progressAdvantages(
+      trajectories.map((t, i) => ({ reward: rewards[i]!, held: t.steps.slice(first).map((s) => s.progress?.held) })),
       o.norm,
     );
   const lengths = trajectories.map((t) => t.steps.length - first),

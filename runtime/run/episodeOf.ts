@@ -1,3 +1,4 @@
+import { asksOnTheWayOf } from './asksOnTheWay.js';
 import { settleOf } from '../cluster/provide.js';
 import type { RunConfig } from '../config/index.js';
 import { systemClock } from '../rollout/clock.js';
@@ -18,4 +19,5 @@ export const episodeOf = (
   settle: settleOf(config.desktops),
   mustRest: config.run.deterministic,
   timeoutMs: config.rollout.taskTimeoutS * 1000,
+  asksOnTheWay: asksOnTheWayOf(config),
 });

@@ -10,6 +10,7 @@ const ROLLOUT_MS = 3_600_000,
 export const logicalStep = (s: Step): Step => ({
   ...s,
   timings: { observe: 0, decide: 0, queue: 0, perform: 0, settle: 0 },
+  ...(s.progress ? { progress: { ...s.progress, ms: 0 } } : {}),
 });
 
 /** The trajectory as this clock saw it; rollouts follow one another by their numbers, demonstrations come before them. */

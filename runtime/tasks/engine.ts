@@ -6,7 +6,7 @@ import { noAssets } from './assets.js';
 import type { TaskContext, TaskSettings } from './context.js';
 import { sleep } from './context.js';
 import type { Evaluators } from './bridge/evaluators.js';
-import { judge } from './judge.js';
+import { askedNow, canBeAsked, judge } from './judge.js';
 import type { MetricRunner } from './metrics/job.js';
 import { assetNeeds, engineNeeds, needsOf } from './needs.js';
 import { runSteps } from './setup/index.js';
@@ -118,6 +118,22 @@ class OsworldTaskEngine implements TaskEngine {
       return await judge(task, ctx, lastAction, { metrics, evaluators });
     } catch (e) {
       throw fault(e, 'task.verify', `The verifier of ${task.id} failed`, signal);
+    } finally {
+      await orUndefined(verdict.live(), 'a desktop that is lost has no programs to go on');
+    }
+  }
+
+  async progress(task: Task, desktop: Desktop, signal: AbortSignal): Promise<number | undefined> {
+    const { metrics, evaluators } = this.#o;
+    if (!metrics || !canBeAsked(task)) return undefined;
+    const verdict = new VerdictDesktop(desktop, this.#settings.now),
+      ctx = { ...this.#context(task, desktop, signal), verdict };
+    ctx.stateOf.clear();
+    try {
+      return await orUndefined(
+        askedNow(task, ctx, { metrics, evaluators }),
+        'the verdict at the end says what is wrong',
+      );
     } finally {
       await orUndefined(verdict.live(), 'a desktop that is lost has no programs to go on');
     }

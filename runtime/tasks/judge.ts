@@ -71,6 +71,20 @@ export async function judge(
   return outcome(e.conj === 'or' ? Math.max(...scores) : scores.reduce((a, b) => a + b, 0) / scores.length, checks);
 }
 
+/** Whether a task can be asked on the way how far it is: nothing is done before judging, and every check counts. */
+export const canBeAsked = ({ infeasible, evaluator: e }: Task): boolean =>
+  !infeasible && (e.postconfig ?? []).length === 0 && e.func !== 'infeasible' && e.conj !== 'or';
+
+/** Mean score of all checks as things are now, those behind one that fails too. Throws as `judge` does. */
+export async function askedNow(task: Task, ctx: TaskContext, judges: Judges): Promise<number> {
+  const e = task.evaluator;
+  if (typeof e.func === 'string') return (await one(ctx, judges, e.func, e.result, e.expected, e.options)).score;
+  let sum = 0;
+  for (const [i, func] of e.func.entries())
+    sum += (await one(ctx, judges, func, at(e.result, i), at(e.expected, i), at(e.options, i))).score;
+  return e.func.length === 0 ? 0 : sum / e.func.length;
+}
+
 /** Paths of a check that are kept, and characters of each. */
 const MOST_FILES = 100,
   MOST_PATH = 4096;

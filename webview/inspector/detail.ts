@@ -199,6 +199,13 @@ function training(m: DetailModel): HTMLElement {
       step.weight === undefined ? (undecided(view) ? t('not trained yet') : t('not trained')) : num(step.weight, 3),
       t('Truncated importance weight, mean over the step’s tokens: how much the newer policy agrees'),
     ),
+    step.progress
+      ? row(
+          t('Verifier'),
+          t('{0} % of its checks hold', Math.round(100 * step.progress.held)),
+          t('What the verifier said after this step, asked on the way; credit may use it, the outcome does not'),
+        )
+      : undefined,
     step.replica ? row(t('Replica'), h('code', null, step.replica), t('Policy process that answered')) : undefined,
     step.desktop ? row(t('Desktop'), h('code', null, step.desktop), t('Where it was carried out')) : undefined,
     row(

@@ -289,12 +289,22 @@ export const fakeTasks = (
     verify?: StudioError;
     /** Whether it has ended by itself. */
     over?: () => boolean;
+    /** What it says on the way, and how long that takes; by default it is not asked. */
+    progress?: { readonly held: () => number | undefined; readonly ms?: number };
     /** Known once it is set up. */
     instruction?: string;
   } = {},
 ): TaskEngine & { verified: (Action | undefined)[] } => ({
   verified: [],
   check: () => [],
+  ...(o.progress
+    ? {
+        async progress() {
+          await clock.sleep(o.progress!.ms ?? 20);
+          return o.progress!.held();
+        },
+      }
+    : {}),
   ...(o.over ? { over: () => Promise.resolve(o.over!()) } : {}),
   ...(o.instruction === undefined ? {} : { instruction: () => o.instruction! }),
   async setup() {

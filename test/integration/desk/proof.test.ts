@@ -11,7 +11,8 @@ import { describeAction, doNothing, runScripted } from '../../helpers/tasks/scri
 
 /**
  * Every template is solvable and its verifier tells right from wrong, on real desktops: for three seeds the scripted
- * solution succeeds, doing nothing fails and the near miss fails, on a desktop reset in between.
+ * solution succeeds, doing nothing fails and the near miss fails, on a desktop reset in between. The second time it is
+ * solved the verifier is asked before every action how far it is, which must disturb nothing.
  * Prints a table. DESK_FAMILIES=a,b limits it; DESK_SCREEN=1280x720 proves the other size.
  */
 const [width, height] = (process.env['DESK_SCREEN'] ?? '640x400').split('x').map(Number) as [number, number];
@@ -39,6 +40,8 @@ type Row = {
   readonly seed: number;
   readonly mode: (typeof MODES)[number];
   readonly run?: ScriptedRun;
+  /** What the verifier said before each action, where it was asked on the way. */
+  readonly heard?: readonly (number | undefined)[];
   readonly error?: string;
 };
 
@@ -59,9 +62,15 @@ describe.skipIf(!status.ok)('the desk suite on real desktops', () => {
       for (const mode of MODES)
         for (let time = 0; time < TIMES[k]![mode]; time++) {
           await provider.reset(desktop);
-          const task = suite.task(family, seed);
+          const task = suite.task(family, seed),
+            heard: (number | undefined)[] = [];
+          const ask = async (): Promise<void> => {
+            heard.push(await engine.progress!(task, desktop, new AbortController().signal));
+          };
           try {
-            rows.push({ seed, mode, run: await runScripted(engine, task, desktop, scriptFor(task, mode)) });
+            const asked = mode === 'solve' && time === 1,
+              run = await runScripted(engine, task, desktop, scriptFor(task, mode), asked ? { onStep: ask } : {});
+            rows.push({ seed, mode, run, ...(asked ? { heard } : {}) });
           } catch (e) {
             rows.push({ seed, mode, error: e instanceof Error ? e.message : String(e) });
           }
@@ -115,6 +124,9 @@ describe.skipIf(!status.ok)('the desk suite on real desktops', () => {
       expect(r.error, what).toBeUndefined();
       expect(r.run!.reward, what).toBe(r.mode === 'solve' ? 1 : 0);
       expect(r.run!.settled, what).toBe(true);
+      if (!r.heard) continue;
+      expect(r.heard.at(-1), `${what}; asked on the way: ${r.heard.join(' ')}`).toBe(f.infeasible ? undefined : 1);
+      expect(r.heard[0], what).not.toBe(1);
     }
   });
 });

@@ -143,6 +143,8 @@ describe('launch configurations', () => {
 
 describe('what was proven against which server', () => {
   interface Results {
+    readonly tinker: object;
+    readonly vllm: object;
     readonly sdk: object;
     readonly cookbook: object;
     readonly engine: { readonly figures: object };
@@ -154,6 +156,8 @@ describe('what was proven against which server', () => {
     recorded: Results = {
       sdk: of('test/peers/tinker-sdk/results/sdk.json'),
       cookbook: of('test/peers/tinker-sdk/results/cookbook.json'),
+      tinker: of('test/peers/tinker/results/tinker.json'),
+      vllm: of('test/peers/vllm/results/vllm.json'),
       engine: of('test/engine/results/engine.json'),
       gpu: of('test/engine/results/gpu.json'),
       vlm: of('test/bench/results/vlm/vlm.json'),
@@ -171,15 +175,18 @@ describe('what was proven against which server', () => {
       sdk: { ...recorded.sdk, checks: [{ name: 'sampling', ok: false }] },
       engine: { ...recorded.engine, figures: { ...recorded.engine.figures, gradient_relative_error: 1.5e-6 } },
       kills: { ...recorded.kills, kills: 7, batches_twice: 1 },
+      vllm: { ...recorded.vllm, logprob_max_difference: 4e-5, stale_versions: 2 },
       gpu: { ...recorded.gpu, probe: { ...recorded.gpu.probe, ok: true } },
     }).join('\n');
     for (const said of [
       '9.9 | 40 updates, reward 0.13 to 1',
       '**fails**: sampling',
-      'gradient 0.0000015 from autograd',
+      'gradient 1.5e-6 from autograd',
       'kill -9 of runtime and engine, 7 times',
       '**1 batches twice',
       'the probe passes',
+      '2 stale answers during 20 publishes',
+      '4.0e-5 (goal 3e-5)',
     ])
       expect(changed).toContain(said);
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Action, Step } from '../../../runtime/domain/index.js';
 import { StudioError } from '../../../runtime/domain/index.js';
-import type { EpisodePhase, EpisodeResult, StepAbout } from '../../../runtime/rollout/types.js';
+import type { AsksOnTheWay, EpisodePhase, EpisodeResult, StepAbout } from '../../../runtime/rollout/types.js';
 import type { SettleOptions } from '../../../runtime/cluster/types.js';
 import { AGAIN_MS } from '../../../runtime/rollout/rest.js';
 import { runEpisode } from '../../../runtime/rollout/episode.js';
@@ -29,6 +29,7 @@ async function play(
     desktopTimeoutMs?: number;
     timeoutMs?: number;
     probe?: boolean;
+    asksOnTheWay?: AsksOnTheWay;
   } = {},
 ) {
   const clock = new VirtualClock();
@@ -49,6 +50,7 @@ async function play(
       frames,
       clock,
       ...(o.timeoutMs ? { timeoutMs: o.timeoutMs } : {}),
+      ...(o.asksOnTheWay ? { asksOnTheWay: o.asksOnTheWay } : {}),
       ...(o.desktopTimeoutMs ? { desktopTimeoutMs: o.desktopTimeoutMs } : {}),
     },
     { desktop, resetMs: 100, release: () => undefined },
@@ -75,6 +77,42 @@ async function play(
   await run;
   return { ...result!, t: result!.trajectory, steps, abouts, phases, desktop, tasks, frames, policy, clock };
 }
+
+describe('a verifier that is asked on the way', () => {
+  const said = (...answers: readonly (number | undefined)[]): (() => number | undefined) => {
+    const left = [...answers];
+    return () => left.shift();
+  };
+  it('is asked after each step that does not end the rollout; what it said is kept with the step', async () => {
+    const { t, phases } = await play([[click], [click], [done]], {
+      tasks: { progress: { held: said(0.5, 1) } },
+      asksOnTheWay: { withinMs: 100 },
+    });
+    expect(t.steps.map((s) => s.progress)).toEqual([{ held: 0.5, ms: 20 }, { held: 1, ms: 20 }, undefined]);
+    expect(t.outcome.kind).toBe('success');
+    expect(phases.filter((p) => p === 'verify')).toHaveLength(3);
+  });
+  it('is not asked again where it took too long or had no answer, nor of probes, nor where nobody wants to know', async () => {
+    const steps = [[click], [click], [done]],
+      asksOnTheWay = { withinMs: 100 },
+      progressOf = async (o: Parameters<typeof play>[1]): Promise<(number | undefined)[]> =>
+        (await play(steps, o)).t.steps.map((s) => s.progress?.held);
+    expect(await progressOf({ tasks: { progress: { held: said(0.5, 1), ms: 300 } }, asksOnTheWay })).toEqual([
+      0.5,
+      undefined,
+      undefined,
+    ]);
+    expect(await progressOf({ tasks: { progress: { held: said(undefined, 1) } }, asksOnTheWay })).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    const never = [undefined, undefined, undefined];
+    expect(await progressOf({ tasks: { progress: { held: said(0.5, 1) } }, asksOnTheWay, probe: true })).toEqual(never);
+    expect(await progressOf({ tasks: { progress: { held: said(0.5, 1) } } })).toEqual(never);
+    expect(await progressOf({ asksOnTheWay })).toEqual(never);
+  });
+});
 
 describe('episode', () => {
   it("a desktop that the policy's programs broke is its failure; one that died by itself, or before it acted, an error", async () => {

@@ -105,3 +105,24 @@ describe('credit of branches', () => {
     ]);
   });
 });
+
+describe('credit by progress', () => {
+  it('is told by what the verifier said after each step, apart for branches', () => {
+    const heard = (t: Trajectory, ...held: readonly (number | undefined)[]): Trajectory => ({
+        ...t,
+        steps: t.steps.map((s, i) => (held[i] === undefined ? s : { ...s, progress: { held: held[i], ms: 5 } })),
+      }),
+      o: CreditOptions = { ...plain, credit: 'progress' },
+      got = advantages([heard(made('won', success, 3), 0.5, 1), heard(made('lost', failure, 3), 0.5, 0)], o);
+    // Half of it held once in both, so it is worth what nothing is: 1/2. All of it held in one alone.
+    expect(got['won']!.map(([, a]) => Math.round(1000 * a) / 1000)).toEqual([0.405, 0.45, 0.5]);
+    expect(got['lost']!.map(([, a]) => Math.round(1000 * a) / 1000)).toEqual([-0.405, -0.45, -0.5]);
+    const [lost, won, a, b] = [
+      heard(made('lost', failure, 4), 0, 0, 0),
+      made('won', success, 2),
+      made('a', success, 3, { of: 'lost', step: 2 }),
+      made('b', failure, 3, { of: 'lost', step: 2 }),
+    ];
+    expect(advantages([lost, won, a, b], o)['a']).toEqual([[2, 1 - 1 / 3]]);
+  });
+});

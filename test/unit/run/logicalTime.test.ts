@@ -6,7 +6,13 @@ const made = (ms: number): Trajectory =>
   ({
     id: 'r000007',
     provenance: { kind: 'rollout' },
-    steps: [{ index: 0, timings: { observe: ms, decide: ms, queue: ms, perform: ms, settle: ms } }],
+    steps: [
+      {
+        index: 0,
+        timings: { observe: ms, decide: ms, queue: ms, perform: ms, settle: ms },
+        progress: { held: 0.5, ms },
+      },
+    ],
     outcome: {
       kind: 'failure',
       reward: 0,

@@ -41,6 +41,28 @@ describe('evaluate', () => {
       ]);
     }
   });
+  it('is asked on the way what share of its checks holds; of some tasks it says nothing', async () => {
+    const two = (more: object = {}): Task =>
+        taskOf({
+          func: ['check_include_exclude', 'check_include_exclude'],
+          conj: 'and',
+          result: [text('/home/user/b.txt'), text('/home/user/a.txt')],
+          expected: [includes('yes'), includes('yes')],
+          ...more,
+        }),
+      held = (t: Task, f: Record<string, string> = files): Promise<number | undefined> =>
+        engine.progress!(t, new FakeDesktop(undefined, f), never);
+    // The first does not hold, which ends a verdict: the second is looked at all the same.
+    expect(await held(two())).toBe(0.5);
+    expect(await held(two(), { ...files, '/home/user/b.txt': 'yes' })).toBe(1);
+    expect(await held(two(), {})).toBe(0);
+    expect(await held(one)).toBe(1);
+    expect(await held(two({ conj: 'or' }))).toBeUndefined();
+    expect(await held(two({ postconfig: [{ type: 'sleep', parameters: { seconds: 0 } }] }))).toBeUndefined();
+    expect(await held(taskOf({ func: 'infeasible' }))).toBeUndefined();
+    // What is wrong with a verifier its verdict says, at the end.
+    expect(await held(taskOf({ func: 'no_such_metric', result: text() }))).toBeUndefined();
+  });
   it('a check by a command is named by its first words; the whole script is told beside it', async () => {
     const command = (script: unknown, more: object = {}): Task =>
       taskOf({

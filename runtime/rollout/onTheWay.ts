@@ -1,0 +1,36 @@
+/**
+ * The verifier asked as an episode goes (runtime/rollout/README.md#asked-on-the-way): after each step, how much of what it
+ * looks for holds. What is heard is kept with the step; credit may use it, the outcome does not.
+ */
+import type { Step } from '../domain/index.js';
+import type { Desktop } from '../cluster/types.js';
+import type { DesktopGuard } from './desktopGuard.js';
+import type { TimeLimit } from './timeLimit.js';
+import type { EpisodeDeps, EpisodeRequest } from './types.js';
+
+interface Asking {
+  readonly deps: EpisodeDeps;
+  readonly request: EpisodeRequest;
+  readonly desktop: Desktop;
+  readonly guard: DesktopGuard;
+  readonly limit: TimeLimit;
+}
+
+/** Asks about one episode. */
+export class OnTheWay {
+  #tooSlow = false;
+
+  /** Undefined where nobody wants to know, the task cannot be asked, or an earlier answer took too long. */
+  async ask({ deps, request: r, desktop, guard, limit }: Asking): Promise<Step['progress']> {
+    const { asksOnTheWay: asks, tasks, clock } = deps;
+    if (!asks || !tasks.progress || this.#tooSlow || r.provenance.kind !== 'rollout') return undefined;
+    const began = clock.now();
+    r.onPhase('verify');
+    const held = await limit.suspendedDuring(
+        guard.free(tasks.progress(r.task, desktop, limit.signal), 'Asking how far the task is'),
+      ),
+      ms = clock.now() - began;
+    this.#tooSlow = held === undefined || ms > asks.withinMs;
+    return held === undefined ? undefined : { held, ms };
+  }
+}

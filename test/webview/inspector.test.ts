@@ -97,6 +97,7 @@ describe.skipIf('why' in found)('inspector page', () => {
       'policy v12',
       '+0.866',
       '0.91',
+      '33 % of its checks hold',
       'replica-0',
       'desk-2',
       'Settle',

@@ -119,6 +119,7 @@ export function step(
       ? { kept: entropy >= o.threshold, weight: 0.91 + 0.02 * (index % 5), advantage: o.advantage ?? 0 }
       : {}),
     version: p.version ?? 12,
+    ...(index === 0 ? { progress: { held: 1 / 3, ms: 12 } } : {}),
     timings: { observe: 11, queue: 3 + index, decide: 42, perform: 28, settle: 210 + 40 * (index % 3) },
     replica: 'replica-0',
     desktop: 'desk-2',

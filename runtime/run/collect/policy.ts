@@ -1,14 +1,7 @@
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import {
-  merge,
-  parseRunFile,
-  parseRunText,
-  traitsOf,
-  type RunConfig,
-  type RunFile,
-} from '../../config/index.js';
+import { merge, parseRunFile, parseRunText, traitsOf, type RunConfig, type RunFile } from '../../config/index.js';
 import { RunReader } from '../../data/store/runStore.js';
 import { readForeignText } from '../../files/foreignFile.js';
 import { StudioError, messageOf, type ProcessEntry } from '../../domain/index.js';

@@ -169,7 +169,10 @@ function judge(lab: Lab, effects: readonly Effect[], { aim, exact, worst, slack 
       error: best?.error ?? Infinity,
     };
   // One kind of request that is weighed otherwise hardly shows among all of them.
-  const odd = best.explained.findIndex((e, i) => distance(e, effects[i]!) > worst * sizeOf(e) + slack * lab.slack);
+  const odd = best.explained.findIndex((e, i) => {
+    const size = Math.max(sizeOf(e), sizeOf(effects[i]!));
+    return distance(e, effects[i]!) > worst * size + slack * lab.slack;
+  });
   if (odd >= 0)
     return {
       finding: bad(

@@ -82,7 +82,7 @@ export interface Step {
   /** Whether the desktop came to rest after the action, within the bound. */
   readonly settled: boolean;
   readonly timings: StepTimings;
-  /** Share of the verifier's checks that held after it, 0 to 1, and what asking took; where it was asked on the way. */
+  /** Share of the verifier's checks that held after it, 0 to 1, and what asking took; where it was asked mid-episode. */
   readonly progress?: { readonly held: number; readonly ms: number };
 }
 

@@ -4,7 +4,7 @@
  * by name and nothing is run.
  */
 import { unzipSync, zipSync } from 'fflate';
-import { TensorPickle, type Storage, type Tensor } from './torchPickle.js';
+import { OP, TensorPickle, type Storage, type Tensor } from './torchPickle.js';
 import { Unusable } from './types.js';
 
 /** Of a file, unpacked: more than any answer's tokens and log-probs. */
@@ -87,22 +87,24 @@ function bytesOf(t: Tensor): Uint8Array {
 
 /** Protocol 2, as torch writes it, without its memo. */
 function pickleOf(entries: readonly (readonly [string, Tensor])[]): Uint8Array {
-  const out: number[] = [0x80, 2],
-    ascii = (s: string): number[] => [...new TextEncoder().encode(s)],
-    global = (module: string, name: string): number[] => ascii(`c${module}\n${name}\n`),
-    integer = (n: number): number[] => [0x4a, n & 0xff, (n >> 8) & 0xff, (n >> 16) & 0xff, (n >> 24) & 0xff],
-    text = (s: string): number[] => {
-      const bytes = ascii(s);
-      return [0x58, ...integer(bytes.length).slice(1), ...bytes];
-    };
-  out.push(...ascii('}('));
-  for (const [i, [name, t]] of entries.entries()) {
-    const kind = t instanceof Float32Array ? 'FloatStorage' : 'LongStorage';
-    out.push(...text(name), ...global('torch._utils', '_rebuild_tensor_v2'), ...ascii('('));
-    out.push(...ascii('('), ...text('storage'), ...global('torch', kind), ...text(String(i)), ...text('cpu'));
-    out.push(...integer(t.length), ...ascii('tQ'), ...integer(0), ...integer(t.length), 0x85, ...integer(1), 0x85);
-    out.push(0x89, ...global('collections', 'OrderedDict'), ...ascii(')R'), ...ascii('tR'));
-  }
-  out.push(...ascii('u.'));
-  return Uint8Array.from(out);
+  const bytes = (s: string): Uint8Array => new TextEncoder().encode(s),
+    global = (module: string, name: string): number[] => [OP.GLOBAL, ...bytes(`${module}\n${name}\n`)],
+    four = (n: number): number[] => [n & 0xff, (n >> 8) & 0xff, (n >> 16) & 0xff, (n >> 24) & 0xff],
+    integer = (n: number): number[] => [OP.BININT, ...four(n)],
+    text = (s: string): number[] => [OP.BINUNICODE, ...four(bytes(s).length), ...bytes(s)],
+    tuple = (...values: readonly number[][]): number[] => [OP.MARK, ...values.flat(), OP.TUPLE];
+  const tensors = entries.flatMap(([name, t], i) => {
+    const kind = t instanceof Float32Array ? 'FloatStorage' : 'LongStorage',
+      storage = tuple(text('storage'), global('torch', kind), text(String(i)), text('cpu'), integer(t.length)),
+      hooks = [...global('collections', 'OrderedDict'), OP.EMPTY_TUPLE, OP.REDUCE];
+    // Offset, size, stride, whether it has a gradient.
+    const shape = [integer(0), [...integer(t.length), OP.TUPLE1], [...integer(1), OP.TUPLE1], [OP.NEWFALSE]];
+    return [
+      ...text(name),
+      ...global('torch._utils', '_rebuild_tensor_v2'),
+      ...tuple([...storage, OP.BINPERSID], ...shape, hooks),
+      OP.REDUCE,
+    ];
+  });
+  return Uint8Array.from([OP.PROTO, 2, OP.EMPTY_DICT, OP.MARK, ...tensors, OP.SETITEMS, OP.STOP]);
 }

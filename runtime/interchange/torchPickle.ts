@@ -3,6 +3,40 @@ import { Unusable } from './types.js';
 /** Numbers of one tensor; those of 64 bits must fit into 32. */
 export type Tensor = Float32Array | Int32Array;
 
+/** Operations of a pickle by the names of Python's pickletools: all that plain tensors take. */
+export const OP = {
+  PROTO: 0x80,
+  FRAME: 0x95,
+  STOP: 0x2e,
+  MARK: 0x28,
+  NONE: 0x4e,
+  NEWTRUE: 0x88,
+  NEWFALSE: 0x89,
+  BININT1: 0x4b,
+  BININT2: 0x4d,
+  BININT: 0x4a,
+  LONG1: 0x8a,
+  BINUNICODE: 0x58,
+  SHORT_BINUNICODE: 0x8c,
+  GLOBAL: 0x63,
+  STACK_GLOBAL: 0x93,
+  EMPTY_DICT: 0x7d,
+  EMPTY_TUPLE: 0x29,
+  TUPLE1: 0x85,
+  TUPLE2: 0x86,
+  TUPLE3: 0x87,
+  TUPLE: 0x74,
+  BINPERSID: 0x51,
+  REDUCE: 0x52,
+  SETITEM: 0x73,
+  SETITEMS: 0x75,
+  BINPUT: 0x71,
+  LONG_BINPUT: 0x72,
+  MEMOIZE: 0x94,
+  BINGET: 0x68,
+  LONG_BINGET: 0x6a,
+} as const;
+
 /** Numbers of a tensor, as the pickle names them. */
 export interface Storage {
   readonly kind: 'FloatStorage' | 'LongStorage' | 'IntStorage';
@@ -70,7 +104,7 @@ export class TensorPickle {
   #run(): Value {
     for (let n = 0; n < MOST_STEPS; n++) {
       const op = this.#byte();
-      if (op === 0x2e) return this.#pop();
+      if (op === OP.STOP) return this.#pop();
       if (!this.#constant(op) && !this.#structure(op)) throw new Unusable(`has more than tensors (opcode ${op})`);
     }
     throw new Unusable('is no dictionary of a few tensors');
@@ -80,41 +114,41 @@ export class TensorPickle {
   #constant(op: number): boolean {
     const s = this.#stack;
     switch (op) {
-      case 0x4e:
+      case OP.NONE:
         s.push(null);
         return true;
-      case 0x88:
-      case 0x89:
-        s.push(op === 0x88);
+      case OP.NEWTRUE:
+      case OP.NEWFALSE:
+        s.push(op === OP.NEWTRUE);
         return true;
-      case 0x4b:
+      case OP.BININT1:
         s.push(this.#byte());
         return true;
-      case 0x4d:
+      case OP.BININT2:
         s.push(this.#number(2));
         return true;
-      case 0x4a:
+      case OP.BININT:
         s.push(this.#number(4) | 0);
         return true;
-      case 0x8a:
+      case OP.LONG1:
         s.push(this.#long());
         return true;
-      case 0x58:
+      case OP.BINUNICODE:
         s.push(this.#text(this.#number(4)));
         return true;
-      case 0x8c:
+      case OP.SHORT_BINUNICODE:
         s.push(this.#text(this.#byte()));
         return true;
-      case 0x63:
+      case OP.GLOBAL:
         s.push(named(this.#line(), this.#line()));
         return true;
-      case 0x7d:
+      case OP.EMPTY_DICT:
         s.push(new Map());
         return true;
-      case 0x29:
+      case OP.EMPTY_TUPLE:
         s.push([]);
         return true;
-      case 0x28:
+      case OP.MARK:
         s.push(MARK);
         return true;
       default:
@@ -123,16 +157,16 @@ export class TensorPickle {
   }
   #remembered(op: number): boolean {
     switch (op) {
-      case 0x71:
-      case 0x72:
-        this.#memo.set(this.#number(op === 0x71 ? 1 : 4), this.#top());
+      case OP.BINPUT:
+      case OP.LONG_BINPUT:
+        this.#memo.set(this.#number(op === OP.BINPUT ? 1 : 4), this.#top());
         return true;
-      case 0x94:
+      case OP.MEMOIZE:
         this.#memo.set(this.#memo.size, this.#top());
         return true;
-      case 0x68:
-      case 0x6a: {
-        const value = this.#memo.get(this.#number(op === 0x68 ? 1 : 4));
+      case OP.BINGET:
+      case OP.LONG_BINGET: {
+        const value = this.#memo.get(this.#number(op === OP.BINGET ? 1 : 4));
         if (value === undefined) throw new Unusable('refers to what it does not have');
         this.#stack.push(value);
         return true;
@@ -146,47 +180,47 @@ export class TensorPickle {
     const s = this.#stack;
     switch (op) {
       // Protocol, and the length of what follows: neither says anything here.
-      case 0x80:
+      case OP.PROTO:
         this.#number(1);
         return true;
-      case 0x95:
+      case OP.FRAME:
         this.#number(4);
         this.#number(4);
         return true;
-      case 0x85:
-      case 0x86:
-      case 0x87: {
-        const n = op - 0x84,
+      case OP.TUPLE1:
+      case OP.TUPLE2:
+      case OP.TUPLE3: {
+        const n = op - OP.TUPLE1 + 1,
           values = Array.from({ length: n }, () => this.#pop()).reverse();
         s.push(values);
         return true;
       }
-      case 0x74:
+      case OP.TUPLE:
         s.push(this.#marked());
         return true;
-      case 0x93: {
+      case OP.STACK_GLOBAL: {
         const name = this.#pop(),
           module = this.#pop();
         if (typeof module !== 'string' || typeof name !== 'string') throw new Unusable('is no pickle');
         s.push(named(module, name));
         return true;
       }
-      case 0x51:
+      case OP.BINPERSID:
         s.push(storedOf(this.#pop()));
         return true;
-      case 0x52: {
+      case OP.REDUCE: {
         const args = this.#pop(),
           made = this.#pop();
         s.push(this.#call(made, args));
         return true;
       }
-      case 0x73: {
+      case OP.SETITEM: {
         const value = this.#pop(),
           key = this.#pop();
         this.#dictionary().set(key, value);
         return true;
       }
-      case 0x75: {
+      case OP.SETITEMS: {
         const values = this.#marked(),
           into = this.#dictionary();
         for (let i = 0; i + 1 < values.length; i += 2) into.set(values[i]!, values[i + 1]!);

@@ -9,7 +9,7 @@ import type { Before } from '../data/types.js';
 import type { Decision, InvalidAnswer, PolicySession } from '../policy/types.js';
 import { abortable } from './clock.js';
 import type { DesktopGuard } from './desktopGuard.js';
-import { OnTheWay } from './onTheWay.js';
+import { ProgressOfEpisode } from './progressChecks.js';
 import type { HumanStep, Person, TurnEnd } from './steering.js';
 import type { TimeLimit } from './timeLimit.js';
 import type { EpisodeDeps, EpisodeRequest, StepAbout } from './types.js';
@@ -41,7 +41,7 @@ interface Observation {
 
 export class Turns {
   readonly #c: TurnsContext;
-  readonly #onTheWay = new OnTheWay();
+  readonly #progress = new ProgressOfEpisode();
   #turn = 0;
   #last: Action | undefined;
   /** Of a branch: the screen that it begins with, until somebody acts. */
@@ -94,7 +94,7 @@ export class Turns {
         return { how: 'invalid', message: decided.message };
       }
       const acted = await this.#act(decided.actions),
-        progress = acted.ended || acted.invalid !== undefined ? undefined : await this.#onTheWay.ask(this.#c);
+        progress = acted.ended || acted.invalid !== undefined ? undefined : await this.#progress.ask(this.#c);
       await this.#complete(index, seen, { ...decided, ...before, progress }, acted.settled, {
         observe: seen.ms,
         decide: decided.computeMs,

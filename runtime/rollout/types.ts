@@ -45,12 +45,12 @@ export interface EpisodeDeps {
   /** A rollout that takes longer, from setup to verdict, is an error of kind `timeout`. Default: no limit. */
   readonly timeoutMs?: number;
   /** The verifier is asked after each step of a rollout how far it is. Default: at the end alone. */
-  readonly asksOnTheWay?: AsksOnTheWay | undefined;
+  readonly progressChecks?: ProgressChecks | undefined;
   /** Failures of rollouts are looked back on. Default: they are not. */
   readonly hindsight?: Hindsight;
 }
-/** How the verifier is asked before an episode ends (onTheWay.ts). */
-export interface AsksOnTheWay {
+/** How the verifier is asked mid-episode (progressChecks.ts). */
+export interface ProgressChecks {
   /** Where an answer took longer, ms, the rest of that episode is not asked about. */
   readonly withinMs: number;
 }

@@ -22,7 +22,7 @@ export interface CreditOptions extends AdvantageOptions {
   readonly balance: 'step' | 'trajectory';
   /**
    * Every step of a trajectory shares its advantage (the paper), or each has its own: against what others did in the same
-   * state, or by what the verifier said of it on the way.
+   * state, or by what the verifier said of it mid-episode.
    */
   readonly credit: 'trajectory' | 'fork' | 'progress';
 }

@@ -1,4 +1,4 @@
-import { asksOnTheWayOf } from './asksOnTheWay.js';
+import { progressChecksOf } from './progressChecks.js';
 import { settleOf } from '../cluster/provide.js';
 import type { RunConfig } from '../config/index.js';
 import { systemClock } from '../rollout/clock.js';
@@ -19,5 +19,5 @@ export const episodeOf = (
   settle: settleOf(config.desktops),
   mustRest: config.run.deterministic,
   timeoutMs: config.rollout.taskTimeoutS * 1000,
-  asksOnTheWay: asksOnTheWayOf(config),
+  progressChecks: progressChecksOf(config),
 });

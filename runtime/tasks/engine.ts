@@ -6,7 +6,7 @@ import { noAssets } from './assets.js';
 import type { TaskContext, TaskSettings } from './context.js';
 import { sleep } from './context.js';
 import type { Evaluators } from './bridge/evaluators.js';
-import { askedNow, canBeAsked, judge } from './judge.js';
+import { hasProgress, judge, progressOf } from './judge.js';
 import type { MetricRunner } from './metrics/job.js';
 import { assetNeeds, engineNeeds, needsOf } from './needs.js';
 import { runSteps } from './setup/index.js';
@@ -111,29 +111,33 @@ class OsworldTaskEngine implements TaskEngine {
     this.#requireSupport(task);
     const { metrics, evaluators } = this.#o;
     if (!metrics) throw new Error('this task engine was made without workers for its metrics');
-    const verdict = new VerdictDesktop(desktop, this.#settings.now),
-      ctx = { ...this.#context(task, desktop, signal), verdict };
-    ctx.stateOf.clear(); // what set-up put into the desktop may no longer be what it was
-    try {
-      return await judge(task, ctx, lastAction, { metrics, evaluators });
-    } catch (e) {
-      throw fault(e, 'task.verify', `The verifier of ${task.id} failed`, signal);
-    } finally {
-      await orUndefined(verdict.live(), 'a desktop that is lost has no programs to go on');
-    }
+    return this.#judging(task, desktop, signal, (ctx) =>
+      judge(task, ctx, lastAction, { metrics, evaluators }).catch((e: unknown) => {
+        throw fault(e, 'task.verify', `The verifier of ${task.id} failed`, signal);
+      }),
+    );
   }
 
   async progress(task: Task, desktop: Desktop, signal: AbortSignal): Promise<number | undefined> {
     const { metrics, evaluators } = this.#o;
-    if (!metrics || !canBeAsked(task)) return undefined;
+    if (!metrics || !hasProgress(task)) return undefined;
+    return this.#judging(task, desktop, signal, (ctx) =>
+      orUndefined(progressOf(task, ctx, { metrics, evaluators }), 'the verdict at the end says what is wrong'),
+    );
+  }
+
+  /** What `f` finds on the desktop while it is judged; its programs go on afterwards. */
+  async #judging<T>(
+    task: Task,
+    desktop: Desktop,
+    signal: AbortSignal,
+    f: (ctx: TaskContext) => Promise<T>,
+  ): Promise<T> {
     const verdict = new VerdictDesktop(desktop, this.#settings.now),
       ctx = { ...this.#context(task, desktop, signal), verdict };
-    ctx.stateOf.clear();
+    ctx.stateOf.clear(); // what set-up put into the desktop may no longer be what it was
     try {
-      return await orUndefined(
-        askedNow(task, ctx, { metrics, evaluators }),
-        'the verdict at the end says what is wrong',
-      );
+      return await f(ctx);
     } finally {
       await orUndefined(verdict.live(), 'a desktop that is lost has no programs to go on');
     }

@@ -58,32 +58,37 @@ export async function judge(
     });
   }
   const checks: Check[] = [];
-  if (typeof e.func === 'string') {
-    const check = await one(ctx, judges, e.func, e.result, e.expected, e.options);
-    return outcome(check.score, [check]);
-  }
-  for (const [i, func] of e.func.entries()) {
-    const check = await one(ctx, judges, func, at(e.result, i), at(e.expected, i), at(e.options, i));
+  for await (const check of checksOf(e, ctx, judges)) {
     checks.push(check);
     if (e.conj === 'or' ? check.score === 1 : check.score === 0) return outcome(check.score, checks);
   }
   const scores = checks.map((c) => c.score);
-  return outcome(e.conj === 'or' ? Math.max(...scores) : scores.reduce((a, b) => a + b, 0) / scores.length, checks);
+  return outcome(e.conj === 'or' ? Math.max(...scores) : mean(scores), checks);
 }
 
-/** Whether a task can be asked on the way how far it is: nothing is done before judging, and every check counts. */
-export const canBeAsked = ({ infeasible, evaluator: e }: Task): boolean =>
-  !infeasible && (e.postconfig ?? []).length === 0 && e.func !== 'infeasible' && e.conj !== 'or';
+/** Whether a task can be checked mid-episode: nothing is done before judging, and every check counts. */
+export const hasProgress = ({ infeasible, evaluator: e }: Task): boolean =>
+  !infeasible && (e.postconfig ?? []).length === 0 && e.func !== 'infeasible' && e.func.length > 0 && e.conj !== 'or';
 
 /** Mean score of all checks as things are now, those behind one that fails too. Throws as `judge` does. */
-export async function askedNow(task: Task, ctx: TaskContext, judges: Judges): Promise<number> {
-  const e = task.evaluator;
-  if (typeof e.func === 'string') return (await one(ctx, judges, e.func, e.result, e.expected, e.options)).score;
-  let sum = 0;
-  for (const [i, func] of e.func.entries())
-    sum += (await one(ctx, judges, func, at(e.result, i), at(e.expected, i), at(e.options, i))).score;
-  return e.func.length === 0 ? 0 : sum / e.func.length;
+export async function progressOf(task: Task, ctx: TaskContext, judges: Judges): Promise<number> {
+  const scores: number[] = [];
+  for await (const { score } of checksOf(task.evaluator, ctx, judges)) scores.push(score);
+  return mean(scores);
 }
+
+/** The checks of an evaluator, one made after the other: who has heard enough asks for no more. */
+async function* checksOf(
+  e: Task['evaluator'],
+  ctx: TaskContext,
+  judges: Judges,
+): AsyncGenerator<Check, void, undefined> {
+  if (typeof e.func === 'string') yield await one(ctx, judges, e.func, e.result, e.expected, e.options);
+  else
+    for (const [i, func] of e.func.entries())
+      yield await one(ctx, judges, func, at(e.result, i), at(e.expected, i), at(e.options, i));
+}
+const mean = (xs: readonly number[]): number => xs.reduce((a, b) => a + b, 0) / xs.length;
 
 /** Paths of a check that are kept, and characters of each. */
 const MOST_FILES = 100,

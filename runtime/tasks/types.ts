@@ -62,7 +62,7 @@ export interface TaskEngine {
   /** Whether the task has ended by itself: asked after each action, and then the policy is not. By default never. */
   over?(task: Task, desktop: Desktop, signal: AbortSignal): Promise<boolean>;
   /**
-   * Share of what the verifier looks for that holds now, 0 to 1; undefined where it cannot be asked on the way, or has no
+   * Share of what the verifier looks for that holds now, 0 to 1; undefined where it cannot be asked mid-episode, or has no
    * answer. Changes nothing on the desktop. By default it cannot.
    */
   progress?(task: Task, desktop: Desktop, signal: AbortSignal): Promise<number | undefined>;

@@ -203,7 +203,7 @@ function training(m: DetailModel): HTMLElement {
       ? row(
           t('Verifier'),
           t('{0} % of its checks hold', Math.round(100 * step.progress.held)),
-          t('What the verifier said after this step, asked on the way; credit may use it, the outcome does not'),
+          t('What the verifier said after this step, mid-episode; credit may use it, the outcome does not'),
         )
       : undefined,
     step.replica ? row(t('Replica'), h('code', null, step.replica), t('Policy process that answered')) : undefined,

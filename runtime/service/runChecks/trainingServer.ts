@@ -1,7 +1,7 @@
 import { messageOf } from '../../domain/index.js';
 import type { CheckRow } from '../../protocol/types.js';
 import { TrainingHttp } from '../../trainer/remote/http.js';
-import { SPOKEN, identityOf, identityWords } from '../../trainer/remote/skew.js';
+import { PROTOCOL, identityOf, identityWords } from '../../trainer/remote/skew.js';
 import { capabilities, clientConfig, encodeRequest } from '../../trainer/remote/wire/index.js';
 import { ask, wordsOf, type Answered } from './ask.js';
 import { Table } from './table.js';
@@ -96,7 +96,7 @@ async function letIn(base: string, o: TrainingServerCheck, table: Table): Promis
     table.wrong(
       'session',
       `client/config was answered ${wordsOf(r)}; ${await identity(o)}`,
-      `Look at the engine's log, and use one that speaks ${SPOKEN}.`,
+      `Look at the engine's log, and use one that speaks ${PROTOCOL}.`,
     );
     return undefined;
   }
@@ -148,7 +148,7 @@ async function checkLanguage(base: string, o: TrainingServerCheck, config: Confi
     table.wrong(
       'language',
       `it cannot read protobuf and does not say so with 415 (${wordsOf(r)}); ${await identity(o)}`,
-      `Use one that speaks ${SPOKEN}: with protobuf, or with proto_write_fwdbwd: false in its client/config.`,
+      `Use one that speaks ${PROTOCOL}: with protobuf, or with proto_write_fwdbwd: false in its client/config.`,
     );
   else table.ok('language', `protobuf${config.zstd ? ', compressed with zstd' : ''}`);
 }

@@ -12,7 +12,7 @@ import { Unread } from './wire/index.js';
 export class Skewed extends StudioError {}
 
 /** What is spoken here. */
-export const SPOKEN = 'the Tinker protocol as its SDK 0.25 to 0.38 speaks it, and the JSON passes of older servers';
+export const PROTOCOL = 'the Tinker protocol as its SDK 0.25 to 0.38 speaks it, and the JSON passes of older servers';
 const REMEDY =
   "Update the older of the two, DART Studio or the server (this project's engine: the one of this version, `engine serve`), or use a server and version that it was tried with (runtime/config/README.md#what-was-proven-against-which-server).";
 
@@ -65,7 +65,7 @@ export async function explained(e: unknown, http: TrainingHttp, told?: string | 
   const { kind, message, details } = e.error,
     heard = told ? ` When the session was opened it said: ${told.slice(0, 500)}` : '',
     who = identityWords(await identityOf(http));
-  return new StudioError(kind, `${message}${heard} ${who}; DART Studio speaks ${SPOKEN}.`, REMEDY, {
+  return new StudioError(kind, `${message}${heard} ${who}; DART Studio speaks ${PROTOCOL}.`, REMEDY, {
     ...(details ? { details } : {}),
     cause: e,
   });

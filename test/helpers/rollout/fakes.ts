@@ -289,7 +289,7 @@ export const fakeTasks = (
     verify?: StudioError;
     /** Whether it has ended by itself. */
     over?: () => boolean;
-    /** What it says on the way, and how long that takes; by default it is not asked. */
+    /** What it says mid-episode, and how long that takes; by default it is not asked. */
     progress?: { readonly held: () => number | undefined; readonly ms?: number };
     /** Known once it is set up. */
     instruction?: string;

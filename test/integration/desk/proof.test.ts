@@ -40,7 +40,7 @@ type Row = {
   readonly seed: number;
   readonly mode: (typeof MODES)[number];
   readonly run?: ScriptedRun;
-  /** What the verifier said before each action, where it was asked on the way. */
+  /** What the verifier said before each action, where it was asked mid-episode. */
   readonly heard?: readonly (number | undefined)[];
   readonly error?: string;
 };
@@ -125,7 +125,7 @@ describe.skipIf(!status.ok)('the desk suite on real desktops', () => {
       expect(r.run!.reward, what).toBe(r.mode === 'solve' ? 1 : 0);
       expect(r.run!.settled, what).toBe(true);
       if (!r.heard) continue;
-      expect(r.heard.at(-1), `${what}; asked on the way: ${r.heard.join(' ')}`).toBe(f.infeasible ? undefined : 1);
+      expect(r.heard.at(-1), `${what}; asked mid-episode: ${r.heard.join(' ')}`).toBe(f.infeasible ? undefined : 1);
       expect(r.heard[0], what).not.toBe(1);
     }
   });

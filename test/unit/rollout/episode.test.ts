@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Action, Step } from '../../../runtime/domain/index.js';
 import { StudioError } from '../../../runtime/domain/index.js';
-import type { AsksOnTheWay, EpisodePhase, EpisodeResult, StepAbout } from '../../../runtime/rollout/types.js';
+import type { ProgressChecks, EpisodePhase, EpisodeResult, StepAbout } from '../../../runtime/rollout/types.js';
 import type { SettleOptions } from '../../../runtime/cluster/types.js';
 import { AGAIN_MS } from '../../../runtime/rollout/rest.js';
 import { runEpisode } from '../../../runtime/rollout/episode.js';
@@ -29,7 +29,7 @@ async function play(
     desktopTimeoutMs?: number;
     timeoutMs?: number;
     probe?: boolean;
-    asksOnTheWay?: AsksOnTheWay;
+    progressChecks?: ProgressChecks;
   } = {},
 ) {
   const clock = new VirtualClock();
@@ -50,7 +50,7 @@ async function play(
       frames,
       clock,
       ...(o.timeoutMs ? { timeoutMs: o.timeoutMs } : {}),
-      ...(o.asksOnTheWay ? { asksOnTheWay: o.asksOnTheWay } : {}),
+      ...(o.progressChecks ? { progressChecks: o.progressChecks } : {}),
       ...(o.desktopTimeoutMs ? { desktopTimeoutMs: o.desktopTimeoutMs } : {}),
     },
     { desktop, resetMs: 100, release: () => undefined },
@@ -78,7 +78,7 @@ async function play(
   return { ...result!, t: result!.trajectory, steps, abouts, phases, desktop, tasks, frames, policy, clock };
 }
 
-describe('a verifier that is asked on the way', () => {
+describe('a verifier that is asked mid-episode', () => {
   const said = (...answers: readonly (number | undefined)[]): (() => number | undefined) => {
     const left = [...answers];
     return () => left.shift();
@@ -86,7 +86,7 @@ describe('a verifier that is asked on the way', () => {
   it('is asked after each step that does not end the rollout; what it said is kept with the step', async () => {
     const { t, phases } = await play([[click], [click], [done]], {
       tasks: { progress: { held: said(0.5, 1) } },
-      asksOnTheWay: { withinMs: 100 },
+      progressChecks: { withinMs: 100 },
     });
     expect(t.steps.map((s) => s.progress)).toEqual([{ held: 0.5, ms: 20 }, { held: 1, ms: 20 }, undefined]);
     expect(t.outcome.kind).toBe('success');
@@ -94,23 +94,25 @@ describe('a verifier that is asked on the way', () => {
   });
   it('is not asked again where it took too long or had no answer, nor of probes, nor where nobody wants to know', async () => {
     const steps = [[click], [click], [done]],
-      asksOnTheWay = { withinMs: 100 },
+      progressChecks = { withinMs: 100 },
       progressOf = async (o: Parameters<typeof play>[1]): Promise<(number | undefined)[]> =>
         (await play(steps, o)).t.steps.map((s) => s.progress?.held);
-    expect(await progressOf({ tasks: { progress: { held: said(0.5, 1), ms: 300 } }, asksOnTheWay })).toEqual([
+    expect(await progressOf({ tasks: { progress: { held: said(0.5, 1), ms: 300 } }, progressChecks })).toEqual([
       0.5,
       undefined,
       undefined,
     ]);
-    expect(await progressOf({ tasks: { progress: { held: said(undefined, 1) } }, asksOnTheWay })).toEqual([
+    expect(await progressOf({ tasks: { progress: { held: said(undefined, 1) } }, progressChecks })).toEqual([
       undefined,
       undefined,
       undefined,
     ]);
     const never = [undefined, undefined, undefined];
-    expect(await progressOf({ tasks: { progress: { held: said(0.5, 1) } }, asksOnTheWay, probe: true })).toEqual(never);
+    expect(await progressOf({ tasks: { progress: { held: said(0.5, 1) } }, progressChecks, probe: true })).toEqual(
+      never,
+    );
     expect(await progressOf({ tasks: { progress: { held: said(0.5, 1) } } })).toEqual(never);
-    expect(await progressOf({ asksOnTheWay })).toEqual(never);
+    expect(await progressOf({ progressChecks })).toEqual(never);
   });
 });
 

@@ -41,7 +41,7 @@ describe('evaluate', () => {
       ]);
     }
   });
-  it('is asked on the way what share of its checks holds; of some tasks it says nothing', async () => {
+  it('is asked mid-episode what share of its checks holds; of some tasks it says nothing', async () => {
     const two = (more: object = {}): Task =>
         taskOf({
           func: ['check_include_exclude', 'check_include_exclude'],

@@ -1,6 +1,6 @@
 /**
- * The verifier asked as an episode goes (runtime/rollout/README.md#asked-on-the-way): after each step, how much of what it
- * looks for holds. What is heard is kept with the step; credit may use it, the outcome does not.
+ * Mid-episode checks (runtime/rollout/README.md#mid-episode-checks): after each step the verifier is asked what share of its
+ * checks holds. The answer is kept with the step; credit may use it, the outcome does not.
  */
 import type { Step } from '../domain/index.js';
 import type { Desktop } from '../cluster/types.js';
@@ -16,21 +16,21 @@ interface Asking {
   readonly limit: TimeLimit;
 }
 
-/** Asks about one episode. */
-export class OnTheWay {
+/** The progress of one episode. */
+export class ProgressOfEpisode {
   #tooSlow = false;
 
   /** Undefined where nobody wants to know, the task cannot be asked, or an earlier answer took too long. */
   async ask({ deps, request: r, desktop, guard, limit }: Asking): Promise<Step['progress']> {
-    const { asksOnTheWay: asks, tasks, clock } = deps;
-    if (!asks || !tasks.progress || this.#tooSlow || r.provenance.kind !== 'rollout') return undefined;
+    const { progressChecks: checks, tasks, clock } = deps;
+    if (!checks || !tasks.progress || this.#tooSlow || r.provenance.kind !== 'rollout') return undefined;
     const began = clock.now();
     r.onPhase('verify');
     const held = await limit.suspendedDuring(
         guard.free(tasks.progress(r.task, desktop, limit.signal), 'Asking how far the task is'),
       ),
       ms = clock.now() - began;
-    this.#tooSlow = held === undefined || ms > asks.withinMs;
+    this.#tooSlow = held === undefined || ms > checks.withinMs;
     return held === undefined ? undefined : { held, ms };
   }
 }

@@ -64,6 +64,12 @@ export const RunFileSchema = z.strictObject({
         256,
         'Number of training seeds per family (texts, numbers, window positions). Held-out seeds are always disjoint.',
       ),
+      looks: z
+        .enum(['plain', 'varied'])
+        .default('plain')
+        .describe(
+          'How training tasks of the suite `desk` look. `varied`: each in colours and letters of its own (one in four stays plain), for a policy that meets other themes.',
+        ),
       infeasible: flag(false, 'Include tasks that cannot be done (the right answer is FAIL), reported separately.'),
     },
     'Tasks to train on.',

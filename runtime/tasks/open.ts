@@ -18,6 +18,7 @@ import {
   probeSeed,
   quickstartFamilies,
   trainSeed,
+  variedSeed,
   withheld,
   type DeskSuite,
   type Holdout,
@@ -111,19 +112,21 @@ function deskTasks(c: RunConfig, parts: EngineParts): Tasks {
       '`dart-studio tasks list` shows all families.',
     );
   const ids = wanted.map((f) => id<FamilyId>(f));
-  const seeds = Array.from({ length: c.tasks.trainSeeds }, (_, i) => trainSeed(i));
+  const training = c.tasks.looks === 'varied' ? variedSeed : trainSeed,
+    seeds = Array.from({ length: c.tasks.trainSeeds }, (_, i) => training(i));
   return {
     source,
     engine: createTaskEngine({ ...parts, settings: { sleepMode: 'settle' }, settleMs: 0 }),
     demoSeeds: seeds,
     families: ids.map((f) => ({
       id: f,
-      seeds: { from: trainSeed(0), count: c.tasks.trainSeeds },
-      maxSteps: source.task(f, trainSeed(0)).maxSteps ?? c.rollout.maxSteps,
+      seeds: { from: training(0), count: c.tasks.trainSeeds },
+      maxSteps: source.task(f, training(0)).maxSteps ?? c.rollout.maxSteps,
     })),
     taskOf: (f, seed) => id<TaskId>(`${f}#${seed}`),
     probes: (n) => inTurn(ids, n, (k) => probeSeed('dev', 'arrangements', k)),
-    probesOf: (split, n, set = 'test') => deskProbes(source, ids, split, n, set),
+    probesOf: (split, n, set = 'test') =>
+      split === 'train' ? inTurn(ids, n, training) : deskProbes(source, ids, split, n, set),
     withheld,
   };
 }
@@ -144,11 +147,10 @@ const HOLDOUT_OF: Readonly<Partial<Record<EvaluationSplit, Holdout>>> = {
 function deskProbes(
   source: DeskSuite,
   trained: readonly FamilyId[],
-  split: EvaluationSplit,
+  split: Exclude<EvaluationSplit, 'train'>,
   n: number,
   set: ProbeSet,
 ): Probe[] {
-  if (split === 'train') return inTurn(trained, n, trainSeed);
   if (split === 'templates' || split === 'fresh') {
     const held = source.families
       .filter((f) => f.split === 'heldout' && (f.fresh === true) === (split === 'fresh'))

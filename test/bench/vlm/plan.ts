@@ -73,7 +73,8 @@ export function vlmPlan(p: VlmPlan): Experiment[] {
 
 const common = (p: VlmPlan, seed: number): RunFile => ({
   seed,
-  tasks: { families: [FAMILY] },
+  // Places and looks that never occur are reported too: a policy that met one theme alone has nothing to go by.
+  tasks: { families: [FAMILY], looks: 'varied' },
   desktops: { count: 4, screen: SCREEN },
   // One answer is an episode: a second click would be a second chance.
   rollout: { maxSteps: 1 },

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parseRunFile } from '../../../runtime/config/index.js';
 import { imageAsset } from '../../../runtime/cluster/images.js';
-import { GLYPH_SPEC, READER_SPEC, type FamilyId } from '../../../runtime/domain/index.js';
+import { GLYPH_SPEC, id, READER_SPEC, type FamilyId } from '../../../runtime/domain/index.js';
 import { tokenizeInstruction } from '../../../runtime/policy/embedded/instruction.js';
 import { lessonTexts } from '../../../runtime/run/backends/lessonTexts.js';
 import { vocabulary } from '../../../runtime/run/backends/reading.js';
@@ -16,6 +16,7 @@ import {
   probeSeed,
   quickstartFamilies,
   trainSeed,
+  variedSeed,
   type Holdout,
   type ProbeSet,
 } from '../../../runtime/tasks/suites/desk/index.js';
@@ -67,7 +68,7 @@ beforeAll(() => {
     if (split === 'heldout') continue;
     train.set(
       id,
-      Array.from({ length: TRAIN }, (_, n) => suite.task(id, trainSeed(n))),
+      [trainSeed, variedSeed].flatMap((seed) => Array.from({ length: TRAIN }, (_, n) => suite.task(id, seed(n)))),
     );
     for (const h of suite.holdouts(id))
       for (const set of SETS)
@@ -148,11 +149,13 @@ describe('splits by content', () => {
   it('looks: no theme, letters, colours or place of a window of a held-out look is in training', () => {
     const looks = new Set(trained().flatMap(looksIn)),
       places = new Set(trained().flatMap(corners));
-    expect(looks.size).toBe(0);
     for (const set of SETS) {
       const tasks = of(set, 'looks');
       expect(new Set(tasks.flatMap(looksIn)).size).toBeGreaterThanOrEqual(2);
-      for (const t of tasks) expect(looksIn(t).length, t.id).toBeGreaterThan(0);
+      for (const t of tasks) {
+        expect(looksIn(t).length, t.id).toBeGreaterThan(0);
+        for (const look of looksIn(t)) expect(looks.has(look), look).toBe(false);
+      }
       const own = tasks.flatMap(corners),
         shared = own.filter((c) => places.has(c));
       expect(own.length).toBeGreaterThan(100);
@@ -160,6 +163,25 @@ describe('splits by content', () => {
     }
     const [a, b] = SETS.map((set) => new Set(of(set, 'looks').flatMap((t) => [looksIn(t).join('|')])));
     expect([...a!].filter((l) => b!.has(l) && !l.startsWith('gtk-theme')).length).toBe(0);
+  });
+
+  it('varied looks: colours and letters differ from task to task, one in four is plain, none is a held-out look', () => {
+    const family = id<FamilyId>('desk/list-cancel'),
+      sheetOf = (n: number): string => /gtk\.css|DejaVu[^]*/.exec(textOf(suite.task(family, variedSeed(n))))![0],
+      sheets = Array.from({ length: 400 }, (_, n) => sheetOf(n)),
+      backgrounds = (text: string): string[] =>
+        [...text.matchAll(/background-color: (#[\da-f]{6})/g)].map((m) => m[1]!),
+      plain = sheets.filter((s) => backgrounds(s).length === 0);
+    expect(plain.length / sheets.length).toBeGreaterThan(0.15);
+    expect(plain.length / sheets.length).toBeLessThan(0.35);
+    expect(new Set(sheets.flatMap(backgrounds)).size).toBeGreaterThan(900);
+    for (const s of sheets) expect(s).not.toMatch(/Serif|gtk-theme|dark-theme/);
+    // The held-out theme is grey: each of these has a colour of its own.
+    for (const c of sheets.flatMap(backgrounds)) {
+      const parts = [1, 3, 5].map((at) => Number.parseInt(c.slice(at, at + 2), 16));
+      expect(Math.max(...parts) - Math.min(...parts), c).toBeGreaterThan(0);
+    }
+    expect(sheetOf(7)).toBe(sheetOf(7));
   });
 
   it('near-duplicates: one word of the instruction is no word of training, and the others on the screen nearly are it', () => {

@@ -82,7 +82,11 @@ export const geometry = (b: Box): string => `${b.width}x${b.height}+${b.x}+${b.y
 const css = (pt: number, more = ''): string => `* { font: bold ${pt}pt "DejaVu Sans"; }\n${more}`;
 export const LARGE: Look = { css: css(14), gtk2: 'gtk-font-name="DejaVu Sans Bold 13"\n' };
 /** For windows that would not fit in 640x400 otherwise. */
-export const COMPACT: Look = { css: css(12, 'button { padding: 2px 6px; min-height: 0; }'), gtk2: LARGE.gtk2 };
+export const COMPACT: Look = {
+  css: css(12, 'button { padding: 2px 6px; min-height: 0; }'),
+  gtk2: LARGE.gtk2,
+  fixedGround: true,
+};
 
 export interface SetupPlan {
   readonly look?: Look;
@@ -111,9 +115,11 @@ export const OUT = '/tmp/desk';
  */
 export function setup({ dress }: Scene, p: SetupPlan): SetupStep[] {
   const look = p.look ?? LARGE,
-    letters = look.fixedLetters ? undefined : dress.letters;
+    letters = look.fixedLetters ? undefined : dress.letters,
+    ground = look.fixedGround ? undefined : dress.ground,
+    sheets = [look.css, letters, dress.colours, ground].filter((sheet) => sheet !== undefined);
   const files: Record<string, string> = {
-    '/home/user/.config/gtk-3.0/gtk.css': letters === undefined ? look.css : `${look.css}\n${letters}\n`,
+    '/home/user/.config/gtk-3.0/gtk.css': sheets.length === 1 ? look.css : `${sheets.join('\n')}\n`,
     ...(dress.theme === undefined ? {} : { '/home/user/.config/gtk-3.0/settings.ini': `[Settings]\n${dress.theme}\n` }),
     '/home/user/.gtkrc-2.0': look.gtk2,
     ...(look.settings ? { '/home/user/.config/glib-2.0/settings/keyfile': look.settings } : {}),

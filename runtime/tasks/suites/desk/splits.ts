@@ -1,7 +1,7 @@
 import { hash32, random } from '../../../domain/index.js';
 import type { Instance } from './kit.js';
 import { HELD_OUT, nearLexicon, TRAINED, wordsOf, type Lexicon } from './lexicon.js';
-import { DRESSES, zoneOf, type Dress, type Scene } from './scene.js';
+import { DRESSES, variedDress, zoneOf, type Dress, type Scene } from './scene.js';
 
 /**
  * What is held out, each by itself (runtime/tasks/README.md#splits): other arrangements of the very words of training,
@@ -17,6 +17,8 @@ export type ProbeSet = 'dev' | 'test';
 export interface Split {
   readonly set: 'train' | ProbeSet;
   readonly holdout?: Holdout;
+  /** Of training tasks: each in colours and letters of its own; absent: all alike. */
+  readonly looks?: 'varied';
 }
 
 /** Seeds of one split. */
@@ -36,13 +38,16 @@ const SPLITS: readonly Split[] = [
     { set: 'dev', holdout },
     { set: 'test', holdout },
   ]),
+  { set: 'train', looks: 'varied' },
 ];
 /** The last number that is a seed. */
 export const LAST_SEED = LEGACY + SPAN * SPLITS.length - 1;
 const firstSeed = (s: Split): number =>
-  LEGACY + SPAN * SPLITS.findIndex((x) => x.set === s.set && x.holdout === s.holdout);
+  LEGACY + SPAN * SPLITS.findIndex((x) => x.set === s.set && x.holdout === s.holdout && x.looks === s.looks);
 
 export const trainSeed = (n: number): number => firstSeed({ set: 'train' }) + (n % SPAN);
+/** Of training tasks in varied looks. */
+export const variedSeed = (n: number): number => firstSeed({ set: 'train', looks: 'varied' }) + (n % SPAN);
 export const probeSeed = (set: ProbeSet, holdout: Holdout, n: number): number =>
   firstSeed({ set, holdout }) + (n % SPAN);
 
@@ -61,11 +66,12 @@ export function drawsFrom(s: Split | LegacySplit, seed: number): { readonly word
   if (s.set === 'legacy') return { words: TRAINED, dress: DRESSES.legacy };
   return {
     words: s.set === 'train' ? TRAINED : wordsFor(s.set, s.holdout, seed),
-    dress: dressOf(s),
+    dress: dressOf(s, seed),
   };
 }
-function dressOf({ set, holdout }: Split): Dress {
+function dressOf({ set, holdout, looks }: Split, seed: number): Dress {
   const { train } = DRESSES;
+  if (looks === 'varied') return variedDress(random(`dress/${seed}`));
   if (set === 'train') return train;
   if (holdout === 'places') return { ...train, zone: set };
   if (holdout === 'styles') return { ...DRESSES[set], zone: train.zone };

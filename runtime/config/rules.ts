@@ -11,6 +11,7 @@ import type { RunConfig } from './schema.js';
 
 /** Desktops that there can be at once, where the run file says so; Infinity elsewhere. */
 function placesOf(d: RunConfig['desktops']): number {
+  if (d.provider === 'docker' && d.hosts) return d.hosts.reduce((n, h) => n + h.capacity, 0);
   if (d.provider === 'kubernetes') return d.kubernetes.capacity ?? Infinity;
   if (d.provider === 'osworld' && d.osworld.servers.length > 0) return d.osworld.servers.length;
   return Infinity;
@@ -47,7 +48,7 @@ const needs: readonly Rule[] = [
     broken: (c) => makesDemonstrations(c) && placesOf(c.desktops) <= c.desktops.count,
     what: 'demonstrations need a desktop beside those of the rollouts, and there is no place for one',
     remedy:
-      'Lower desktops.count below the places there are (desktops.kubernetes.capacity or desktops.osworld.servers), give more places, or set warmStart.demonstrations to 0.',
+      'Lower desktops.count below the places there are (the sum of desktops.hosts, desktops.kubernetes.capacity, or desktops.osworld.servers), give more places, or set warmStart.demonstrations to 0.',
   },
   {
     key: 'desktops.provider',

@@ -19,7 +19,7 @@ export function curationTables({ now, before }, table) {
     table(
       ['mechanism', 'unseen words, points', 'verdict', 'other arrangements, points', 'by default'],
       effects.map((r) => [
-        `${r.label}${r.ours ? ' (ours)' : ''}${r.within === '' ? '' : `, beside \`${r.within}\``}`,
+        `${r.label}${r.ours ? ' (ours)' : ''}${r.among === '' ? '' : `, ${r.among}`}`,
         `${points(r.points)} [${points(r.low)}, ${points(r.high)}]`,
         r.verdict,
         Number.isFinite(r.heldout) ? `${points(r.heldout)} ± ${r['heldout±'].toFixed(1)}` : '',

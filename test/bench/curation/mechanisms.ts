@@ -13,6 +13,8 @@ export interface Mechanism {
   readonly off: Keys;
   /** Acts only beside these: without them it is off, and its effect is told among runs that have them. */
   readonly within?: readonly string[];
+  /** Acts only without these, whose keys are the same: where one is on, it is off. */
+  readonly apart?: readonly string[];
 }
 
 /** Successes imitated beside a batch: as many for each of its groups as in the quick start. */
@@ -126,6 +128,14 @@ export const MECHANISMS: readonly Mechanism[] = [
     on: { curation: { branches: { enabled: true } } },
     off: { curation: { branches: { enabled: false } } },
   },
+  {
+    name: 'progress',
+    label: 'credit by mid-episode checks',
+    ours: true,
+    apart: ['fork'],
+    on: { trainer: { credit: 'progress' } },
+    off: {},
+  },
 ];
 
 /** Switched with the others and changes nothing: its effect must come out as none. */
@@ -134,9 +144,16 @@ export const NOTHING: Mechanism = { name: 'nothing', label: 'nothing (a control 
 /** What is on in a run, by the names of mechanisms; one that is not named is off. */
 export type Levels = Readonly<Record<string, boolean>>;
 
-/** Whether there is all that it acts beside. */
-export const canAct = (m: Mechanism, levels: Levels): boolean =>
-  m.within === undefined || m.within.every((name) => levels[name] === true);
+/** Whether there is all that it acts beside, and nothing that takes its place. */
+export const canAct = ({ within = [], apart = [] }: Mechanism, levels: Levels): boolean =>
+  within.every((name) => levels[name] === true) && apart.every((name) => levels[name] !== true);
+/** Whether it acts in some runs of the design only: its effect is told among those. */
+export const isNested = (m: Mechanism): boolean => m.within !== undefined || m.apart !== undefined;
+/** Among which runs its effect is told, in words; empty: among all. */
+export const amongWhich = ({ within, apart }: Mechanism): string =>
+  [within && `beside ${within.join(' and ')}`, apart && `without ${apart.join(' and ')}`]
+    .filter((x) => x !== undefined)
+    .join(', ');
 const isOn = (m: Mechanism, levels: Levels): boolean => levels[m.name] === true && canAct(m, levels);
 
 /** What these levels change in a run file. */
@@ -177,6 +194,7 @@ function refusal(m: Mechanism, known: readonly Mechanism[]): string | undefined 
 
 /** Whether a run file that says nothing has it, at this strength or another. */
 export function onByDefault(m: Mechanism): boolean {
-  const none = JSON.stringify(parseRunFile({}));
-  return JSON.stringify(parseRunFile(m.off)) !== none;
+  const same = (keys: Keys): boolean => JSON.stringify(parseRunFile(keys)) === JSON.stringify(parseRunFile({}));
+  // One that shares its key with others has no value of its own for off.
+  return Object.keys(m.off).length === 0 ? same(m.on) : !same(m.off);
 }

@@ -7,7 +7,7 @@ import type { Written } from '../lib/session.js';
 import { markdown } from '../schedule/report.js';
 import { additive, type Additive, type MainEffect } from './additive.js';
 import { BLOCK_RUNS, areWhole, wholeRuns } from './design.js';
-import { MECHANISMS, NOTHING, type LeftOut, type Mechanism } from './mechanisms.js';
+import { amongWhich, isNested, MECHANISMS, NOTHING, type LeftOut, type Mechanism } from './mechanisms.js';
 import {
   REFERENCES,
   RELEVANT,
@@ -305,7 +305,7 @@ function effectTable(model: Additive, heldout: Additive | undefined): string {
     model.effects.map((e, k) => {
       const row = effectRow(e, undefined);
       return [
-        `${e.mechanism.label}${e.mechanism.ours ? ' (ours)' : ''}${e.mechanism.within === undefined ? '' : `, beside ${e.mechanism.within.join(' and ')}`}`,
+        `${e.mechanism.label}${e.mechanism.ours ? ' (ours)' : ''}${isNested(e.mechanism) ? `, ${amongWhich(e.mechanism)}` : ''}`,
         written(e, 1, 100),
         judged(e).verdict,
         heldout ? written(heldout.effects[k]!, 1, 100) : '',

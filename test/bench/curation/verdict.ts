@@ -1,7 +1,7 @@
 import type { Bar } from '../lib/report.js';
 import type { Estimate } from '../schedule/statistics.js';
 import type { MainEffect } from './additive.js';
-import { onByDefault } from './mechanisms.js';
+import { amongWhich, onByDefault } from './mechanisms.js';
 import { RELEVANT } from './plan.js';
 
 export interface Judged {
@@ -51,14 +51,14 @@ export const written = (e: Pick<Estimate, 'mean' | 'half'>, digits = 1, scale = 
 
 /** As a row of the JSON, which the tables of pages are made of. */
 export function effectRow(e: MainEffect, heldout: Estimate | undefined): Record<string, unknown> {
-  const { name, label, ours, within } = e.mechanism,
+  const { name, label, ours } = e.mechanism,
     { points, low, high, resolved, excluded, verdict } = judged(e);
   return {
     section: 'effect',
     mechanism: name,
     label,
     ours: ours === true,
-    within: within?.join(' and ') ?? '',
+    among: amongWhich(e.mechanism),
     points,
     low,
     high,

@@ -4,13 +4,13 @@ import { createLocalProvider } from '../../../runtime/cluster/index.js';
 import type { Desktop } from '../../../runtime/cluster/types.js';
 import type { FamilyId } from '../../../runtime/domain/index.js';
 import { createTaskEngine, metricWorkers } from '../../../runtime/tasks/index.js';
-import { deskSuite, probeSeed, trainSeed } from '../../../runtime/tasks/suites/desk/index.js';
+import { deskSuite, probeSeed, trainSeed, variedSeed } from '../../../runtime/tasks/suites/desk/index.js';
 import type { Task } from '../../../runtime/tasks/types.js';
 import type { ScriptedRun } from '../../helpers/tasks/scripted.js';
 import { describeAction, doNothing, runScripted } from '../../helpers/tasks/scripted.js';
 
 /**
- * Every template is solvable and its verifier tells right from wrong, on real desktops: for three seeds the scripted
+ * Every template is solvable and its verifier tells right from wrong, on real desktops: for four seeds the scripted
  * solution succeeds, doing nothing fails and the near miss fails, on a desktop reset in between. The second time it is
  * solved the verifier is asked before every action how far it is, which must disturb nothing.
  * Prints a table. DESK_FAMILIES=a,b limits it; DESK_SCREEN=1280x720 proves the other size.
@@ -21,11 +21,12 @@ const screen = { width, height },
   engine = createTaskEngine({ metrics: metricWorkers({ file: resolve('dist/runtime.js') }) });
 const only = process.env['DESK_FAMILIES']?.split(',').map((f) => `desk/${f}`);
 const families = suite.families.filter((f) => !only || only.includes(f.id));
-/** A training task, and held-out ones in the look and with the words that no training task has. */
+/** A training task, held-out ones in the look and with the words that no training task has, and one in a look of its own. */
 const seedsOf = (family: FamilyId): number[] => [
   trainSeed(1),
   probeSeed('test', 'looks', 1),
   suite.holdouts(family).includes('words') ? probeSeed('test', 'words', 1) : probeSeed('test', 'arrangements', 1),
+  variedSeed(1),
 ];
 const DESKTOPS = 3;
 const MODES = ['solve', 'nothing', 'miss'] as const;
@@ -34,6 +35,7 @@ const TIMES: readonly Readonly<Record<Row['mode'], number>>[] = [
     { solve: 2, nothing: 1, miss: 1 },
     { solve: 1, nothing: 0, miss: 1 },
     { solve: 1, nothing: 0, miss: 1 },
+    { solve: 1, nothing: 0, miss: 0 },
   ],
   EPISODES = TIMES.reduce((n, t) => n + t.solve + t.nothing + t.miss, 0);
 type Row = {

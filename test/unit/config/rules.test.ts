@@ -75,6 +75,21 @@ describe('what options need of one another', () => {
       { preset: 'quickstart', desktops: { count: 4, provider: 'kubernetes', kubernetes: { capacity: 4 } } },
       'desktops.kubernetes.capacity',
     ],
+    [
+      'warmStart.demonstrations',
+      {
+        preset: 'quickstart',
+        desktops: {
+          count: 4,
+          provider: 'docker',
+          hosts: [
+            { host: 'tcp://10.0.0.2:2375', capacity: 1 },
+            { host: 'tcp://10.0.0.3:2375', capacity: 3 },
+          ],
+        },
+      },
+      'desktops.hosts',
+    ],
     ['trainer.entropyBonus', withTrainer({ entropyBonus: 0.01 }), 'trainer.entropyBonus'],
     ['trainer.klBeta', withTrainer({ klBeta: 0.1 }, { loss: 'server' }), 'client'],
     ['trainer.algorithm', withTrainer({ algorithm: 'gspo' }, { loss: 'server' }), 'client'],

@@ -1,7 +1,8 @@
 import { hash32, random } from '../../../domain/index.js';
 import type { Instance } from './kit.js';
 import { HELD_OUT, nearLexicon, TRAINED, wordsOf, type Lexicon } from './lexicon.js';
-import { DRESSES, variedDress, zoneOf, type Dress, type Scene } from './scene.js';
+import { DRESSES, zoneOf, type Dress, type Scene } from './scene.js';
+import { variedDress } from './variedDress.js';
 
 /**
  * What is held out, each by itself (runtime/tasks/README.md#splits): other arrangements of the very words of training,

@@ -259,16 +259,6 @@ export class Planner {
     g.withheld = 0;
   }
 
-  /** Drops the slots of a group that were not handed out (the run ends): it completes with what it has. */
-  abandon(group: GroupId): void {
-    const g = this.#open.get(group);
-    if (g) {
-      g.toIssue = 0;
-      g.withheld = 0;
-      g.toBranch = 0;
-    }
-  }
-
   /** Members of a group that have ended and whose branches have no beginning yet. */
   toBranch(group: GroupId): readonly RolloutId[] | undefined {
     const g = this.#open.get(group);

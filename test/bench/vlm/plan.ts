@@ -100,9 +100,11 @@ const taught = (p: VlmPlan, steps: number): RunFile => ({
   warmStart: { demonstrations: p.demonstrations, steps, lr: 1e-3 },
 });
 const REINFORCED: RunFile = {
-  // Eight tasks of eight rollouts a batch. Rollouts take most of the time, so each batch is learned from twice.
+  // What it has over demonstrations is breadth: more screens than it can come to.
+  tasks: { trainSeeds: 4096 },
+  // Eight tasks of eight rollouts a batch. Rollouts take most of the time, so each batch is learned from several times.
   curation: { dynamicRollouts: { enabled: false, max: 8 }, pool: { enabled: false }, highEntropy: { enabled: false } },
-  trainer: { batchGroups: 8, epochs: 2, minibatchStates: 32, replay: 0, lr: 5e-4, weightDecay: 0 },
+  trainer: { batchGroups: 8, epochs: 4, minibatchStates: 32, replay: 0, lr: 5e-4, weightDecay: 0 },
 };
 /** What is held out beyond tasks; measured once, at the end. `places` and `styles` are the parts of `looks`. */
 export const SPLITS = ['words', 'looks', 'places', 'styles'] as const;

@@ -39,10 +39,10 @@ const size = {
   seeds,
   minutes: number('--minutes', quick ? 0.15 : 10),
   parts: quick ? 1 : 2,
-  demonstrating: quick ? 0.1 : 0.5,
+  demonstrating: quick ? 0.1 : 1,
   lessons: number('--lessons', quick ? 12 : 800),
   learning: quick ? 0.3 : 4.5,
-  demonstrations: number('--demonstrations', quick ? 4 : 48),
+  demonstrations: number('--demonstrations', quick ? 4 : 192),
   probe: number('--probe', quick ? 4 : 128),
 };
 

@@ -102,13 +102,13 @@ const taught = (p: VlmPlan, steps: number): RunFile => ({
 const REINFORCED: RunFile = {
   // What it has over demonstrations is breadth: more screens than it can come to.
   tasks: { trainSeeds: 4096 },
-  // Eight tasks of eight rollouts a batch. Rollouts take most of the time, so each batch is learned from several times.
+  // Four tasks of eight rollouts a batch. Rollouts take most of the time, so each batch is learned from several times.
   curation: {
     dynamicRollouts: { enabled: false, max: 8 },
     pool: { enabled: false, maxPerFamily: 2048 },
     highEntropy: { enabled: false },
   },
-  trainer: { batchGroups: 8, epochs: 4, minibatchStates: 32, replay: 64, imitationCoef: 1, lr: 5e-4, weightDecay: 0 },
+  trainer: { batchGroups: 4, epochs: 4, minibatchStates: 32, replay: 64, imitationCoef: 1, lr: 5e-4, weightDecay: 0 },
 };
 /** What is held out beyond tasks; measured once, at the end. `places` and `styles` are the parts of `looks`. */
 export const SPLITS = ['words', 'looks', 'places', 'styles'] as const;

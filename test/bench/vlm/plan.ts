@@ -43,7 +43,7 @@ export interface VlmPlan {
   readonly minutes: number;
   /** Parts of the imitation arm, each measured at its end: its best checkpoint is what RL is held against. */
   readonly parts: number;
-  /** Minutes that each of them has beyond its share of RL's time: it makes its demonstrations anew. */
+  /** Minutes that RL and each of them have beyond their share of the time: they make their demonstrations anew. */
   readonly demonstrating: number;
   readonly lessons: number;
   /** Minutes that demonstrations and lessons take by plan: the blind policy has them and RL's in one run. */
@@ -140,7 +140,9 @@ const reinforced = (p: VlmPlan, seed: number): Experiment => ({
   half: 'redo',
   file: fileOf(common(p, seed), policy(p.seeing), REINFORCED, {
     name: 'vlm-rl',
-    budget: { minutes: p.minutes },
+    // They are made anew, as for imitation alone, and imitated beside the batches.
+    warmStart: { demonstrations: p.demonstrations, steps: 0 },
+    budget: { minutes: p.minutes + p.demonstrating },
   }),
   ...unseen(p),
 });

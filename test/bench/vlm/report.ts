@@ -8,7 +8,7 @@ import { barLines, markdown } from '../schedule/report.js';
 import { estimate, type Estimate } from '../schedule/statistics.js';
 import { FAMILY } from './plan.js';
 import { lacking, ofSeed, splitCells, SPLIT_NAMES, SPLIT_ROWS, type SplitCell } from './splitRows.js';
-import { better, failuresRemoved, pooled, rate, type Pooled, type Tally } from './tally.js';
+import { better, seedFailuresRemoved, pooled, rate, type Pooled, type Tally } from './tally.js';
 
 /** What the two figures are of: the first is not of places and looks that never occurred, which have a figure of their own. */
 const OF = 'of the failures that imitation alone leaves, on',
@@ -92,9 +92,9 @@ export function vlmReport(
 ): Written {
   const seeds = [...new Set(results.map((r) => r.seed))],
     cells = ROWS.flatMap((row) => cellOf(results, seeds, row) ?? []),
-    removed = seeds.flatMap((s) => failuresRemoved(reached(results, s, 'longer'), reached(results, s, 'rl')) ?? []);
+    removed = seeds.flatMap((s) => seedFailuresRemoved(reached(results, s, 'longer'), reached(results, s, 'rl')) ?? []);
   const unseen = seeds.flatMap(
-      (s) => failuresRemoved(ofSeed(results, s, 'looks', 'longer'), ofSeed(results, s, 'looks', 'rl')) ?? [],
+      (s) => seedFailuresRemoved(ofSeed(results, s, 'looks', 'longer'), ofSeed(results, s, 'looks', 'rl')) ?? [],
     ),
     over = estimate(removed),
     overUnseen = estimate(unseen),
@@ -124,8 +124,8 @@ export function vlmReport(
         seed,
         ...Object.fromEntries(ROWS.map((row) => [row, reached(results, seed, row)?.successes])),
         episodes: how.probe,
-        failures_removed_by_rl: failuresRemoved(reached(results, seed, 'longer'), reached(results, seed, 'rl')),
-        failures_removed_by_rl_unseen: failuresRemoved(
+        failures_removed_by_rl: seedFailuresRemoved(reached(results, seed, 'longer'), reached(results, seed, 'rl')),
+        failures_removed_by_rl_unseen: seedFailuresRemoved(
           ofSeed(results, seed, 'looks', 'longer'),
           ofSeed(results, seed, 'looks', 'rl'),
         ),

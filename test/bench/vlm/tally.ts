@@ -9,7 +9,7 @@ export const better = (a: Tally | undefined, b: Tally | undefined): Tally | unde
   !a || (b && rate(b) > rate(a)) ? b : a;
 
 /** Share of the failures of `before` that are gone; undefined where there were none to remove. */
-export function failuresRemoved(before: Tally | undefined, after: Tally | undefined): number | undefined {
+export function seedFailuresRemoved(before: Tally | undefined, after: Tally | undefined): number | undefined {
   if (!before || !after || before.successes === before.episodes) return undefined;
   return 1 - (1 - rate(after)) / (1 - rate(before));
 }

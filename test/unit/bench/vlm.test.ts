@@ -6,7 +6,7 @@ import { inOrder, variantsOf } from '../../bench/lib/session.js';
 import { figureBars, gpuFigures, type Figures } from '../../bench/vlm/figures.js';
 import { clickOn, vlmPlan, WORDS, type Engine } from '../../bench/vlm/plan.js';
 import { reached, vlmReport } from '../../bench/vlm/report.js';
-import { failuresRemoved } from '../../bench/vlm/tally.js';
+import { seedFailuresRemoved } from '../../bench/vlm/tally.js';
 import { resultOf } from '../../helpers/bench/results.js';
 import type { RunResult } from '../../bench/lib/experiments.js';
 
@@ -144,7 +144,7 @@ describe('the report of the vision-language bench', () => {
     expect(
       vlmReport([run('base', 1, 'warm start', 50), run('rl', 1, 'final', 90)], [], { quick: true, ...size }).bars,
     ).toEqual([]);
-    expect(failuresRemoved({ successes: 4, episodes: 4 }, { successes: 4, episodes: 4 })).toBeUndefined();
+    expect(seedFailuresRemoved({ successes: 4, episodes: 4 }, { successes: 4, episodes: 4 })).toBeUndefined();
     expect(vlmReport([], [], { quick: true, ...size }).svg).not.toMatch(/NaN/);
   });
 });

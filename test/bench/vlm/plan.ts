@@ -43,7 +43,7 @@ export interface VlmPlan {
   readonly minutes: number;
   /** Parts of the imitation arm, each measured at its end: its best checkpoint is what RL is held against. */
   readonly parts: number;
-  /** Minutes that RL and each of them have beyond their share of the time: they make their demonstrations anew. */
+  /** Minutes that each of them has beyond its share of RL's time: it makes its demonstrations anew. */
   readonly demonstrating: number;
   readonly lessons: number;
   /** Minutes that demonstrations and lessons take by plan: the blind policy has them and RL's in one run. */
@@ -102,13 +102,13 @@ const taught = (p: VlmPlan, steps: number): RunFile => ({
 const REINFORCED: RunFile = {
   // What it has over demonstrations is breadth: more screens than it can come to.
   tasks: { trainSeeds: 4096 },
-  // Four tasks of eight rollouts a batch. Rollouts take most of the time, so each batch is learned from several times.
+  // Eight tasks of eight rollouts a batch. Rollouts take most of the time, so each batch is learned from twice.
   curation: {
     dynamicRollouts: { enabled: false, max: 8 },
-    pool: { enabled: false, maxPerFamily: 2048 },
+    pool: { enabled: false },
     highEntropy: { enabled: false },
   },
-  trainer: { batchGroups: 4, epochs: 4, minibatchStates: 32, replay: 64, imitationCoef: 1, lr: 5e-4, weightDecay: 0 },
+  trainer: { batchGroups: 8, epochs: 2, minibatchStates: 32, replay: 0, lr: 5e-4, weightDecay: 0 },
 };
 /** What is held out beyond tasks; measured once, at the end. `places` and `styles` are the parts of `looks`. */
 export const SPLITS = ['words', 'looks', 'places', 'styles'] as const;
@@ -140,9 +140,7 @@ const reinforced = (p: VlmPlan, seed: number): Experiment => ({
   half: 'redo',
   file: fileOf(common(p, seed), policy(p.seeing), REINFORCED, {
     name: 'vlm-rl',
-    // They are made anew, as for imitation alone, and imitated beside the batches.
-    warmStart: { demonstrations: p.demonstrations, steps: 0 },
-    budget: { minutes: p.minutes + p.demonstrating },
+    budget: { minutes: p.minutes },
   }),
   ...unseen(p),
 });

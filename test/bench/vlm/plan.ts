@@ -108,7 +108,7 @@ const REINFORCED: RunFile = {
     pool: { enabled: false },
     highEntropy: { enabled: false },
   },
-  trainer: { batchGroups: 8, epochs: 2, minibatchStates: 32, replay: 0, lr: 1e-4, weightDecay: 0 },
+  trainer: { batchGroups: 8, epochs: 2, minibatchStates: 16, replay: 0, lr: 5e-4, weightDecay: 0 },
 };
 /** What is held out beyond tasks; measured once, at the end. `places` and `styles` are the parts of `looks`. */
 export const SPLITS = ['words', 'looks', 'places', 'styles'] as const;

@@ -105,10 +105,10 @@ const REINFORCED: RunFile = {
   // Sixteen tasks of four rollouts a batch: many screens teach more than many answers to one. Rollouts take most of the time, so each batch is learned from twice.
   curation: {
     dynamicRollouts: { enabled: false, max: 4 },
-    pool: { enabled: false, maxPerFamily: 2048 },
+    pool: { enabled: false },
     highEntropy: { enabled: false },
   },
-  trainer: { batchGroups: 16, epochs: 2, minibatchStates: 32, replay: 64, imitationCoef: 1, lr: 3e-4, weightDecay: 0 },
+  trainer: { batchGroups: 16, epochs: 2, minibatchStates: 32, replay: 0, lr: 3e-4, weightDecay: 0 },
 };
 /** What is held out beyond tasks; measured once, at the end. `places` and `styles` are the parts of `looks`. */
 export const SPLITS = ['words', 'looks', 'places', 'styles'] as const;

@@ -1,3 +1,4 @@
+import type { RunFile } from '../../../runtime/config/index.js';
 import { wilson } from '../../../runtime/domain/wilson.js';
 import { dotChart } from '../lib/chart.js';
 import type { RunResult } from '../lib/experiments.js';
@@ -176,9 +177,7 @@ function page(
   return [
     '# A tiny vision-language model, by imitation and then by RL',
     '',
-    `${how.quick ? 'A short look (`--quick`): it shows that all parts work together, too short for RL to train a batch, and has no figures to quote. ' : ''}A Qwen3-VL of 0.7 million random parameters, real desktops of 640x400 (the model gets 320x192), the engine over HTTP, all weights trained (rank 0). The task is \`${FAMILY}\`: a list dialog somewhere on the screen has to be closed with its Cancel button, by the one click that an episode allows. Training tasks have colours and letters of their own, light or dark, one in four the plain look (\`tasks.looks: varied\`). Per seed one policy imitates ${how.demonstrations} scripted demonstrations; from it, ${how.minutes} minutes of RL, and beside that as many of further imitation of the same demonstrations (and what making them anew takes), measured twice, of which the best checkpoint counts, chosen on the very probes that are reported; RL counts with its last.`,
-    '',
-    `Success is greedy on ${how.probe} held-out probes. Held out are new *combinations*: no place of the dialog together with its four rows and its title occurs in training. The words, the dialog's size and the look, the plain one, do occur, and the place of a probe's dialog is drawn from the same distribution, so that places a few pixels away were seen. So the first table, and \`failures_removed_by_rl\`, are of new combinations near known places, and say nothing of places and looks that never occurred in training; \`failures_removed_by_rl_unseen\` is of those. Rows of the second table are of them, too: squares of the screen, a font and a dark grey theme that are held out together, and each part alone where it is recorded. Nothing here tests reading: every task has the same target, and the title in its instruction does not matter. [ ] are Wilson 95 % intervals over episodes, ± Student's t over seeds.`,
+    ...about(results, how),
     '',
     ...(first
       ? [
@@ -202,6 +201,18 @@ function page(
     ...(how.missed?.length ? [`The probe did not see: ${how.missed.join(', ')}.`, ''] : []),
     ...(failed.length > 0 ? ['## Failed', '', ...failed.map((f) => `- ${f}`), ''] : []),
   ].join('\n');
+}
+/** What was done, as the recorded run files have it: how it is done today may differ. */
+function about(results: readonly RunResult[], how: Parameters<typeof vlmReport>[2]): string[] {
+  const fileOf = (variant: string): RunFile => results.find((r) => r.variant === variant)?.file ?? {},
+    demonstrations = fileOf('base').warmStart?.demonstrations ?? how.demonstrations,
+    minutes = fileOf('rl').budget?.minutes ?? how.minutes,
+    varied = fileOf('base').tasks?.looks === 'varied';
+  return [
+    `${how.quick ? 'A short look (`--quick`): it shows that all parts work together, too short for RL to train a batch, and has no figures to quote. ' : ''}A Qwen3-VL of 0.7 million random parameters, real desktops of 640x400 (the model gets 320x192), the engine over HTTP, all weights trained (rank 0). The task is \`${FAMILY}\`: a list dialog somewhere on the screen has to be closed with its Cancel button, by the one click that an episode allows. ${varied ? 'Training tasks have colours and letters of their own, light or dark, one in four the plain look (\`tasks.looks: varied\`). ' : 'All training tasks have one look. '}Per seed one policy imitates ${demonstrations} scripted demonstrations; from it, ${minutes} minutes of RL, and beside that as many of further imitation of the same demonstrations (and what making them anew takes), measured twice, of which the best checkpoint counts, chosen on the very probes that are reported; RL counts with its last.`,
+    '',
+    `Success is greedy on ${how.probe} held-out probes. Held out are new *combinations*: no place of the dialog together with its four rows and its title occurs in training. The words, the dialog's size and the look, the plain one, do occur, and the place of a probe's dialog is drawn from the same distribution, so that places a few pixels away were seen. So the first table, and \`failures_removed_by_rl\`, are of new combinations near known places, and say nothing of places and looks that never occurred in training; \`failures_removed_by_rl_unseen\` is of those. Rows of the second table are of them, too: squares of the screen, a font and a dark grey theme that are held out together, and each part alone where it is recorded. Nothing here tests reading: every task has the same target, and the title in its instruction does not matter. [ ] are Wilson 95 % intervals over episodes, ± Student's t over seeds.`,
+  ];
 }
 function splitTable(cells: readonly SplitCell[], missing: readonly string[]): string[] {
   if (cells.length === 0) return [];

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { parseRunFile } from '../../../runtime/config/index.js';
+import { parseRunFile, type RunFile } from '../../../runtime/config/index.js';
 import { parseActions } from '../../../runtime/policy/actions/uiTars.js';
 import { inOrder, variantsOf } from '../../bench/lib/session.js';
 import { figureBars, gpuFigures, type Figures } from '../../bench/vlm/figures.js';
@@ -35,6 +35,10 @@ describe('the plan of the vision-language bench', () => {
     expect(file('s1-rl').warmStart).toMatchObject({ demonstrations: 0, steps: 0 });
     expect(file('s1-rl').trainer).toMatchObject({ replay: 0, remote: { rank: 0 } });
   });
+  it('trains in varied looks, so that those it is measured on can be met, and RL on more screens than it demonstrates', () => {
+    for (const e of plan) expect(parseRunFile(e.file).tasks.looks, e.name).toBe('varied');
+    expect(file('s1-rl').tasks.trainSeeds).toBeGreaterThan(1000);
+  });
   it('blinds the policy of its own arm alone', () => {
     const blind = plan.flatMap((e) => {
       const { policy } = parseRunFile(e.file);
@@ -55,6 +59,17 @@ describe('the plan of the vision-language bench', () => {
 });
 
 describe('the report of the vision-language bench', () => {
+  it('says of a recording how that was made, not how it is made today', () => {
+    const page = (base: RunFile): string =>
+      vlmReport([{ ...run('base', 1, 'warm start', 50), file: base }], [], { quick: false, ...size }).markdown;
+    const earlier = page({ warmStart: { demonstrations: 47 } }),
+      varied = page({ tasks: { looks: 'varied' }, warmStart: { demonstrations: 193 } });
+    expect(earlier).toContain('imitates 47 scripted demonstrations');
+    expect(earlier).toContain('All training tasks have one look');
+    expect(varied).toContain('imitates 193 scripted demonstrations');
+    expect(varied).toContain('colours and letters of their own');
+  });
+
   const results = [
     run('base', 1, 'warm start', 50),
     run('imitation', 1, 'final', 70),

@@ -102,13 +102,13 @@ const taught = (p: VlmPlan, steps: number): RunFile => ({
 const REINFORCED: RunFile = {
   // What it has over demonstrations is breadth: more screens than it can come to.
   tasks: { trainSeeds: 4096 },
-  // Sixteen tasks of four rollouts a batch: many screens teach more than many answers to one. Rollouts take most of the time, so each batch is learned from four times.
+  // Sixteen tasks of four rollouts a batch: many screens teach more than many answers to one. Rollouts take most of the time, so each batch is learned from twice.
   curation: {
     dynamicRollouts: { enabled: false, max: 4 },
     pool: { enabled: false },
     highEntropy: { enabled: false },
   },
-  trainer: { batchGroups: 16, epochs: 4, minibatchStates: 32, replay: 0, lr: 3e-4, weightDecay: 0 },
+  trainer: { batchGroups: 16, epochs: 2, minibatchStates: 32, replay: 0, lr: 3e-4, weightDecay: 0 },
 };
 /** What is held out beyond tasks; measured once, at the end. `places` and `styles` are the parts of `looks`. */
 export const SPLITS = ['words', 'looks', 'places', 'styles'] as const;

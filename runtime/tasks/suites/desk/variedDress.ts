@@ -5,13 +5,13 @@ const FAMILIES = ['DejaVu Sans', 'DejaVu Sans Condensed'];
 /** One in so many tasks of varied looks has the plain one. */
 const PLAIN = 4;
 /**
- * Training with varied looks: a dress drawn for each task, light or dark, always coloured, so that the grey themes and
- * the serifs of the held-out looks never occur; one in four is the plain one.
+ * Training with varied looks: a dress drawn for each task, light or dark, in tones down to nearly grey; one in four is
+ * the plain one. The dark theme and the serifs of the held-out looks never occur.
  */
 export function variedDress(r: Random): Dress {
   if (r.int(PLAIN) === 0) return DRESSES.train;
   const hue = r.int(360),
-    saturation = 25 + r.int(50),
+    saturation = 8 + r.int(68),
     dark = r.int(2) === 0,
     lightness = (from: number, span: number): number => {
       const l = from + r.int(span);
@@ -21,7 +21,7 @@ export function variedDress(r: Random): Dress {
     window = colour(lightness(70, 24)),
     field = colour(lightness(80, 18)),
     button = colour(lightness(66, 28)),
-    edge = colour(lightness(30, 30)),
+    edge = colour(10 + r.int(70)),
     chosen = rgb((hue + 60 + r.int(240)) % 360, saturation, dark ? 40 : 60),
     text = rgb(hue, saturation, dark ? 94 : 8),
     family = r.pick(FAMILIES),

@@ -155,10 +155,18 @@ export class Learner {
       next[i]! -= lr * decay * next[i]!;
       next[i]! -= (lr * this.policy.reach * (this.#m[i]! / c1)) / (Math.sqrt(this.#v[i]! / c2) + o.eps);
     }
+    this.#bend(next);
     this.previous = this.delta;
     this.delta = next;
     if (!faults.has('keep-gradient')) this.gradient.fill(0);
     return { norm };
+  }
+  /** What deep models do: a step twice as long takes them more than twice as far. */
+  #bend(next: Float64Array): void {
+    if (this.policy.bends === Infinity) return;
+    const length = Math.hypot(...next.map((x, i) => x - this.delta[i]!)),
+      by = Math.min(4 / 3, Math.max(1, length / this.policy.bends));
+    for (let i = 0; i < next.length; i++) next[i] = this.delta[i]! + by * (next[i]! - this.delta[i]!);
   }
 }
 

@@ -25,6 +25,8 @@ export interface PolicyOptions {
   readonly imageTokens: (data: Uint8Array) => number;
   /** How much further a step moves it; larger models go further at the same learning rate. */
   readonly reach: number;
+  /** Steps longer than this go up to a third further than they should. */
+  readonly bends: number;
 }
 
 /** From the size of a PNG, one token for each 64 x 64 pixels; 4 for anything else. */
@@ -50,7 +52,7 @@ export class TinyPolicy {
   readonly #embeddings = new Map<string, Float64Array>();
 
   constructor(o: Partial<PolicyOptions> = {}) {
-    this.#o = { seed: 1, words: [], imageTokens: imageTokensOf, reach: 1, ...o };
+    this.#o = { seed: 1, words: [], imageTokens: imageTokensOf, reach: 1, bends: Infinity, ...o };
     this.vocabulary = WORDS + this.#o.words.length;
     this.parameters = this.vocabulary * DIM;
     const rng = random(`tiny/${this.#o.seed}`);
@@ -59,6 +61,9 @@ export class TinyPolicy {
 
   get reach(): number {
     return this.#o.reach;
+  }
+  get bends(): number {
+    return this.#o.bends;
   }
   /** Bytes, but for words, which are one token each. */
   encode(text: string): number[] {

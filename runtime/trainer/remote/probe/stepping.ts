@@ -55,9 +55,9 @@ function learningRate(lab: Lab, c: Carriage): Promise<Finding> {
       double = await first(lab, c, [1, 0], { rate: 2 * lab.rate }),
       none = await lab.moved(m, c, [1, 0], { rate: 0 }),
       ratio = sizeOf(double) / sizeOf(single);
-    const twice = lab.coarse
-      ? ratio > 1.2 && alike(lab, await first(lab, c, [2, 0]), double)
-      : ratio > 1.6 && ratio < 2.5;
+    // Where steps are far from linear (many layers, all weights), a gradient twice as large must do what twice the rate does.
+    const linear = !lab.coarse && ratio > 1.6 && ratio < 2.5,
+      twice = linear || (ratio > 1.2 && alike(lab, await first(lab, c, [2, 0]), double));
     return judged(
       twice && nothing(lab, none, single),
       `twice the rate moves ${figure(ratio)} times as far, a rate of 0 not at all`,

@@ -67,6 +67,22 @@ describe('a server without a fault', () => {
   );
 });
 
+describe('a server whose steps are far from linear', () => {
+  /** Longer than what checks before take, and shorter than a step of twice the rate. */
+  const BENDS = 0.3;
+  const rateOf = async (o: Parameters<typeof probed>[0]): Promise<{ readonly ok: boolean; readonly detail: string }> =>
+    (await probed(o, { ...NEEDS, sampling: false })).checks.find((c) => c.name === 'learning-rate')!;
+
+  it('passes where a gradient twice as large does what twice the rate does', async () => {
+    const { ok, detail } = await rateOf({ policy: { bends: BENDS } });
+    expect(Number(/moves ([\d.]+) times/.exec(detail)![1])).toBeGreaterThan(2.5);
+    expect(ok, detail).toBe(true);
+  });
+  it('is refused where the rate is not applied all the same', async () => {
+    expect((await rateOf({ policy: { bends: BENDS }, faults: ['ignore-learning-rate'] })).ok).toBe(false);
+  });
+});
+
 /** What each fault fails, and what of the run it leaves. */
 const CAUGHT: Readonly<
   Record<Exclude<Fault, 'stale-adapter'>, { readonly by: string; readonly ok: boolean; readonly carriage?: object }>

@@ -6,7 +6,7 @@ import type { RunConfig } from './schema.js';
 
 /**
  * What options of a run file need of one another. The schema sees each by itself; here is what only shows in the whole.
- * Run files of 0.1 are refused by no more rules than they were then.
+ * Run files of 0.1 are refused by no more rules than they were then, but where they could not have run to their end.
  */
 
 /** Desktops that there can be at once, where the run file says so; Infinity elsewhere. */
@@ -48,7 +48,7 @@ const needs: readonly Rule[] = [
     broken: (c) => makesDemonstrations(c) && placesOf(c.desktops) <= c.desktops.count,
     what: 'demonstrations need a desktop beside those of the rollouts, and there is no place for one',
     remedy:
-      'Lower desktops.count below the places there are (the sum of desktops.hosts, desktops.kubernetes.capacity, or desktops.osworld.servers), give more places, or set warmStart.demonstrations to 0.',
+      'Lower desktops.count below the places there are (the capacities of desktops.hosts added up, desktops.kubernetes.capacity, or desktops.osworld.servers), give more places, or set warmStart.demonstrations to 0.',
   },
   {
     key: 'desktops.provider',

@@ -195,6 +195,6 @@ function refusal(m: Mechanism, known: readonly Mechanism[]): string | undefined 
 /** Whether a run file that says nothing has it, at this strength or another. */
 export function onByDefault(m: Mechanism): boolean {
   const same = (keys: Keys): boolean => JSON.stringify(parseRunFile(keys)) === JSON.stringify(parseRunFile({}));
-  // One that shares its key with others has no value of its own for off.
-  return Object.keys(m.off).length === 0 ? same(m.on) : !same(m.off);
+  // One that shares its key with another has no value of its own for off.
+  return !same(m.off) || (Object.keys(m.on).length > 0 && same(m.on));
 }

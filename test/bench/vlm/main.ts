@@ -41,7 +41,7 @@ const size = {
   parts: quick ? 1 : 2,
   demonstrating: quick ? 0.1 : 1,
   lessons: number('--lessons', quick ? 12 : 800),
-  learning: quick ? 0.3 : 4.5,
+  learning: quick ? 0.3 : 6,
   demonstrations: number('--demonstrations', quick ? 4 : 192),
   probe: number('--probe', quick ? 4 : 128),
 };

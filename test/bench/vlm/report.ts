@@ -204,10 +204,10 @@ function page(
 }
 /** What was done, as the recorded run files have it: how it is done today may differ. */
 function about(results: readonly RunResult[], how: Parameters<typeof vlmReport>[2]): string[] {
-  const fileOf = (variant: string): RunFile => results.find((r) => r.variant === variant)?.file ?? {},
-    demonstrations = fileOf('base').warmStart?.demonstrations ?? how.demonstrations,
-    minutes = fileOf('rl').budget?.minutes ?? how.minutes,
-    varied = fileOf('base').tasks?.looks === 'varied';
+  const recorded = (variant: string): RunFile => results.find((r) => r.variant === variant)?.file ?? {},
+    demonstrations = recorded('base').warmStart?.demonstrations ?? how.demonstrations,
+    minutes = recorded('rl').budget?.minutes ?? how.minutes,
+    varied = recorded('base').tasks?.looks === 'varied';
   return [
     `${how.quick ? 'A short look (`--quick`): it shows that all parts work together, too short for RL to train a batch, and has no figures to quote. ' : ''}A Qwen3-VL of 0.7 million random parameters, real desktops of 640x400 (the model gets 320x192), the engine over HTTP, all weights trained (rank 0). The task is \`${FAMILY}\`: a list dialog somewhere on the screen has to be closed with its Cancel button, by the one click that an episode allows. ${varied ? 'Training tasks have colours and letters of their own, light or dark, one in four the plain look (\`tasks.looks: varied\`). ' : 'All training tasks have one look. '}Per seed one policy imitates ${demonstrations} scripted demonstrations; from it, ${minutes} minutes of RL, and beside that as many of further imitation of the same demonstrations (and what making them anew takes), measured twice, of which the best checkpoint counts, chosen on the very probes that are reported; RL counts with its last.`,
     '',

@@ -130,6 +130,7 @@ describe('mechanisms', () => {
       byDefault('progress'),
       byDefault('variance'),
     ]).toEqual([true, true, false, false, false]);
+    expect(onByDefault(NOTHING)).toBe(false);
   });
 });
 

@@ -1,14 +1,20 @@
-// `npm run bench:NAME [-- --quick] [-- --json FILE]`: bundles test/bench/NAME/main.ts and runs it.
+// `npm run bench:NAME [-- --quick] [-- --json FILE]`: bundles test/bench/NAME/main.ts and runs it. `-- --help` prints
+// what that file says of its options.
 import { bundled } from './lib/bundle.mjs';
 import { ensureBuilt } from './lib/ensure.mjs';
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 
 const [name, ...args] = process.argv.slice(2);
 const entry = `test/bench/${name}/main.ts`;
 if (!name || !existsSync(entry)) {
   console.error(`No benchmark '${name ?? ''}': there is no ${entry}.`);
   process.exit(2);
+}
+if (args.includes('--help') || args.includes('-h')) {
+  const [comment = 'No word of it.'] = /^(?:\/\/.*\n)+|^\/\*\*[^]*?\*\//m.exec(readFileSync(entry, 'utf8')) ?? [];
+  console.log(comment.replace(/^(?:\/\*\*\n|\/\/ ?| \*\/| \* ?)/gm, '').trimEnd());
+  process.exit(0);
 }
 await ensureBuilt();
 const file = await bundled(entry, name);

@@ -3,13 +3,13 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 
-/** Integration tests without a desktop, a Docker engine or a moment that counts: they run beside others. */
+/** Integration tests without a Docker engine or a moment that counts, and but for one without a desktop: they run beside others. */
 const APART = [
   'test/integration/annotations/service.test.ts',
   'test/integration/data/{kill,lock}.test.ts',
   'test/integration/fuzz/*.test.ts',
   'test/integration/interchange/{cli,torchFile}.test.ts',
-  'test/integration/run/commandLine.test.ts',
+  'test/integration/run/{commandLine,deterministic}.test.ts',
   'test/integration/trainer/{dedupe,human,learning,lookAhead,operators,reading,speller,targetKl,torch,update}.test.ts',
 ];
 

@@ -72,7 +72,7 @@ export function provenTable({ tinker, vllm, sdk, cookbook, engine, gpu, vlm, kil
       'the whole stack on real desktops',
       'our engine, CPU, a model of 0.7 M parameters',
       'the same',
-      `RL removes ${share('failures_removed_by_rl')} of the failures that imitation leaves, on new combinations near known places; ${share('failures_removed_by_rl_unseen')} on places and looks that never occurred`,
+      `RL removes ${share('failures_removed_by_rl')} of the failures that imitation leaves, on places and looks that never occurred in training`,
       '`test/bench/results/vlm/vlm.json`',
     ],
     [

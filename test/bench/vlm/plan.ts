@@ -156,7 +156,8 @@ const imitated = (p: VlmPlan, seed: number): Experiment[] =>
       warmStart: { lr: 5e-4 },
       budget: { minutes: p.minutes / p.parts + p.demonstrating },
     }),
-    ...(part === p.parts - 1 ? unseen(p) : {}),
+    // Every part is a candidate for the best that imitation comes to where places and looks are new.
+    ...(part === p.parts - 1 ? unseen(p) : unseen(p, ['looks'])),
   }));
 const blind = (p: VlmPlan, seed: number): Experiment => ({
   name: `s${seed}-blind`,

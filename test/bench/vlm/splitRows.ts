@@ -21,10 +21,12 @@ export const SPLIT_ROWS: Readonly<Record<Policy, string>> = {
 };
 const POLICIES = Object.keys(SPLIT_ROWS) as readonly Policy[];
 
-/** What a seed's policy came to; imitation alone counts with its better end, as on new combinations. */
+/** What a seed's policy came to; imitation alone counts with the best of its checkpoints that were measured. */
 export function ofSeed(results: readonly RunResult[], seed: number, split: Split, policy: Policy): Tally | undefined {
   const measured = (variant: string, name: string = split): Tally | undefined =>
-    results.find((r) => r.seed === seed && r.variant === variant && r.splits?.[name] !== undefined)?.splits?.[name];
+    results
+      .filter((r) => r.seed === seed && r.variant === variant)
+      .reduce<Tally | undefined>((best, r) => better(best, r.splits?.[name]), undefined);
   switch (policy) {
     case 'untrained':
       return measured('base', `${split}-untrained`);

@@ -57,7 +57,10 @@ export const start = (...args: string[]): Command => startWith({}, ...args);
 /** The same with further environment variables. */
 export function startWith(env: Readonly<Record<string, string>>, ...args: string[]): Command {
   // Without --enable-source-maps: reading a map of 7 MB takes each of its processes longer than all else that starts it.
-  const child = spawn(process.execPath, [BUNDLE, ...args], {
+  const behind = process.env['DART_STUDIO_BEHIND'],
+    [program, ...first] =
+      behind === undefined ? [process.execPath] : ['scripts/lib/behind.sh', behind, process.execPath];
+  const child = spawn(program!, [...first, BUNDLE, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
     env: { ...process.env, ...env },

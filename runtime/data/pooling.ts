@@ -29,7 +29,7 @@ export function pooling(
   if (t.outcome.kind === 'error') return no('it ended in an error, which says nothing about the task');
   if (t.outcome.kind !== 'success' && wish === 'auto') return no('its verifier did not call it a success');
   // What it did after its goal would be imitated too; a person may think otherwise of it.
-  if (!by && t.provenance.kind !== 'human' && !endedInSuccess(t.outcome))
+  if (!by && t.provenance.kind !== 'human' && !endedInSuccess(t.outcome, t.steps.length))
     return no('it hit the step limit: it went on after its goal');
   if (t.instruction === '') return no('its instruction is not known');
   if (t.steps.length === 0) return no('it has no steps');

@@ -283,7 +283,11 @@ function recorded(s: DataState, { head }: EventOf<'trajectory.recorded'>): void 
   // A demonstration shows how long a success is. A probe is greedy and held out, so it must not influence training.
   // Where a person helped, neither length nor outcome is the policy's; a success that the cap cut off has no length.
   // Nor has what was relabelled: nobody set out to do it.
-  if (endedInSuccess(head.outcome) && !['probe', 'hindsight'].includes(head.provenance.kind) && !isAssisted(head))
+  if (
+    endedInSuccess(head.outcome, head.steps) &&
+    !['probe', 'hindsight'].includes(head.provenance.kind) &&
+    !isAssisted(head)
+  )
     s.lengths.add(head.family, head.steps);
   if (!inLedger(head.provenance)) return;
   // How a branch ends says what its beginning is worth, and not how often the task is solved.

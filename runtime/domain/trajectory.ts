@@ -131,10 +131,11 @@ export type Outcome =
   | { readonly kind: 'error'; readonly error: RunError };
 
 /**
- * Whether an episode succeeded and said so itself. One that its step cap cut off went on past its goal: how many of its
- * steps were needed, and which, is not known.
+ * Whether an episode of so many steps succeeded and went no further. One that its step cap cut off may have gone on past
+ * its goal: how many of its steps were needed, and which, is not known; a single one was.
  */
-export const endedInSuccess = (o: Outcome): boolean => o.kind === 'success' && !o.truncated;
+export const endedInSuccess = (o: Outcome, steps: number): boolean =>
+  o.kind === 'success' && (!o.truncated || steps === 1);
 
 /** What the verifier looked at and found, for people. */
 export interface VerifierReport {

@@ -31,7 +31,7 @@ export class Successes {
    * Adds a success, unless its step cap ended it; when the policy has too many of a family, the oldest is dropped.
    */
   add(t: Trajectory): void {
-    if (!endedInSuccess(t.outcome)) return;
+    if (!endedInSuccess(t.outcome, t.steps.length)) return;
     this.#known.set(t.id, t);
     if (t.provenance.kind !== 'rollout') return;
     const own = [...this.#known.values()].filter((s) => s.family === t.family && s.provenance.kind === 'rollout');

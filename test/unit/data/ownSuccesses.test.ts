@@ -71,6 +71,26 @@ describe('a success that its step cap ended', () => {
     expect(m.stats().pool.entries).toBe(1);
   });
 
+  it('needed its step if it has but one: it is imitated, sets a length and joins the pool', async () => {
+    const { m } = open(),
+      one = makeTrajectory({ rollout: id<RolloutId>('one'), family, task: taskOf(family, 1), cap: 1 }, cutOff, {
+        steps: 1,
+      }),
+      known = await Successes.load(
+        {
+          store: { index: { query: () => Promise.resolve([]) } },
+          rejected: () => false,
+          externalSuccesses: () => [],
+        } as unknown as DataManager,
+        8,
+      );
+    known.add(one);
+    expect(known.imitable().map((x) => x.id)).toEqual(['one']);
+    await m.record({ ...one, provenance: { kind: 'imported', from: 'there' } });
+    expect(m.stats().pool.entries).toBe(1);
+    expect(m.stats().families[0]).toMatchObject({ longest: 1 });
+  });
+
   it('is imitated neither now nor after a restart; a person may still add it to the pool', async () => {
     const { m } = open(),
       t = makeTrajectory({ rollout: id<RolloutId>('cut'), family, task: taskOf(family, 1), cap: 9 }, cutOff, {

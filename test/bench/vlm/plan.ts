@@ -108,7 +108,17 @@ const REINFORCED: RunFile = {
     pool: { enabled: false },
     highEntropy: { enabled: false },
   },
-  trainer: { batchGroups: 16, epochs: 2, minibatchStates: 32, replay: 0, lr: 3e-4, weightDecay: 0 },
+  // Groups that all succeeded have no gradient: without a replay of successes the policy forgets what it can do (96 to 60 %).
+  trainer: {
+    batchGroups: 16,
+    epochs: 2,
+    minibatchStates: 32,
+    replay: 64,
+    imitationCoef: 0.5,
+    lr: 3e-4,
+    lrDecay: 1,
+    weightDecay: 0,
+  },
 };
 /** What is held out beyond tasks; measured once, at the end. `places` and `styles` are the parts of `looks`. */
 export const SPLITS = ['words', 'looks', 'places', 'styles'] as const;
@@ -153,7 +163,8 @@ const imitated = (p: VlmPlan, seed: number): Experiment[] =>
     half: 'redo',
     file: fileOf(common(p, seed), policy(p.seeing), taught(p, UNTIL_TIME_IS_UP), {
       name: `vlm-imitation-${part + 1}`,
-      warmStart: { lr: 5e-4 },
+      // Lower and lower, as RL's.
+      warmStart: { lr: part === 0 ? 5e-4 : 1.5e-4 },
       budget: { minutes: p.minutes / p.parts + p.demonstrating },
     }),
     // Every part is a candidate for the best that imitation comes to where places and looks are new.

@@ -33,7 +33,9 @@ describe('the plan of the vision-language bench', () => {
       expect(c.evaluation.episodes).toBe(100);
     }
     expect(file('s1-rl').warmStart).toMatchObject({ demonstrations: 0, steps: 0 });
-    expect(file('s1-rl').trainer).toMatchObject({ replay: 0, remote: { rank: 0 } });
+    // What it imitates are successes of its own: the demonstrations are the other arm's.
+    expect(file('s1-rl').curation.pool.enabled).toBe(false);
+    expect(file('s1-rl').trainer).toMatchObject({ remote: { rank: 0 } });
   });
   it('trains in varied looks, so that those it is measured on can be met, and RL on more screens than it demonstrates', () => {
     for (const e of plan) expect(parseRunFile(e.file).tasks.looks, e.name).toBe('varied');

@@ -67,9 +67,10 @@ export function unlike({ answer, tokens, logprobs }: ExpectedProof, c: Completio
     ids = choice?.token_ids,
     distances: Distance[] = [];
   for (let i = 0; i < Math.min(said.length, tokens.length); i++) {
-    distances.push(distance(tokens[i]!, logprobs[i]!, said[i]!));
+    const same = ids ? ids[i] === answer[i] : said[i]!.token === tokens[i];
+    distances.push(distance(tokens[i]!, logprobs[i]!, said[i]!, ids ? same : undefined));
     // Behind another token it is another prompt.
-    if (ids ? ids[i] !== answer[i] : said[i]!.token !== tokens[i]) break;
+    if (!same) break;
   }
   return tooFar(distances);
 }
@@ -84,20 +85,23 @@ function tooFar(distances: readonly Distance[]): string | undefined {
   return `a log-prob is ${there} there and ${training.toFixed(3)} in training`;
 }
 
-function distance(token: string, training: number, sampled: TokenLogprob): Distance {
+/** `same`: whether the sampled token is the expected one; undefined where only their texts are known. */
+function distance(token: string, training: number, sampled: TokenLogprob, same: boolean | undefined): Distance {
   const top = knownOf(sampled.top_logprobs ?? []),
-    known = [...knownOf([sampled]), ...top];
-  if (known.length === 0) return { by: Infinity, there: 'not known', training };
-  // Several tokens may be written alike: those that are part of a character.
-  const named = known.filter((t) => t.token === token).map((t) => t.logprob);
-  if (named.length > 0) {
-    const nearest = named.reduce((a, b) => (Math.abs(b - training) < Math.abs(a - training) ? b : a));
-    return { by: Math.abs(nearest - training), there: nearest.toFixed(3), training };
-  }
-  // It is none of the most probable ones, and so at most as probable as the least of them. What was sampled may be less
-  // probable, and vLLM puts it among them.
+    itself = knownOf([sampled]),
+    // vLLM puts what was sampled among the most probable ones, even where it is none of them.
+    others = top.filter((t) => t.token !== sampled.token || t.logprob !== sampled.logprob),
+    candidates = same === false ? others : same && itself.length > 0 ? itself : [...itself, ...top];
+  if (itself.length + top.length === 0) return { by: Infinity, there: 'not known', training };
+  const named = candidates
+    .filter((t) => t.token === token)
+    .map((t): Distance => ({ by: Math.abs(t.logprob - training), there: t.logprob.toFixed(3), training }));
+  // Parts of characters are all written alike: what is so written may be another token.
+  if (named.length > 0 && (same || !token.includes('\ufffd'))) return nearest(named);
+  // It is none of the most probable ones, and so at most as probable as the least of them.
   const most = Math.min(...top.filter((t) => t.token !== sampled.token).map((t) => t.logprob));
-  return { by: Math.max(0, training - most), there: `at most ${most.toFixed(3)}`, training };
+  return nearest([...named, { by: Math.max(0, training - most), there: `at most ${most.toFixed(3)}`, training }]);
 }
+const nearest = (of: readonly Distance[]): Distance => of.reduce((a, b) => (b.by < a.by ? b : a));
 const knownOf = (of: readonly Pick<TokenLogprob, 'token' | 'logprob'>[]): { token?: string; logprob: number }[] =>
   of.flatMap(({ token, logprob }) => (typeof logprob === 'number' ? [{ token, logprob }] : []));

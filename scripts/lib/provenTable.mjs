@@ -76,7 +76,7 @@ export function provenTable({ tinker, vllm, sdk, cookbook, engine, gpu, vlm, kil
       '`test/bench/results/vlm/vlm.json`',
     ],
     [
-      `kill -9 of runtime and engine, ${kills.kills} times`,
+      `kill -9 of daemon, runtime and engine, ${kills.kills} times`,
       'our engine, CPU',
       'the same',
       kills.batches_twice + kills.batches_skipped === 0

@@ -70,6 +70,9 @@ describe('the report of the vision-language bench', () => {
     expect(earlier).toContain('All training tasks have one look');
     expect(varied).toContain('imitates 193 scripted demonstrations');
     expect(varied).toContain('colours and letters of their own');
+    const replayed = { ...run('rl', 1, 'final', 50), file: { trainer: { replay: 63 } } };
+    expect(vlmReport([replayed], [], { quick: false, ...size }).markdown).toContain('63 of its own latest successes');
+    expect(earlier).not.toContain('of its own latest successes');
   });
 
   const results = [

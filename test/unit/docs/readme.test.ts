@@ -182,7 +182,7 @@ describe('what was proven against which server', () => {
       '9.9 | 40 updates, reward 0.13 to 1',
       '**fails**: sampling',
       'gradient 1.5e-6 from autograd',
-      'kill -9 of runtime and engine, 7 times',
+      'kill -9 of daemon, runtime and engine, 7 times',
       '**1 batches twice',
       'the probe passes',
       '2 stale answers during 20 publishes',

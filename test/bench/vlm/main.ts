@@ -37,7 +37,7 @@ const seeds = args.numbers('--seeds', quick ? [1] : [1, 2, 3]),
   work = resolve(args.option('--work') ?? join('.cache/bench', quick ? 'vlm-quick' : 'vlm'));
 const size = {
   seeds,
-  minutes: number('--minutes', quick ? 0.15 : 12),
+  minutes: number('--minutes', quick ? 0.15 : 14),
   parts: quick ? 1 : 2,
   demonstrating: quick ? 0.1 : 1,
   lessons: number('--lessons', quick ? 12 : 800),

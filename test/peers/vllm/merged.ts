@@ -64,9 +64,8 @@ export async function mergedStage(
 ): Promise<MergedFigures> {
   const model = join(o.work, 'merged');
   await exportModel(o.run, o.newest, model, true, o.signal);
-  const server = await start(model);
-  await server.ready;
-  const told = await askAll(server.url, by.asked, model, o.signal),
+  const server = await start(model),
+    told = await askAll(server.url, by.asked, model, o.signal),
     { tokens, unlike, most, mean } = distance(by.told, told);
   await server.stop();
   return { answers: told.length, tokens, unlike_answers: unlike, most, mean, other_version: by.otherVersion };

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
+import { setTimeout as after } from 'node:timers/promises';
 import type { EngineEnvironment } from '../../../runtime/trainer/engine/environment.js';
 
 /** A real vLLM on the processor, and the tiny model that it serves. */
@@ -74,9 +75,11 @@ export async function startVllm(python: string, model: string, log: string): Pro
   const out = createWriteStream(log);
   child.stdout.pipe(out, { end: false });
   child.stderr.pipe(out, { end: false });
-  const ready = said(child, 'Application startup complete', log);
+  const url = `http://127.0.0.1:${port}`,
+    // It says so just before it listens, and nothing once it does.
+    ready = said(child, 'Application startup complete', log).then(() => listening(url));
   ready.catch(() => undefined);
-  return { url: `http://127.0.0.1:${port}`, ready, memory: () => memoryOf(child.pid!), stop: () => stop(child) };
+  return { url, ready, memory: () => memoryOf(child.pid!), stop: () => stop(child) };
 }
 async function said(child: ChildProcess, what: string, log: string): Promise<void> {
   const ended = once(child, 'exit').then(() => {
@@ -94,6 +97,18 @@ async function said(child: ChildProcess, what: string, log: string): Promise<voi
   );
   await Promise.race([ended, ...lines]);
   ended.catch(() => undefined);
+}
+
+async function listening(url: string): Promise<void> {
+  const until = Date.now() + 10_000;
+  for (;;)
+    try {
+      await fetch(`${url}/health`);
+      return;
+    } catch (e) {
+      if (Date.now() > until) throw e;
+      await after(20);
+    }
 }
 
 /** SIGTERM to the server, which ends the others; whatever of its group is left after that is killed. */

@@ -1,5 +1,14 @@
 import { join } from 'node:path';
-import { answeredBy, askAll, distance, exportModel, loadAdapter, unloadAdapter, type Told } from './again.js';
+import {
+  answeredBy,
+  askAll,
+  distance,
+  exportModel,
+  loadAdapter,
+  unloadAdapter,
+  type Distance,
+  type Told,
+} from './again.js';
 import type { VllmServer } from './servers.js';
 import type { Asked, Wire } from './wire.js';
 
@@ -15,6 +24,8 @@ export interface MergedFigures {
   readonly mean: number;
   /** How far the adapter of the first version is from this one, which a model that was merged wrongly would be, too. */
   readonly other_version: number;
+  /** Answers that it goes on with another token. */
+  readonly unlike_other_version: number;
 }
 /**
  * What a merged model's log-probs may be from those of the adapter: the goal for an adapter against the trainer (3e-5)
@@ -34,7 +45,7 @@ export interface Exported {
 export interface AdapterAnswers {
   readonly asked: readonly Asked[];
   readonly told: readonly Told[];
-  readonly otherVersion: number;
+  readonly otherVersion: Distance;
 }
 
 /** Answers by exported adapters, each alone on a server that acted. */
@@ -53,7 +64,7 @@ export async function adapterAnswers(server: string, o: Exported): Promise<Adapt
     return told;
   };
   const told = await toldBy(o.newest);
-  return { asked, told, otherVersion: distance(told, await toldBy(o.first)).most };
+  return { asked, told, otherVersion: distance(told, await toldBy(o.first)) };
 }
 
 /** The same answers by the merged model on a server of its own, which `start` starts. */
@@ -68,5 +79,13 @@ export async function mergedStage(
     told = await askAll(server.url, by.asked, model, o.signal),
     { tokens, unlike, most, mean } = distance(by.told, told);
   await server.stop();
-  return { answers: told.length, tokens, unlike_answers: unlike, most, mean, other_version: by.otherVersion };
+  return {
+    answers: told.length,
+    tokens,
+    unlike_answers: unlike,
+    most,
+    mean,
+    other_version: by.otherVersion.most,
+    unlike_other_version: by.otherVersion.unlike,
+  };
 }

@@ -43,7 +43,8 @@ export class Wire {
   readonly exchanges: Exchange[] = [];
   readonly unloads: Unload[] = [];
   readonly #target: string;
-  readonly #agent = new Agent({ keepAlive: true });
+  // A connection that is kept can end as the next call goes out on it, which would be this relay's failure.
+  readonly #agent = new Agent({ keepAlive: false });
   readonly #inFlight = new Map<string, number>();
   readonly #paths = new Map<string, string>();
   #server: Server | undefined;

@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 
-/** Integration tests without a Docker engine or a moment that counts, and but for one without a desktop: they run beside others. */
+/** Integration tests that need no Docker engine and time nothing: they run beside others. Only `deterministic` has desktops. */
 const APART = [
   'test/integration/annotations/service.test.ts',
   'test/integration/data/{kill,lock}.test.ts',

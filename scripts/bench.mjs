@@ -12,7 +12,8 @@ if (!name || !existsSync(entry)) {
   process.exit(2);
 }
 if (args.includes('--help') || args.includes('-h')) {
-  const [comment = 'No word of it.'] = /^(?:\/\/.*\n)+|^\/\*\*[^]*?\*\//m.exec(readFileSync(entry, 'utf8')) ?? [];
+  const [comment = `${entry} says nothing of its options.`] =
+    /^(?:\/\/.*\n)+|^\/\*\*[^]*?\*\//m.exec(readFileSync(entry, 'utf8')) ?? [];
   console.log(comment.replace(/^(?:\/\*\*\n|\/\/ ?| \*\/| \* ?)/gm, '').trimEnd());
   process.exit(0);
 }

@@ -175,14 +175,13 @@ export const scaleTables = ({ at, commit, machine, rows, bars }) =>
   ].join('\n\n');
 
 /** What imitation, RL and the controls came to. */
-export const vlmTables = (page) => {
-  return [
+export const vlmTables = (page) =>
+  [
     'Held out beyond tasks:',
     select(page, ['', 'policy', 'seeds', 'success']),
     select(page, ['new combinations near known places', 'seeds', 'success', 'mean over seeds']),
     page.split('\n').find((l) => l.startsWith('Failures removed by RL')),
   ].join('\n\n');
-};
 
 /**
  * The report of a benchmark. One run writes page and JSON, and both say which: figures of different runs are not put

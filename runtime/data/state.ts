@@ -281,7 +281,7 @@ function recorded(s: DataState, { head }: EventOf<'trajectory.recorded'>): void 
   tallyHindsight(s.tally.hindsight, head);
   const success = head.outcome.kind === 'success';
   // A demonstration shows how long a success is. A probe is greedy and held out, so it must not influence training.
-  // Where a person helped, neither length nor outcome is the policy's; a success that the cap cut off has no length.
+  // Where a person helped, neither length nor outcome is the policy's; a success of several steps that the cap cut off has no length.
   // Nor has what was relabelled: nobody set out to do it.
   if (
     endedInSuccess(head.outcome, head.steps) &&

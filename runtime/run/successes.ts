@@ -28,7 +28,7 @@ export class Successes {
   }
 
   /**
-   * Adds a success, unless its step cap ended it; when the policy has too many of a family, the oldest is dropped.
+   * Adds a success, unless its step cap ended it after several steps; when the policy has too many of a family, the oldest is dropped.
    */
   add(t: Trajectory): void {
     if (!endedInSuccess(t.outcome, t.steps.length)) return;

@@ -96,8 +96,8 @@ function distance(token: string, training: number, sampled: TokenLogprob, same: 
   const named = candidates
     .filter((t) => t.token === token)
     .map((t): Distance => ({ by: Math.abs(t.logprob - training), there: t.logprob.toFixed(3), training }));
-  // Parts of characters are all written alike: what is so written may be another token.
-  if (named.length > 0 && (same || !token.includes('\ufffd'))) return nearest(named);
+  // Parts of characters are all written alike: where another token was sampled, what is so written may be a third one.
+  if (named.length > 0 && (same !== false || !token.includes('\ufffd'))) return nearest(named);
   // It is none of the most probable ones, and so at most as probable as the least of them.
   const most = Math.min(...top.filter((t) => t.token !== sampled.token).map((t) => t.logprob));
   return nearest([...named, { by: Math.max(0, training - most), there: `at most ${most.toFixed(3)}`, training }]);

@@ -150,7 +150,7 @@ export function vlmReport(
           ...(c.policy === 'rl' ? {} : { colour: '#b35806' }),
         })),
     }),
-    markdown: page(results, cells, bars, { over, overNear }, how, failed),
+    markdown: page(results, cells, bars, { splits, over, overNear }, how, failed),
   };
 }
 
@@ -164,7 +164,11 @@ function page(
   results: readonly RunResult[],
   cells: readonly Cell[],
   bars: readonly Bar[],
-  { over, overNear }: { readonly over: Estimate; readonly overNear: Estimate },
+  {
+    splits,
+    over,
+    overNear,
+  }: { readonly splits: readonly SplitCell[]; readonly over: Estimate; readonly overNear: Estimate },
   how: Parameters<typeof vlmReport>[2],
   failed: readonly string[],
 ): string {
@@ -182,7 +186,7 @@ function page(
         ]
       : []),
     ...(bars.length > 0 ? [barLines(bars), ''] : []),
-    ...splitTable(splitCells(results), lacking(results)),
+    ...splitTable(splits, lacking(results)),
     markdown(
       ['new combinations near known places', 'seeds', 'success', 'mean over seeds'],
       cells.map((c) => [LABELS[c.row], c.seeds.join(' '), counted(c.all), withError(c.success)]),

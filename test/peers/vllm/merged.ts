@@ -24,7 +24,7 @@ export interface MergedFigures {
   readonly mean: number;
   /** How far the adapter of the first version is from this one, which a model that was merged wrongly would be, too. */
   readonly other_version: number;
-  /** Answers that it goes on with another token. */
+  /** Answers in which it says another token somewhere. */
   readonly unlike_other_version: number;
 }
 /**

@@ -43,7 +43,7 @@ export class Wire {
   readonly exchanges: Exchange[] = [];
   readonly unloads: Unload[] = [];
   readonly #target: string;
-  // A connection that is kept can end as the next call goes out on it, which would be this relay's failure.
+  // A kept connection may end just as the next call goes out on it: a failure of this relay, not of the server.
   readonly #agent = new Agent({ keepAlive: false });
   readonly #inFlight = new Map<string, number>();
   readonly #paths = new Map<string, string>();

@@ -60,6 +60,9 @@ async function trained(m: DataManager, version: number): Promise<ClaimedBatch> {
   return b;
 }
 
+const successesIn = (store: object): Promise<Successes> =>
+  Successes.load({ store, rejected: () => false, externalSuccesses: () => [] } as unknown as DataManager, 8);
+
 describe('a success that its step cap ended', () => {
   it('counts as a success, and neither sets a cap nor joins the pool, whatever came after its goal', async () => {
     const { m } = open();
@@ -76,14 +79,7 @@ describe('a success that its step cap ended', () => {
       one = makeTrajectory({ rollout: id<RolloutId>('one'), family, task: taskOf(family, 1), cap: 1 }, cutOff, {
         steps: 1,
       }),
-      known = await Successes.load(
-        {
-          store: { index: { query: () => Promise.resolve([]) } },
-          rejected: () => false,
-          externalSuccesses: () => [],
-        } as unknown as DataManager,
-        8,
-      );
+      known = await successesIn({ index: { query: () => Promise.resolve([]) } });
     known.add(one);
     expect(known.imitable().map((x) => x.id)).toEqual(['one']);
     await m.record({ ...one, provenance: { kind: 'imported', from: 'there' } });
@@ -101,10 +97,7 @@ describe('a success that its step cap ended', () => {
       index: { query: () => Promise.resolve([{ id: 'cut' }, { id: 'clean' }]) },
       readTrajectory: (r: RolloutId) => Promise.resolve(r === t.id ? t : clean),
     };
-    const known = await Successes.load(
-      { store: stored, rejected: () => false, externalSuccesses: () => [] } as unknown as DataManager,
-      8,
-    );
+    const known = await successesIn(stored);
     expect(known.imitable().map((x) => x.id)).toEqual(['clean']);
     known.add({ ...t, id: id<RolloutId>('another') });
     expect(known.imitable().map((x) => x.id)).toEqual(['clean']);

@@ -3,10 +3,11 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 
-/** Integration tests that need no Docker engine and time nothing: they run beside others. Only `deterministic` has desktops. */
+/** Integration tests that time nothing: they run beside others. Only `deterministic` and `imageExtra` have desktops. */
 const APART = [
   'test/integration/annotations/service.test.ts',
   'test/integration/data/{kill,lock}.test.ts',
+  'test/integration/docker/imageExtra.test.ts',
   'test/integration/fuzz/*.test.ts',
   'test/integration/interchange/{cli,torchFile}.test.ts',
   'test/integration/run/{commandLine,deterministic}.test.ts',

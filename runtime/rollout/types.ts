@@ -200,6 +200,11 @@ export interface ModelPoolOptions<
   readonly publishMode?: PublishMode;
   /** Concurrent calls per replica; 2 keeps it busy while answers travel. Default 2. */
   readonly depth?: number;
+  /**
+   * Calls that a replica works at at the same time, as a model server does; the others of `depth` wait there. Busy is one
+   * that works at so many. Default 1.
+   */
+  readonly concurrency?: number;
   /** How many more calls than the least busy replica a session's own replica may have. Default 1. */
   readonly stickySlack?: number;
   /** A replica that does not answer a call within this time counts as hung and is replaced. Default 30 s. */
@@ -211,12 +216,14 @@ export interface ModelPoolOptions<
 export interface ModelPoolStatus {
   readonly replicas: readonly (ReplicaView & {
     readonly calls: number;
-    /** Total ms of computing. */
+    /** Total ms of computing; calls worked at at the same time count each. */
     readonly busyMs: number;
     readonly restarts: number;
     /** When its phase began. */
     readonly since: number;
   })[];
+  /** Calls that each works at at the same time. */
+  readonly concurrency: number;
   readonly waiting: number;
   /** The newest version published or being published. */
   readonly version: PolicyVersion;

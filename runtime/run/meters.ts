@@ -165,7 +165,9 @@ export class Meters {
       desktops: this.#leased.share(this.#startedAt, now, desktops),
       desktopsStrict: this.#working.share(this.#startedAt, now, desktops),
       // A replica that was replaced begins at 0.
-      replicas: Math.max(0, busyMs(replicas) - this.#busyBefore) / (span * Math.max(1, replicas.replicas.length)),
+      replicas:
+        Math.max(0, busyMs(replicas) - this.#busyBefore) /
+        (span * Math.max(1, replicas.replicas.length) * replicas.concurrency),
       trainer: this.#trainer.share(this.#startedAt, now, 1),
     };
   }

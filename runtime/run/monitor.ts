@@ -25,7 +25,7 @@ export interface RunMonitorDeps {
 
 /** A crash loses no more of the time used. */
 const TIME_MS = 2000;
-const NO_REPLICAS: ModelPoolStatus = { replicas: [], waiting: 0, version: 0, publishing: false };
+const NO_REPLICAS: ModelPoolStatus = { replicas: [], concurrency: 1, waiting: 0, version: 0, publishing: false };
 
 /** Watches the parts of a run and reports on it: a progress line, the dashboard's status, metrics in the journal. */
 export class RunMonitor {

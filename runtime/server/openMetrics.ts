@@ -109,7 +109,7 @@ const families: readonly Family[] = [
     name: 'dart_busy_ratio',
     unit: 'ratio',
     type: 'gauge',
-    help: 'Share of time busy.',
+    help: 'Share of time busy; of model servers, answers under way of the policy.vlm.concurrency that each may handle.',
     of: ({ status: s }) => [
       [{ part: 'desktops' }, s.desktopUtilisation],
       [{ part: 'replicas' }, s.replicaUtilisation],

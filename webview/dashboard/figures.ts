@@ -57,7 +57,7 @@ export class Figures {
   readonly #busy = tile(
     t('Utilisation'),
     t(
-      'Share of time busy: desktops leased to a rollout or being reset after one, replicas computing an answer, the trainer in an update.',
+      'Share of time busy: desktops leased to a rollout or being reset after one, replicas computing an answer (of model servers: answers under way, of the policy.vlm.concurrency that each may handle), the trainer in an update.',
     ),
   );
   readonly #total = tile(

@@ -45,7 +45,7 @@ export const throughputCharts: readonly MetricChart[] = [
   {
     title: t('Utilisation'),
     says: t(
-      'Share of time busy since the run began: desktops leased to a rollout or being reset after one, replicas computing an answer, the trainer in an update.',
+      'Share of time busy since the run began: desktops leased to a rollout or being reset after one, replicas computing an answer (of model servers: answers under way, of the policy.vlm.concurrency that each may handle), the trainer in an update.',
     ),
     lines: [
       { name: 'run.desktopUtilisation', label: t('desktops'), hue: 'blue' },

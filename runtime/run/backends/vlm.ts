@@ -271,6 +271,7 @@ function startPool(
     clock: systemClock,
     publishMode: r.config.policy.sync === 'global' ? 'global' : 'per-replica',
     depth: vlm.concurrency,
+    concurrency: vlm.concurrency,
     callTimeoutMs: ANSWER_MS,
     restart: RESTART,
     factory: (replica, w) =>

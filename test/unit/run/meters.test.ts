@@ -9,7 +9,7 @@ import { SpanRecorder } from '../../../runtime/run/spanRecorder.js';
 it('a desktop is busy from its reset to the end of its rollout; the policy’s time is not its work', () => {
   const m = new Meters(0),
     desktop = id<DesktopId>('d1'),
-    none = { replicas: [], waiting: 0, version: 0, publishing: false };
+    none = { replicas: [], concurrency: 1, waiting: 0, version: 0, publishing: false };
   const lane = (phase: 'setup' | 'decide' | 'idle' | 'released', at: number): void => {
     m.onScheduler({ type: 'lane', desktop, phase, at });
   };
@@ -25,11 +25,12 @@ it('a desktop is busy from its reset to the end of its rollout; the policy’s t
 });
 
 it('replicas are busy with what they decide from its start on, not with evaluations before it', () => {
-  const worked = (busyMs: number) => ({
+  const worked = (busyMs: number, concurrency = 1): ModelPoolStatus => ({
     replicas: [
       { id: 'a', busyMs },
       { id: 'b', busyMs },
     ] as unknown as ModelPoolStatus['replicas'],
+    concurrency,
     waiting: 0,
     version: 0,
     publishing: false,
@@ -37,6 +38,8 @@ it('replicas are busy with what they decide from its start on, not with evaluati
   const m = new Meters(5000, worked(4000));
   expect(m.utilisation(6000, 1, worked(4250)).replicas).toBe(0.25);
   expect(m.utilisation(6000, 1, worked(10)).replicas).toBe(0);
+  // A model server works at many calls at the same time: busy is one that has as many as it takes.
+  expect(m.utilisation(6000, 1, worked(4000 + 16_000, 16)).replicas).toBe(1);
 });
 
 it('lanes and figures never tell two stories: the same events are the same share of time', () => {
@@ -85,7 +88,13 @@ it('lanes and figures never tell two stories: the same events are the same share
         const now = end + more + 1;
         recorder.flush(now, true);
         const drawn = spans.reduce((n, e) => n + e.ms.reduce((a, b) => a + b, 0), 0),
-          told = meters.utilisation(now, desktops.length, { replicas: [], waiting: 0, version: 0, publishing: false });
+          told = meters.utilisation(now, desktops.length, {
+            replicas: [],
+            concurrency: 1,
+            waiting: 0,
+            version: 0,
+            publishing: false,
+          });
         expect(drawn / (now * desktops.length)).toBeCloseTo(told.desktops, 6);
       },
     ),

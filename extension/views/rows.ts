@@ -62,7 +62,7 @@ export function taskRow(k: TaskRow): Row {
       k.external ? (k.rate === undefined ? '–' : percent(k.rate)) : (lately ?? (e ? undefined : '–')),
       k.external && t('{0} of {1}', k.successes, k.rollouts),
       k.groupSize !== undefined && t('{0} per group', k.groupSize),
-      k.cap !== undefined && t('max {0} steps', k.cap),
+      k.cap !== undefined && t('max {0}', steps(k.cap)),
       spark(k.spark),
       kind,
     ),
@@ -72,7 +72,7 @@ export function taskRow(k: TaskRow): Row {
       e ? t('evaluation {0}', percent(e.rate)) : '',
       lately ?? (e ? '' : t('no rollouts')),
       k.groupSize === undefined ? '' : t('{0} rollouts per group', k.groupSize),
-      k.cap === undefined ? '' : t('at most {0} steps', k.cap),
+      k.cap === undefined ? '' : t('at most {0}', steps(k.cap)),
       kind,
     ]
       .filter((x) => x !== '')
@@ -115,7 +115,7 @@ function taskTooltip(k: TaskRow, kind: string): string {
         percent(k.high),
       ),
     k.groupSize !== undefined && t('Next group: {0} rollouts', k.groupSize),
-    k.cap !== undefined && t('At most {0} steps each', k.cap),
+    k.cap !== undefined && t('At most {0} each', steps(k.cap)),
     k.meanSteps !== undefined && t('{0} steps on average', k.meanSteps.toFixed(1)),
     k.poolEntries !== undefined && t('{0} successes in the experience pool', k.poolEntries),
     kind || undefined,

@@ -1,5 +1,6 @@
 import type { RunReader } from '../data/store/runStore.js';
 import type { AnnotationMarks } from '../domain/index.js';
+import { counted } from '../domain/counted.js';
 
 /** The parts of a finished trajectory that the queue needs. */
 export interface Candidate {
@@ -75,7 +76,7 @@ function classOf(
     if (!c.gaveUp && infeasible) said.push('the task cannot be done, but it was not given up');
     if (c.truncated) said.push(`it ran out of steps (${c.steps})`);
     const more = said.length > 0 ? `; ${said.join('; ')}` : '';
-    if (f.won === 0) return { level: 5, why: `Nobody has solved this task yet: ${count(f.n, 'failure')}${more}.` };
+    if (f.won === 0) return { level: 5, why: `Nobody has solved this task yet: ${counted(f.n, 'failure')}${more}.` };
     if (f.won <= FEW) return { level: 4, why: `Hardly ever solved: ${f.won} of ${f.n}${more}.` };
     const disagrees = c.gaveUp !== infeasible;
     return {
@@ -85,9 +86,8 @@ function classOf(
   }
   if (c.steps >= f.shortest * LONG && c.steps >= f.shortest + 2)
     return { level: 1, why: `Succeeded in ${c.steps} steps; the shortest success of its kind takes ${f.shortest}.` };
-  return { level: 0, why: `Succeeded in ${count(c.steps, 'step')}.` };
+  return { level: 0, why: `Succeeded in ${counted(c.steps, 'step')}.` };
 }
-const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? '' : 's'}`;
 const sentence = (s: string): string => `${s[0]!.toUpperCase()}${s.slice(1)}.`;
 
 /**

@@ -1,9 +1,9 @@
+import { counted } from '../domain/counted.js';
 import type { ExportReport } from './exporter.js';
 import type { ImportReport, Preview } from './importReport.js';
 import type { Problem } from './types.js';
 
 /** Reports in words, for a terminal. */
-const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? '' : 's'}`;
 const trajectories = (n: number): string => `${n} trajector${n === 1 ? 'y' : 'ies'}`;
 const shown = 12;
 /** Text from a stranger's file: nothing in it may move the cursor or colour the terminal. */
@@ -12,7 +12,7 @@ const plain = (s: string): string => s.replace(/\p{Cc}|\p{Cf}/gu, '\ufffd');
 export function problemLines(problems: readonly Problem[], total: number): string[] {
   if (total === 0) return [];
   return [
-    `${count(total, 'problem')}; these are left out:`,
+    `${counted(total, 'problem')}; these are left out:`,
     ...problems.slice(0, shown).map((p) => `  ${plain(p.where)}: ${plain(p.what)}${p.remedy ? `. ${p.remedy}` : ''}`),
     ...(total > shown ? [`  … and ${total - shown} more${problems.length > shown ? ' (--json lists them)' : ''}`] : []),
   ];
@@ -25,7 +25,7 @@ export function previewLines(p: Preview): string[] {
     .map(([f, n]) => `${n} ${f}`)
     .join(', ');
   return [
-    `${p.path}: ${trajectories(p.trajectories)}${formats ? ` (${formats})` : ''} of ${count(p.tasks, 'task')}, ${count(p.steps, 'step')}; ${p.successes} success${p.successes === 1 ? '' : 'es'}, ${count(p.failures, 'failure')}`,
+    `${p.path}: ${trajectories(p.trajectories)}${formats ? ` (${formats})` : ''} of ${counted(p.tasks, 'task')}, ${counted(p.steps, 'step')}; ${p.successes} success${p.successes === 1 ? '' : 'es'}, ${counted(p.failures, 'failure')}`,
     ...(p.already > 0 ? [`${trajectories(p.already)} imported earlier`] : []),
     ...noteLines(p.notes),
     ...problemLines(p.problems, p.problemCount),
@@ -34,14 +34,14 @@ export function previewLines(p: Preview): string[] {
 
 export function importLines(r: ImportReport): string[] {
   return [
-    `Imported ${trajectories(r.imported)} (${r.successes} successful, ${count(r.steps, 'step')}) into ${r.run}`,
+    `Imported ${trajectories(r.imported)} (${r.successes} successful, ${counted(r.steps, 'step')}) into ${r.run}`,
     `  experience pool: ${r.pooled} added${Object.entries(r.notPooled)
       .map(([why, n]) => `; ${n} not: ${why}`)
       .join('')}`,
     ...(r.already > 0 ? [`  ${trajectories(r.already)} imported earlier`] : []),
     ...(r.duplicateCount > 0
       ? [
-          `  ${count(r.duplicateCount, 'duplicate')} left out, e.g. ${plain(r.duplicates[0]!.where)} is ${r.duplicates[0]!.of}`,
+          `  ${counted(r.duplicateCount, 'duplicate')} left out, e.g. ${plain(r.duplicates[0]!.where)} is ${r.duplicates[0]!.of}`,
         ]
       : []),
     ...noteLines(r.notes),
@@ -55,7 +55,7 @@ export function exportLines(r: ExportReport): string[] {
     .map(([k, n]) => `${n} ${k}`)
     .join(', ');
   return [
-    `Exported ${trajectories(r.trajectories)}${parts ? ` (${parts})` : ''}, ${count(r.steps, 'step')}, as ${r.format} to ${r.to}`,
+    `Exported ${trajectories(r.trajectories)}${parts ? ` (${parts})` : ''}, ${counted(r.steps, 'step')}, as ${r.format} to ${r.to}`,
     ...(r.withoutOutcome > 0
       ? [`  ${trajectories(r.withoutOutcome)} without an outcome (errors, unfinished) left out`]
       : []),

@@ -1,5 +1,6 @@
 import { id, isTerminal, toRunError, StudioError } from '../domain/index.js';
 import type { Action, FamilyId, RolloutId, Step, Trajectory } from '../domain/index.js';
+import { counted } from '../domain/counted.js';
 import type { Desktop, DesktopPool, Lease, SettleOptions } from '../cluster/types.js';
 import type { FrameStore } from '../data/types.js';
 import { cancelled } from '../rollout/clock.js';
@@ -207,7 +208,7 @@ async function act(
   }
   throw new StudioError(
     'internal',
-    `The scripted solution of ${task.id} did not end within ${maxSteps} steps.`,
+    `The scripted solution of ${task.id} did not end within ${counted(maxSteps, 'step')}.`,
     'This is a fault of the suite: please report the task.',
   );
 }
@@ -218,7 +219,7 @@ export function whyLeftOut({ outcome, steps }: Trajectory): string {
     .slice(-2)
     .map((s) => JSON.stringify(s.actions))
     .join(', then ');
-  const where = steps.length > 0 ? `after ${steps.length} steps, at last ${last}` : 'before its first step';
+  const where = steps.length > 0 ? `after ${counted(steps.length, 'step')}, at last ${last}` : 'before its first step';
   if (outcome.kind === 'error') return `${where}: ${outcome.error.message}`;
   const wrong = outcome.report?.checks.find((c) => c.score < 1);
   return `${where}: ${wrong ? `${wrong.what} is ${wrong.found}, not ${wrong.expected}.` : 'its task is not done.'}`;

@@ -1,4 +1,5 @@
 import { RETIRE_WORDS } from './retired.js';
+import { counted } from '../domain/counted.js';
 import type { FrameLink, TrajectoryView } from '../domain/index.js';
 import { duration, percent, rateText } from '../domain/stats.js';
 import type { EvalPoint, RunDetail, RunFootprint, Series, SuccessCurve, TaskRow } from '../protocol/types.js';
@@ -193,7 +194,7 @@ function stories(of: readonly TrajectoryView[], album: Album): string {
           (s, i) =>
             `<figure>${shown(album.of.get(s.frame.hash), text(`Step ${i + 1} screenshot`), s.actions.map(markOf).join(''))}<figcaption>${i + 1}. ${text(actionsWords(s.actions).slice(0, 300))}</figcaption></figure>`,
         );
-      return `<h3>${text(t.row.instruction.slice(0, 1000))}</h3><p class="dim">${text(t.row.task)}, ${text(originWords[t.row.provenance] ?? '')} <code>${text(t.row.rollout)}</code>, ${t.steps.length} steps${more > 0 ? `, the first ${steps.length} shown` : ''}</p><div class="strip" tabindex="0" role="group" aria-label="${text(t.row.instruction.slice(0, 200))}">${cells.join('')}</div>`;
+      return `<h3>${text(t.row.instruction.slice(0, 1000))}</h3><p class="dim">${text(t.row.task)}, ${text(originWords[t.row.provenance] ?? '')} <code>${text(t.row.rollout)}</code>, ${counted(t.steps.length, 'step')}${more > 0 ? `, the first ${steps.length} shown` : ''}</p><div class="strip" tabindex="0" role="group" aria-label="${text(t.row.instruction.slice(0, 200))}">${cells.join('')}</div>`;
     })
     .join('\n');
 }

@@ -3,7 +3,7 @@ import type { TrajectoryRow } from '../../runtime/protocol/types.js';
 import { h, icon, replace } from '../ui/dom.js';
 import { RequestFailed, type Host } from '../ui/host.js';
 import { button, progress } from '../ui/toolkit.js';
-import { t, whole } from '../ui/words.js';
+import { steps, t, whole } from '../ui/words.js';
 import { ago, shortFamily } from './format.js';
 
 export class Failures {
@@ -75,7 +75,7 @@ export class Failures {
   #row(run: string, r: TrajectoryRow): HTMLElement {
     const facts = [
       r.truncated
-        ? t('hit the limit of {0} steps', r.cap)
+        ? t('hit the limit of {0}', steps(r.cap))
         : r.steps === 1
           ? t('1 step of {0}', r.cap)
           : t('{0} steps of {1}', r.steps, r.cap),

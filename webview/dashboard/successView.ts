@@ -6,7 +6,7 @@ import type { Painter } from '../ui/chartPainter.js';
 import type { ChartSpec } from '../ui/chartSpec.js';
 import { h, icon, replace, text } from '../ui/dom.js';
 import { button, dropdown } from '../ui/toolkit.js';
-import { rollouts, t, whole } from '../ui/words.js';
+import { rollouts, steps, t, whole } from '../ui/words.js';
 import { ApplicationsTable } from './applicationsTable.js';
 import { behindSuccess } from './behind.js';
 import { count, decimal, interval, percent, shortFamily } from './format.js';
@@ -276,7 +276,7 @@ function factsOf(r: TaskRow): string {
     r.rate === undefined ? '' : e ? t('last {0} rollouts {1}', n, percent(r.rate)) : t('of the last {0} rollouts', n),
     line(
       r.groupSize === undefined ? '' : t('{0} per group', r.groupSize),
-      r.cap === undefined ? '' : t('max {0} steps', r.cap),
+      r.cap === undefined ? '' : t('max {0}', steps(r.cap)),
       rollouts(r.rollouts),
     ),
   ]
@@ -309,7 +309,7 @@ function explanation(r: TaskRow): string {
     r.meanSteps === undefined ? '' : t('{0} steps on average.', decimal(Number(r.meanSteps.toFixed(1)))),
     r.groupSize === undefined
       ? ''
-      : t('Its next group gets {0} rollouts of at most {1} steps.', r.groupSize, r.cap ?? '?'),
+      : t('Its next group gets {0} of at most {1}.', rollouts(r.groupSize), r.cap === undefined ? '?' : steps(r.cap)),
     r.poolEntries === undefined
       ? ''
       : r.poolEntries === 1

@@ -1,4 +1,5 @@
 import { messageOf, orUndefined, withDeadline } from '../../domain/index.js';
+import { counted } from '../../domain/counted.js';
 import { spanOf, type CoordinateMode } from '../../policy/actions/coordinates.js';
 import { imageTokens, limitsOf } from '../../policy/actions/imageTokens.js';
 import { asVllm, type Completion } from '../../policy/remote/completion.js';
@@ -68,7 +69,7 @@ async function reach(o: ModelServerCheck, table: Table): Promise<Served | undefi
     ),
     dialect = dialectOf(data),
     server = await serverOf(o, dialect, table);
-  table.ok('reachable', `${server}${models.length} model${models.length === 1 ? '' : 's'}`);
+  table.ok('reachable', `${server}${counted(models.length, 'model')}`);
   const own = models.find((m) => m.id === o.model),
     used = own ?? models.find((m) => (m.parent ?? null) === null);
   if (!used) {

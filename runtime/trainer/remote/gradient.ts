@@ -19,6 +19,7 @@ export async function score(
   samples: readonly Prepared[],
   signal: AbortSignal,
 ): Promise<Float32Array[]> {
+  if (samples.length === 0) return [];
   const rows = await model.forward(
     samples.flatMap((s) => s.parts.map(scored)),
     signal,

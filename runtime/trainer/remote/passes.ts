@@ -9,6 +9,7 @@ import type { Prepared } from './datums.js';
 import { gradientDatums, ownTokens, passedTokens, score, slopeOf, type Carriage, type Slope } from './gradient.js';
 import { reuseEss, type RemoteReport } from './report.js';
 import type { TokenSample } from './sample.js';
+import type { ForwardBackwardOutput } from './wire/index.js';
 import { serverLoss, serverLossDatums, type ServerLoss } from './serverLoss.js';
 
 /** The optimizer steps of an update or a lesson on one model; a failure ends them, and nothing here is kept. */
@@ -73,7 +74,7 @@ export async function updatePasses(job: Job, samples: readonly Prepared[], b: Ba
   for (const m of passes) {
     planned = m.planned;
     const lr = job.adam.lr * (b.lrScale ?? 1) * Math.min(1, (done + step + 1) / Math.max(1, job.adam.warmup)),
-      rows = fresh && m.items.map((s) => fresh!.get(s)!).flat(),
+      rows = fresh && scoredOnes(m.items, job.carriage).flatMap((s) => fresh!.get(s)!),
       made = await minibatch(job, m.items, { lr, single, rows, first: step === 0 });
     // Only until the weights have changed.
     fresh = undefined;
@@ -93,13 +94,21 @@ export async function updatePasses(job: Job, samples: readonly Prepared[], b: Ba
   return { epochs: Math.floor(step / perEpoch), planned, trained: samples.filter((s) => reached.has(s)) };
 }
 
+/**
+ * Samples whose gradient depends on log-probs under the present weights: what is imitated does not, unless its carrier
+ * does.
+ */
+const scoredOnes = (samples: readonly Prepared[], c: Carriage): readonly Prepared[] =>
+  c.carrier === 'cross_entropy' ? samples.filter((s) => s.sample.kind === 'policy') : samples;
+
 /** Rows of all targets by sample: the first step's are these, for the weights are still the same. */
 async function scoreOld(job: Job, samples: readonly Prepared[]): Promise<Map<Prepared, Float32Array[]>> {
-  const rows = await score(job.connection.model, samples, job.signal),
-    own = ownTokens(samples, rows),
+  const asked = scoredOnes(samples, job.carriage),
+    rows = await score(job.connection.model, asked, job.signal),
+    own = ownTokens(asked, rows),
     bySample = new Map<Prepared, Float32Array[]>();
   let next = 0;
-  samples.forEach((s, i) => {
+  asked.forEach((s, i) => {
     s.old = own[i]!;
     s.now = own[i]!;
     bySample.set(s, rows.slice(next, (next += s.parts.length)));
@@ -125,7 +134,7 @@ interface MinibatchOptions {
   readonly single: boolean;
   /** It is made however far the policy has moved. */
   readonly first: boolean;
-  /** Log-probs of all targets with the present weights, where known. */
+  /** Log-probs of all targets of those that are scored, with the present weights, where known. */
   readonly rows: readonly Float32Array[] | undefined;
 }
 /** One optimizer step of an update; undefined: the policy has moved too far for it (`targetKl`). */
@@ -137,14 +146,29 @@ async function minibatch(
   const { connection: c, signal } = job,
     own = job.loss === 'server' ? serverLoss(samples, job.objective, single) : undefined;
   if (own) return serverMinibatch(job, samples, lr, own, single);
-  const present = rows ?? (await score(c.model, samples, signal));
-  const kl = seen(job, samples, ownTokens(samples, present), single);
+  const asked = scoredOnes(samples, job.carriage),
+    present = rows ?? (await score(c.model, asked, signal)),
+    kl = seen(job, asked, ownTokens(asked, present), single);
   // Nothing of it is on the server yet: a gradient that is not stepped on would be added to the next one.
   if (!first && movedTooFar(kl, job.targetKl)) return undefined;
   const { result, gradient } = await slopeOf(samples, job.objective),
-    data = await gradientDatums(samples, gradient, job.carriage, present, c.client.config);
-  await c.model.forwardBackward(data, { name: job.carriage.carrier }, signal);
-  return { result, metrics: await step(job, lr) };
+    all = asked.length === samples.length,
+    data = await gradientDatums(samples, gradient, job.carriage, all ? present : undefined, c.client.config),
+    out = await c.model.forwardBackward(data, { name: job.carriage.carrier }, signal);
+  return { result: all ? result : await withImitated(job, samples, out), metrics: await step(job, lr) };
+}
+/** The objective of samples of which the imitated ones were not scored: their pass says their log-probs. */
+async function withImitated(
+  job: Job,
+  samples: readonly Prepared[],
+  out: ForwardBackwardOutput,
+): Promise<Slope['result']> {
+  const now =
+    passedTokens(samples, out) ?? ownTokens(samples, await score(job.connection.model, samples, job.signal));
+  samples.forEach((s, i) => {
+    if (s.sample.kind === 'imitation') s.now = now[i]!;
+  });
+  return (await slopeOf(samples, job.objective)).result;
 }
 /** The server computes the gradient; its log-probs say here what that was. */
 async function serverMinibatch(

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { random } from '../../../../runtime/domain/index.js';
 import { SUM } from '../../../../runtime/trainer/objective/signedWeights.js';
 import { prepared, scored } from '../../../../runtime/trainer/remote/datums.js';
+import type { Carriage } from '../../../../runtime/trainer/remote/gradient.js';
 import { TrainingHttp } from '../../../../runtime/trainer/remote/http.js';
 import type { TokenSample } from '../../../../runtime/trainer/remote/sample.js';
 import {
@@ -186,6 +187,25 @@ describe('an update', () => {
     expect(theirs.s.count('forward_backward')).toBe(ours.s.count('forward_backward') - 1);
     expect(b.loss).toBeCloseTo(a.loss, 6);
     expect(b.tisMean).toBeCloseTo(a.tisMean, 6);
+  });
+  it('what is imitated is not scored unless the carrier needs it; its pass says how likely it was', async () => {
+    const mixed = [...samples, sample(7, { kind: 'imitation', coefficient: 0.5 }), sample(8, { kind: 'imitation' })];
+    const by = async (carrier: Carriage['carrier'], more: readonly TokenSample[] = mixed) => {
+      const { s, trainer } = await start({ carriage: { carrier, reduction: SUM } }),
+        report = await trainer.update(batch('b1', more, { epochs: 2 }));
+      const requests = s.calls.filter((c) => c.path.endsWith('forward_backward')).map((c) => readProtoRequest(c.body)),
+        scored = requests.filter((q) => q.forwardOnly).reduce((n, q) => n + q.data.length, 0);
+      return { report, scored, weights: saved(s.disk) };
+    };
+    const [a, b] = [await by('cross_entropy'), await by('importance_sampling')];
+    // Before the update, and in the second pass.
+    expect([a.scored, b.scored]).toEqual([2 * samples.length, 2 * mixed.length]);
+    expect(relative(a.weights, b.weights)).toBeLessThan(1e-6);
+    expect(a.report.imitationLoss).toBeGreaterThan(0);
+    for (const of of ['loss', 'policyLoss', 'imitationLoss', 'oldKl', 'reuseEss', 'tisMean'] as const)
+      expect(a.report[of], of).toBeCloseTo(b.report[of], 6);
+    // Imitated ones alone.
+    expect(await by('cross_entropy', mixed.slice(6))).toMatchObject({ scored: 0, report: { optimizerSteps: 2 } });
   });
   it('the reference of the KL term is the base model, then what the last lesson ended with', async () => {
     const { trainer } = await start({ objective: { ...OBJECTIVE, klBeta: 0.1 }, imitateSamples: 2 });

@@ -163,8 +163,7 @@ async function withImitated(
   samples: readonly Prepared[],
   out: ForwardBackwardOutput,
 ): Promise<Slope['result']> {
-  const now =
-    passedTokens(samples, out) ?? ownTokens(samples, await score(job.connection.model, samples, job.signal));
+  const now = passedTokens(samples, out) ?? ownTokens(samples, await score(job.connection.model, samples, job.signal));
   samples.forEach((s, i) => {
     if (s.sample.kind === 'imitation') s.now = now[i]!;
   });

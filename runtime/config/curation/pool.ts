@@ -24,7 +24,7 @@ export const pool = section(
     addSuccesses: flag(true, "Add the policy's own successes to the pool."),
     maxPerFamily: count(
       64,
-      "Maximum entries per family. A further one replaces another: used-up ones first, then the policy's oldest, demonstrations and imports last.",
+      "Maximum entries per family. A further one replaces another: used-up ones first, then the policy's oldest, demonstrations and imports last. `trainer.replay` draws from as many of the policy's newest successes, also without the pool.",
     ),
   },
   'Experience pool.',

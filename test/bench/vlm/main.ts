@@ -37,12 +37,12 @@ const seeds = args.numbers('--seeds', quick ? [1] : [1, 2, 3]),
   work = resolve(args.option('--work') ?? join('.cache/bench', quick ? 'vlm-quick' : 'vlm'));
 const size = {
   seeds,
-  minutes: number('--minutes', quick ? 0.15 : 14),
+  minutes: number('--minutes', quick ? 0.15 : 15),
   parts: quick ? 1 : 2,
   demonstrating: quick ? 0.1 : 1,
   lessons: number('--lessons', quick ? 12 : 800),
-  learning: quick ? 0.3 : 6,
-  demonstrations: number('--demonstrations', quick ? 4 : 192),
+  learning: quick ? 0.3 : 5,
+  demonstrations: number('--demonstrations', quick ? 4 : 128),
   probe: number('--probe', quick ? 4 : 128),
 };
 

@@ -105,7 +105,8 @@ const REINFORCED: RunFile = {
   // Sixteen tasks of four rollouts a batch: many screens teach more than many answers to one. Rollouts take most of the time, so each batch is learned from twice.
   curation: {
     dynamicRollouts: { enabled: false, max: 4 },
-    pool: { enabled: false },
+    // Replays draw from all of its successes: the newest 64 of its one family are of twenty screens.
+    pool: { enabled: false, maxPerFamily: 4096 },
     highEntropy: { enabled: false },
   },
   // Groups that all succeeded have no gradient: without a replay of successes the policy forgets what it can do (96 to 60 %).
@@ -114,8 +115,8 @@ const REINFORCED: RunFile = {
     epochs: 2,
     minibatchStates: 32,
     replay: 64,
-    imitationCoef: 0.5,
-    lr: 3e-4,
+    imitationCoef: 1,
+    lr: 2e-4,
     lrDecay: 1,
     weightDecay: 0,
   },

@@ -8,6 +8,8 @@ interface MetricPlot {
   readonly title: string;
   readonly of: readonly (readonly [metric: string, label: string])[];
   readonly shares?: true;
+  /** One unlikely token makes it a thousand times as large. */
+  readonly log?: true;
 }
 const PLOTS: readonly MetricPlot[] = [
   {
@@ -21,6 +23,7 @@ const PLOTS: readonly MetricPlot[] = [
   { title: 'Policy entropy, nats', of: [['update.entropy', 'entropy']] },
   {
     title: 'KL divergence, nats per token',
+    log: true,
     of: [
       ['update.klK3', 'from the acting policy'],
       ['update.refKl', 'from the reference'],
@@ -77,7 +80,10 @@ export function metricPlots(series: readonly Series[], origin: number): string {
         return s ? [{ label, x: s.at.map((t) => t - origin), y: s.value }] : [];
       }),
       x: { label: 'time since the run began', format: duration },
-      y: { format: p.shares === true ? (v) => `${figure(100 * v)} %` : (v) => figure(v) },
+      y: {
+        format: p.shares === true ? (v) => `${figure(100 * v)} %` : (v) => figure(v),
+        ...(p.log === true ? { log: true } : {}),
+      },
     }),
   ).join('');
 }

@@ -16,7 +16,12 @@ export interface Plot {
   readonly series: readonly PlotSeries[];
   /** ms. */
   readonly x: { readonly label: string; readonly format: (v: number) => string };
-  readonly y: { readonly format: (v: number) => string; readonly range?: readonly [number, number] };
+  /** `log`: by powers of ten; what is 0, or six of them below the largest value, lies at the bottom. */
+  readonly y: {
+    readonly format: (v: number) => string;
+    readonly range?: readonly [number, number];
+    readonly log?: boolean;
+  };
   readonly wide?: boolean;
 }
 
@@ -73,15 +78,36 @@ function extent(values: readonly number[]): [number, number] {
   return [low, high];
 }
 
+/** Where values lie between bottom (0) and top (1), and which of them have a line. */
+interface Scale {
+  readonly at: (v: number) => number;
+  readonly ticks: readonly number[];
+}
+function linear([low, high]: readonly [number, number]): Scale {
+  return { at: (v) => (v - low) / (high - low), ticks: ticks(low, high) };
+}
+const MOST_POWERS = 6;
+export function logarithmic(values: readonly number[]): Scale {
+  const powers = values.filter((v) => v > 0).map(Math.log10);
+  if (powers.length === 0) return linear(extent(values));
+  const top = Math.max(...powers.map(Math.ceil)),
+    bottom = Math.min(top - 1, Math.max(top - MOST_POWERS, Math.floor(Math.min(...powers))));
+  return {
+    at: (v) => (v > 0 ? Math.max(0, (Math.log10(v) - bottom) / (top - bottom)) : 0),
+    ticks: Array.from({ length: top - bottom + 1 }, (_, i) => 10 ** (bottom + i)),
+  };
+}
+
 export function plot(p: Plot): string {
   const series = p.series.filter((s) => s.x.length > 0);
   if (series.length === 0) return '';
   const width = p.wide === true ? 1000 : 420,
     [x0, x1] = extent(series.flatMap((s) => [...s.x])),
-    [y0, y1] = p.y.range ?? extent(series.flatMap((s) => [...s.y, ...(s.low ?? []), ...(s.high ?? [])])),
+    ys = series.flatMap((s) => [...s.y, ...(s.low ?? []), ...(s.high ?? [])]),
+    y = p.y.log === true ? logarithmic(ys) : linear(p.y.range ?? extent(ys)),
     px = (x: number): string => coordinate(LEFT + ((x - x0) / (x1 - x0)) * (width - LEFT - RIGHT)),
-    py = (y: number): string => coordinate(TOP + (1 - (y - y0) / (y1 - y0)) * (HEIGHT - TOP - BOTTOM));
-  const rows = ticks(y0, y1).map(
+    py = (v: number): string => coordinate(TOP + (1 - y.at(v)) * (HEIGHT - TOP - BOTTOM));
+  const rows = y.ticks.map(
       (v) =>
         `<path class="grid" d="M${LEFT} ${py(v)}H${width - RIGHT}"/><text x="${LEFT - 6}" y="${py(v)}" dy="4" text-anchor="end">${text(p.y.format(v))}</text>`,
     ),

@@ -5,7 +5,7 @@ import { encodePng, toScanlines } from '../../../runtime/data/store/png.js';
 import type { RunPageData } from '../../../runtime/share/runPage.js';
 import { pageText, text } from '../../../runtime/share/html.js';
 import { runPage } from '../../../runtime/share/runPage.js';
-import { timeTicks, ticks } from '../../../runtime/share/plot.js';
+import { logarithmic, timeTicks, ticks } from '../../../runtime/share/plot.js';
 import { trajectoryPage } from '../../../runtime/share/trajectoryPage.js';
 import { step, view } from '../../helpers/pages/trajectories.js';
 
@@ -173,6 +173,14 @@ describe('pages for others', () => {
 });
 
 describe('ticks of a chart', () => {
+  it('by powers of ten: one value that is far away leaves the others apart, and zeros lie at the bottom', () => {
+    const { at, ticks: powers } = logarithmic([0.003, 0.03, 131, 1e-13, 0, NaN]);
+    expect(powers.map(Math.log10)).toEqual([-3, -2, -1, 0, 1, 2, 3]);
+    expect([at(1000), at(0.001), at(1e-13), at(0)]).toEqual([1, 0, 0, 0]);
+    expect(at(0.03) - at(0.003)).toBeCloseTo(1 / 6);
+    expect(logarithmic([0.02]).ticks).toEqual([0.01, 0.1]);
+    expect(logarithmic([0, 0]).ticks.length).toBeGreaterThan(0);
+  });
   it('are round, inside, and no two alike', () => {
     expect(ticks(0, 1)).toEqual([0, 0.25, 0.5, 0.75, 1]);
     expect(ticks(5, 5)).toEqual([5]);

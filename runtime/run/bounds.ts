@@ -17,24 +17,32 @@ export interface Measured {
   readonly trainer?: { readonly perUpdate: number; readonly seconds: number; readonly share: number };
   /** Trained steps per rollout generated. */
   readonly trainedPerRollout: number;
+  /** T and L of the newest rollouts, those that the rates beside a bound are of. */
+  readonly newest?: Pick<Measured, 'rolloutSeconds' | 'steps'>;
 }
+
+type Limit = [by: NonNullable<RunStatus['bounds']>['by'], perSecond: number];
 
 /**
  * X* = min(N/T, G mu/L, B/(alpha T_tr)) rollouts a second, as the three rates that the dashboard shows; undefined until
- * enough is measured.
+ * enough is measured. What is trained is counted since the run began, and so is its bound.
  */
 export function bounds(m: Measured): RunStatus['bounds'] {
   if (!(m.rolloutSeconds > 0) || !(m.steps > 0)) return undefined;
-  const limits: [NonNullable<RunStatus['bounds']>['by'], number][] = [['desktops', m.desktops / m.rolloutSeconds]];
+  const now = { ...m, ...m.newest },
+    [by, x] = least(now);
+  return {
+    rolloutsPerHour: x * 3600,
+    stepsPerMinute: x * now.steps * 60,
+    trainedActionsPerMinute: least(m)[1] * m.trainedPerRollout * 60,
+    by,
+  };
+}
+function least(m: Measured): Limit {
+  const limits: Limit[] = [['desktops', m.desktops / m.rolloutSeconds]];
   if (m.replicas > 0 && m.decisionsPerSecond > 0)
     limits.push(['replicas', (m.replicas * m.decisionsPerSecond) / m.steps]);
   const t = m.trainer;
   if (t && t.seconds > 0 && t.share > 0) limits.push(['trainer', t.perUpdate / (t.share * t.seconds)]);
-  const [by, x] = limits.reduce((a, b) => (b[1] < a[1] ? b : a));
-  return {
-    rolloutsPerHour: x * 3600,
-    stepsPerMinute: x * m.steps * 60,
-    trainedActionsPerMinute: x * m.trainedPerRollout * 60,
-    by,
-  };
+  return limits.reduce((a, b) => (b[1] < a[1] ? b : a));
 }

@@ -7,6 +7,9 @@ import { BusyShare, Rolling } from '../domain/stats.js';
 /** Rollouts of one point of the success curve, at first, and the most points it has. */
 const POINT_EVERY = 32,
   MOST_POINTS = 512;
+/** What rates are of, and rollouts in it from which a bound beside them can be told. */
+const RATES_MS = 120_000,
+  FEW = 8;
 /** What no fault of anything ends a rollout with. */
 const NO_FAULT: ReadonlySet<ErrorKind> = new Set(['cancelled', 'rollout.diverged']);
 const DESKTOP_WORK = new Set(['setup', 'observe', 'perform', 'settle', 'verify']);
@@ -19,6 +22,13 @@ export const desktopUse = (phase: string): { readonly leased: boolean; readonly 
   working: DESKTOP_WORK.has(phase),
 });
 
+interface Recent {
+  readonly at: number;
+  readonly steps: number;
+  /** In which it kept a desktop; absent where a person helped. */
+  ms?: number;
+}
+
 /** Rates and utilisation of a run, fed by events; times are ms of one clock. */
 export class Meters {
   readonly #startedAt: number;
@@ -27,7 +37,7 @@ export class Meters {
   readonly #leased = new BusyShare();
   readonly #working = new BusyShare();
   readonly #trainer = new BusyShare();
-  readonly #recent: { at: number; steps: number }[] = [];
+  readonly #recent: Recent[] = [];
   readonly success = new Rolling(64);
   readonly curve: number[] = [];
   #sinceCurve = 0;
@@ -74,15 +84,17 @@ export class Meters {
       if (e.kind !== 'rollout') return;
       this.rollouts++;
       const { steps, resetMs, verifyMs, hindsight } = e.trajectory;
-      this.#recent.push({ at: e.at, steps: steps.length });
+      const recent: Recent = { at: e.at, steps: steps.length };
+      this.#recent.push(recent);
       if (this.#recent.length > 2000) this.#recent.shift();
       // Where a person helped, neither outcome nor pace says anything about the policy.
       if (assisted(e.trajectory)) return;
       // T = r + L (e + g) + v.
-      this.#rolloutMs += steps.reduce(
+      recent.ms = steps.reduce(
         (a, { timings: t }) => a + t.observe + t.queue + t.decide + t.perform + t.settle,
         resetMs + verifyMs + (hindsight?.ms ?? 0),
       );
+      this.#rolloutMs += recent.ms;
       this.#rolloutSteps += steps.length;
       this.#own++;
       // How a branch ends says what its beginning is worth.
@@ -125,8 +137,12 @@ export class Meters {
    * What the bound X* is computed from; `share` of ended rollouts that curation let through
    * (runtime/rollout/README.md#throughput-bound).
    */
-  measured(o: { readonly desktops: number; readonly replicas: number; readonly share: number | undefined }): Measured {
-    const n = Math.max(1, this.#own);
+  measured(
+    o: { readonly desktops: number; readonly replicas: number; readonly share: number | undefined },
+    now: number,
+  ): Measured {
+    const n = Math.max(1, this.#own),
+      newest = this.#newest(now);
     return {
       desktops: o.desktops,
       rolloutSeconds: this.#rolloutMs / n / 1000,
@@ -142,11 +158,19 @@ export class Meters {
             }
           : undefined,
       trainedPerRollout: this.trainedActions / n,
+      ...(newest ? { newest } : {}),
     };
+  }
+  /** Undefined with too few to go by. */
+  #newest(now: number): Measured['newest'] {
+    const own = this.#recent.filter((r) => r.at >= now - RATES_MS && r.ms !== undefined),
+      mean = (of: (r: (typeof own)[number]) => number): number => own.reduce((a, r) => a + of(r), 0) / own.length;
+    if (own.length < FEW) return undefined;
+    return { rolloutSeconds: mean((r) => r.ms!) / 1000, steps: mean((r) => r.steps) };
   }
 
   /** Rates over the last `windowMs`. */
-  rates(now: number, windowMs = 120_000): { rolloutsPerHour: number; stepsPerMinute: number } {
+  rates(now: number, windowMs = RATES_MS): { rolloutsPerHour: number; stepsPerMinute: number } {
     const from = Math.max(this.#startedAt, now - windowMs),
       span = Math.max(1, now - from);
     const recent = this.#recent.filter((r) => r.at >= from);

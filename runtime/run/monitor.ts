@@ -97,13 +97,16 @@ export class RunMonitor {
   /** What a dashboard shows, with the bound X* (runtime/rollout/README.md#throughput-bound) once it is known. */
   wireStatus(stopping: boolean): WireStatus {
     const { success, ...s } = this.status(),
-      { config, data, budget } = this.#d;
+      { clock, config, data, budget } = this.#d;
     const x = bounds(
-      this.#meters.measured({
-        desktops: config.desktops.count,
-        replicas: traitsOf(config.policy.kind).processes ? config.policy.replicas : 0,
-        share: survivingShare(data.counts().ledger),
-      }),
+      this.#meters.measured(
+        {
+          desktops: config.desktops.count,
+          replicas: traitsOf(config.policy.kind).processes ? config.policy.replicas : 0,
+          share: survivingShare(data.counts().ledger),
+        },
+        clock.now(),
+      ),
     );
     return {
       ...s,

@@ -24,6 +24,14 @@ describe('the bound X*', () => {
       rolloutsPerHour: 3600,
     });
   });
+  it('of the newest rollouts stands beside their rates, and what is trained has that of the whole run', () => {
+    expect(bounds({ ...m, newest: { rolloutSeconds: 1.5, steps: 3 } })).toEqual({
+      by: 'desktops',
+      rolloutsPerHour: 14_400,
+      stepsPerMinute: 720,
+      trainedActionsPerMinute: 240,
+    });
+  });
   it('is not told before anything was measured', () => {
     expect(bounds({ ...m, rolloutSeconds: 0 })).toBeUndefined();
   });

@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { EventOf } from '../../../runtime/data/events.js';
 import { id, type DesktopId } from '../../../runtime/domain/index.js';
-import type { EpisodePhase, ModelPoolStatus } from '../../../runtime/rollout/types.js';
+import type { EpisodePhase, ModelPoolStatus, SchedulerEvent } from '../../../runtime/rollout/types.js';
+import { bounds } from '../../../runtime/run/bounds.js';
 import { Meters } from '../../../runtime/run/meters.js';
 import { SpanRecorder } from '../../../runtime/run/spanRecorder.js';
 
@@ -40,6 +41,28 @@ it('replicas are busy with what they decide from its start on, not with evaluati
   expect(m.utilisation(6000, 1, worked(10)).replicas).toBe(0);
   // A model server works at many calls at the same time: busy is one that has as many as it takes.
   expect(m.utilisation(6000, 1, worked(4000 + 16_000, 16)).replicas).toBe(1);
+});
+
+it('the bound beside a rate is of the same two minutes: rollouts that get shorter do not run past it', () => {
+  const m = new Meters(0),
+    o = { desktops: 1, replicas: 0, share: undefined };
+  const rollouts = (n: number, from: number, ms: number): void => {
+    const timings = { observe: 0, queue: 0, decide: 0, perform: ms, settle: 0 },
+      own = { steps: [{ timings, actions: [] }], provenance: { kind: 'rollout' }, resetMs: 0, verifyMs: 0 },
+      trajectory = { ...own, outcome: { kind: 'success' } };
+    for (let k = 1; k <= n; k++)
+      m.onScheduler({ type: 'ended', kind: 'rollout', trajectory, at: from + k * ms } as never as SchedulerEvent);
+  };
+  rollouts(7, 0, 4000);
+  expect(m.measured(o, 28_000).newest).toBeUndefined();
+  rollouts(53, 28_000, 4000);
+  rollouts(120, 240_000, 1000);
+  const { newest, ...whole } = m.measured(o, 360_000);
+  expect([newest, whole.rolloutSeconds]).toEqual([{ rolloutSeconds: expect.closeTo(1, 1), steps: 1 }, 2]);
+  const rate = m.rates(360_000).rolloutsPerHour;
+  expect(rate).toBeGreaterThan(bounds(whole)!.rolloutsPerHour);
+  // The rollout that ended as the two minutes began is in the rate.
+  expect(rate).toBeLessThanOrEqual(bounds({ ...whole, newest })!.rolloutsPerHour * 1.05);
 });
 
 it('lanes and figures never tell two stories: the same events are the same share of time', () => {

@@ -1,4 +1,5 @@
 import type { Action, Modifier, Point, ScrollDirection, Size } from '../domain/index.js';
+import { counted } from '../domain/counted.js';
 import { canonicalKey } from '../domain/keys.js';
 import { parseCalls } from '../domain/pyautogui/python.js';
 import type { Literal, PyCall } from '../domain/pyautogui/python.js';
@@ -194,8 +195,7 @@ class Script {
     if (this.#pressed) this.end();
     const at = this.#arrive(a),
       type = clickTypes.find((t) => clicks[t].button === which && clicks[t].count === count);
-    if (!type)
-      throw new Unusable(`there is no action here for ${count} click${count === 1 ? '' : 's'} of the ${which} button`);
+    if (!type) throw new Unusable(`there is no action here for ${counted(count, 'click')} of the ${which} button`);
     this.#add({ type, at, ...this.#with() });
   }
   #move(to: Point): void {

@@ -163,17 +163,20 @@ export class Meters {
   }
   /** Undefined with too few to go by. */
   #newest(now: number): Measured['newest'] {
-    const own = this.#recent.filter((r) => r.at >= now - RATES_MS && r.ms !== undefined),
+    const own = this.#lately(now).filter((r) => r.ms !== undefined),
       mean = (of: (r: (typeof own)[number]) => number): number => own.reduce((a, r) => a + of(r), 0) / own.length;
     if (own.length < FEW) return undefined;
     return { rolloutSeconds: mean((r) => r.ms!) / 1000, steps: mean((r) => r.steps) };
   }
 
-  /** Rates over the last `windowMs`. */
-  rates(now: number, windowMs = RATES_MS): { rolloutsPerHour: number; stepsPerMinute: number } {
-    const from = Math.max(this.#startedAt, now - windowMs),
-      span = Math.max(1, now - from);
-    const recent = this.#recent.filter((r) => r.at >= from);
+  #lately(now: number): Recent[] {
+    return this.#recent.filter((r) => r.at >= now - RATES_MS);
+  }
+
+  /** Rates over the last two minutes. */
+  rates(now: number): { rolloutsPerHour: number; stepsPerMinute: number } {
+    const span = Math.max(1, Math.min(now - this.#startedAt, RATES_MS)),
+      recent = this.#lately(now);
     return {
       rolloutsPerHour: (recent.length * 3.6e6) / span,
       stepsPerMinute: (recent.reduce((a, r) => a + r.steps, 0) * 6e4) / span,

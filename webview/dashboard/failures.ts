@@ -74,11 +74,7 @@ export class Failures {
   }
   #row(run: string, r: TrajectoryRow): HTMLElement {
     const facts = [
-      r.truncated
-        ? t('hit the limit of {0}', steps(r.cap))
-        : r.steps === 1
-          ? t('1 step of {0}', r.cap)
-          : t('{0} steps of {1}', r.steps, r.cap),
+      r.truncated ? t('hit the limit of {0}', steps(r.cap)) : t('{0} of {1}', steps(r.steps), r.cap),
       ...(r.provenance === 'probe' ? [t('evaluation')] : []),
       ...(r.versions ? [`v${r.versions[1]}`] : []),
       ...(r.endedAt ? [ago(Date.now() - r.endedAt)] : []),

@@ -50,7 +50,7 @@ const UNLOAD_MS = 10_000;
 const RESTART = { baseMs: 1000, maxMs: 30_000, attempts: 40 };
 /** What the training server hears of its client. */
 const CLIENT = 'dart-studio';
-/** AdamW, as the embedded policy's trainer has it; `eps` is that of the Tinker protocol. */
+/** AdamW as clients of the Tinker protocol have it by default. */
 const ADAM = { beta1: 0.9, beta2: 0.95, eps: 1e-12, warmup: 0 };
 
 /** What trains a run's model, and what acts with it. */

@@ -74,7 +74,7 @@ export async function updatePasses(job: Job, samples: readonly Prepared[], b: Ba
   for (const m of passes) {
     planned = m.planned;
     const lr = job.adam.lr * (b.lrScale ?? 1) * Math.min(1, (done + step + 1) / Math.max(1, job.adam.warmup)),
-      rows = fresh && scoredOnes(m.items, job.carriage).flatMap((s) => fresh!.get(s)!),
+      rows = fresh && m.items.flatMap((s) => fresh!.get(s) ?? []),
       made = await minibatch(job, m.items, { lr, single, rows, first: step === 0 });
     // Only until the weights have changed.
     fresh = undefined;
@@ -101,7 +101,7 @@ export async function updatePasses(job: Job, samples: readonly Prepared[], b: Ba
 const scoredOnes = (samples: readonly Prepared[], c: Carriage): readonly Prepared[] =>
   c.carrier === 'cross_entropy' ? samples.filter((s) => s.sample.kind === 'policy') : samples;
 
-/** Rows of all targets by sample: the first step's are these, for the weights are still the same. */
+/** Rows of all targets by sample, of those that are scored: the first step's are these, for the weights are still the same. */
 async function scoreOld(job: Job, samples: readonly Prepared[]): Promise<Map<Prepared, Float32Array[]>> {
   const asked = scoredOnes(samples, job.carriage),
     rows = await score(job.connection.model, asked, job.signal),

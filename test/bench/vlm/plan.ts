@@ -105,7 +105,7 @@ const REINFORCED: RunFile = {
   // Sixteen tasks of four rollouts a batch: many screens teach more than many answers to one. Rollouts take most of the time, so each batch is learned from twice.
   curation: {
     dynamicRollouts: { enabled: false, max: 4 },
-    // Replays draw from all of its successes: the newest 64 of its one family are of twenty screens.
+    // Replays draw from all of its successes: the newest 64, the default, come from some twenty screens.
     pool: { enabled: false, maxPerFamily: 4096 },
     highEntropy: { enabled: false },
   },

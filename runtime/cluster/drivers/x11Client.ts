@@ -8,7 +8,8 @@ import { activeTimeout, type Stalled } from './activeTimeout.js';
 
 /** The events that the client subscribes to. */
 export type XEvent =
-  | { readonly type: 'property'; readonly window: number; readonly atom: number }
+  /** `ms`: of the server's clock. */
+  | { readonly type: 'property'; readonly window: number; readonly atom: number; readonly ms: number }
   | { readonly type: 'mapping' }
   | { readonly type: 'extension'; readonly code: number };
 /** Numbers of an extension's requests and events. */
@@ -396,7 +397,8 @@ export class X11Client {
       this.#answered++;
       if (code === 1) p.resolve(m);
       else p.reject(lost(`The X server refused request ${m[10]} with error ${m[1]}.`));
-    } else if (code === 28) this.#emit({ type: 'property', window: m.readUInt32LE(4), atom: m.readUInt32LE(8) });
+    } else if (code === 28)
+      this.#emit({ type: 'property', window: m.readUInt32LE(4), atom: m.readUInt32LE(8), ms: m.readUInt32LE(12) });
     else if (code === 34) this.#emit({ type: 'mapping' });
     else if (code >= EXTENSION_EVENTS) this.#emit({ type: 'extension', code });
   }

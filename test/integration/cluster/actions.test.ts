@@ -1,4 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { SandboxDesktop } from '../../../runtime/cluster/drivers/desktop.js';
+import { Input } from '../../../runtime/cluster/drivers/input.js';
 import type { Desktop, SettleOptions } from '../../../runtime/cluster/types.js';
 import type { Action } from '../../../runtime/domain/index.js';
 import { localProvider, sh, SMALL, whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
@@ -146,6 +149,28 @@ describe.skipIf(why)('every action reaches applications', () => {
       .map((t) => Number(t.slice(5)));
     const limit = Number(await sh(d, "sed -n 's/^gtk-double-click-time=//p' /etc/gtk-3.0/settings.ini")) || 400;
     expect(times[1]! - times[0]!).toBeGreaterThan(limit);
+  });
+
+  it('a double click is pressed again when the machine stood still between its presses', async () => {
+    const log = await watch(),
+      at = { x: 200, y: 150 },
+      doubleClickMs = 400;
+    let stillMs = doubleClickMs + 50;
+    const input = await Input.create((d as SandboxDesktop).session!.x, {
+      doubleClickMs,
+      idle: async () => {
+        await sleep(stillMs);
+        stillMs = 0;
+      },
+    });
+    await input.perform({ type: 'left_double', at });
+    expect((await log()).filter((l) => l.startsWith('ButtonPress'))).toHaveLength(4);
+    const [, second, third, last] = (await sh(d, "grep -A1 ButtonPress /tmp/xev.log | grep -o 'time [0-9]*' | tail -4"))
+      .split('\n')
+      .map((t) => Number(t.slice(5)));
+    // The two that are taken for a double click, and no third one with them.
+    expect(third! - second!).toBeGreaterThan(doubleClickMs);
+    expect(last! - third!).toBeLessThan(doubleClickMs);
   });
 
   /** Type into an editor, save by keyboard, and read the file. */

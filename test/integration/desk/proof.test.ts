@@ -47,6 +47,9 @@ type Row = {
   readonly error?: string;
 };
 
+const said = (run: ScriptedRun): string =>
+  `${run.actions.map(describeAction).join(' | ')} (${run.stepMs.toFixed(0)} ms a step${run.settled ? '' : ', not all at rest'}) -> ${run.found}`;
+
 const provider = createLocalProvider(),
   status = await provider.status();
 if (!status.ok)
@@ -122,7 +125,7 @@ describe.skipIf(!status.ok)('the desk suite on real desktops', () => {
     const rows = results.get(f.id)!;
     expect(rows.length).toBe(EPISODES);
     for (const r of rows) {
-      const what = `${f.id}#${r.seed} ${r.mode}: ${r.error ?? `${r.run!.actions.map(describeAction).join(' | ')} -> ${r.run!.found}`}`;
+      const what = `${f.id}#${r.seed} ${r.mode}: ${r.error ?? said(r.run!)}`;
       expect(r.error, what).toBeUndefined();
       expect(r.run!.reward, what).toBe(r.mode === 'solve' ? 1 : 0);
       expect(r.run!.settled, what).toBe(true);

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { Duplex } from 'node:stream';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { Input } from '../../../runtime/cluster/drivers/input.js';
 import { ButtonPress, Motion, X11Client } from '../../../runtime/cluster/drivers/x11Client.js';
 
 const SCREEN = { width: 640, height: 400 };
@@ -128,7 +129,34 @@ describe('X11Client', () => {
     const map = x.keyboardMapping();
     await expect(asked).rejects.toThrow(/refused request 16 with error 11/);
     expect(await map).toEqual({ perCode: 2, keysyms: new Uint32Array([97, 65, 0, 0]) });
-    expect(events).toEqual([{ type: 'property', window: 77, atom: 5 }]);
+    expect(events).toEqual([{ type: 'property', window: 77, atom: 5, ms: 0 }]);
+    x.close();
+  });
+
+  it.each([
+    ['in time', [300], 1],
+    ['late once, as its clock begins anew', [401, 100], 2],
+    ['late for ever', [500, 500, 500, 500], 3],
+  ])('a double click that is %s', async (_, gaps, tries) => {
+    let clock = 0xffffffff,
+      stamps = 0;
+    server.reply = (r) => {
+      if (r.opcode === 43) return answer(r.seq, 0, Buffer.alloc(0));
+      if (r.opcode === 101) return answer(r.seq, 2, Buffer.alloc(0), Buffer.alloc(16));
+      if (r.opcode !== 18) return undefined;
+      if (stamps++ % 2 === 1) clock = (clock + gaps[(stamps >> 1) - 1]!) >>> 0;
+      return event(28, r.body.readUInt32LE(4), 39, clock);
+    };
+    const x = await X11Client.over(await server.start(), SCREEN);
+    let now = 0;
+    const input = await Input.create(x, {
+      doubleClickMs: 400,
+      idle: () => Promise.resolve(),
+      now: () => (now += 1000),
+    });
+    await input.perform({ type: 'left_double', at: { x: 5, y: 6 } });
+    const buttons = server.requests.filter((r) => r.opcode === 132 && r.body[1] === 2).map((r) => r.body[4]);
+    expect(buttons).toEqual(Array.from({ length: tries }, () => [6, 4, 5, 4, 5]).flat());
     x.close();
   });
 
@@ -213,11 +241,12 @@ describe('an X server in the wrong hands', () => {
   });
 });
 
-function event(code: number, window: number, atom: number): Buffer {
+function event(code: number, window: number, atom: number, ms = 0): Buffer {
   const b = Buffer.alloc(32);
   b[0] = code;
   b.writeUInt32LE(window, 4);
   b.writeUInt32LE(atom, 8);
+  b.writeUInt32LE(ms, 12);
   return b;
 }
 function error(seq: number, opcode: number): Buffer {

@@ -4,7 +4,7 @@ import { SCROLL_DEFAULT, StudioError, WAIT_DEFAULT_MS } from '../../domain/index
 import { Keyboard, type KeyPlace } from './keyboard.js';
 import { LiveInput } from './liveInput.js';
 import { between, ServerClock } from './serverClock.js';
-import { ButtonPress, ButtonRelease, KeyPress, KeyRelease, Motion, type X11Client } from './x11Client.js';
+import { ButtonPress, ButtonRelease, KeyPress, KeyRelease, Motion, request, type X11Client } from './x11Client.js';
 
 /** Waits until the desktop is idle, at most `maxMs`. No timer horizon: only work in progress counts. */
 export type IdleWait = (maxMs: number) => Promise<void>;
@@ -67,6 +67,7 @@ export class Input {
   }
 
   static async create(x: X11Client, o: InputOptions): Promise<Input> {
+    stopRepeat(x);
     const m = await x.keyboardMapping();
     return new Input(x, new Keyboard(x.minKeycode, m.perCode, m.keysyms), o);
   }
@@ -267,6 +268,16 @@ export class Input {
       y: Math.min(Math.max(Math.round(p.y), 0), this.#x.height - 1),
     };
   }
+}
+
+/**
+ * Keys that are held do not repeat (X protocol, ChangeKeyboardControl): a machine or a link may stand still before the
+ * release, and a paste must not become fifteen.
+ */
+function stopRepeat(x: X11Client): void {
+  const b = request(102, 0, 12);
+  b.writeUInt32LE(0x80, 4); // auto-repeat-mode: Off, which is 0
+  x.post(b);
 }
 
 const sleep = (ms: number): Promise<void> =>

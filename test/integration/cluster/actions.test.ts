@@ -173,6 +173,13 @@ describe.skipIf(why)('every action reaches applications', () => {
     expect(last! - third!).toBeLessThan(doubleClickMs);
   });
 
+  it('a key is pressed once, however long the machine stands still before its release', async () => {
+    const log = await watch(),
+      input = await Input.create((d as SandboxDesktop).session!.x, { doubleClickMs: 400, idle: () => sleep(1200) });
+    await input.perform({ type: 'hotkey', keys: ['ctrl', 'v'] });
+    expect((await log()).filter((l) => l.startsWith('KeyPress v'))).toHaveLength(1);
+  });
+
   /** Type into an editor, save by keyboard, and read the file. */
   async function typed(text: string): Promise<string> {
     await d.writeFile('/home/user/t.txt', Buffer.alloc(0));

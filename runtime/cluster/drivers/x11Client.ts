@@ -189,11 +189,14 @@ export class X11Client {
     await this.ask(request(43, 0, 4));
   }
 
-  /** Queues synthetic input without waiting; follow it with sync(). x and y apply to Motion only. */
-  fakeInput(type: number, detail: number, x = 0, y = 0): void {
+  /**
+   * Queues synthetic input without waiting; follow it with sync(). x and y apply to Motion only. With `delayMs` the server
+   * waits so long before it, and with all that this client asks afterwards.
+   */
+  fakeInput(type: number, detail: number, x = 0, y = 0, delayMs = 0): void {
     const b = request(this.#xtest, 2, 36);
-    b[4] = type;
-    b[5] = detail;
+    b.set([type, detail], 4);
+    b.writeUInt32LE(delayMs, 8);
     b.writeInt16LE(x, 24);
     b.writeInt16LE(y, 26);
     this.post(b);

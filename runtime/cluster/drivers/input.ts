@@ -109,31 +109,29 @@ export class Input {
     for (let tries = 1; tries <= DOUBLE_TRIES; tries++) {
       await this.#apart(p);
       this.#move(p);
-      const gapMs = await (tries === 1 ? this.#doubleOnceIdle() : this.#doubleAtOnce());
+      const gapMs = await this.#pressTwice(tries === 1 ? 0 : DOUBLE_GAP_MS);
       this.#lastClick = { at: p, when: this.#now() };
       if ((gapMs ?? 0) < this.#o.doubleClickMs) return;
     }
   }
 
-  /** How far apart the presses came; stamped after the first and before the second, so never more than toolkits see. */
-  async #doubleOnceIdle(): Promise<number | undefined> {
+  /**
+   * With `pauseMs` the server pauses before each release, and no answer is waited for: over a slow link one takes longer
+   * than there is between the presses. Else each release waits until the desktop is idle. Resolves to how far apart the
+   * presses came: stamped after the first and before the second, so never more than toolkits see.
+   */
+  async #pressTwice(pauseMs: number): Promise<number | undefined> {
+    const wait = async (): Promise<void> => {
+      if (pauseMs === 0) await this.#idle(DOUBLE_GAP_MS);
+    };
     this.#x.fakeInput(ButtonPress, 1);
     const first = this.#clock.stamp();
-    await this.#idle(DOUBLE_GAP_MS);
-    this.#x.fakeInput(ButtonRelease, 1); // goes out together with the second press
-    const second = this.#clock.stamp();
-    await this.#pressRelease(1, DOUBLE_GAP_MS);
-    return between(first, second);
-  }
-
-  /** The same at the server's own pace: an answer over a slow link takes longer than there is between the presses. */
-  async #doubleAtOnce(): Promise<number | undefined> {
-    this.#x.fakeInput(ButtonPress, 1);
-    const first = this.#clock.stamp();
-    this.#x.fakeInput(ButtonRelease, 1, 0, 0, DOUBLE_GAP_MS);
+    await wait();
+    this.#x.fakeInput(ButtonRelease, 1, 0, 0, pauseMs); // goes out together with the second press
     const second = this.#clock.stamp();
     this.#x.fakeInput(ButtonPress, 1);
-    this.#x.fakeInput(ButtonRelease, 1, 0, 0, DOUBLE_GAP_MS);
+    await wait();
+    this.#x.fakeInput(ButtonRelease, 1, 0, 0, pauseMs);
     await this.#x.sync();
     return between(first, second);
   }

@@ -1,11 +1,10 @@
-import { request, type X11Client } from './x11Client.js';
+import { PropertyChangeMask, request, type X11Client } from './x11Client.js';
 
 const CREATE_WINDOW = 1,
   CHANGE_PROPERTY = 18;
 const INPUT_ONLY = 2,
   OVERRIDE_REDIRECT = 0x200,
-  EVENT_MASK = 0x800,
-  PROPERTY_CHANGE = 0x400000;
+  EVENT_MASK = 0x800;
 /** Predefined atoms: any property of any type will do. */
 const WM_NAME = 39,
   STRING = 31;
@@ -36,7 +35,7 @@ export class ServerClock {
     create.writeUInt16LE(INPUT_ONLY, 22);
     create.writeUInt32LE(OVERRIDE_REDIRECT | EVENT_MASK, 28);
     create.writeUInt32LE(1, 32);
-    create.writeUInt32LE(PROPERTY_CHANGE, 36);
+    create.writeUInt32LE(PropertyChangeMask, 36);
     x.post(create);
     x.onEvent((e) => {
       if (e.type !== 'property' || e.window !== this.#window) return;

@@ -24,8 +24,8 @@ export const KeyPress = 2,
   ButtonPress = 4,
   ButtonRelease = 5,
   Motion = 6;
-const AnyPropertyType = 0,
-  PropertyChangeMask = 0x400000;
+export const PropertyChangeMask = 0x400000;
+const AnyPropertyType = 0;
 
 /** A frozen X server must not block a rollout for ever, and a loaded machine must not look like one. */
 const ANSWER_MS = 15_000;

@@ -117,8 +117,9 @@ export interface Desktop {
    */
   perform(a: Action): Promise<void>;
   /**
-   * Sends events in order, never between the parts of an action; resolves when the X server has taken them. Keys that a
-   * desktop does not have are left out.
+   * Sends events in order, never between the parts of an action; resolves when the X server has taken them. The next may be
+   * sent before that: over a slow link a person does not wait for answers either. Keys that a desktop does not have are
+   * left out.
    */
   input?(events: readonly DesktopInput[]): Promise<void>;
   /**

@@ -41,6 +41,8 @@ const BY_ITSELF_MS = 1000;
 /** Waiting shorter than this is no action. */
 const WAIT_MS = 500,
   LONGEST_WAIT_MS = 60_000;
+/** So many batches may be under way to the desktop: whoever sends is slowed down by a slow link, not a double click. */
+const UNDER_WAY = 8;
 /** The screen is looked at for changes of its own at most so often. */
 const LOOK_MS = 100;
 
@@ -71,6 +73,10 @@ export class HumanInputRecorder {
   #restGen = -1;
   #rest: Seen | undefined;
   #settling: Promise<void> | undefined;
+  /** Batches that were sent, oldest first: each resolves when the desktop has taken it. */
+  readonly #sent: Promise<void>[] = [];
+  /** The newest that did more than move the pointer. */
+  #deed: Promise<void> = Promise.resolve();
   readonly #pending: Pending[] = [];
   /** The screen before the action in the making. */
   #frozen: Seen | undefined;
@@ -116,9 +122,10 @@ export class HumanInputRecorder {
     return this.#segmenter.busy || this.#working > 0;
   }
 
-  /** Resolves when the desktop has taken them. */
-  input(events: readonly InputEvent[]): Promise<void> {
-    return this.#inTurn(() => this.#take(this.#tidy.take(events)));
+  /** Resolves when they are on their way to the desktop, and all but the newest few batches were taken by it. */
+  async input(events: readonly InputEvent[]): Promise<void> {
+    await this.#inTurn(() => this.#take(this.#tidy.take(events)));
+    while (this.#sent.length >= UNDER_WAY) await this.#sent.shift();
   }
 
   /** An action as a whole. A terminal one is recorded and not carried out. */
@@ -163,8 +170,7 @@ export class HumanInputRecorder {
         if (this.#fault !== undefined) throw this.#fault;
         return await work();
       } catch (e) {
-        // An action that cannot be said to a desktop is the caller's mistake.
-        if (!(e instanceof StudioError && e.kind === 'policy.invalid')) this.#failed(e);
+        this.#failed(e);
         throw e;
       } finally {
         this.#working--;
@@ -176,7 +182,8 @@ export class HumanInputRecorder {
     return p;
   }
   #failed(e: unknown): void {
-    if (this.#fault !== undefined) return;
+    // An action that cannot be said to a desktop is the caller's mistake.
+    if (this.#fault !== undefined || (e instanceof StudioError && e.kind === 'policy.invalid')) return;
     this.#fault = e;
     this.#stopTimer();
     for (const p of this.#pending.splice(0)) p.settle({ settled: false, ms: 0 });
@@ -185,15 +192,8 @@ export class HumanInputRecorder {
   }
 
   async #take(events: readonly TidyEvent[]): Promise<void> {
-    const { desktop, clock } = this.#d,
+    const { clock } = this.#d,
       waiting: TidyEvent[] = [];
-    const forward = async (): Promise<void> => {
-      if (waiting.length === 0) return;
-      const some = waiting.splice(0),
-        touches = some.some((e) => e.type !== 'move');
-      await desktop.input!(some);
-      if (touches) this.#touched();
-    };
     for (const e of events) {
       this.#last = { at: e.at, here: clock.now() };
       for (const c of this.#segmenter.due(e.at)) this.#cut(c, this.#frozen!);
@@ -208,7 +208,7 @@ export class HumanInputRecorder {
         e.type !== 'move' &&
         (cuts.length > (frozen ? 1 : 0) || (this.#segmenter.busy && (!frozen || cuts.length > 0)));
       if (begins) {
-        await forward();
+        this.#forward(waiting.splice(0));
         this.#d.onBegin?.();
         hasty = this.#restGen !== this.#gen;
         fresh = await this.#before();
@@ -222,9 +222,22 @@ export class HumanInputRecorder {
       }
       this.#frozen = this.#segmenter.busy ? ((cuts.length > 0 ? undefined : frozen) ?? fresh ?? frozen) : undefined;
     }
-    await forward();
+    this.#forward(waiting);
     this.#d.onDoing(this.#segmenter.doing);
     this.#arm();
+  }
+
+  /** Sends them on without waiting until the desktop has taken them: over a slow link that is too late for a double click. */
+  #forward(events: readonly TidyEvent[]): void {
+    if (events.length === 0) return;
+    const taken = this.#d.desktop.input!(events);
+    this.#sent.push(taken);
+    const over = taken.catch((e: unknown) => {
+      this.#failed(e);
+    });
+    if (events.every((e) => e.type === 'move')) return;
+    this.#deed = over;
+    this.#touched();
   }
 
   /** Sets the timer that completes an action for which no further input comes. */
@@ -268,6 +281,7 @@ export class HumanInputRecorder {
   async #before(): Promise<Seen> {
     const { desktop, clock } = this.#d,
       rest = this.#restGen === this.#gen ? this.#rest : undefined;
+    await this.#deed;
     const now: Seen = { frame: await desktop.observe(), at: clock.now() };
     if (!rest) {
       this.#hasty();
@@ -340,8 +354,9 @@ export class HumanInputRecorder {
   async #settle(): Promise<void> {
     const { desktop, clock } = this.#d;
     for (;;) {
-      const gen = this.#gen,
-        { settled, ms } = await desktop.settle(this.#d.settle);
+      const gen = this.#gen;
+      await this.#deed;
+      const { settled, ms } = await desktop.settle(this.#d.settle);
       if (gen !== this.#gen) continue;
       const frame = await desktop.observe();
       if (gen !== this.#gen) continue;

@@ -204,16 +204,20 @@ export class SandboxDesktop implements Desktop {
       }
     });
   }
-  input(events: readonly DesktopInput[]): Promise<void> {
-    return this.#inTurn(async () => {
-      for (const e of events) if (e.type !== 'move' && e.type !== 'release') this.#pressed = e.type === 'key';
+  async input(events: readonly DesktopInput[]): Promise<void> {
+    try {
+      const x = await this.#inTurn(async () => {
+        for (const e of events) if (e.type !== 'move' && e.type !== 'release') this.#pressed = e.type === 'key';
+        const session = this.#live();
+        await session.input.live.send(events);
+        return session.x;
+      });
+      // Out of turn: what comes next need not wait for the server's answer.
+      await x.sync();
+    } finally {
       // A change of the pointer's picture makes no damage, so it is reported here.
-      try {
-        await this.#live().input.live.send(events);
-      } finally {
-        this.#drawing.tell();
-      }
-    });
+      this.#drawing.tell();
+    }
   }
   async changes(signal: AbortSignal): Promise<Change> {
     if (this.#gone) throw this.#gone;

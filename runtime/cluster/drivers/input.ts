@@ -58,7 +58,6 @@ export class Input {
     this.live = new LiveInput({
       x,
       keyboard,
-      idle: (maxMs) => this.#idle(maxMs),
       inside: (p) => this.#inside(p),
       type: (text) => this.#type(text),
       now: () => this.#now(),

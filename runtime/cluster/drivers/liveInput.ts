@@ -8,8 +8,6 @@ import { ButtonPress, ButtonRelease, KeyPress, KeyRelease, Motion, type X11Clien
 export interface LiveHost {
   readonly x: X11Client;
   readonly keyboard: Keyboard;
-  /** Waits until the desktop is idle, at most `maxMs`. */
-  idle(maxMs: number): Promise<void>;
   inside(p: Point): Point;
   /** Where a keysym is now, after giving it a spare keycode if it needs one. */
   place(keysym: number): Promise<KeyPlace>;
@@ -19,10 +17,12 @@ export interface LiveHost {
 
 const BUTTON = { left: 1, middle: 2, right: 3 } as const;
 /**
- * Between press and release: an application that sets a grab at the press loses a release that comes with it
+ * The server pauses between press and release: an application that sets a grab at the press loses a release that comes with it
  * (runtime/cluster/README.md#input).
  */
 const GAP_MS = 60;
+/** Events that a link or a machine held back come together, whatever time was between them here. */
+const LEAST_GAP_MS = 10;
 /** Most wheel clicks of one event. */
 const MOST_CLICKS = 40;
 
@@ -46,16 +46,18 @@ export class LiveInput {
     return this.#buttons.size > 0 || this.#modifiers.size > 0;
   }
 
-  /** Resolves when the X server has taken all of them. */
+  /**
+   * Resolves when all of them are queued, in order: over a slow link a person's second click must not wait for the
+   * server's answer to the first, or it comes too late for a double click.
+   */
   async send(events: readonly DesktopInput[]): Promise<void> {
-    const { x } = this.#h;
     for (const e of events) {
       switch (e.type) {
         case 'move':
           this.#move(e);
           break;
         case 'button':
-          await this.#button(e, BUTTON[e.button], e.down);
+          this.#button(e, BUTTON[e.button], e.down);
           break;
         case 'wheel':
           this.#move(e);
@@ -72,7 +74,6 @@ export class LiveInput {
           break;
       }
     }
-    await x.sync();
   }
 
   #move(p: Point): void {
@@ -80,7 +81,7 @@ export class LiveInput {
     this.#h.x.fakeInput(Motion, 0, x, y);
   }
 
-  async #button(p: Point, button: number, down: boolean): Promise<void> {
+  #button(p: Point, button: number, down: boolean): void {
     const { x } = this.#h,
       since = this.#buttons.get(button);
     if (down === (since !== undefined)) {
@@ -91,13 +92,10 @@ export class LiveInput {
       this.#move(p);
       x.fakeInput(ButtonPress, button);
       this.#buttons.set(button, this.#h.now());
-      await x.sync();
       return;
     }
-    const left = GAP_MS - (this.#h.now() - since!);
-    if (left > 0) await this.#h.idle(left);
     this.#move(p);
-    x.fakeInput(ButtonRelease, button);
+    x.fakeInput(ButtonRelease, button, 0, 0, Math.max(LEAST_GAP_MS, GAP_MS - (this.#h.now() - since!)));
     this.#buttons.delete(button);
   }
 

@@ -2,9 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { SandboxDesktop } from '../../../runtime/cluster/drivers/desktop.js';
 import { Input } from '../../../runtime/cluster/drivers/input.js';
+import { X11Client } from '../../../runtime/cluster/drivers/x11Client.js';
+
 import type { Desktop, SettleOptions } from '../../../runtime/cluster/types.js';
 import type { Action } from '../../../runtime/domain/index.js';
-import { localProvider, sh, SMALL, whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
+import { localProvider, sandboxRecord, sh, SMALL, whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
+import { SlowLink } from '../../helpers/cluster/slowLink.js';
 
 const why = await whyNoLocalDesktops();
 if (why) console.warn(`skipped: ${why}`);
@@ -167,6 +170,33 @@ describe.skipIf(why)('every action reaches applications', () => {
     // The two that are taken for a double click, and no third one with them.
     expect(third! - second!).toBeGreaterThan(doubleClickMs);
     expect(last! - third!).toBeLessThan(doubleClickMs);
+  });
+
+  it("a person's double click over a slow link is one, and its presses last long enough to be seen", async () => {
+    const log = await watch(),
+      { processes } = sandboxRecord(d.id),
+      link = new SlowLink(`/proc/${processes.at(-1)!.pid}/root/tmp/.X11-unix/X0`, 500),
+      x = await X11Client.over(link, SMALL.screen);
+    try {
+      const { live } = await Input.create(x, { doubleClickMs: 400, idle: () => Promise.resolve() });
+      for (const down of [true, false, true, false])
+        await live.send([{ type: 'button', button: 'left', down, x: 200, y: 150 }]);
+      await x.sync();
+      expect((await log()).map((l) => l.split(' ')[0])).toEqual([
+        'ButtonPress',
+        'ButtonRelease',
+        'ButtonPress',
+        'ButtonRelease',
+      ]);
+      const times = (await sh(d, "grep -A1 '^Button' /tmp/xev.log | grep -o 'time [0-9]*' | tail -4"))
+        .split('\n')
+        .map((t) => Number(t.slice(5)));
+      // No answer of the server came in between.
+      expect(times[2]! - times[0]!).toBeLessThan(1000);
+      for (const press of [0, 2]) expect(times[press + 1]! - times[press]!).toBeGreaterThanOrEqual(10);
+    } finally {
+      x.close();
+    }
   });
 
   it('a key is pressed once, however long the machine stands still before its release', async () => {

@@ -62,6 +62,37 @@ describe('a hand', () => {
     ]);
   });
 
+  it('a double click does not wait for the answers of a slow desktop, and whoever sends on and on does', async () => {
+    const { clock, desktop, steps, h } = await hand(),
+      sent: [number, string][] = [];
+    let open = 0;
+    desktop.input = async (events) => {
+      sent.push([clock.now(), events.map((e) => (e.type === 'button' && !e.down ? 'release' : e.type)).join(' ')]);
+      open++;
+      await clock.sleep(1000);
+      open--;
+      desktop.draw(desktop.colour + 1);
+    };
+    const began = clock.now();
+    for (const [k, e] of [...click(0), ...click(150)].entries()) {
+      await h.input([e]);
+      await clock.advance(k % 2 === 0 ? 50 : 100);
+    }
+    expect(sent).toEqual([0, 50, 150, 200].map((at, k) => [began + at, k % 2 === 0 ? 'button' : 'release']));
+    // Its step is told when the desktop has taken it and is at rest, which a slow answer is not.
+    await clock.advance(600);
+    expect(steps).toHaveLength(0);
+    await clock.advance(2000);
+    expect(shown(steps)).toEqual([['left_double', 'colour 1', true]]);
+    const onAndOn = (async () => {
+      for (let k = 0; k < 30; k++) await h.input([{ type: 'move', at: 10_000 + k, x: k % 8, y: 1 }]);
+    })();
+    await flush();
+    expect(open).toBe(8);
+    await clock.advance(10_000);
+    await onAndOn;
+  });
+
   it('a screen that changes by itself while the person waits is a step of waiting', async () => {
     const { clock, desktop, steps, h } = await hand();
     await clock.advance(4000);

@@ -257,6 +257,33 @@ describe('its desktop', () => {
     await Promise.all(['one', 'two', 'three'].map((text) => d.perform({ type: 'type', text })));
     expect(order).toEqual(['one', 'two', 'three'].flatMap((w) => [`begin ${w}`, `end ${w}`]));
   });
+  it('what a person does while a program runs goes into the next one together, and past no action', async () => {
+    const { fake, provider } = await served(),
+      d = await provider.create(spec),
+      ran: string[] = [];
+    fake.routes.set('POST /execute', (res, body) => {
+      ran.push((JSON.parse(body) as { command: string[] }).command[2]!.split('PAUSE = 0; ')[1]!);
+      setImmediate(() => res.writeHead(200).end('{"status":"success","returncode":0}'));
+    });
+    const button = (down: boolean): Promise<void> => d.input!([{ type: 'button', button: 'left', down, x: 3, y: 3 }]),
+      press = button(true);
+    await expect.poll(() => ran.length).toBe(1);
+    await Promise.all([
+      press,
+      button(false),
+      button(true),
+      button(false),
+      d.perform({ type: 'hotkey', keys: ['a'] }),
+      d.input!([{ type: 'move', x: 5, y: 2 }]),
+    ]);
+    const [down, up] = ['Down', 'Up'].map((to) => `pyautogui.mouse${to}(x=3, y=3, button='left')`);
+    expect(ran).toEqual([
+      down,
+      [up, down, up].join('\n'),
+      expect.stringContaining("'a'"),
+      'pyautogui.moveTo(x=5, y=2)',
+    ]);
+  });
   it('knows nothing of keys and buttons that a person held on it before it was reset', async () => {
     const { fake, provider } = await served(),
       d = await provider.create(spec),

@@ -68,6 +68,8 @@ export class RemoteDesktop implements Desktop {
   readonly #listeners = new Set<(e: DesktopEvent) => void>();
   /** Input must not interleave: one action at a time. */
   #turn: Promise<unknown> = Promise.resolve();
+  /** A person's events that wait for their turn. */
+  #next: { readonly events: DesktopInput[]; done: Promise<void> } | undefined;
 
   constructor(o: {
     readonly id: DesktopId;
@@ -103,13 +105,23 @@ export class RemoteDesktop implements Desktop {
   }
 
   perform(a: Action): Promise<void> {
+    this.#next = undefined;
     return this.#inTurn(() => this.#perform(a));
   }
+  /** What comes while a program runs goes into the next one together: a double click's second press must not be a program late. */
   input(events: readonly DesktopInput[]): Promise<void> {
-    return this.#inTurn(async () => {
-      const lines = this.#live.lines(events);
+    if (this.#next) {
+      this.#next.events.push(...events);
+      return this.#next.done;
+    }
+    const next = { events: [...events], done: Promise.resolve() };
+    this.#next = next;
+    next.done = this.#inTurn(async () => {
+      if (this.#next === next) this.#next = undefined;
+      const lines = this.#live.lines(next.events);
       if (lines.length > 0) await this.#run(pythonOf(lines), 'what a person did');
     });
+    return next.done;
   }
   #inTurn(act: () => Promise<void>): Promise<void> {
     const p = this.#turn.then(act);

@@ -44,6 +44,8 @@ export class TextRow {
   readonly #columns: Int16Array;
   /** Their scores, [columns, classes]. */
   readonly #scores: Float32Array;
+  /** Of each class the largest of its scores; found when the first text is looked for. */
+  #best: Float32Array | undefined;
   readonly #classes: number;
   /** Of all columns: the sum of the scores of `BLANK` from the row's beginning up to and with each. */
   readonly #blank: Float32Array;
@@ -87,6 +89,7 @@ export class TextRow {
   }
 
   #find(query: readonly number[]): RowHit[] {
+    if (!this.#mayHold(query)) return [];
     const n = this.#columns.length,
       scores = this.#scores,
       blank = this.#blank;
@@ -138,6 +141,15 @@ export class TextRow {
     return hits;
   }
 
+  /** Whether the characters of a text, each where it stands most surely, are sure enough: in any order. */
+  #mayHold(query: readonly number[]): boolean {
+    const best = (this.#best ??= bestOf(this.#scores, this.#classes));
+    let most = 0;
+    for (const a of query) most += Math.max(best[a]!, best[otherCase(a)]!);
+    // Sums of the same numbers in another order.
+    return most / query.length > HOPELESS - 1e-6;
+  }
+
   /** Every text that stands in the row, read without knowing what to look for: between edges, or wide gaps. */
   texts(): { readonly text: string; readonly from: number; readonly to: number }[] {
     const out: { text: string; from: number; to: number }[] = [];
@@ -179,6 +191,14 @@ export class TextRow {
     }
     return out;
   }
+}
+
+/** Of scores [columns, classes] the largest of each class. */
+function bestOf(scores: Float32Array, classes: number): Float32Array {
+  const best = scores.slice(0, classes);
+  for (let at = classes; at < scores.length; at += classes)
+    for (let k = 0; k < classes; k++) if (scores[at + k]! > best[k]!) best[k] = scores[at + k]!;
+  return best;
 }
 
 /** The text rows of a screen, from the top. */

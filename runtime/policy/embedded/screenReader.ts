@@ -57,11 +57,14 @@ export class ScreenReader {
   readonly #bands = new Recent<Band>(KEPT.bands);
   readonly #rows = new Recent<Row>(KEPT.rows);
   #nextBand = 1;
+  /** The screen that was looked at last, and its bands' keys: making one costs more than comparing what it is made of. */
+  readonly #last: { readonly obs: Buffer; keys: readonly string[] };
 
   constructor(spec: EmbeddedPolicySpec, graphs: ReaderGraphs) {
     this.#spec = spec;
     this.#graphs = graphs;
     this.#cols = spec.obs.width / column;
+    this.#last = { obs: Buffer.alloc(spec.obs.width * spec.obs.height), keys: [] };
   }
 
   /** Reads `obs` (u8[height, width]); writes its features (f32[rows, columns, width]) into `features`. */
@@ -80,8 +83,7 @@ export class ScreenReader {
   }
 
   async #lookAtBands(obs: Uint8Array): Promise<readonly Band[]> {
-    const { height } = this.#spec.obs,
-      keys = Array.from({ length: height / band }, (_, n) => this.#bandKey(obs, n));
+    const keys = this.#bandKeys(obs);
     for (const { graph, parts } of passes(this.#graphs.bands, missing(this.#bands, keys))) {
       parts.forEach(({ n }, i) => this.#putPatches(obs, n, graph, i));
       const { strokes } = await graph.run();
@@ -111,15 +113,20 @@ export class ScreenReader {
     return this.#rows.take(keys);
   }
 
-  /** A band's bytes with the lines above and below it; one at the top is not one at the bottom, nor one between. */
-  #bandKey(obs: Uint8Array, n: number): string {
+  /** Each band's bytes with the lines above and below it; one at the top is not one at the bottom, nor one between. */
+  #bandKeys(obs: Uint8Array): readonly string[] {
     const { width, height } = this.#spec.obs,
-      from = Math.max(0, n * band - edge),
-      to = Math.min(height, (n + 1) * band + edge);
-    return (
-      (n === 0 ? 't' : '') +
-      Buffer.from(obs.buffer, obs.byteOffset + from * width, (to - from) * width).toString('latin1')
-    );
+      now = Buffer.from(obs.buffer, obs.byteOffset, obs.length),
+      last = this.#last;
+    last.keys = Array.from({ length: height / band }, (_, n) => {
+      const from = Math.max(0, n * band - edge) * width,
+        to = Math.min(height, (n + 1) * band + edge) * width,
+        before = last.keys[n];
+      if (before !== undefined && now.compare(last.obs, from, to, from, to) === 0) return before;
+      return (n === 0 ? 't' : '') + now.toString('latin1', from, to);
+    });
+    last.obs.set(obs);
+    return last.keys;
   }
 
   /** Band `n` of the screen as the `i`-th of those that a graph reads at once: rowReader.ts, `patches`. */

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   Alignment,
@@ -13,6 +14,7 @@ import {
   instructionLength,
   LEAST,
   otherCase,
+  random,
   READER_SPEC,
   spell,
   textAtCell,
@@ -40,6 +42,40 @@ function screen(...texts: readonly Text[]): Sight {
   return { rows: ROWS, cols: COLS, classes: CLASSES, logits };
 }
 const alignment = (...texts: readonly Text[]): Alignment => Alignment.of(screen(...texts));
+/** One row, of whose columns half may hold a character, each of them one of a dozen. */
+function uncertain(seed: number): Sight {
+  const cols = 24,
+    rng = random(seed),
+    logits = new Float32Array(cols * CLASSES).fill(LEAST),
+    some = [EDGE, ...spell('abcxyzABCXYZ1290 ', 40)].filter(() => rng.next() < 0.6);
+  for (let c = 0; c < cols; c++) {
+    logits[c * CLASSES + BLANK] = -3 * rng.next();
+    if (rng.next() < 0.5) for (const k of some) logits[c * CLASSES + k] = -6 * rng.next() ** 2;
+  }
+  return { rows: 1, cols, classes: CLASSES, logits };
+}
+/** Last column and score of all that may be `query`: domain/align.ts, the slow way. */
+function plainly({ cols, classes, logits }: Sight, query: readonly number[]): [column: number, score: number][] {
+  const columns = Array.from({ length: cols }, (_, c) => logits.subarray(c * classes, (c + 1) * classes)),
+    scores = columns.map((all) => {
+      const largest = Math.max(...all);
+      return Array.from(all, (x) => Math.max(LEAST, Math.fround(x - largest)));
+    }),
+    visible = scores.flatMap((all, c) => (all.some((x, k) => k !== BLANK && x > -4) ? [c] : [])),
+    blanks = (after: number, before: number): number =>
+      scores.slice(after + 1, before).reduce((sum, all) => sum + all[BLANK]!, 0);
+  let ends = new Map<number, number>();
+  for (const [t, a] of query.entries())
+    ends = new Map(
+      visible.map((c) => {
+        const own = Math.max(scores[c]![a]!, scores[c]![otherCase(a)]!),
+          near = visible.filter((d) => d < c && c - d <= 7);
+        if (t === 0) return [c, own];
+        return [c, Math.max(ends.get(c)! + LEAST, ...near.map((d) => ends.get(d)! + own + blanks(d, c)))];
+      }),
+    );
+  return [...ends].flatMap(([c, sum]) => (sum / query.length > -3 ? [[c, sum / query.length]] : []));
+}
 const best = (a: Alignment, text: string): number =>
   Math.max(-Infinity, ...a.find(spell(text, 40)).map((h) => h.score));
 
@@ -66,6 +102,28 @@ describe('finding a text in what the reader saw', () => {
   it('does not jump over a gap, or to another row', () => {
     expect(best(alignment(['Le', 3, 10], ['mon', 3, 40]), 'Lemon')).toBeLessThan(-2);
     expect(best(alignment(['Le', 3, 10], ['mon', 4, 16]), 'Lemon')).toBeLessThan(-2);
+  });
+  it('finds what aligning every column by itself finds, also where the reader is hardly sure of anything', () => {
+    let found = 0;
+    fc.assert(
+      fc.property(
+        fc.integer(),
+        fc.string({ minLength: 1, maxLength: 6, unit: fc.constantFrom(...'abcXYZ19 ') }),
+        (seed, text) => {
+          const sight = uncertain(seed),
+            query = spell(text, 40),
+            hits = Alignment.of(sight).find(query);
+          found += hits.length;
+          const expected = plainly(sight, [EDGE, ...query, EDGE]);
+          expect(hits.map((h) => h.to)).toEqual(expected.map(([to]) => to));
+          expected.forEach(([, score], n) => {
+            expect(hits[n]!.score).toBeCloseTo(score, 5);
+          });
+        },
+      ),
+      { numRuns: 300 },
+    );
+    expect(found).toBeGreaterThan(100);
   });
   it('reads a text without knowing it, from a place on it or in the row beside', () => {
     const a = alignment(['Kenji Laura', 3, 10], ['42', 3, 60]);

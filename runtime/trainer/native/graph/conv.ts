@@ -1,6 +1,6 @@
 import { maxOver, reshape, sum } from './elementwise.js';
 import { gatherConst } from './gather.js';
-import { sizeOf, type Tensor } from './graph.js';
+import { sizeOf, type NodeGradient, type Tensor } from './graph.js';
 import { gemm } from './linear.js';
 import { concat, pad, slice, transpose } from './structure.js';
 
@@ -44,24 +44,41 @@ function neighbourhoods(x: Tensor, s: Grid, dilation: number): Tensor {
   ]);
 }
 
+/** One Gemm: neighbourhoods [rows, taps*c] of a convolution's input with W [taps, c, n] (+ bias [n]). */
+function overTaps(
+  around: Tensor,
+  w: Tensor,
+  bias: Tensor | undefined,
+  gradient: NodeGradient = {},
+): Tensor {
+  const [taps, c, n] = w.shape as [number, number, number],
+    rows = around.shape[0]!;
+  return around.graph.node1('Gemm', [around, reshape(w, [taps * c, n]), ...given(bias)], [rows, n], {
+    attributes: { transA: 0, transB: 0 },
+    flops: 2 * rows * taps * c * n,
+    ...gradient,
+  });
+}
+
 /**
- * 3x3 convolution of cells [batch*rows*cols, c] with W [9, c, n] (+ bias [n]): one gather, one Gemm.
- * Gradient: dX is the same convolution of dY with the taps reversed and W transposed; dW reuses the gathered
- * neighbourhoods.
+ * 3x3 convolution of cells [batch*rows*cols, c] with W [9, c, n] (+ bias [n]). Both gradients come of the neighbourhoods
+ * of dY: dX is their product with the taps reversed and W transposed, dW that of X with them, taps reversed too. Those of
+ * X are not kept for it: they are more than a processor's caches hold, and reading them again takes longer than the
+ * product.
  */
 export function conv3(x: Tensor, w: Tensor, s: Grid, { dilation = 1, bias }: ConvOptions = {}): Tensor {
   const [, c, n] = w.shape as [number, number, number];
-  const columns = neighbourhoods(x, s, dilation),
-    rows = x.shape[0]!;
-  return x.graph.node1('Gemm', [columns, reshape(w, [9 * c, n]), ...given(bias)], [rows, n], {
-    attributes: { transA: 0, transB: 0 },
-    flops: 2 * rows * 9 * c * n,
+  return overTaps(neighbourhoods(x, s, dilation), w, bias, {
     sources: [x, w, ...given(bias)],
-    vjp: (dy) => [
-      conv3(dy, transpose(slice0Reversed(w), [0, 2, 1]), s, { dilation }),
-      reshape(gemm(columns, dy, { transA: true }), w.shape),
-      ...given(bias && sum(dy, [0])),
-    ],
+    vjp: (dy) => {
+      const around = neighbourhoods(dy, s, dilation),
+        dw = reshape(gemm(x, around, { transA: true }), [c, 9, n]);
+      return [
+        overTaps(around, transpose(slice0Reversed(w), [0, 2, 1]), undefined),
+        slice0Reversed(transpose(dw, [1, 0, 2])),
+        ...given(bias && sum(dy, [0])),
+      ];
+    },
   });
 }
 const given = (x: Tensor | undefined): Tensor[] => (x ? [x] : []);
@@ -122,16 +139,13 @@ export function convTaps(x: Tensor, w: Tensor, s: Taps, bias?: Tensor): Tensor {
   const [taps, c, n] = w.shape as [number, number, number],
     rows = s.batch * s.to;
   if (s.index.length !== s.to * taps) throw new RangeError(`${s.index.length} taps for ${s.to} places of ${taps} each`);
-  const columns = reshape(pick(x, s.batch, s.from, s.index), [rows, taps * c]),
-    flat = reshape(w, [taps * c, n]);
-  return x.graph.node1('Gemm', [columns, flat, ...given(bias)], [rows, n], {
-    attributes: { transA: 0, transB: 0 },
-    flops: 2 * rows * taps * c * n,
+  const columns = reshape(pick(x, s.batch, s.from, s.index), [rows, taps * c]);
+  return overTaps(columns, w, bias, {
     sources: [x, w, ...given(bias)],
     vjp: (dy) => {
       const readers = readersOf(s),
         most = readers.length / s.from,
-        sent = reshape(gemm(dy, flat, { transB: true }), [rows * taps, c]),
+        sent = reshape(gemm(dy, reshape(w, [taps * c, n]), { transB: true }), [rows * taps, c]),
         back = reshape(pick(sent, s.batch, s.to * taps, readers), [s.batch, s.from, most, c]);
       return [
         reshape(sum(back, [2]), [s.batch * s.from, c]),

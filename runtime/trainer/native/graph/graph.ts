@@ -31,6 +31,11 @@ export interface GraphNode {
   /** Multiply-adds x 2 of a matrix product; 0 for everything else. */
   readonly flops: number;
 }
+/** Of a node with one output: gradients of `sources` from that of the output. */
+export interface NodeGradient {
+  readonly vjp?: (grad: Tensor) => readonly (Tensor | undefined)[];
+  readonly sources?: readonly Tensor[];
+}
 type Data = Float32Array | Float64Array | Int32Array | BigInt64Array | Uint8Array;
 
 export const sizeOf = (shape: readonly number[]): number => shape.reduce((a, b) => a * b, 1);
@@ -84,12 +89,10 @@ export class Graph {
     op: string,
     inputs: readonly Tensor[],
     shape: readonly number[],
-    o: {
+    o: NodeGradient & {
       dtype?: DType;
       attributes?: Readonly<Record<string, AttributeValue>>;
-      vjp?: (grad: Tensor) => readonly (Tensor | undefined)[];
       flops?: number;
-      sources?: readonly Tensor[];
     } = {},
   ): Tensor {
     const vjp = o.vjp;

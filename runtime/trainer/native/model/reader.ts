@@ -3,7 +3,7 @@ import { conv3, toBlocks, type Grid } from '../graph/conv.js';
 import { add, cast, equal, mul, relu, reshape, where } from '../graph/elementwise.js';
 import { gatherRows } from '../graph/gather.js';
 import type { Tensor } from '../graph/graph.js';
-import { matmul } from '../graph/linear.js';
+import { linear, matmul } from '../graph/linear.js';
 import { softmax } from '../graph/norm.js';
 import { concat, pad, slice, split, transpose } from '../graph/structure.js';
 import { contextParams, lookParams } from './decider.js';
@@ -115,9 +115,12 @@ function lookAtScreen(p: Params, s: EmbeddedPolicySpec, z: ReaderSize, i: Reader
   const light = add(mul(cast(i.obs, i.obs.graph.float), 1 / 127.5), -1),
     pixels = reshape(toBlocks(reshape(light, [b, height, width, 1]), cell), [n, cell * cell]),
     patch = relu(lin(p, 'patch', pixels)),
-    features = reshape(i.features, [n, featuresOfCell(s, z.tower)]);
+    perCell = featuresOfCell(s, z.tower),
+    features = reshape(i.features, [n, perCell]),
+    [ofFeatures, ofPatch] = split(p('cells.w'), [perCell, z.patch], 0) as [Tensor, Tensor];
+  // A product each, not one of both beside each other: no gradient is needed of the features.
   const seen = add(
-    lin(p, 'cells', concat([features, patch], 1)),
+    add(linear(features, ofFeatures, p('cells.b')), linear(patch, ofPatch)),
     lin(p, 'marked', reshape(transpose(marks, [0, 2, 1]), [n, SOUGHT])),
   );
   const grid: Grid = { batch: b, rows, cols };

@@ -46,23 +46,28 @@ interface Row {
   readonly features: Float32Array;
   readonly texts: TextRow;
 }
-/** Rows that are remembered, about 40 KB each, and bands, about 10 KB. */
-const KEPT = { rows: 256, bands: 512 };
+/**
+ * Rows that are remembered, about 40 KB each, and bands, about 10 KB: those of two hundred steps on desktops. With a
+ * quarter of them twice as many decisions have something to read.
+ */
+const KEPT = { rows: 1024, bands: 2048 };
 
 export class ScreenReader {
   readonly #spec: EmbeddedPolicySpec;
   readonly #graphs: ReaderGraphs;
   readonly #cols: number;
   /** By the bytes they were read from, and by their bands. */
-  readonly #bands = new Recent<Band>(KEPT.bands);
-  readonly #rows = new Recent<Row>(KEPT.rows);
+  readonly #bands: Recent<Band>;
+  readonly #rows: Recent<Row>;
   #nextBand = 1;
   /** The screen that was looked at last, and its bands' keys: making one costs more than comparing what it is made of. */
   readonly #last: { readonly obs: Buffer; keys: readonly string[] };
 
-  constructor(spec: EmbeddedPolicySpec, graphs: ReaderGraphs) {
+  constructor(spec: EmbeddedPolicySpec, graphs: ReaderGraphs, kept = KEPT) {
     this.#spec = spec;
     this.#graphs = graphs;
+    this.#bands = new Recent(kept.bands);
+    this.#rows = new Recent(kept.rows);
     this.#cols = spec.obs.width / column;
     this.#last = { obs: Buffer.alloc(spec.obs.width * spec.obs.height), keys: [] };
   }

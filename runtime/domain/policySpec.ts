@@ -70,7 +70,7 @@ export const seenText = (s: EmbeddedPolicySpec): number => {
 /** Whether this policy finds words by their spelling. */
 export const spells = (s: EmbeddedPolicySpec): boolean => (s.instruction.spelling ?? 0) > 0;
 /** Bands and rows that each graph of the reader takes at once: few that changed cost less, many in one call. */
-export const READ_AT_ONCE = { bands: [8, 24], rows: [6, 12] } as const;
+export const READ_AT_ONCE = { bands: [4, 8, 16, 24], rows: [4, 8, 12] } as const;
 /** The reader's graphs beside a policy graph (trainer/native/model/rowReader.ts), in the order of `READ_AT_ONCE`. */
 export function readerGraphFiles(policyGraph: string): Record<keyof typeof READ_AT_ONCE, string[]> {
   const base = policyGraph.replace(/(\.onnx)?$/, ''),

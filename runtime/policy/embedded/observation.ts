@@ -102,7 +102,7 @@ function boxTwo(px: Uint32Array, w: number, view: View, ow: number, out: Uint8Ar
         r = px[a + w]!,
         s = px[a + w + 1]!;
       const rb = (p & 0xff00ff) + (q & 0xff00ff) + (r & 0xff00ff) + (s & 0xff00ff);
-      const g = ((p >>> 8) & 0xff) + ((q >>> 8) & 0xff) + ((r >>> 8) & 0xff) + ((s >>> 8) & 0xff);
+      const g = ((p & 0xff00) + (q & 0xff00) + (r & 0xff00) + (s & 0xff00)) >>> 8;
       out[o] = (R * (rb >>> 16) + G * g + B * (rb & 0xffff) + 512) >> 10;
     }
   }

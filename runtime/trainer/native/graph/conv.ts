@@ -45,12 +45,7 @@ function neighbourhoods(x: Tensor, s: Grid, dilation: number): Tensor {
 }
 
 /** One Gemm: neighbourhoods [rows, taps*c] of a convolution's input with W [taps, c, n] (+ bias [n]). */
-function overTaps(
-  around: Tensor,
-  w: Tensor,
-  bias: Tensor | undefined,
-  gradient: NodeGradient = {},
-): Tensor {
+function overTaps(around: Tensor, w: Tensor, bias: Tensor | undefined, gradient: NodeGradient = {}): Tensor {
   const [taps, c, n] = w.shape as [number, number, number],
     rows = around.shape[0]!;
   return around.graph.node1('Gemm', [around, reshape(w, [taps * c, n]), ...given(bias)], [rows, n], {

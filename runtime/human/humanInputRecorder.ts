@@ -227,7 +227,9 @@ export class HumanInputRecorder {
     this.#arm();
   }
 
-  /** Sends them on without waiting until the desktop has taken them: over a slow link that is too late for a double click. */
+  /**
+   * Sends them on without waiting until the desktop has taken them: over a slow link that is too late for a double click.
+   */
   #forward(events: readonly TidyEvent[]): void {
     if (events.length === 0) return;
     const taken = this.#d.desktop.input!(events);

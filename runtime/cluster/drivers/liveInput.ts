@@ -17,8 +17,8 @@ export interface LiveHost {
 
 const BUTTON = { left: 1, middle: 2, right: 3 } as const;
 /**
- * The server pauses between press and release: an application that sets a grab at the press loses a release that comes with it
- * (runtime/cluster/README.md#input).
+ * The server pauses between press and release: an application that sets a grab at the press loses a release that comes
+ * with it (runtime/cluster/README.md#input).
  */
 const GAP_MS = 60;
 /** Events that a link or a machine held back come together, whatever time was between them here. */

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { SandboxDesktop } from '../../../runtime/cluster/drivers/desktop.js';
 import { Input } from '../../../runtime/cluster/drivers/input.js';
 import { X11Client } from '../../../runtime/cluster/drivers/x11Client.js';
-
 import type { Desktop, SettleOptions } from '../../../runtime/cluster/types.js';
 import type { Action } from '../../../runtime/domain/index.js';
 import { localProvider, sandboxRecord, sh, SMALL, whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';

@@ -56,6 +56,15 @@ class Fake {
       res.writeHead(200, { 'content-type': 'image/png' }).end(png);
     });
   }
+  /** What it is asked to run from now on, each without the lines that begin every program. */
+  programs(): string[] {
+    const ran: string[] = [];
+    this.routes.set('POST /execute', (res, body) => {
+      ran.push((JSON.parse(body) as { command: string[] }).command[2]!.split('PAUSE = 0; ')[1]!);
+      setImmediate(() => res.writeHead(200).end('{"status":"success","returncode":0}'));
+    });
+    return ran;
+  }
 }
 
 const open: { close(): Promise<void> }[] = [];
@@ -260,11 +269,7 @@ describe('its desktop', () => {
   it('what a person does while a program runs goes into the next one together, and past no action', async () => {
     const { fake, provider } = await served(),
       d = await provider.create(spec),
-      ran: string[] = [];
-    fake.routes.set('POST /execute', (res, body) => {
-      ran.push((JSON.parse(body) as { command: string[] }).command[2]!.split('PAUSE = 0; ')[1]!);
-      setImmediate(() => res.writeHead(200).end('{"status":"success","returncode":0}'));
-    });
+      ran = fake.programs();
     const button = (down: boolean): Promise<void> => d.input!([{ type: 'button', button: 'left', down, x: 3, y: 3 }]),
       press = button(true);
     await expect.poll(() => ran.length).toBe(1);
@@ -287,11 +292,7 @@ describe('its desktop', () => {
   it('knows nothing of keys and buttons that a person held on it before it was reset', async () => {
     const { fake, provider } = await served(),
       d = await provider.create(spec),
-      ran: string[] = [];
-    fake.routes.set('POST /execute', (res, body) => {
-      ran.push((JSON.parse(body) as { command: string[] }).command[2]!.split('PAUSE = 0; ')[1]!);
-      res.writeHead(200).end('{"status":"success","returncode":0}');
-    });
+      ran = fake.programs();
     await d.input!([
       { type: 'key', key: 'Control', down: true },
       { type: 'button', button: 'left', down: true, x: 1, y: 1 },

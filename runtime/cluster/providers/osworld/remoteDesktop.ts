@@ -108,7 +108,10 @@ export class RemoteDesktop implements Desktop {
     this.#next = undefined;
     return this.#inTurn(() => this.#perform(a));
   }
-  /** What comes while a program runs goes into the next one together: a double click's second press must not be a program late. */
+  /**
+   * What comes while a program runs goes into the next one together: a double click's second press must not be a program
+   * late.
+   */
   input(events: readonly DesktopInput[]): Promise<void> {
     if (this.#next) {
       this.#next.events.push(...events);

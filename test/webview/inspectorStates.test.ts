@@ -184,7 +184,7 @@ describe.skipIf('why' in found)('states of the inspector', () => {
       whole = (selector: string, width: number): string =>
         `[...document.querySelectorAll('${selector}')].filter((i) => i.complete && i.naturalWidth === ${width}).length`;
     await t.until("document.querySelector('.ds-placeholder')?.textContent.includes('missing or damaged')");
-    await t.until("document.querySelectorAll('.ds-thumb img').length >= 6");
+    await t.until("document.querySelectorAll('.ds-no-thumb .codicon').length >= 6");
     expect(await read(t, whole('.ds-thumb img, .ds-surface img', 640))).toBe(0);
     away = false;
     await t.post({ type: 'daemon', state: 'reconnecting' });

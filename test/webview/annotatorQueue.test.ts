@@ -335,6 +335,75 @@ describe.skipIf('why' in found)('annotate mode beyond editing', () => {
       );
       g.open();
     });
+    it('a key held, or pressed while the next one loads, reviews nothing that was not there', async () => {
+      const trajectory = gate(),
+        annotations = gate();
+      pages.fake.before = (m, p) =>
+        p['rollout'] !== names[2]
+          ? undefined
+          : m === 'trajectory/get'
+            ? trajectory.wait
+            : m === 'annotation/get'
+              ? annotations.wait
+              : undefined;
+      const t = await show({ input: queued }),
+        p = await ready(t),
+        k = p.keyboard,
+        state = (words: string): Promise<void> =>
+          t.until(`document.querySelector('.an-state').textContent === '${words}'`),
+        hold = async (): Promise<void> => {
+          for (let i = 0; i < 3; i++) await k.down('Enter');
+          await k.up('Enter');
+        };
+      await at(t, 1, names[0]!);
+      await state('As recorded');
+      await hold();
+      await at(t, 2, names[1]!);
+      await k.press('[');
+      await at(t, 1, names[0]!);
+      await state('Saved, revision 1');
+      await p.getByRole('button', { name: 'Reviewed, next' }).focus();
+      await hold();
+      await at(t, 2, names[1]!);
+      await state('As recorded');
+      expect([pages.fake.ops(names[1]!), t.actions.at(-1)]).toEqual([[], { action: 'moved', rollout: names[1] }]);
+      await p.locator('[role=listbox]').first().focus();
+      await k.press('Enter');
+      await t.until("document.querySelector('.an-queue strong').textContent === '3 of 3'");
+      await k.press('Enter');
+      await says(t, 'Loading…');
+      trajectory.open();
+      await at(t, 3, names[2]!);
+      // Whether somebody reviewed it before is not known yet.
+      await k.press('Enter');
+      annotations.open();
+      await state('As recorded');
+      await k.press('Enter');
+      await t.until("document.querySelector('.an-end').textContent.includes('3 reviewed in this pass, 5 in total.')");
+      await expect
+        .poll(() => names.map((n) => pages.fake.ops(n)))
+        .toEqual(names.map(() => [{ op: 'reviewed', value: true }]));
+    });
+    it('in a run that is locked the key reviews as little as its button, and says why', async () => {
+      pages.fake = new FakeAnnotations();
+      for (const v of others())
+        pages.fake.add(v, { locked: { message: 'Another process writes this run.', remedy: 'Wait for its end.' } });
+      pages.fake.queue = {
+        items: others().map((v) => ({ row: v.row, priority: 1, why: 'w', reviewed: false })),
+        total: 3,
+        reviewed: 0,
+      };
+      const t = await show({ input: queued }),
+        p = await ready(t);
+      await at(t, 1, names[0]!);
+      await p.keyboard.press('Enter');
+      await says(t, 'Another process writes this run.');
+      await at(t, 1, names[0]!);
+      await p.keyboard.press(']');
+      await at(t, 2, names[1]!);
+      expect(t.requests.some((r) => r.method === 'annotation/edit')).toBe(false);
+      expect(t.actions).toEqual([{ action: 'moved', rollout: names[1] }]);
+    });
     it('an edit that cannot be saved goes along and is said, and is saved when the runtime is back', async () => {
       let down = true;
       pages.fake.before = (m) => {

@@ -1,7 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { goTo } from '../helpers/pages/dashboard/open.js';
+import type { RunEvent } from '../../runtime/protocol/types.js';
+import { answersOf, goTo } from '../helpers/pages/dashboard/open.js';
 import { dashboardPages, drawn, slider, textOf } from '../helpers/pages/dashboard/pages.js';
 import { makeRun } from '../helpers/pages/dashboard/run.js';
 import { openBrowser, type RealBrowser } from '../helpers/pages/browser.js';
@@ -105,6 +106,45 @@ describe.skipIf('why' in found)('charts of the dashboard', () => {
       events: [{ seq: 41_220, at: run.now + 9000, type: 'eval', point }],
     });
     await t.until("document.querySelector('.dashboard > [role=status]').textContent.includes('100 %')");
+  });
+
+  it('a runtime that goes away is asked nothing and accused of nothing; a part that failed is no longer said when it is there', async () => {
+    let fails: string | undefined = 'daemon.stopped';
+    const t = await show({
+        answer: (m, p) => {
+          if (m === 'run/curation' && fails !== undefined && t.requests.some((r) => r.method === 'run/footprint'))
+            throw { kind: fails, message: 'It is not there.', remedy: 'Bring it back.' };
+          return answersOf(run)(m, p);
+        },
+      }),
+      post = (seq: number, e: object): Promise<void> =>
+        t.post({
+          type: 'events',
+          run: run.run,
+          live: true,
+          nextSeq: seq + 1,
+          events: [{ seq, at: run.now + seq, ...e } as RunEvent],
+        }),
+      asked = (method: string): number => t.requests.filter((r) => r.method === method).length;
+    await drawn(t);
+    await expect.poll(() => asked('run/footprint')).toBe(1);
+    const banners = (): Promise<string[]> =>
+      t.page.evaluate<string[]>("[...document.querySelectorAll('.ds-banner')].map((b) => b.textContent)");
+    // The runtime stopped, and the page does not know it yet.
+    await post(41_201, { type: 'trained', batch: 'b', version: 81, rollouts: [] });
+    await expect.poll(() => asked('run/curation')).toBe(2);
+    await t.post({ type: 'daemon', state: 'stopped' });
+    await expect.poll(banners).toEqual([expect.stringContaining('The runtime is stopped')]);
+    const before = t.requests.length;
+    await post(41_202, { type: 'ended', row: run.failures(1)[0]! });
+    fails = 'store.io';
+    await t.post({ type: 'daemon', state: 'ready' });
+    await expect.poll(banners).toEqual([expect.stringContaining('It is not there. Bring it back.')]);
+    expect(t.requests[before]!.method).toBe('run/get');
+    fails = undefined;
+    await t.post({ type: 'daemon', state: 'reconnecting' });
+    await t.post({ type: 'daemon', state: 'ready' });
+    await expect.poll(banners).toEqual([]);
   });
 
   it('a chart is read by keyboard, zoomed, and shown as a table', async () => {

@@ -171,6 +171,32 @@ describe.skipIf('why' in found)('states of the inspector', () => {
     await p.locator('.ds-placeholder').waitFor({ state: 'hidden' });
   });
 
+  it('pictures that were asked for while the runtime was away come when it is back', async () => {
+    let away = true;
+    // In packs: no picture lies beside it.
+    const packed = view(pages.plans, `${pages.dir}/packed`),
+      t = await show({
+        answer: (m, p) => {
+          if (away && m === 'frame/thumbnails') throw { kind: 'connection.lost', message: 'Lost.', remedy: '' };
+          return served(() => packed)(m, p);
+        },
+      }),
+      whole = (selector: string, width: number): string =>
+        `[...document.querySelectorAll('${selector}')].filter((i) => i.complete && i.naturalWidth === ${width}).length`;
+    await t.until("document.querySelector('.ds-placeholder')?.textContent.includes('missing or damaged')");
+    await t.until("document.querySelectorAll('.ds-no-thumb .codicon').length >= 6");
+    expect(await read(t, whole('.ds-thumb img, .ds-surface img', 640))).toBe(0);
+    away = false;
+    await t.post({ type: 'daemon', state: 'reconnecting' });
+    await t.post({ type: 'daemon', state: 'ready' });
+    await t.until(`${whole('.ds-surface img', 640)} === 1`);
+    await t.until(`${whole('.ds-thumb img', 320)} >= 6`);
+    await t.page.locator('.ds-placeholder').waitFor({ state: 'hidden' });
+    await t.page.keyboard.press('ArrowRight');
+    await on(t, 2);
+    await t.until(`${whole('.ds-surface img', 640)} === 1`);
+  });
+
   it('the connection’s state is said in words, with what to do, and the page asks again when it is back', async () => {
     const t = await show({
         answer: served(() => view(pages.plans.slice(0, 3), pages.dir, { outcome: 'running', formed: false })),

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { RunEvent } from '../../runtime/protocol/types.js';
 import type { PageInput } from '../../webview/protocol.js';
 import { openBrowser, type RealBrowser } from '../helpers/pages/browser.js';
 import { themes, type Answer, type TestPage } from '../helpers/pages/page.js';
@@ -308,6 +309,24 @@ describe.skipIf('why' in found)('trajectory table', () => {
     },
   );
 
+  it('pictures that were asked for while the runtime was away come when it is back', async () => {
+    let away = true;
+    const t = await show({
+      input: { ...input, view: 'failures' },
+      answer: (m, p) => {
+        if (away && m === 'frame/thumbnails') throw { kind: 'connection.lost', message: 'Lost.', remedy: '' };
+        return answer(m, p);
+      },
+    });
+    await t.until("document.querySelector('.tb-thumb img')?.title.length > 0");
+    away = false;
+    await t.post({ type: 'daemon', state: 'reconnecting' });
+    await t.post({ type: 'daemon', state: 'ready' });
+    await t.until(
+      "((all) => all.length > 2 && all.every((i) => i.complete && i.naturalWidth > 0 && i.title === ''))([...document.querySelectorAll('.tb-thumb img')])",
+    );
+  });
+
   it('a cluster says what most did, and opens an exemplar, a comparison, and its list', async () => {
     const t = await show({ input: { ...input, view: 'failures' } });
     await t.until("document.querySelectorAll('.tb-cluster').length === 3");
@@ -361,4 +380,56 @@ describe.skipIf('why' in found)('trajectory table', () => {
       await expect.poll(() => t.requests.filter((r) => r.method === 'trajectory/strips').length).toBe(2);
     },
   );
+
+  it('what changed keeps the focus on its task while the run goes on', async () => {
+    const t = await show({ input: { ...input, view: 'changes' } }),
+      focused = (): Promise<Record<string, string>> =>
+        t.page.evaluate<Record<string, string>>('({ ...document.activeElement.dataset })'),
+      row = (rollout: string, more: object): object => ({
+        rollout,
+        family: 'desk/form-one',
+        task: 'desk/form-one#7',
+        instruction: 'Fill it in',
+        outcome: 'running',
+        provenance: 'rollout',
+        steps: 0,
+        cap: 30,
+        startedAt: Date.UTC(2027, 0, 1),
+        ...more,
+      }),
+      post = (seq: number, e: object): Promise<void> =>
+        t.post({
+          type: 'events',
+          run,
+          events: [{ seq, at: 1, ...e } as RunEvent],
+          nextSeq: seq + 1,
+          live: true,
+        });
+    await t.until("document.querySelectorAll('.tb-strip').length >= 2");
+    await t.page.locator('.tb-history').nth(2).focus();
+    const { task } = await focused();
+    await t.page.evaluate("document.activeElement.dataset.mine = ''");
+    await post(10, { type: 'started', row: row('r-new', {}) });
+    await t.until("document.querySelector('.tb-top [role=status]').textContent.includes('1,201')");
+    expect(await focused()).toEqual({ task, mine: '' });
+    const dots = (): Promise<number> =>
+        t.page.evaluate<number>(
+          `document.querySelector('.tb-history[data-task="${task}"] .tb-dots').childElementCount`,
+        ),
+      before = await dots();
+    await post(11, {
+      type: 'ended',
+      row: row('probe-new', {
+        task,
+        family: task!.split('#')[0],
+        provenance: 'probe',
+        outcome: 'success',
+        reward: 1,
+        versions: [999, 999],
+        endedAt: Date.UTC(2027, 0, 1) + 1,
+      }),
+    });
+    await expect.poll(dots).toBe(before + 1);
+    expect(await focused()).toEqual({ task });
+  });
 });

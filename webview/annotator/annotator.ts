@@ -114,7 +114,6 @@ export class Annotator {
       ...io,
       saver: this.#saver,
       flush: () => this.#flush(),
-      canReview: () => this.#target !== undefined && !io.state().annotation?.locked,
       edit: (ops, words) => this.#edit(ops, words),
       update: () => this.update(io.state()),
       sawRows: (rows) => this.#seeTags(rows),

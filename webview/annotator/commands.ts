@@ -58,6 +58,7 @@ export function annotatorCommands(a: AnnotatorSurface): Command[] {
       keys: ['Enter'],
       words: t('Mark as reviewed and go to the next'),
       group: t('Review queue'),
+      once: true,
       run: () => a.review(),
     },
     {

@@ -55,6 +55,10 @@ export class QueueBar {
       title: t('Mark as reviewed and go to the next (Enter)'),
       keys: 'Enter',
     });
+    // The key that presses it, held, would press it again and again.
+    this.#review.addEventListener('keydown', (e) => {
+      if (e.repeat) e.preventDefault();
+    });
     this.#unreview = button(t('Not reviewed'), a.unreview, { title: t('Undo the review') });
     this.#walk = h(
       'div',

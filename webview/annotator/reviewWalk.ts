@@ -3,6 +3,7 @@ import type { AnnotationOp, TrajectoryRow, TrajectoryView } from '../../runtime/
 import type { HostAction, HostError, InputOf, Requester } from '../protocol.js';
 import type { State } from '../inspector/state.js';
 import { t } from '../ui/words.js';
+import { annotateRefusal } from './refusal.js';
 import type { Saver } from './saver.js';
 import { begin, mark, neighbour, queueLimit, skipped, type Walk } from './walk.js';
 
@@ -16,8 +17,6 @@ export interface ReviewWalkIo extends Requester<'review/queue' | 'trajectory/get
   go(input: InputOf<'inspector'>, known: TrajectoryView | undefined): void;
   /** What is being typed becomes an edit. */
   flush(): void;
-  /** Whether this trajectory can be marked as reviewed. */
-  canReview(): boolean;
   edit(ops: readonly AnnotationOp[], words: string): void;
   /** The tools are to be drawn anew. */
   update(): void;
@@ -65,18 +64,31 @@ export class ReviewWalk {
     else if (direction > 0) this.#end();
     else this.#io.announce(t('This is the first of the queue'));
   }
-  /** Marks this one as reviewed and goes on to the next that is not. */
+  /**
+   * Marks this one as reviewed and goes on to the next that is not. One that cannot be annotated is passed by; one that
+   * is still loading, or locked, stays.
+   */
   review(): void {
     const s = this.#io.state(),
       w = this.#queue;
     if (!w || !this.#inQueue || this.#ended) return;
-    this.#io.flush();
-    if (this.#io.canReview() && !s.annotation?.reviewed)
-      this.#io.edit([{ op: 'reviewed', value: true }], t('Reviewed'));
-    this.#mark(true);
+    if (annotateRefusal(s) === undefined) {
+      const { annotation } = s;
+      if (!annotation || annotation.locked) {
+        this.#io.announce((annotation?.locked ?? this.#unread(s))?.message ?? t('Loading…'));
+        return;
+      }
+      this.#io.flush();
+      if (!annotation.reviewed) this.#io.edit([{ op: 'reviewed', value: true }], t('Reviewed'));
+      this.#mark(true);
+    }
     const to = neighbour(this.#queue!, s.input.rollout, 1, true);
     if (to) this.#goTo(to.row.rollout);
     else this.#end();
+  }
+  /** Why the trajectory or its annotations could not be read. */
+  #unread({ input: { run, rollout }, error }: State): HostError | undefined {
+    return error ?? (run === undefined ? undefined : this.#io.saver.errorOf({ run, rollout }));
   }
   get #inQueue(): boolean {
     const { input } = this.#io.state();

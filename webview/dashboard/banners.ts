@@ -66,12 +66,12 @@ export function bannersOf(m: Model): readonly Banner[] {
     });
   if (m.damage) out.push(damageBanner(m.damage));
   if (m.detail?.tasksUnread) out.push(tasksBanner(m.detail.tasksUnread));
-  if (m.warning)
+  for (const words of new Set([...(m.warning ? [m.warning] : []), ...m.lacks.values()]))
     out.push({
-      key: `warning ${m.warning}`,
+      key: `warning ${words}`,
       icon: 'warning',
       tone: 'warning',
-      words: m.warning,
+      words,
       actions: [{ label: t('Show Log'), command: 'showLog' }],
     });
   return out.filter((b) => b !== undefined);

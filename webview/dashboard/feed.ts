@@ -66,6 +66,7 @@ export class Feed {
    */
   async load(): Promise<void> {
     this.#whole = false;
+    for (const method of this.#model().lacks.keys()) this.#dispatch({ type: 'lacks', method });
     await Promise.allSettled([this.#detail(true), this.#curves()]);
     await Promise.allSettled([
       this.#series().finally(() => {
@@ -186,22 +187,30 @@ export class Feed {
   #tasks(): Promise<void> {
     return this.#ask('task/list', { run: this.#model().run }, (r) => this.#dispatch({ type: 'tasks', tasks: r.tasks }));
   }
-  /** An answer for a run that is no longer shown is dropped; a part that fails does not affect the rest of the page. */
+  /**
+   * An answer for a run that is no longer shown is dropped; a part that fails does not affect the rest of the page.
+   * Nothing is asked of a runtime that is away: that is said elsewhere, and everything is loaded when it is back.
+   */
   async #ask<M extends PageMethod<'dashboard'>>(
     method: M,
     params: Params<M> & { readonly run: string },
     took: (r: Result<M>) => void,
     signal?: AbortSignal,
   ): Promise<void> {
+    if (this.#model().daemon !== 'ready') return;
     try {
       const r = await this.#host.request(method, params, signal);
-      if (this.#model().run === params.run) took(r);
+      if (this.#model().run !== params.run) return;
+      if (this.#model().lacks.has(method)) this.#dispatch({ type: 'lacks', method });
+      took(r);
     } catch (e) {
-      const quiet = e instanceof RequestFailed && (e.kind === 'cancelled' || e.kind === 'connection.lost');
-      if (!quiet && this.#model().run === params.run) this.#dispatch({ type: 'lacks', error: errorOf(e) });
+      const quiet = e instanceof RequestFailed && quietKinds.has(e.kind);
+      if (!quiet && this.#model().run === params.run) this.#dispatch({ type: 'lacks', method, error: errorOf(e) });
     }
   }
 }
+/** Of these the page says nothing, or the banner of the runtime says it. */
+const quietKinds: ReadonlySet<string> = new Set(['cancelled', 'connection.lost', 'daemon.stopped']);
 const errorOf = (e: unknown): HostError =>
   e instanceof RequestFailed
     ? { kind: e.kind, message: e.message, remedy: e.remedy }

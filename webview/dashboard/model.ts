@@ -38,7 +38,10 @@ export interface Model {
   readonly tasks: readonly TaskRow[];
   /** Newest moment known of the run, ms since the epoch. */
   readonly now: number;
+  /** What the run itself warned of last. */
   readonly warning?: string;
+  /** Why a part could not be read, by the request that failed last. */
+  readonly lacks: ReadonlyMap<string, string>;
   /** What of the journal cannot be read. */
   readonly damage?: JournalDamage;
   /** Disk, policy size, machine. */
@@ -51,8 +54,8 @@ export type Message =
   | { readonly type: 'open'; readonly run: string; readonly daemon: DaemonState }
   | { readonly type: 'daemon'; readonly state: DaemonState; readonly error?: HostError }
   | { readonly type: 'failed'; readonly error: HostError }
-  /** A part could not be read; the rest of the page is kept. */
-  | { readonly type: 'lacks'; readonly error: HostError }
+  /** A part could not be read, or without an error could be again; the rest of the page is kept. */
+  | { readonly type: 'lacks'; readonly method: string; readonly error?: HostError }
   | { readonly type: 'detail'; readonly detail: RunDetail }
   | { readonly type: 'curves'; readonly curves: readonly SuccessCurve[]; readonly evals: readonly EvalPoint[] }
   | { readonly type: 'series'; readonly series: readonly Series[] }
@@ -72,6 +75,7 @@ export const emptyModel = (run = '', daemon: DaemonState = 'starting'): Model =>
   curves: [],
   series: new Map(),
   tasks: [],
+  lacks: new Map(),
   now: 0,
 });
 
@@ -84,7 +88,7 @@ export function reduce(m: Model, msg: Message): Model {
     case 'failed':
       return { ...m, loading: false, failure: msg.error };
     case 'lacks':
-      return { ...m, warning: `${msg.error.message} ${msg.error.remedy}`.trim() };
+      return { ...m, lacks: lacking(m.lacks, msg.method, msg.error) };
     case 'detail': {
       // An event may be newer than an answer that was under way.
       const { detail } = msg,
@@ -156,6 +160,12 @@ function event(m: Model, e: RunEvent): Model {
     default:
       return next;
   }
+}
+function lacking(lacks: Model['lacks'], method: string, error: HostError | undefined): Model['lacks'] {
+  const next = new Map(lacks);
+  if (error) next.set(method, `${error.message} ${error.remedy}`.trim());
+  else next.delete(method);
+  return next;
 }
 /** Merges an answer with what is known: nothing that was there disappears. */
 function join<T>(answer: readonly T[], known: readonly T[], key: (x: T) => string): readonly T[] {

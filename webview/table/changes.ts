@@ -11,7 +11,7 @@ import { roving } from '../ui/roving.js';
 import { button, progress } from '../ui/toolkit.js';
 import { steps, t } from '../ui/words.js';
 import type { Rows } from './rows.js';
-import { firstDifference, histories, shownAttempts, type Attempt, type TaskHistory } from './strips.js';
+import { firstDifference, histories, sameHistories, shownAttempts, type Attempt, type TaskHistory } from './strips.js';
 import { pointOf, Thumbs } from './thumbs.js';
 
 const mostTasks = 400;
@@ -34,7 +34,8 @@ export class Changes {
   readonly #film = h('div', { class: 'tb-film' });
   #run = '';
   #shown = -1;
-  #all: readonly TaskHistory[] = [];
+  /** On show; undefined while the run is read. */
+  #all: readonly TaskHistory[] | undefined;
   #task: string | undefined;
   /** Of the task on show, when it was read. */
   #attempts = 0;
@@ -50,16 +51,22 @@ export class Changes {
       this.#run = run;
       this.#task = undefined;
       this.#shown = -1;
+      this.#all = undefined;
       this.#thumbs.open(run);
     }
     if (!done) {
+      this.#shown = -1;
+      this.#all = undefined;
       replace(this.element, progress(t('Loading run…')));
       return;
     }
     if (rows.revision === this.#shown) return;
     this.#shown = rows.revision;
-    this.#all = histories(rows);
-    if (this.#all.length === 0) {
+    const all = histories(rows);
+    // A run that goes on changes its rows all the time, its evaluations seldom.
+    if (this.#all && sameHistories(this.#all, all)) return;
+    this.#all = all;
+    if (all.length === 0) {
       replace(
         this.element,
         emptyState(
@@ -71,15 +78,17 @@ export class Changes {
       return;
     }
     if (!this.element.contains(this.#tasks)) replace(this.element, this.#tasks, this.#film);
-    this.#drawTasks();
-    const mine = this.#all.find((x) => x.task === this.#task) ?? this.#all[0]!;
+    this.#drawTasks(all);
+    const mine = all.find((x) => x.task === this.#task) ?? all[0]!;
     if (mine.task !== this.#task || mine.attempts.length !== this.#attempts) this.#choose(mine.task);
   }
 
-  #drawTasks(): void {
+  #drawTasks(all: readonly TaskHistory[]): void {
+    const focused = document.activeElement,
+      task = focused instanceof HTMLElement && this.#tasks.contains(focused) ? focused.dataset['task'] : undefined;
     replace(
       this.#tasks,
-      this.#all.slice(0, mostTasks).map((x) =>
+      all.slice(0, mostTasks).map((x) =>
         h(
           'button',
           {
@@ -104,12 +113,18 @@ export class Changes {
         ),
       ),
     );
+    if (task !== undefined)
+      this.#options()
+        .find((b) => b.dataset['task'] === task)
+        ?.focus();
+  }
+  #options(): HTMLElement[] {
+    return [...this.#tasks.querySelectorAll<HTMLElement>('[role=option]')];
   }
   #choose(task: string): void {
     this.#task = task;
-    for (const b of this.#tasks.querySelectorAll<HTMLElement>('[role=option]'))
-      set(b, { 'aria-selected': String(b.dataset['task'] === task) });
-    const history = this.#all.find((x) => x.task === task);
+    for (const b of this.#options()) set(b, { 'aria-selected': String(b.dataset['task'] === task) });
+    const history = this.#all?.find((x) => x.task === task);
     if (!history) return;
     this.#attempts = history.attempts.length;
     void this.#load(history);

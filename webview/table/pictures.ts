@@ -1,10 +1,9 @@
 /** Small pictures of last screens, asked for when the list rests: what is passed by while scrolling costs nothing. */
 import type { Requester } from '../protocol.js';
-import { Frames } from '../ui/frames.js';
-import type { Host } from '../ui/host.js';
+import { Frames, type FramesHost } from '../ui/frames.js';
 
 const restMs = 90;
-type PicturesHost = Requester<'trajectory/frames' | 'frame/thumbnails'> & Pick<Host, 'uri' | 'frame'>;
+type PicturesHost = Requester<'trajectory/frames' | 'frame/thumbnails'> & FramesHost;
 
 export class Pictures {
   readonly #host: PicturesHost;

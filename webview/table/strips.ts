@@ -69,6 +69,18 @@ function attemptsOf(rows: Rows, of: readonly number[]): Attempt[] {
   return [...newest.values()].sort((a, b) => a.version - b.version);
 }
 
+/** Whether two say the same of the same tasks. */
+export const sameHistories = (a: readonly TaskHistory[], b: readonly TaskHistory[]): boolean =>
+  a.length === b.length && a.every((x, i) => x.task === b[i]!.task && sameAttempts(x.attempts, b[i]!.attempts));
+const sameAttempts = (a: readonly Attempt[], b: readonly Attempt[]): boolean =>
+  a.length === b.length &&
+  a.every((x, i) => {
+    const y = b[i]!;
+    return (
+      x.rollout === y.rollout && x.version === y.version && x.outcome === y.outcome && Object.is(x.reward, y.reward)
+    );
+  });
+
 /** First step at which one does something else than the one before it, or has ended; undefined where none does. */
 export function firstDifference(before: EpisodeStrip, now: EpisodeStrip): number | undefined {
   const n = Math.max(before.steps.length, now.steps.length);

@@ -2,15 +2,14 @@
 import type { FrameLink } from '../../runtime/protocol/types.js';
 import type { Action } from '../ui/actions.js';
 import { h, s } from '../ui/dom.js';
-import { Frames } from '../ui/frames.js';
-import type { Host } from '../ui/host.js';
+import { Frames, type FramesHost } from '../ui/frames.js';
 
 type Mark = { readonly at: { readonly x: number; readonly y: number }; readonly kind: 'did' | 'expected' | 'at' };
 
 export class Thumbs {
   readonly #frames: Frames;
   readonly #waiting = new Map<HTMLImageElement, string>();
-  constructor(host: ConstructorParameters<typeof Frames>[0] & Pick<Host, 'uri' | 'frame'>) {
+  constructor(host: FramesHost) {
     this.#frames = new Frames(host);
     this.#frames.changed = () => this.#fill();
   }
@@ -40,9 +39,12 @@ export class Thumbs {
     for (const [img, hash] of this.#waiting) {
       const thumb = this.#frames.thumb(hash);
       if (!thumb) continue;
-      this.#waiting.delete(img);
-      if ('uri' in thumb) img.src = thumb.uri;
-      else img.title = thumb.missing;
+      if (!thumb.standsIn) this.#waiting.delete(img);
+      if ('missing' in thumb) img.title = thumb.missing;
+      else {
+        img.removeAttribute('title');
+        if (img.getAttribute('src') !== thumb.uri) img.src = thumb.uri;
+      }
     }
   }
 }

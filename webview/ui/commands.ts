@@ -16,6 +16,8 @@ export interface Command {
   readonly alt?: boolean;
   /** With Ctrl, or Cmd. */
   readonly ctrl?: boolean;
+  /** A key that is held does it once. */
+  readonly once?: boolean;
   run(context?: unknown): void;
 }
 
@@ -53,7 +55,7 @@ export class Commands {
     );
     if (!c) return;
     e.preventDefault();
-    c.run();
+    if (!(c.once && e.repeat)) c.run();
   }
   /** The dialog of all shortcuts; focus goes back where it was. */
   help(): void {

@@ -9,24 +9,34 @@ import { t } from './words.js';
 const thumbWidth = 320,
   batch = 48,
   keepDecoded = 24;
-export type Thumb = { readonly uri: string } | { readonly missing: string };
+export type Thumb = ({ readonly uri: string } | { readonly missing: string }) & {
+  /** The daemon did not answer: it stands in until the daemon is back, and is then asked for again. */
+  readonly standsIn?: true;
+};
 
-type FramesHost = Requester<'frame/thumbnails'> & Pick<Host, 'uri' | 'frame'>;
+export type FramesHost = Requester<'frame/thumbnails'> & Pick<Host, 'uri' | 'frame' | 'on'>;
 
 export class Frames {
   readonly #host: FramesHost;
   readonly #thumbs = new Map<string, Thumb>();
   readonly #asked = new Set<string>();
   readonly #full = new Map<string, HTMLImageElement>();
+  /** Full pictures that the daemon did not answer for. */
+  readonly #unanswered = new Set<string>();
   /** Files of full pictures that the daemon named. */
   readonly #files = new Map<string, string>();
   #wanted: string[] = [];
   #source: { readonly run?: string; readonly dir: string } = { dir: '' };
   /** New thumbnails are there. */
   changed: () => void = () => undefined;
+  /** Full pictures that could not be had can be asked for again. */
+  renewed: () => void = () => undefined;
 
   constructor(host: FramesHost) {
     this.#host = host;
+    host.on((m) => {
+      if (m.type === 'daemon' && m.state === 'ready') this.#again();
+    });
   }
 
   /** Where frames are: the run whose daemon has them (none for a file), and the folder of pictures that are files. */
@@ -36,6 +46,7 @@ export class Frames {
     this.#thumbs.clear();
     this.#asked.clear();
     this.#full.clear();
+    this.#unanswered.clear();
     this.#files.clear();
     this.#wanted = [];
   }
@@ -87,7 +98,7 @@ export class Frames {
             }
           },
           () => {
-            for (const h of hashes) this.#put(source, h, this.#fallback(h));
+            for (const h of hashes) this.#put(source, h, { ...this.#fallback(h), standsIn: true });
           },
         )
         .finally(() => {
@@ -139,7 +150,24 @@ export class Frames {
         if (path !== undefined && source === this.#source) this.#files.set(hash, path);
         show(path === undefined ? undefined : this.#host.uri(path));
       },
-      () => show(own),
+      () => {
+        if (source === this.#source) this.#unanswered.add(hash);
+        show(own);
+      },
     );
+  }
+
+  /** The daemon is back: what it did not answer while it was away is not missing. */
+  #again(): void {
+    const thumbs = [...this.#thumbs].filter(([, t]) => t.standsIn),
+      full = [...this.#unanswered];
+    for (const [h] of thumbs) {
+      this.#thumbs.delete(h);
+      this.#asked.delete(h);
+    }
+    for (const h of full) this.#full.delete(h);
+    this.#unanswered.clear();
+    if (thumbs.length > 0) this.changed();
+    if (full.length > 0) this.renewed();
   }
 }

@@ -71,6 +71,7 @@ export class Stage {
   /** `compact`: without the heat map and save (the compare page). */
   constructor(frames: Frames, actions: StageActions, compact = false) {
     this.#frames = frames;
+    frames.renewed = () => this.#show();
     this.#actions = actions;
     this.#before = button(t('Before'), () => actions.shot('before'), {
       pressed: true,

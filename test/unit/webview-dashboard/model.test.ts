@@ -161,9 +161,20 @@ describe('banners', () => {
     expect(
       keys(after(opened(), { type: 'status', status: { ...r.status, state: 'interrupted' }, ledger: r.ledger })),
     ).toEqual(['interrupted']);
-    expect(keys(after(opened(), { type: 'lacks', error: { kind: 'store.io', message: 'a', remedy: 'b' } }))).toEqual([
-      'warning',
-    ]);
+  });
+  it('a part that could not be read is said until it could be, and nothing that the run warned of goes with it', () => {
+    const error = { kind: 'store.io', message: 'a', remedy: 'b' },
+      words = (m: Model): string[] => bannersOf(m).map((b) => b.words),
+      both = after(
+        opened(),
+        { type: 'events', events: [{ seq: 1, at: 1, type: 'note', level: 'warn', message: 'slow' }] },
+        { type: 'lacks', method: 'run/curves', error },
+        { type: 'lacks', method: 'task/list', error },
+      );
+    expect(words(both)).toEqual(['slow', 'a b']);
+    const one = after(both, { type: 'lacks', method: 'run/curves' });
+    expect(words(one)).toEqual(['slow', 'a b']);
+    expect(words(after(one, { type: 'lacks', method: 'task/list' }))).toEqual(['slow']);
   });
   it('a run that was only evaluated says so', () => {
     const nothing: Ledger = { generated: 0, trained: 0, inFlight: 0, byState: {}, retired: {}, closes: true },

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { EpisodeStrip, TrajectoryRow } from '../../../runtime/protocol/types.js';
 import { clusterFacts, clusterWords } from '../../../webview/table/clusterWords.js';
 import { Rows } from '../../../webview/table/rows.js';
-import { firstDifference, histories, shownAttempts } from '../../../webview/table/strips.js';
+import { firstDifference, histories, sameHistories, shownAttempts } from '../../../webview/table/strips.js';
 
 let at = 0;
 const probe = (task: string, version: number, outcome: TrajectoryRow['outcome'], o: Partial<TrajectoryRow> = {}) => ({
@@ -41,6 +41,19 @@ describe('the same task at successive versions', () => {
     expect(a).toMatchObject({ task: 'desk/a#1', turns: 0 });
     expect(a!.attempts.at(-1)).toMatchObject({ version: 9, rollout: 'again', outcome: 'failure' });
     expect(histories(new Rows())).toEqual([]);
+  });
+  it('says the same however a rollout goes on, and another thing after an evaluation', () => {
+    const rows = new Rows();
+    for (const v of [2, 5]) rows.put(probe('desk/a#1', v, 'failure'));
+    const was = histories(rows);
+    rows.put(probe('desk/a#2', 6, 'running', { rollout: 'r', provenance: 'rollout' }));
+    rows.stepped('r', 4);
+    expect(sameHistories(was, histories(rows))).toBe(true);
+    rows.put(probe('desk/a#1', 5, 'failure', { rollout: 'again' }));
+    const again = histories(rows);
+    expect(sameHistories(was, again)).toBe(false);
+    rows.put(probe('desk/a#1', 9, 'success'));
+    expect(sameHistories(again, histories(rows))).toBe(false);
   });
   it('of many versions the first and the newest are shown', () => {
     const rows = new Rows();

@@ -3,7 +3,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
 import { ensureBuilt } from './lib/ensure.mjs';
-import { LOCAL_PACKAGES, dockerAnswers, ensurePackages, requireNode } from './lib/system.mjs';
+import { LOCAL_PACKAGES, dockerAddress, dockerAnswers, ensurePackages, requireNode } from './lib/system.mjs';
 
 requireNode();
 const args = process.argv.slice(2);
@@ -17,6 +17,11 @@ const { provider = 'auto' } = parseArgs({
   options: { provider: { type: 'string' } },
   strict: false,
 }).values;
+const { fault } = provider === 'auto' || provider === 'docker' ? dockerAddress() : {};
+if (fault) {
+  console.error(fault);
+  process.exit(1);
+}
 if (provider === 'local' || (provider === 'auto' && !(await dockerAnswers()))) {
   const missing = ensurePackages(LOCAL_PACKAGES);
   if (missing.length) {

@@ -212,7 +212,9 @@ function evaluated(s: StudioContext, run: string, version: number, split: Evalua
     const off = s.client.on(methods.evaluateProgress, (p) => {
       if (p.run !== run) return;
       say.report({
-        message: t('{0} of {1} episodes, {2} succeeded', p.done, p.episodes, p.successes),
+        message: p.diskFull
+          ? t('The disk is full: episodes wait until space is available')
+          : t('{0} of {1} episodes, {2} succeeded', p.done, p.episodes, p.successes),
         increment: 100 * (p.done / Math.max(1, p.episodes) - share),
       });
       share = p.done / Math.max(1, p.episodes);

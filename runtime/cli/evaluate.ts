@@ -68,6 +68,7 @@ async function evaluateCheckpoint(name: string, o: Options): Promise<number> {
     onProgress: (p) => {
       if (tty) process.stderr.write(`\r\x1b[2K${p.done} of ${p.episodes} episodes`);
     },
+    onNote: (text) => process.stderr.write(`${tty ? '\r\x1b[2K' : ''}${text}\n`),
   });
   if (tty) process.stderr.write('\r\x1b[2K');
   print(point, o['json'] === true);

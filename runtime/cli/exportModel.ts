@@ -1,5 +1,7 @@
+import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { cacheFolder } from '../files/cacheFolder.js';
 import { onInterrupt, progressLine } from '../interchange/terminal.js';
 import { exportModel, type ExportedModel } from '../run/exportModel.js';
 import { runFolder } from '../run/runFolders.js';
@@ -30,8 +32,12 @@ export async function writeModel(run: string, dir: string, o: Options): Promise<
     stop.off();
   }
 }
-/** Where `engine serve` keeps weights unless it is told otherwise. */
-export const defaultState = (): string => join(homedir(), '.cache', 'dart-studio', 'engine-state');
+/** Where `engine serve` keeps weights unless it is told otherwise. It used to be the home folder, wherever caches are: what is there is found. */
+export const defaultState = (): string => {
+  const before = join(homedir(), '.cache', 'dart-studio', 'engine-state'),
+    now = cacheFolder('engine-state');
+  return !existsSync(now) && existsSync(before) ? before : now;
+};
 
 function lines({ kind, dir, version, base }: ExportedModel): string[] {
   const what = { adapter: 'LoRA adapter', model: 'whole model', onnx: 'ONNX network' }[kind];

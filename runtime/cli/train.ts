@@ -175,6 +175,7 @@ async function figures(r: {
     commit: r.commit,
     entry,
     signal: r.signal,
+    onNote: r.note,
     provider: r.o['provider'] as 'auto' | undefined,
   });
   const text = `${JSON.stringify(f, null, 2)}\n`,

@@ -1,4 +1,5 @@
 import { foreignJson } from '../domain/json.js';
+import { jsonFault } from '../domain/jsonFault.js';
 import { z } from 'zod';
 import { StudioError, messageOf, type PresetName } from '../domain/index.js';
 import { EARLIER_PRESETS, PRESETS } from './presets/index.js';
@@ -198,14 +199,18 @@ export function parseRunText(text: string, file: string, overrides: RunFile = {}
   const tooMuch = (why: string): StudioError =>
     new StudioError('config.invalid', `${file} ${why}.`, 'Give a run file; it has about a hundred options at most.');
   if (text.length > MOST_CHARACTERS) throw tooMuch(`is longer than ${MOST_CHARACTERS} characters`);
-  const content = foreignJson(text, BOUNDS, (why, fault, e) =>
-    fault === 'bounds' ? tooMuch(why) : notJson(text, file, e),
+  // Some editors begin a file with a byte-order mark, which is no JSON.
+  const json = text.startsWith('\uFEFF') ? text.slice(1) : text;
+  const content = foreignJson(json, BOUNDS, (why, fault, e) =>
+    fault === 'bounds' ? tooMuch(why) : notJson(json, file, e),
   );
   return parseRunFile(content, overrides, onNote);
 }
 function notJson(text: string, file: string, e: unknown): StudioError {
-  const pos = Number(/position (\d+)/.exec(String(e))?.[1] ?? 0),
-    line = text.slice(0, pos).split('\n').length,
+  const at = jsonFault(text) ?? text.length,
+    // What is missing at the end is missed on the last line that has something.
+    before = at === text.length ? text.trimEnd() : text.slice(0, at),
+    line = before.split('\n').length,
     what = `not valid JSON (${messageOf(e)})`;
   return new StudioError(
     'config.invalid',

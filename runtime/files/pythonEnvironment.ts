@@ -1,8 +1,10 @@
 // Python environments that this runtime makes for itself: which interpreter, where, one installation at a time.
 import { spawn } from 'node:child_process';
-import { open, readFile, rm, statfs } from 'node:fs/promises';
+import { mkdir, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { StudioError, orUndefined, type ErrorKind } from '../domain/index.js';
+import { StudioError, messageOf, orUndefined, type ErrorKind } from '../domain/index.js';
+import { CACHE_REMEDY } from './cacheFolder.js';
+import { fileLock } from './fileLock.js';
 import { logLines } from './logLines.js';
 
 /** Whose environment it is, for messages: `who` "the engine", `whose` "the engine's". */
@@ -89,36 +91,23 @@ export async function checkSpace(owner: EnvironmentOwner, folder: string): Promi
 }
 const capital = (s: string): string => s.charAt(0).toUpperCase() + s.slice(1);
 
-/** One installation at a time; a lock whose process is gone does not count. */
-export async function installLock(owner: EnvironmentOwner, file: string): Promise<() => Promise<void>> {
-  for (;;) {
-    try {
-      const handle = await open(file, 'wx');
-      await handle.writeFile(String(process.pid));
-      await handle.close();
-      return () => rm(file, { force: true });
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    }
-    const pid = Number((await orUndefined(readFile(file, 'utf8'), 'its owner has just removed it')) ?? '0');
-    if (pid > 0 && isAlive(pid)) {
-      throw new StudioError(
-        owner.kind,
-        `Process ${pid} is installing ${owner.whose} packages.`,
-        'Wait until it is done, then run the command again.',
-      );
-    }
-    await rm(file, { force: true });
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
+/** One installation at a time: waits for another one. Makes the folder of the lock. */
+export async function installLock(
+  owner: EnvironmentOwner,
+  file: string,
+  { onLine, signal }: StepOptions,
+): Promise<() => Promise<void>> {
+  const folder = dirname(file);
+  await mkdir(folder, { recursive: true }).catch((e: unknown) => {
+    throw new StudioError(owner.kind, `The cache folder ${folder} cannot be created: ${messageOf(e)}`, CACHE_REMEDY, {
+      cause: e,
+    });
+  });
+  return fileLock(file, {
+    kind: owner.kind,
+    signal,
+    onWait: () => onLine?.(`Another process is installing ${owner.whose} packages; waiting for it.`),
+  });
 }
 
 const PIP = ['-m', 'pip', 'install', '--no-input', '--disable-pip-version-check', '--progress-bar', 'off'];

@@ -14,6 +14,8 @@ export interface Notifications {
     readonly done: number;
     readonly episodes: number;
     readonly successes: number;
+    /** Episodes wait for room on the disk. */
+    readonly diskFull?: true;
   };
   /** A run was made, ended, or changed its state; list again. */
   readonly 'run/changed': { readonly run: T.RunPath; readonly state: T.RunState };

@@ -1,7 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { StudioError, id, type ProcessEntry, type RunId, type ProviderChoice } from '../domain/index.js';
+import { rm } from 'node:fs/promises';
+import { StudioError, id, ignoreFailure, type ProcessEntry, type RunId, type ProviderChoice } from '../domain/index.js';
 import { traitsOf, parseRunFile, type RunConfig, type RunFile } from '../config/index.js';
 import { DataManager } from '../data/dataManager.js';
 import { readMeta, RunReader } from '../data/store/runStore.js';
@@ -23,6 +21,7 @@ import {
   type Tasks,
 } from '../tasks/open.js';
 import { lastCheckpoint } from './resume.js';
+import { sayRoom, scratchFolder } from './scratch.js';
 
 export { EVALUATION_SPLITS, type EvaluationSplit, type ProbeSet } from '../tasks/open.js';
 
@@ -46,7 +45,15 @@ export interface EvaluateRequest {
   readonly provider?: ProviderChoice | undefined;
   readonly entry: ProcessEntry;
   readonly signal: AbortSignal;
-  readonly onProgress?: (p: { readonly done: number; readonly episodes: number; readonly successes: number }) => void;
+  readonly onProgress?: (p: EvaluateProgress) => void;
+  readonly onNote?: (text: string) => void;
+}
+export interface EvaluateProgress {
+  readonly done: number;
+  readonly episodes: number;
+  readonly successes: number;
+  /** Episodes wait for room on the disk. */
+  readonly diskFull?: true;
 }
 /** One evaluation among several of one checkpoint. */
 export interface Asked extends Pick<EvaluateRequest, 'episodes' | 'split' | 'set' | 'sampled' | 'blind' | 'random'> {
@@ -90,8 +97,10 @@ export async function evaluateAll(
       return [{ ...a, episodes, tasks: ofSplit(tasks, split, a.set) }];
     }),
     checkpoint = await checkpointOf(r, meta.id, config);
-  const scratch = await mkdtemp(join(tmpdir(), 'dart-studio-eval-'));
-  let data: DataManager | undefined, engine: Engine | undefined;
+  const scratch = await scratchFolder(r.dir, 'evaluation');
+  let data: DataManager | undefined,
+    engine: Engine | undefined,
+    offRoom = (): void => undefined;
   try {
     data = await DataManager.open({
       dir: scratch,
@@ -100,6 +109,7 @@ export async function evaluateAll(
       taskOf: tasks.taskOf,
       store: { index: r.entry, create: { id: id<RunId>(`eval-${meta.id}`), createdAt: Date.now() } },
     });
+    offRoom = sayRoom(data.room, scratch, r.onNote);
     engine = await startEngine({
       temporary: true,
       config,
@@ -115,6 +125,7 @@ export async function evaluateAll(
       points.push(await evaluateOne(r, a, { config, data, engine, version: checkpoint?.version ?? 0 }));
     return points;
   } finally {
+    offRoom();
     await engine?.close();
     await data?.close('finished');
     await rm(scratch, { recursive: true, force: true });
@@ -141,11 +152,15 @@ async function evaluateOne(
     scheduler = probeScheduler(config, { ...engine, policy }, a.tasks);
   let done = 0,
     successes = 0;
+  const tell = (): void =>
+      r.onProgress?.({ done, episodes, successes, ...(data.room.full ? { diskFull: true as const } : {}) }),
+    offRoom = data.room.onChange(tell);
   scheduler.onEvent((e) => {
     if (e.type !== 'ended') return;
-    void data.record(e.trajectory);
+    ignoreFailure(data.record(e.trajectory), 'what is measured is the verdict: the record is deleted at the end');
     if (e.trajectory.outcome.kind === 'success') successes++;
-    r.onProgress?.({ done: ++done, episodes, successes });
+    done++;
+    tell();
   });
   scheduler.start();
   try {
@@ -176,6 +191,9 @@ async function evaluateOne(
       ...(a.random ? { random: true as const } : {}),
     };
   } finally {
+    offRoom();
+    // Nothing waits for room any more.
+    if (r.signal.aborted) await data.room.end();
     await scheduler.stop({ graceMs: 0 });
   }
 }

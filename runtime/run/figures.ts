@@ -80,7 +80,7 @@ export interface RunFigures {
 
 /** Measures the newest checkpoint of a run; it is only read. */
 export async function measureRun(
-  r: Pick<EvaluateRequest, 'dir' | 'entry' | 'signal' | 'provider' | 'onProgress'> & {
+  r: Pick<EvaluateRequest, 'dir' | 'entry' | 'signal' | 'provider' | 'onProgress' | 'onNote'> & {
     readonly run: string;
     readonly config: RunConfig;
     readonly points: readonly EvalPoint[];

@@ -204,6 +204,7 @@ class Daemon {
       greet: (p) => this.#greet(p, service),
       drain: () => {
         this.#draining = true;
+        service.drain?.();
         setImmediate(() => this.#checkIdle(service)); // after the answer
         return { waitingFor: [...service.active], busy: this.#isBusy(service) || undefined };
       },

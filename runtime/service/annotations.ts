@@ -32,13 +32,17 @@ export function annotationHandlers(h: Handlers, s: Studio): Annotator {
   h.on(m.undoAnnotation, trajectory, (p) => annotator.undo(p.run, p.rollout));
   h.on(m.redoAnnotation, trajectory, (p) => annotator.redo(p.run, p.rollout));
   h.on(m.replayTrajectory, schemas.replay, (p, c) =>
-    s.job(`A trajectory of ${p.run} is being replayed.`, c.signal, (signal) =>
-      replayRevision(s, annotator, p, {
-        signal,
-        onProgress: (x) => {
-          c.notify(m.replayProgress.method, { run: p.run, rollout: p.rollout, ...x });
-        },
-      }),
+    s.job(
+      `A trajectory of ${p.run} is being replayed.`,
+      c.signal,
+      (signal) =>
+        replayRevision(s, annotator, p, {
+          signal,
+          onProgress: (x) => {
+            c.notify(m.replayProgress.method, { run: p.run, rollout: p.rollout, ...x });
+          },
+        }),
+      { exclusive: true },
     ),
   );
   h.on(m.reviewQueue, schemas.queue, (p) => reviewQueue(s, p));

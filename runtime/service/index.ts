@@ -85,6 +85,9 @@ export function createStudioService(o: StudioServiceOptions): StudioService {
         studio.log(r.outcome === 'resumed' ? 'info' : 'warn', `Run ${r.id}: ${r.message}`);
         studio.broadcast({ method: 'run/recovered', params: r });
       }).then(() => queue.recover()),
+    drain: () => {
+      studio.draining = true;
+    },
     train: async (plan) => {
       const { error, result } = await (await studio.begin(plan)).ended;
       if (error) throw new StudioError(error.kind, error.message, error.remedy, { details: { ...error.details } });
@@ -93,6 +96,7 @@ export function createStudioService(o: StudioServiceOptions): StudioService {
     close: async ({ now, keep }) => {
       // At once, and not when people have let go of their desktops: a run that ends meanwhile is kept, too.
       if (keep) studio.keepActive();
+      else studio.endActive();
       await control.close();
       await studio.close(now);
       await thumbs.close();

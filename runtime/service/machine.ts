@@ -62,6 +62,8 @@ export function machineHandlers(h: Handlers, s: Studio): void {
   });
 }
 
+/** What follows a name in JSON and is no text: a token's id is no secret. */
+const NO_TEXT = /^(?:-?\d[\d.eE+-]*$|true$|false$|null$|[[{])/;
 /**
  * The home folder as ~, secrets blotted out: bearer tokens, and values of what is called key, token, secret or
  * password. Pure.
@@ -70,6 +72,10 @@ export function redact(text: string, home = homedir()): string {
   const plain = home.length > 1 ? text.replaceAll(home, '~') : text;
   return plain
     .replace(/\b(bearer)\s+[\w.~+/=-]+/gi, '$1 [redacted]')
-    .replace(/((?:token|secret|password|api_?key)["']?\s*[:=]\s*)(["']?)[^\s"',}]+\2/gi, '$1$2[redacted]$2')
+    .replace(
+      /((?:token|secret|password|api_?key)(["']?)\s*[:=]\s*)(["']?)([^\s"',}]+)\3/gi,
+      (all, name: string, quoted: string, quote: string, value: string) =>
+        quoted === '"' && quote === '' && NO_TEXT.test(value) ? all : `${name}${quote}[redacted]${quote}`,
+    )
     .replace(/\bsk-[\w-]{8,}/g, '[redacted]');
 }

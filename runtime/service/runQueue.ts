@@ -53,6 +53,8 @@ export class RunQueue {
   #q: QueueState = emptyQueue;
   #writing: Promise<void> = Promise.resolve();
   #begins = false;
+  /** Until then what was active goes first; a daemon that is there for one run alone leaves the queue to the next. */
+  #open = false;
   #loaded: Promise<void>;
 
   constructor(studio: Studio, dir: string) {
@@ -80,6 +82,7 @@ export class RunQueue {
         this.#studio.session?.run === run ? 'active' : existsSync(join(run, 'run.json')) ? 'over' : 'never began',
       ),
     );
+    this.#open = true;
     void this.#next();
   }
   async list(): Promise<QueueView> {
@@ -111,14 +114,14 @@ export class RunQueue {
   }
 
   #ended(): void {
-    if (this.#studio.closing.aborted) return;
+    if (!this.#open || this.#studio.closing.aborted) return;
     const e = this.#q.items.find((x) => x.state === 'running');
     if (e) void this.#put(changed(this.#q, e.id, { state: 'done' }));
     void this.#next();
   }
   async #next(): Promise<void> {
     const s = this.#studio;
-    if (this.#begins || s.busy || s.closing.aborted) return;
+    if (!this.#open || this.#begins || s.busy || s.draining || s.closing.aborted) return;
     const e = nextOf(this.#q);
     if (!e) return;
     this.#begins = true;

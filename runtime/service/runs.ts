@@ -29,21 +29,27 @@ export function runHandlers(h: Handlers, s: Studio): void {
     const { more } = p,
       minutes = more === undefined ? p.minutes : more + (await s.read(p.run, (r) => usedMs(r.reader))) / 60_000,
       x = await s.begin(await planResume(resolve(p.run), minutes, more !== undefined), unwanted(c.signal));
+    // One that was paused when a daemon ended, and could not be resumed then, goes on now.
+    await s.activeRuns.pause(x.run, false);
     return { run: x.run, id: x.plan.run };
   });
   h.on(m.stopRun, schemas.stopRun, async (p) => {
-    await s.active(p.run).stop(p.now ?? false);
+    const session = s.active(p.run);
+    s.endActive();
+    await session.stop(p.now ?? false);
     await s.activeRuns.written();
     return s.summary(p.run);
   });
   h.on(m.pauseRun, schemas.run, async (p) => {
-    s.active(p.run).pause();
-    await s.activeRuns.written();
+    const session = s.active(p.run);
+    session.pause();
+    await s.activeRuns.pause(session.run, true);
     return {};
   });
   h.on(m.unpauseRun, schemas.run, async (p) => {
-    s.active(p.run).unpause();
-    await s.activeRuns.written();
+    const session = s.active(p.run);
+    session.unpause();
+    await s.activeRuns.pause(session.run, false);
     return {};
   });
   h.on(m.listRuns, schemas.listRuns, async (p) => ({ runs: await list(s, p.roots) }));
@@ -80,16 +86,23 @@ export function runHandlers(h: Handlers, s: Studio): void {
   );
   h.on(m.evaluate, schemas.evaluate, async (p, c) => {
     s.free();
-    return s.job(`${p.run} is being evaluated.`, c.signal, (signal) =>
-      evaluateRun({
-        ...p,
-        dir: resolve(p.run),
-        entry: s.entry,
-        signal,
-        onProgress: (x) => {
-          c.notify(m.evaluateProgress.method, { run: p.run, ...x });
-        },
-      }),
+    return s.job(
+      `${p.run} is being evaluated.`,
+      c.signal,
+      (signal) =>
+        evaluateRun({
+          ...p,
+          dir: resolve(p.run),
+          entry: s.entry,
+          signal,
+          onProgress: (x) => {
+            c.notify(m.evaluateProgress.method, { run: p.run, ...x });
+          },
+          onNote: (text) => {
+            s.log('warn', `Evaluation of ${p.run}: ${text}`);
+          },
+        }),
+      { exclusive: true },
     );
   });
 }

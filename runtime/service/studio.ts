@@ -20,6 +20,7 @@ import { labelOf } from './runLabels.js';
 import { isWeightless, keepSummary, leaveRunning, leaveSummary } from './summaryFile.js';
 import { JournalDamages } from './journalDamage.js';
 import { cancelled, unlessAborted } from './unlessAborted.js';
+import { Jobs, type JobOptions } from './jobs.js';
 import { Readers, markOf } from './readers.js';
 import type { Broadcast } from './types.js';
 
@@ -59,6 +60,8 @@ export class Studio {
   /** The annotations of every run. */
   readonly annotations = new Annotations((text) => void this.log('warn', text));
   session: RunSession | undefined;
+  /** A newer daemon waits until this one has nothing to do: nothing begins by itself any more. */
+  draining = false;
   /** What a daemon that starts after us goes on with. */
   readonly activeRuns: ActiveRuns;
   /** Passes on what somebody should look at, with or without a window. */
@@ -66,7 +69,7 @@ export class Studio {
   /** Writers of what people add to runs, active or not. */
   readonly writers: RunWriters;
   readonly #facts = new KnownFacts();
-  readonly #jobs = new Map<AbortController, string>();
+  readonly #jobs = new Jobs();
   readonly #broadcast = new Set<(b: Broadcast) => void>();
   readonly #idle = new Set<() => void>();
   readonly #sessions = new Set<(s: RunSession | undefined) => void>();
@@ -117,38 +120,33 @@ export class Studio {
   }
   onBroadcast(l: (b: Broadcast) => void): () => void {
     this.#broadcast.add(l);
-    return () => {
-      this.#broadcast.delete(l);
-    };
+    return () => void this.#broadcast.delete(l);
   }
   onIdle(l: () => void): () => void {
     this.#idle.add(l);
-    return () => {
-      this.#idle.delete(l);
-    };
+    return () => void this.#idle.delete(l);
   }
   /** Called when a run begins (with it) and when it has ended. */
   onSession(l: (s: RunSession | undefined) => void): void {
     this.#sessions.add(l);
   }
   get busy(): boolean {
-    return this.session !== undefined || this.#starting !== undefined || this.#jobs.size > 0;
+    return this.session !== undefined || this.#starting !== undefined || this.#jobs.any;
   }
 
   /** One run at a time, and none beside an evaluation: they would take each other's processor. */
   free(): void {
-    if (this.#closing)
-      throw new ServiceError('draining', 'The runtime is stopping.', 'Start it again when it has stopped.');
+    if (this.#closing) throw closed();
     if (this.session)
       throw new ServiceError(
         'busy',
         `The run ${this.session.plan.run} is active.`,
         `Stop it first, or watch it: ${this.session.run}`,
       );
-    const job = this.#starting
-      ? 'A run is being started.'
-      : [...this.#jobs.values()].find((j) => /^An? (evaluation|replay) /.test(j));
-    if (job) throw new ServiceError('busy', job, 'Wait until it has started, or cancel it.');
+    if (this.#starting)
+      throw new ServiceError('busy', 'A run is being started.', 'Wait until it has started, or cancel it.');
+    const job = this.#jobs.exclusive;
+    if (job !== undefined) throw new ServiceError('busy', job, 'Wait until it is over, or cancel it.');
   }
 
   /**
@@ -183,7 +181,6 @@ export class Studio {
             },
             alert: (a) => this.broadcast({ method: 'run/alert', params: alertOf(plan, a) }),
             state: (state) => {
-              void this.activeRuns.pause(run, state === 'paused');
               this.broadcast({ method: 'run/changed', params: { run, state } });
             },
           });
@@ -239,21 +236,16 @@ export class Studio {
   }
 
   /** A job that keeps the daemon alive; its signal fires with the caller's and when the service closes. */
-  async job<T>(what: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    if (this.#closing)
-      throw new ServiceError('draining', 'The runtime is stopping.', 'Start it again when it has stopped.');
-    const abort = new AbortController(),
-      onAbort = (): void => {
-        abort.abort();
-      };
-    if (signal.aborted) onAbort();
-    signal.addEventListener('abort', onAbort, { once: true });
-    this.#jobs.set(abort, what);
+  async job<T>(
+    what: string,
+    signal: AbortSignal,
+    work: (signal: AbortSignal) => Promise<T>,
+    o: JobOptions = {},
+  ): Promise<T> {
+    if (this.#closing) throw closed();
     try {
-      return await work(abort.signal);
+      return await this.#jobs.run(what, signal, work, o);
     } finally {
-      signal.removeEventListener('abort', onAbort);
-      this.#jobs.delete(abort);
       this.#settle();
     }
   }
@@ -371,6 +363,10 @@ export class Studio {
   keepActive(): void {
     this.#keep = true;
   }
+  /** Whatever ends this process while the run closes: a person has ended it, and the next daemon does not go on with it. */
+  endActive(): void {
+    if (this.session && !this.#keep) void this.activeRuns.end(this.session.run);
+  }
   /** Stops what is active; `now` without grace, also when a gentler close is under way. */
   close(now: boolean): Promise<void> {
     this.#now ||= now;
@@ -380,8 +376,9 @@ export class Studio {
       void this.alerts.close(true);
     }
     this.#closing ??= (async () => {
-      for (const j of this.#jobs.keys()) j.abort();
+      this.#jobs.cancelAll();
       await settled(this.#starting);
+      this.endActive();
       const { session } = this;
       await Promise.all([session?.stop(this.#now), this.own.close()]);
       // For windows that list the run while no runtime is there.
@@ -409,5 +406,7 @@ export class Studio {
   }
 }
 
+const closed = (): ServiceError =>
+  new ServiceError('draining', 'The runtime is stopping.', 'Start it again when it has stopped.');
 /** Raise when a summary holds something new. */
 const SUMMARY_VERSION = 3;

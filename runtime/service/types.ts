@@ -92,6 +92,8 @@ export interface StudioService {
   recover?(): Promise<void>;
   /** What it did so far. */
   readonly recovered?: readonly Recovered[];
+  /** A newer daemon waits for the end of this one: what is under way goes on, and nothing begins by itself. */
+  drain?(): void;
   /** Trains, as `run/start` does; resolves when the run is over. Rejects with what ended it. */
   train(plan: SessionPlan): Promise<TrainResult>;
   /**

@@ -17,7 +17,8 @@ const newest = (dir) => {
 export function ensureDeps() {
   const stamp = 'node_modules/.dart-studio-lock';
   const want = createHash('sha256').update(readFileSync('package-lock.json')).digest('hex');
-  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === want) return;
+  // Without what building takes it was installed for production, as npm is set up on some machines.
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === want && existsSync('node_modules/esbuild')) return;
   // `npm ci` would empty the folder that a link leads to, which is another checkout's.
   if (lstatSync('node_modules', { throwIfNoEntry: false })?.isSymbolicLink()) {
     console.error('node_modules is a link, so nothing is installed: it may not be as package-lock.json says.');
@@ -25,7 +26,7 @@ export function ensureDeps() {
   }
   console.error('Installing packages (npm ci)…');
   // Its words go to standard error: a command's own output may be redirected into a file.
-  const r = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], {
+  const r = spawnSync('npm', ['ci', '--include=dev', '--no-audit', '--no-fund'], {
     stdio: ['ignore', 2, 2],
     env: { ...process.env, ONNXRUNTIME_NODE_INSTALL: 'skip' },
   });

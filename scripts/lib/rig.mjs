@@ -51,8 +51,14 @@ const buildPackages = [
  */
 export async function ensureRig(want) {
   const root = rigRoot();
-  mkdirSync(root, { recursive: true });
-  const release = await lock(root);
+  let release;
+  try {
+    mkdirSync(root, { recursive: true });
+    release = await lock(root);
+  } catch (e) {
+    const why = `${root} cannot be written (${e.message}); set DART_STUDIO_CACHE to a folder that you can write to`;
+    return Object.fromEntries(Object.keys(want).map((k) => [k, { ok: false, why }]));
+  }
   try {
     const out = {};
     // Debian's package manager takes one at a time; npm does not mind company.

@@ -4,6 +4,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { get } from 'node:http';
 import { connect } from 'node:net';
+import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 
 /** Where a command is, or undefined. */
@@ -62,21 +63,32 @@ export function ensurePackages(packages) {
   return packages.filter(([cmd]) => !has(cmd)).map(([, pkg]) => pkg);
 }
 
-const dockerSocket = () => {
-  const h = process.env.DOCKER_HOST;
-  if (h)
-    return h.startsWith('unix://')
-      ? { path: h.slice(7) }
-      : {
-          host: new URL(h.replace(/^tcp/, 'http')).hostname,
-          port: Number(new URL(h.replace(/^tcp/, 'http')).port || 2375),
-        };
-  return { path: '/var/run/docker.sock' };
-};
-/** Whether a Docker engine answers. */
+/**
+ * Where the runtime looks for an engine (docker-modem, and runtime/cluster/providers/dockerHosts.ts).
+ *
+ * @returns {{ path: string } | { host: string; port: number } | { ssh: true } | { fault: string }}
+ */
+export function dockerAddress(env = process.env, home = homedir()) {
+  const address = env.DOCKER_HOST;
+  if (!address) {
+    const own = join(home, '.docker/run/docker.sock');
+    return { path: existsSync(own) ? own : '/var/run/docker.sock' };
+  }
+  if (address.startsWith('/')) return { path: address };
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  if (url?.protocol === 'unix:') return { path: decodeURIComponent(url.pathname) };
+  if (url?.protocol === 'ssh:') return { ssh: true };
+  if (['tcp:', 'http:', 'https:'].includes(url?.protocol) && url.hostname)
+    return { host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port || 2375) };
+  return {
+    fault: `DOCKER_HOST=${address} is no address of a Docker engine. Write it as unix:///var/run/docker.sock, tcp://host:2375 or ssh://user@host, or unset it, then run the command again.`,
+  };
+}
+/** Whether a Docker engine answers; of one by ssh only the runtime can tell, so that it is taken to. */
 export const dockerAnswers = () =>
   new Promise((resolve) => {
-    const { path, host, port } = dockerSocket();
+    const { path, host, port, ssh, fault } = dockerAddress();
+    if (ssh || fault) return resolve(ssh === true);
     if (path && !existsSync(path)) return resolve(false);
     // An engine that is still starting, and may yet fail, takes connections and does not answer.
     get({ ...(path ? { socketPath: path } : { host, port }), path: '/_ping', timeout: 5000 }, (r) => {
@@ -95,7 +107,9 @@ export const dockerAnswers = () =>
  * `why` says why there is none.
  */
 export async function ensureDocker() {
-  const none = (why) => ({ ok: false, why, stop: async () => {} });
+  const none = (why) => ({ ok: false, why, stop: async () => {} }),
+    { fault } = dockerAddress();
+  if (fault) return none(fault);
   if (await dockerAnswers()) return { ok: true, why: '', stop: async () => {} };
   if (!has('dockerd')) return none('docker.io is not installed');
   if (!isRoot()) return none('no Docker engine answers, and starting one takes root');

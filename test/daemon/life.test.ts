@@ -161,6 +161,7 @@ describe('the end', () => {
     await w.hello();
     await w.rpc.sendRequest('run/start', {});
     expect(await w.rpc.sendRequest(methods.drain, {})).toEqual({ waitingFor: [run], busy: true });
+    expect(marks(dir)).toContain('draining'); // what the service begins by itself waits, too
     for (const m of ['run/start', 'run/resume', 'run/evaluate', 'desktop/build'])
       await expect(w.rpc.sendRequest(m, {})).rejects.toMatchObject({ data: { kind: 'draining' } });
     expect(await w.rpc.sendRequest('test/append', { count: 3 })).toBeTruthy();

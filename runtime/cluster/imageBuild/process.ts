@@ -1,24 +1,6 @@
 import { spawn } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
-import { delimiter, join } from 'node:path';
 import { StudioError, messageOf } from '../../domain/index.js';
 import { logLines } from '../../files/logLines.js';
-
-/**
- * The program's path, or undefined when it is not installed. Searches sbin folders as well: a user's PATH may lack
- * them.
- */
-export function which(name: string): string | undefined {
-  for (const d of [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/sbin', '/usr/bin', '/bin']) {
-    try {
-      accessSync(join(d, name), constants.X_OK);
-      return join(d, name);
-    } catch {
-      /* next */
-    }
-  }
-  return undefined;
-}
 
 export const cancelled = (what: string): StudioError =>
   new StudioError('cancelled', `${what} was cancelled.`, 'Start it again when you are ready; finished parts are kept.');
@@ -111,51 +93,4 @@ export function aptRemedy(output: string): string {
   if (/newuidmap|newgidmap|subuid|unshare|user namespace/i.test(output))
     return 'Install uidmap, run `dart-studio desktop build` as root once, or allow user namespaces (sysctl kernel.unprivileged_userns_clone=1).';
   return 'Read the output above, and run `dart-studio doctor` to check what a build needs.';
-}
-
-/**
- * Holds a file lock by flock(1) until the returned function is called. The kernel frees it when we or flock die, so a
- * crashed build never blocks the next one. Where flock is missing (macOS) there is no lock; builds are atomic anyway,
- * but the work may be done twice.
- */
-export async function fileLock(
-  file: string,
-  o: { signal?: AbortSignal; onWait?: () => void },
-): Promise<() => Promise<void>> {
-  const flock = which('flock');
-  if (!flock) return async () => {};
-  const child = spawn(flock, ['--exclusive', file, 'sh', '-c', 'echo held; exec cat >/dev/null'], {
-    stdio: ['pipe', 'pipe', 'ignore'],
-    detached: true,
-  });
-  const closed = new Promise<void>((r) => child.once('close', () => r()));
-  const abort = (): void => {
-    child.kill('SIGKILL');
-  };
-  o.signal?.addEventListener('abort', abort, { once: true });
-  const waiting = setTimeout(() => o.onWait?.(), 500);
-  try {
-    await new Promise<void>((resolve, reject) => {
-      child.once('error', reject);
-      child.stdout.once('data', () => resolve());
-      void closed.then(() =>
-        reject(
-          o.signal?.aborted
-            ? cancelled('Waiting for another build')
-            : new StudioError(
-                'desktop.image',
-                `The lock ${file} could not be taken.`,
-                'Check that the cache folder is writable.',
-              ),
-        ),
-      );
-    });
-  } finally {
-    clearTimeout(waiting);
-    o.signal?.removeEventListener('abort', abort);
-  }
-  return async () => {
-    child.stdin.end();
-    await closed;
-  };
 }

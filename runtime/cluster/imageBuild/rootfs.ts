@@ -1,11 +1,13 @@
 import { access, mkdir, readdir, readFile, rename, rm, statfs, writeFile } from 'node:fs/promises';
 import { existsSync, readFileSync } from 'node:fs';
-import { homedir, platform } from 'node:os';
+import { platform } from 'node:os';
 import { join } from 'node:path';
 import { StudioError, messageOf } from '../../domain/index.js';
 import { shellQuoted } from '../../domain/shellQuoted.js';
 import { AptProgress, caBundle, DEBIAN_KEYRING, debLine, machineAptConf, machineSources } from './apt.js';
-import { aptRemedy, cancelled, fileLock, runTool, which } from './process.js';
+import { cacheFolder } from '../../files/cacheFolder.js';
+import { fileLock, which } from '../../files/fileLock.js';
+import { aptRemedy, cancelled, runTool } from './process.js';
 import { stageExtra } from './extra.js';
 import { readRecipe, type OnProgress, type Recipe } from './recipe.js';
 
@@ -29,7 +31,7 @@ export interface EnsureRootfsOptions {
 
 /** `${DART_STUDIO_CACHE || XDG_CACHE_HOME || ~/.cache}/dart-studio/desktop`. */
 export function desktopCache(env: NodeJS.ProcessEnv = process.env): string {
-  return join(env['DART_STUDIO_CACHE'] || env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'dart-studio', 'desktop');
+  return cacheFolder('desktop', env);
 }
 
 /**
@@ -78,6 +80,7 @@ export async function ensureRootfs(o: EnsureRootfsOptions = {}, fallback?: Rootf
     );
   }
   const unlock = await fileLock(join(cache, `.${recipe.rootfsHash}.lock`), {
+    kind: 'desktop.image',
     signal: o.signal,
     onWait: () =>
       onProgress({ phase: 'wait', message: 'Another process is building the same root file system; waiting for it.' }),

@@ -1,6 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import { desktopContents } from '../../cluster/provide.js';
 import type { RunConfig } from '../../config/index.js';
 import { poolConfigOf } from '../../data/collections.js';
@@ -27,6 +25,7 @@ import { openTasks, type Tasks } from '../../tasks/open.js';
 import { episodeOf } from '../episodeOf.js';
 import { startEngine, type Engine } from '../engine.js';
 import { schedulerNote } from '../schedulerNote.js';
+import { sayRoom, scratchFolder } from '../scratch.js';
 import { stepExtra } from '../stepExtra.js';
 import { sameSettings } from './settings.js';
 import { Attempts, type AttemptEnd, type Attempted, type AttemptRow } from './attempts.js';
@@ -183,7 +182,8 @@ async function attempt(
   run: RunAppender,
   begun: number,
 ): Promise<void> {
-  const scratch = await mkdtemp(join(tmpdir(), 'dart-studio-collect-')),
+  const scratch = await scratchFolder(r.dir, 'collection'),
+    offRoom = sayRoom(run.store.room, r.dir, r.onNote),
     fault = new AbortController();
   let engine: Engine | undefined;
   try {
@@ -204,6 +204,7 @@ async function attempt(
     await drive(r, { engine, tasks, attempts, run, begun, fault });
     if (fault.signal.aborted) throw fault.signal.reason;
   } finally {
+    offRoom();
     await engine?.close();
     await rm(scratch, { recursive: true, force: true });
   }
@@ -257,6 +258,8 @@ async function drive(r: CollectRequest, p: Parts): Promise<void> {
   scheduler.start();
   await ended;
   for (const s of ends) s.removeEventListener('abort', over);
+  // Nothing waits for room any more.
+  if (ends.some((s) => s.aborted)) await p.run.store.room.end();
   await scheduler.stop({ graceMs: fault.signal.aborted ? 0 : GRACE_MS });
   await writer.written();
 }

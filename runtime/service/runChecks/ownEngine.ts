@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { toRunError } from '../../domain/index.js';
+import { CACHE_REMEDY } from '../../files/cacheFolder.js';
 import type { CheckRow } from '../../protocol/types.js';
 import { environmentState } from '../../trainer/engine/environment.js';
 import { engineDir } from '../../trainer/engine/server.js';
@@ -15,6 +16,8 @@ export async function checkOwnEngine(model: string, base: string): Promise<Check
   try {
     const s = await environmentState({ source: engineDir() });
     if (s.ready) table.ok('packages', `installed in ${s.folder} (Python ${s.version})`);
+    else if (s.unwritable !== undefined)
+      table.wrong('packages', `not installed, and ${s.folder} cannot be written: ${s.unwritable}`, CACHE_REMEDY);
     else
       table.check(
         'packages',

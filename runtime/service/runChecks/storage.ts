@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { desktopCache, readRecipe, rootfsInfo } from '../../cluster/imageBuild.js';
 import type { RunConfig } from '../../config/index.js';
 import { messageOf } from '../../domain/index.js';
+import { CACHE_REMEDY, whyUnwritable } from '../../files/cacheFolder.js';
 import type { CheckRow } from '../../protocol/types.js';
 import type { UpdateCost } from './cost.js';
 import { freeAt, gb } from './disk.js';
@@ -25,6 +26,15 @@ export async function checkStorage(c: RunConfig, base: string, cost: UpdateCost 
 }
 
 async function checkRecords(dir: string, c: RunConfig, cost: UpdateCost | undefined, table: Table): Promise<void> {
+  const unwritable = await whyUnwritable(dir);
+  if (unwritable !== undefined) {
+    table.wrong(
+      'disk for records',
+      `${dir} cannot be written: ${unwritable}`,
+      'Set store.dir to a folder that you can write to.',
+    );
+    return;
+  }
   const free = await freeAt(dir);
   if (!cost) {
     table.check(
@@ -50,6 +60,11 @@ async function checkImage(c: RunConfig, table: Table): Promise<void> {
   if (c.desktops.imageExtra) return;
   const built = await readRecipe(c.desktops.image).then(rootfsInfo);
   if (built || c.desktops.provider === 'docker' || c.desktops.provider === 'kubernetes') return;
+  const unwritable = await whyUnwritable(desktopCache());
+  if (unwritable !== undefined) {
+    table.wrong('disk for the desktop image', `${desktopCache()} cannot be written: ${unwritable}`, CACHE_REMEDY);
+    return;
+  }
   const free = await freeAt(desktopCache());
   table.check(
     'disk for the desktop image',

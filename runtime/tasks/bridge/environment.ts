@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
+import { rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { StudioError, messageOf, orUndefined } from '../../domain/index.js';
+import { cacheFolder } from '../../files/cacheFolder.js';
 import { readForeign } from '../../files/foreignFile.js';
 import {
   checkSpace,
@@ -59,8 +59,7 @@ export function bridgeDir(): string {
 }
 
 /** Parent of all environments: `${DART_STUDIO_CACHE || XDG_CACHE_HOME || ~/.cache}/dart-studio/evaluators`. */
-export const evaluatorCache = (env: NodeJS.ProcessEnv = process.env): string =>
-  join(env['DART_STUDIO_CACHE'] || env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'dart-studio', 'evaluators');
+export const evaluatorCache = (env: NodeJS.ProcessEnv = process.env): string => cacheFolder('evaluators', env);
 
 export interface InstallOptions {
   /** Also what judges images, audio and PDF files. */
@@ -90,8 +89,7 @@ export async function installEvaluators(o: InstallOptions = {}): Promise<Install
     done = (): boolean => existsSync(ready) && (!o.full || existsSync(fullReady));
   const result = (installed: boolean): Installed => ({ place: { python, ...EVALUATORS }, folder, installed });
   if (done()) return result(false);
-  await mkdir(cache, { recursive: true });
-  const unlock = await installLock(OWNER, `${folder}.lock`);
+  const unlock = await installLock(OWNER, `${folder}.lock`, o);
   try {
     if (done()) return result(false);
     const requirements = (name: string): string => join(bridgeDir(), name);

@@ -1,9 +1,9 @@
 // The engine's Python environment: made once for each set of pinned packages, found by later runs.
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { cacheFolder, whyUnwritable } from '../../files/cacheFolder.js';
 import {
   checkSpace,
   findPython,
@@ -38,7 +38,7 @@ export interface EnvironmentOptions {
   readonly source: string;
   /** Requirement files, absolute, whose packages are added to the same environment (tests). */
   readonly requirements?: readonly string[];
-  /** Parent of all environments. Default: ~/.cache/dart-studio/engine. */
+  /** Parent of all environments; a cache folder by default. */
   readonly cache?: string;
   /** Interpreters to try, in this order. Default: $DART_STUDIO_PYTHON, then python3.13 ... python3. */
   readonly pythons?: readonly string[];
@@ -49,15 +49,15 @@ export interface EnvironmentOptions {
 
 /**
  * The environment for these requirements; makes it where it does not exist (a few minutes and about 5 GB).
- * An installation that was cut off is begun anew. Throws StudioError: no usable Python, no space, no network, busy.
+ * An installation that was cut off is begun anew, one under way waited for. Throws StudioError: no usable Python, no space,
+ * no network.
  */
 export async function ensureEngineEnvironment(options: EnvironmentOptions): Promise<EngineEnvironment> {
   const file = join(options.source, 'requirements.txt'),
     { python, folder, cache } = await placeOf(options),
     found = { folder, python: join(folder, ...interpreterPath()) };
   if (await isReady(folder, options.requirements)) return { ...found, installed: false };
-  await mkdir(cache, { recursive: true });
-  const unlock = await installLock(ENGINE, `${folder}.lock`);
+  const unlock = await installLock(ENGINE, `${folder}.lock`, options);
   try {
     if (await isReady(folder, options.requirements)) return { ...found, installed: false };
     if (!(await isReady(folder))) {
@@ -85,6 +85,8 @@ export interface EnvironmentState {
   /** Bytes that an installation needs, and those that are free; 0 needed where it is done. */
   readonly needed: number;
   readonly free: number;
+  /** Why it cannot be installed there. */
+  readonly unwritable?: string;
 }
 /** What a start would find. Throws StudioError where no Python is usable. */
 export async function environmentState(
@@ -92,14 +94,22 @@ export async function environmentState(
 ): Promise<EnvironmentState> {
   const { python, folder, cache } = await placeOf(options),
     ready = await isReady(folder);
-  return { version: python.version, folder, ready, needed: ready ? 0 : ENGINE.bytes, free: await freeAt(cache) };
+  if (ready) return { version: python.version, folder, ready, needed: 0, free: await freeAt(cache) };
+  return {
+    version: python.version,
+    folder,
+    ready,
+    needed: ENGINE.bytes,
+    free: await freeAt(cache),
+    unwritable: await whyUnwritable(cache),
+  };
 }
 
 /** Where the environment of these requirements is, or will be. */
 async function placeOf(options: EnvironmentOptions): Promise<{ python: Python; folder: string; cache: string }> {
   const text = await readFile(join(options.source, 'requirements.txt'), 'utf8'),
     python = await findPython(ENGINE, options.pythons),
-    cache = options.cache ?? join(homedir(), '.cache', 'dart-studio', 'engine');
+    cache = options.cache ?? cacheFolder('engine');
   const hash = createHash('sha256')
     .update(JSON.stringify([text, python.version, process.platform, process.arch]))
     .digest('hex')

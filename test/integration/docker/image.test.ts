@@ -16,7 +16,8 @@ import {
   rootfsInfo,
   type BuildProgress,
 } from '../../../runtime/cluster/imageBuild.js';
-import { fileLock, runTool, which } from '../../../runtime/cluster/imageBuild/process.js';
+import { runTool } from '../../../runtime/cluster/imageBuild/process.js';
+import { fileLock, which } from '../../../runtime/files/fileLock.js';
 import { tar } from '../../../runtime/files/tar.js';
 import { engineHere } from '../../helpers/cluster/engine.js';
 
@@ -131,14 +132,14 @@ describe.skipIf(!mmdebstrap)('root file system', () => {
 describe.skipIf(!which('flock'))('build lock', () => {
   it('admits one at a time and is free again when its holder is gone', async () => {
     const file = join(await temp(), 'lock');
-    const release = await fileLock(file, {});
+    const release = await fileLock(file, { kind: 'desktop.image' });
     let second = false;
-    const waiting = fileLock(file, {}).then((r) => {
+    const waiting = fileLock(file, { kind: 'desktop.image' }).then((r) => {
       second = true;
       return r;
     });
     const stop = new AbortController();
-    const third = fileLock(file, { signal: stop.signal });
+    const third = fileLock(file, { kind: 'desktop.image', signal: stop.signal });
     stop.abort();
     await expect(third).rejects.toMatchObject({ kind: 'cancelled' });
     expect(second).toBe(false);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectEngine, ensureImage, ensureRootfs } from '../../../runtime/cluster/imageBuild.js';
 import { referenceOf } from '../../../runtime/cluster/imageExtra.js';
-import { which } from '../../../runtime/cluster/imageBuild/process.js';
+import { which } from '../../../runtime/files/fileLock.js';
 import { chooseProvider, desktopsOf, specOf } from '../../../runtime/cluster/provide.js';
 import { engineHere } from '../../helpers/cluster/engine.js';
 

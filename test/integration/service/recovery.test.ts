@@ -212,11 +212,12 @@ describe.skipIf(noLocal !== undefined)('a daemon that is killed in the middle of
     let w = await attach(storage);
     const { run } = await w.client.request(methods.startRun, { text: runFile('gone'), base: dir });
     await w.status(() => true);
+    await w.client.request(methods.pauseRun, { run });
     w.client.dispose();
     const { pid } = record(storage)!;
     process.kill(pid, 'SIGTERM');
     while (record(storage)) await new Promise((r) => setTimeout(r, 20));
-    expect(await active(storage)).toMatchObject([{ run, deaths: 0 }]);
+    expect(await active(storage)).toMatchObject([{ run, deaths: 0, paused: true }]);
     await rm(run, { recursive: true });
     w = await attach(storage);
     expect(await w.recovered()).toMatchObject({

@@ -59,6 +59,21 @@ describe('run file', () => {
       /run\.json, line 3: not valid JSON/,
     );
   });
+  it.each([
+    ['a word that is none', '{\n "seed": 1,\n "name": tru\n}\n', 3],
+    ['a comment', '{\n // seeds\n "seed": 1\n}\n', 2],
+    ['another kind of quotes', '{\n "seed": 1,\n\n \'name\': "x"\n}\n', 4],
+    ['a trailing comma', '{\n "seed": 1,\n}\n', 3],
+    ['a missing comma', '{\n "seed": 1\n "name": "x"\n}\n', 3],
+    ['something behind the end', '{\n "seed": 1\n}\n}\n', 4],
+    ['an end that is missing', '{\n "seed": 1\n\n', 2],
+  ])('says the line of %s', (_, text, line) => {
+    expect(problem(() => parseRunText(text, 'run.json'))).toContain(`run.json, line ${line}: not valid JSON`);
+  });
+  it('reads a file that begins with a byte-order mark', () => {
+    expect(parseRunText('\uFEFF{ "seed": 7 }', 'run.json').seed).toBe(7);
+    expect(problem(() => parseRunText('\uFEFF{\n "seed": oops }', 'run.json'))).toContain('line 2');
+  });
 
   it('asks for what a choice needs', () => {
     expect(problem(() => parseRunFile({ policy: { kind: 'openai' } }))).toContain('policy.openai');

@@ -1,6 +1,8 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { desktopJson } from '../../../runtime/domain/desktopJson.js';
 import { foreignJson, jsonOf, jsonOrNothing } from '../../../runtime/domain/json.js';
+import { jsonFault } from '../../../runtime/domain/jsonFault.js';
 
 const BOUNDS = { bytes: 1000, depth: 3, values: 10 },
   refused = (why: string, fault: string): Error => new RangeError(`${fault}: ${why}`),
@@ -40,5 +42,39 @@ describe('JSON of others', () => {
     expect(() => desktopJson(Buffer.from(JSON.stringify('x'.repeat(1000))), BOUNDS, refused)).toThrow(
       /^bounds: is longer than 1000 bytes/,
     );
+  });
+});
+
+describe('the place where JSON is broken', () => {
+  it('is found in every text that is none, and in no other', () => {
+    const made = fc
+      .tuple(
+        fc.json({ maxDepth: 3 }),
+        fc.nat(),
+        fc.nat(3),
+        fc.constantFrom('', ',', '}', '"', 'x', '\\', '\n', '0', '-'),
+      )
+      .map(([text, at, cut, more]) => {
+        const from = at % (text.length + 1);
+        return text.slice(0, from) + more + text.slice(from + cut);
+      });
+    fc.assert(
+      fc.property(made, (text) => {
+        let good = true;
+        try {
+          JSON.parse(text);
+        } catch {
+          good = false;
+        }
+        expect(jsonFault(text) === undefined).toBe(good);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+  it('is where the first thing stands that should not', () => {
+    expect(jsonFault('{"a": tru}')).toBe(6);
+    expect(jsonFault('[1, 2,]')).toBe(6);
+    expect(jsonFault('{"a": 1 ')).toBe(8);
+    expect(jsonFault(`"${'x'.repeat(1 << 18)}"`)).toBeUndefined();
   });
 });

@@ -11,4 +11,13 @@ describe('diagnostics', () => {
       '~/runs/x token: [redacted] "apiKey": "[redacted]" Authorization: Bearer [redacted] [redacted] password=[redacted], fine',
     );
   });
+  it('leave JSON what it is: what is no text is no secret', () => {
+    const run = { policy: { vlm: { imageToken: 151655, apiKey: 'k-9' } }, token: null, secret: [], password: true };
+    for (const space of [0, 2])
+      expect(JSON.parse(redact(JSON.stringify(run, null, space)))).toEqual({
+        ...run,
+        policy: { vlm: { imageToken: 151655, apiKey: '[redacted]' } },
+      });
+    expect(redact('password=151655 token: 42')).toBe('password=[redacted] token: [redacted]');
+  });
 });

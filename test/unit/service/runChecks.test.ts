@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -318,6 +318,14 @@ describe('checks of a run file', () => {
       rows = await rowsOf(configFor(s, { file: { budget: { rollouts: 1e12 } } }));
     expect(wrongOf(rows)).toEqual(['disk for records']);
     expect(row(rows, 'disk for records').detail).toMatch(/free; 1000000000000 rollouts take about/);
+  });
+
+  it('say of a folder of runs that it cannot be written, however much is free', async () => {
+    const file = join(dir, 'file');
+    writeFileSync(file, '');
+    const { checks } = await runChecks(parseRunFile({ store: { dir: join(file, 'runs') } }), dir, {});
+    expect(wrongOf(checks)).toEqual(['disk for records']);
+    expect(row(checks, 'disk for records').detail).toContain('cannot be written');
   });
 
   it('have only the disk to look at where nothing remote acts', async () => {

@@ -107,6 +107,8 @@ class Desk {
   }
   /** An evaluation or another long job is under way. */
   works = false;
+  /** A newer daemon waits for the end of this one. */
+  draining = false;
   #idle: (() => void)[] = [];
   get busy(): boolean {
     return this.session !== undefined || this.works;
@@ -151,13 +153,18 @@ const withQueue = async (
     await rm(dir, { recursive: true, force: true });
   }
 };
+/** The queue of a daemon that had nothing to resume. */
+const opened = async (q: RunQueue): Promise<RunQueue> => {
+  await q.recover();
+  return q;
+};
 const states = (q: RunQueue): string => q.view.items.map((i) => `${i.seed} ${i.state}`).join(', ');
 
 describe('the queue of a daemon', () => {
   it('goes from one run to the next without anybody, and past one that cannot be started', async () =>
     withQueue(async (make, start) => {
       const d = new Desk(),
-        q = make(d);
+        q = await opened(make(d));
       await q.add([start(1), start(2), start(3)]);
       await expect.poll(() => d.begun).toEqual(['1']);
       d.refuse = new StudioError('desktop.unavailable', 'No desktops.', 'Start Docker.');
@@ -174,7 +181,7 @@ describe('the queue of a daemon', () => {
   it('goes on when the long job is over that was under way at the end of a run', async () =>
     withQueue(async (make, start) => {
       const d = new Desk(),
-        q = make(d);
+        q = await opened(make(d));
       await q.add([start(1), start(2)]);
       await expect.poll(() => d.begun).toEqual(['1']);
       d.works = true;
@@ -194,7 +201,7 @@ describe('the queue of a daemon', () => {
   it('a daemon that was killed leaves it to the next: the active run goes on, then the rest', async () =>
     withQueue(async (make, start) => {
       const killed = new Desk();
-      await make(killed).add([start(1), start(2)]);
+      await (await opened(make(killed))).add([start(1), start(2)]);
       await expect.poll(() => killed.begun).toEqual(['1']);
       const d = new Desk(),
         q = make(d);
@@ -207,10 +214,48 @@ describe('the queue of a daemon', () => {
       await expect.poll(() => d.begun).toEqual(['2']);
       expect(states(q)).toBe('1 done, 2 running');
     }));
+  it('begins nothing before what was active is resumed, whatever comes meanwhile', async () =>
+    withQueue(async (make, start) => {
+      const killed = new Desk();
+      await (await opened(make(killed))).add([start(1), start(2)]);
+      await expect.poll(() => killed.begun).toEqual(['1']);
+      // Docker starts later than the daemon: tries to resume the run fail, and after each the daemon is idle.
+      const d = new Desk(),
+        q = make(d);
+      await q.list();
+      d.idle();
+      await q.add([start(3)]);
+      d.idle();
+      expect(states(q)).toBe('1 running, 2 waiting, 3 waiting');
+      // A run that a person began meanwhile is none of the queue.
+      d.session = { run: '/by/hand' };
+      d.end();
+      expect(states(q)).toBe('1 running, 2 waiting, 3 waiting');
+      d.session = killed.session;
+      await q.recover();
+      expect([states(q), d.begun]).toEqual(['1 running, 2 waiting, 3 waiting', []]);
+      d.end();
+      await expect.poll(() => d.begun).toEqual(['2']);
+    }));
+  it('begins nothing where a newer daemon waits, which goes on with it', async () =>
+    withQueue(async (make, start) => {
+      const old = new Desk(),
+        q = await opened(make(old));
+      await q.add([start(1), start(2)]);
+      await expect.poll(() => old.begun).toEqual(['1']);
+      old.draining = true;
+      old.end();
+      await q.add([start(3)]);
+      old.idle();
+      expect([states(q), old.begun]).toEqual(['1 done, 2 waiting, 3 waiting', ['1']]);
+      const d = new Desk();
+      await opened(make(d));
+      await expect.poll(() => d.begun).toEqual(['2']);
+    }));
   it('a run that had no folder yet is begun again; a runtime that stops begins no other', async () =>
     withQueue(async (make, start) => {
       const killed = new Desk();
-      await make(killed).add([start(1), start(2)]);
+      await (await opened(make(killed))).add([start(1), start(2)]);
       await expect.poll(() => killed.begun).toEqual(['1']);
       const d = new Desk(),
         q = make(d);
@@ -224,7 +269,7 @@ describe('the queue of a daemon', () => {
   it('paused, it begins none; a run that a person began first is waited for', async () =>
     withQueue(async (make, start) => {
       const d = new Desk(),
-        q = make(d);
+        q = await opened(make(d));
       await q.change((s) => ({ ...s, paused: true }));
       await q.add([start(1)]);
       expect(d.begun).toEqual([]);

@@ -1,9 +1,11 @@
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ensureEngineEnvironment } from '../../../runtime/trainer/engine/environment';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { defaultState } from '../../../runtime/cli/exportModel.js';
+import { which } from '../../../runtime/files/fileLock.js';
+import { ensureEngineEnvironment, environmentState } from '../../../runtime/trainer/engine/environment.js';
 
 /** An interpreter in shell: answers the version probe, makes an environment, and logs what pip was asked. */
 const fakePython = (version: string, pipExit = 0): string => `#!/bin/sh
@@ -25,14 +27,17 @@ describe.skipIf(process.platform === 'win32')('engine environment', () => {
     await writeFile(join(folder, 'source', 'requirements.txt'), 'torch==1\n');
     await write(fakePython('3.12'));
   });
-  afterEach(() => rm(folder, { recursive: true, force: true }));
+  afterEach(async () => {
+    vi.unstubAllEnvs();
+    await rm(folder, { recursive: true, force: true });
+  });
 
   const write = async (text: string): Promise<void> => {
     await writeFile(python, text);
     await chmod(python, 0o755);
   };
-  const ensure = (pythons = [python]) =>
-    ensureEngineEnvironment({ source: join(folder, 'source'), cache: join(folder, 'cache'), pythons });
+  const ensure = (pythons = [python], onLine?: (line: string) => void) =>
+    ensureEngineEnvironment({ source: join(folder, 'source'), cache: join(folder, 'cache'), pythons, onLine });
 
   it('installs once and is found by the next run', async () => {
     const first = await ensure();
@@ -81,13 +86,41 @@ describe.skipIf(process.platform === 'win32')('engine environment', () => {
     });
   });
 
-  it('refuses a second installation beside one that runs, and ignores a lock whose process is gone', async () => {
+  it.skipIf(which('flock') === undefined)(
+    'waits for an installation that runs beside it, and does not do it again',
+    async () => {
+      const go = join(folder, 'go');
+      await write(fakePython('3.12').replace('echo "pip says"', `while [ ! -e ${go} ]; do sleep 0.02; done`));
+      const lines: string[] = [],
+        one = ensure(),
+        lock = join(folder, 'cache');
+      await expect.poll(() => existsSync(lock) && readdirSync(lock).some((n) => !n.endsWith('.lock'))).toBe(true);
+      const other = ensure([python], (line) => lines.push(line));
+      await expect.poll(() => lines).toEqual([expect.stringMatching(/is installing the engine's packages; waiting/)]);
+      await writeFile(go, '');
+      expect([(await one).installed, (await other).installed]).toEqual([true, false]);
+      expect((await readFile(join((await one).folder, 'pip.log'), 'utf8')).trim().split('\n')).toHaveLength(1);
+    },
+  );
+
+  it('is not kept from installing by the lock of one that was cut off, whoever has its pid now', async () => {
     const { folder: made } = await ensure();
     await rm(join(made, 'ready.json'));
     await writeFile(`${made}.lock`, String(process.ppid));
-    await expect(ensure()).rejects.toThrow(/is installing/);
-    await writeFile(`${made}.lock`, '999999999');
     expect((await ensure()).installed).toBe(true);
-    expect(existsSync(`${made}.lock`)).toBe(false);
+  });
+
+  it('is in the cache folder that is set, and says where that cannot be written', async () => {
+    const source = join(folder, 'source');
+    vi.stubEnv('DART_STUDIO_CACHE', join(folder, 'moved'));
+    const { folder: place, unwritable } = await environmentState({ source, pythons: [python] });
+    expect([place.startsWith(join(folder, 'moved', 'dart-studio', 'engine')), unwritable]).toEqual([true, undefined]);
+    expect(defaultState()).toBe(join(folder, 'moved', 'dart-studio', 'engine-state'));
+    // A file stands where the folder would be.
+    vi.stubEnv('DART_STUDIO_CACHE', python);
+    expect((await environmentState({ source, pythons: [python] })).unwritable).toContain(python);
+    await expect(ensureEngineEnvironment({ source, pythons: [python] })).rejects.toMatchObject({
+      error: { kind: 'engine.unavailable', remedy: expect.stringContaining('DART_STUDIO_CACHE') as string },
+    });
   });
 });

@@ -1,0 +1,121 @@
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { parseRunFile } from '../../../runtime/config/index.js';
+import { DataManager } from '../../../runtime/data/dataManager.js';
+import { RunAppender } from '../../../runtime/data/runAppender.js';
+import type { DiskRoom } from '../../../runtime/data/store/room.js';
+import { trainingTasks } from '../../../runtime/run/collect/chosen.js';
+import { collect } from '../../../runtime/run/collect/collect.js';
+import { evaluateRun, type EvaluateProgress } from '../../../runtime/run/evaluateRun.js';
+import { scratchFolder } from '../../../runtime/run/scratch.js';
+import { bundle } from '../../helpers/data/manager.js';
+import { writeSyntheticRun } from '../../helpers/data/syntheticRun.js';
+
+/** Evaluations and collections on a disk that is full for a moment; what acts is the test's. */
+let room: DiskRoom, scratch: string;
+const fullOnce = async (): Promise<void> => {
+  let tries = 0;
+  await room.write(() =>
+    ++tries < 2 ? Promise.reject(Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' })) : Promise.resolve(),
+  );
+};
+/** Fails the collection when its disk was full. */
+const begin = vi.fn((r: { readonly dir: string }): Promise<object> => {
+  scratch = r.dir;
+  return Promise.resolve({ pool: {}, policy: {}, close: () => Promise.resolve() });
+});
+vi.mock('../../../runtime/run/engine.js', () => ({ startEngine: (r: { readonly dir: string }) => begin(r) }));
+vi.mock('../../../runtime/run/evaluation.js', () => ({
+  evaluateNow: async () => {
+    await fullOnce();
+    return { label: 'heldout', version: 0, episodes: 0, successes: 0, errors: 0, low: 0, high: 1, perFamily: {} };
+  },
+}));
+
+let dir = '',
+  entry: { file: string };
+beforeAll(async () => {
+  entry = await bundle('runtime/main.ts', 'runtime');
+});
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'dart-scratch-'));
+});
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await rm(dir, { recursive: true, force: true });
+});
+const signal = new AbortController().signal,
+  full = expect.stringMatching(/^The disk of .* is full\. Nothing is lost/) as string,
+  again = expect.stringContaining('There is space on the disk again') as string;
+
+describe('a full disk', () => {
+  it('is said by an evaluation, which waits in the run folder and leaves nothing there', async () => {
+    const run = join(dir, 'run'),
+      notes: string[] = [],
+      progress: EvaluateProgress[] = [];
+    await writeSyntheticRun(run, { groups: 1, size: 2, steps: 1, close: 'finished', config: {} });
+    const before = (await readdir(run)).sort();
+    const open = DataManager.open.bind(DataManager);
+    vi.spyOn(DataManager, 'open').mockImplementation(async (o) => {
+      const data = await open(o);
+      ({ room } = data);
+      return data;
+    });
+    await evaluateRun({
+      dir: run,
+      version: 0,
+      entry,
+      signal,
+      onProgress: (p) => progress.push(p),
+      onNote: (text) => notes.push(text),
+    });
+    expect(notes).toEqual([full, again]);
+    expect(progress.map((p) => p.diskFull)).toEqual([true, undefined]);
+    expect(dirname(scratch)).toBe(run);
+    expect((await readdir(run)).sort()).toEqual(before);
+  });
+  it('is said by a collection', async () => {
+    const notes: string[] = [],
+      open = RunAppender.open.bind(RunAppender);
+    vi.spyOn(RunAppender, 'open').mockImplementation(async (...a) => {
+      const run = await open(...a);
+      ({ room } = run.store);
+      return run;
+    });
+    begin.mockImplementationOnce(async (r) => {
+      scratch = r.dir;
+      await fullOnce();
+      throw new Error('enough seen');
+    });
+    const made = collect({
+      config: parseRunFile({}),
+      policy: 'a test',
+      dir: join(dir, 'tried'),
+      name: 'tried',
+      attempts: 1,
+      stopAfter: 1,
+      choose: trainingTasks(1),
+      measures: false,
+      entry,
+      signal,
+      onNote: (text) => notes.push(text),
+    });
+    await expect(made).rejects.toThrow('enough seen');
+    expect(notes).toEqual([full, again]);
+    expect(dirname(scratch)).toBe(join(dir, 'tried'));
+  });
+});
+
+describe('a scratch folder', () => {
+  it('is among the temporary files where the run folder takes none', async () => {
+    const file = join(dir, 'file');
+    await writeFile(file, '');
+    const made = await scratchFolder(file, 'evaluation');
+    expect(dirname(made)).toBe(tmpdir());
+    await rm(made, { recursive: true });
+    await mkdir(join(dir, 'run'));
+    expect(dirname(await scratchFolder(join(dir, 'run'), 'evaluation'))).toBe(join(dir, 'run'));
+  });
+});

@@ -1,6 +1,7 @@
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { BatchId } from '../../../runtime/domain/index.js';
 import type { DataManager } from '../../../runtime/data/dataManager.js';
 import type { StoredEvent } from '../../../runtime/data/events.js';
 import { byteOf, readJournal, segmentName, segmentOf } from '../../../runtime/data/store/journalReader.js';
@@ -127,7 +128,7 @@ describe('a deterministic run', () => {
     withDir(async (base) => {
       const dir = join(base, 'a'),
         m = await openManager(dir, config),
-        batches = [];
+        batches: BatchId[] = [];
       for (let n = 0; n < 3; n++) {
         await group(m);
         batches.push((await m.claimBatch({ version: 0 }))!.id);

@@ -227,7 +227,8 @@ describe('which screens of a run are kept', () => {
         at = [0, 1, 2].map((i) => ({ endedAt: now + i, steps: 2 })),
         { orders } = await group(m, [success, cutOff, failure], at),
         [won, cut] = orders,
-        seen = { ...won!, rollout: id<RolloutId>('probe'), group: undefined };
+        { family, task, cap } = won!,
+        seen = { rollout: id<RolloutId>('probe'), family, task, cap };
       await m.record(makeTrajectory(seen, success, { endedAt: now + 9, provenance: { kind: 'probe' } }), 'never');
       await m.trained((await m.claimBatch({ version: 0 }))!.id, 1);
       const removed = await keep(m.store, { successHours: 1 });

@@ -223,7 +223,7 @@ describe('which screens of a run are kept', () => {
     withDir(async (dir) => {
       const m = await openManager(dir, dataConfig({ ...n3, pool: { enabled: false } })),
         now = Date.now(),
-        cutOff: Outcome = { ...success, truncated: true },
+        cutOff: Outcome = { kind: 'success', reward: 1, truncated: true },
         at = [0, 1, 2].map((i) => ({ endedAt: now + i, steps: 2 })),
         { orders } = await group(m, [success, cutOff, failure], at),
         [won, cut] = orders,

@@ -372,7 +372,7 @@ export class DataManager {
   }
   /** The part of `stats` that costs the same however long the run and its list of families is. */
   counts(): StateCounts {
-    return stateCounts(this.#state);
+    return stateCounts(this.#state, this.#reclaim.length);
   }
 
   async close(reason = 'closed'): Promise<void> {

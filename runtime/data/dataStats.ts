@@ -65,14 +65,18 @@ const byLag = (lags: ReadonlyMap<number, number>): Lagging[] =>
 /** What is asked for at every change. */
 export interface StateCounts {
   readonly ledger: LedgerCounts;
-  readonly batches: number;
+  /** Batches that were trained, and those that are claimed to be. */
+  readonly trained: number;
+  readonly claimed: number;
   /** Groups that wait for a batch. */
   readonly ready: number;
   readonly hindsight: Readonly<HindsightTally>;
 }
-export const stateCounts = (s: DataState): StateCounts => ({
+/** `again`: batches that were claimed before a crash and are claimed once more before they are trained. */
+export const stateCounts = (s: DataState, again: number): StateCounts => ({
   ledger: s.ledger.counts(),
-  batches: s.tally.batches,
+  trained: s.tally.trained,
+  claimed: s.claimed.size - again,
   ready: s.ready.size,
   hindsight: { ...s.tally.hindsight },
 });

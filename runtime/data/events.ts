@@ -1,4 +1,4 @@
-import { assisted, type RetireReason } from '../domain/index.js';
+import { assisted, isLogical, type RetireReason } from '../domain/index.js';
 import type {
   BatchId,
   ChoicePlaces,
@@ -281,6 +281,18 @@ export const headOf = (t: Trajectory): TrajectoryHead => ({
   steps: t.steps.length,
   human: assisted(t) ? t.steps.filter((s) => s.origin === 'human').length : undefined,
 });
+/**
+ * When it began and ended, ms since the epoch: of a deterministic run, whose trajectories have logical times, when that
+ * was recorded. `began`: as the record of its beginning has it.
+ */
+export const timesOf = (
+  h: TrajectoryHead,
+  recordedAt: number,
+  began: number | undefined,
+): Pick<TrajectoryHead, 'startedAt' | 'endedAt'> =>
+  isLogical(h)
+    ? { startedAt: began ?? recordedAt, endedAt: recordedAt }
+    : { startedAt: h.startedAt, endedAt: h.endedAt };
 /** Whether a person acted in it: then its outcome is not the policy's and influences no decision. */
 export const isAssisted = (h: TrajectoryHead): boolean => (h.human ?? 0) > 0;
 /** Why a rollout that ended in an error is retired. */

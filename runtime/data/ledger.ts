@@ -53,6 +53,7 @@ export class Ledger {
   };
   readonly #retired: Partial<Record<RetireReason, number>> = {};
   #begun = 0;
+  #judged = 0;
   readonly #batches = new Map<BatchId, Set<RolloutId>>();
   readonly #groups = new Map<GroupId, Set<RolloutId>>();
 
@@ -95,6 +96,7 @@ export class Ledger {
     // One that a fault ends while it waits for its desktop has a trajectory all the same.
     if (m.to.at === 'running' || (from?.at === 'queued' && m.to.at === 'retired' && m.to.reason === 'error'))
       this.#begun++;
+    if (m.to.at === 'recorded') this.#judged++;
     if (m.to.at === 'retired') this.#retired[m.to.reason] = (this.#retired[m.to.reason] ?? 0) + 1;
     if (m.to.at === 'grouped') add(this.#groups, m.to.group, m.rollout);
     if (m.to.at === 'claimed') add(this.#batches, m.to.batch, m.rollout);
@@ -129,6 +131,7 @@ export class Ledger {
     return {
       generated: this.#generated,
       begun: this.#begun,
+      judged: this.#judged,
       trained: b.trained,
       inFlight: b.queued + b.running + b.recorded + b.grouped + b.claimed,
       retired: { ...this.#retired },

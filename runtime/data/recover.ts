@@ -1,6 +1,6 @@
 import { StudioError, id } from '../domain/index.js';
 import type { BatchId, GroupId, RolloutId, Trajectory } from '../domain/index.js';
-import type { JournalEvent } from './events.js';
+import type { EventOf, JournalEvent } from './events.js';
 import { poolContent } from './experiencePool.js';
 import { batchNumber, type DataState, type OpenBatch } from './state.js';
 import { RunStore } from './store/runStore.js';
@@ -71,7 +71,15 @@ export async function recover(
     again = deterministic ? cut.filter((r) => state.orders.has(r)) : [],
     lost = cut.filter((r) => !again.includes(r)),
     corrupt = missing > 0 ? lost.filter((r) => state.overtaken.has(r)) : [];
-  const reader = new TrajectoryReader(store);
+  const reader = new TrajectoryReader(store),
+    members = await unreadableMembers(reader, state),
+    groups = [...groupsOfUnsaid(state), ...(await unreadableGroups(reader, state))],
+    // A deterministic run keeps its claims, but none of which a group goes.
+    going = new Set(groups.map((e) => e.group)),
+    claims = [...state.claimed.values()],
+    released = claims.filter(
+      (b) => !deterministic || trainedUnsaid(state, b) || b.groups.some((g) => going.has(g.group)),
+    );
   const events: JournalEvent[] = [
     ...again.flatMap((rollout) => restarted(state, rollout)),
     ...lost.map((rollout) =>
@@ -81,24 +89,21 @@ export async function recover(
         corrupt.includes(rollout) ? 'corrupt' : undefined,
       ),
     ),
-    ...(deterministic ? [] : releasedBatches(state)),
-    ...trainedUnsaid(state),
-    ...(await unreadableMembers(reader, state)),
-    ...(await unreadableGroups(reader, state)),
+    ...releasedBatches(state, released),
+    ...members,
+    ...groups,
     ...(await unreadableEntries(reader, state)),
   ];
   for (const e of state.pool.entries()) {
     const t = reader.trajectories.get(e.id);
     if (t && e.content === undefined) state.pool.identify(e.id, poolContent(t));
   }
-  const claimed = [...state.claimed.keys()],
-    released = deterministic ? 0 : claimed.length;
   return {
-    report: { ...counts, lost: cut, corrupt, released, unreadable: reader.unreadable },
+    report: { ...counts, lost: cut, corrupt, released: released.length, unreadable: reader.unreadable },
     events,
     trajectories: reader.trajectories,
     again: again.map((r) => state.orders.get(r)!),
-    claimed: deterministic ? claimed : [],
+    claimed: claims.filter((b) => !released.includes(b)).map((b) => b.batch),
   };
 }
 
@@ -106,7 +111,7 @@ export interface Recovered {
   readonly report: RecoveryReport;
   readonly events: readonly JournalEvent[];
   readonly trajectories: Map<RolloutId, Trajectory>;
-  /** Of a deterministic run: orders that begin again, and batches that are still claimed, to be trained as they are. */
+  /** Of a deterministic run: orders that begin again, and batches that are still claimed and whole, to be trained as they are. */
   readonly again: readonly RolloutOrder[];
   readonly claimed: readonly BatchId[];
 }
@@ -148,15 +153,19 @@ const retiredAsLost = (rollout: RolloutId, group: GroupId, cause?: 'corrupt'): J
   ...(cause ? { cause } : {}),
 });
 
+type GroupRetired = EventOf<'group.retired'>;
 /**
  * Batches are trained one after another: one that is still claimed although a later one was trained was trained too, and
- * the record of it is damaged. Its groups must not be trained again.
+ * the record of it is damaged.
  */
-function trainedUnsaid({ claimed, ledger, trainedBatch }: DataState): JournalEvent[] {
+const trainedUnsaid = ({ trainedBatch }: DataState, { batch }: OpenBatch): boolean => batchNumber(batch) < trainedBatch;
+/** Its groups must not be trained again. */
+function groupsOfUnsaid(state: DataState): GroupRetired[] {
+  const { claimed, ledger } = state;
   return [...claimed.values()]
-    .filter((b) => batchNumber(b.batch) < trainedBatch)
+    .filter((b) => trainedUnsaid(state, b))
     .flatMap((b) =>
-      b.groups.map((g): JournalEvent => ({
+      b.groups.map((g): GroupRetired => ({
         type: 'group.retired',
         group: g.group,
         rollouts: g.members.flatMap((m) =>
@@ -170,8 +179,8 @@ function trainedUnsaid({ claimed, ledger, trainedBatch }: DataState): JournalEve
 }
 
 /** Newest claim first: each is put in front, so the oldest ends up first. */
-const releasedBatches = (state: DataState): JournalEvent[] =>
-  [...state.claimed.values()].reverse().map((b) => releaseOf(state, b, 'the run ended before it was trained'));
+const releasedBatches = (state: DataState, released: readonly OpenBatch[]): JournalEvent[] =>
+  [...released].reverse().map((b) => releaseOf(state, b, 'the run ended before it was trained'));
 
 /** Gives a batch back untrained. An injected rollout may be claimed too, but by the group that rolled it out. Pure. */
 export function releaseOf({ ledger }: DataState, { batch, groups }: OpenBatch, reason: string): JournalEvent {
@@ -198,13 +207,12 @@ async function unreadableMembers(reader: TrajectoryReader, state: DataState): Pr
 }
 
 /** A group that lost a member no longer has the baseline that it was curated with: the whole group is retired. */
-async function unreadableGroups(reader: TrajectoryReader, state: DataState): Promise<JournalEvent[]> {
+async function unreadableGroups(reader: TrajectoryReader, state: DataState): Promise<GroupRetired[]> {
   const { ledger } = state,
-    events: JournalEvent[] = [];
-  const trainedAlready = new Set([...state.claimed.values()].filter((b) => batchNumber(b.batch) < state.trainedBatch));
+    events: GroupRetired[] = [];
   for (const g of [
     ...state.ready.values(),
-    ...[...state.claimed.values()].flatMap((b) => (trainedAlready.has(b) ? [] : b.groups)),
+    ...[...state.claimed.values()].flatMap((b) => (trainedUnsaid(state, b) ? [] : b.groups)),
   ]) {
     const there = await Promise.all(g.members.map((m) => reader.load(m.rollout)));
     if (there.includes(false))

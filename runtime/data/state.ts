@@ -42,7 +42,9 @@ export interface OpenBatch {
 export interface Tally {
   groupsFormed: number;
   groupsDropped: number;
+  /** Claims, those that were given back too: the next one's name. */
   batches: number;
+  trained: number;
   stepsKept: number;
   stepsSeen: number;
   injections: number;
@@ -80,6 +82,7 @@ export class DataState {
     groupsFormed: 0,
     groupsDropped: 0,
     batches: 0,
+    trained: 0,
     stepsKept: 0,
     stepsSeen: 0,
     injections: 0,
@@ -253,6 +256,7 @@ const changes: Changes = {
   'batch.trained'(s, e) {
     const b = s.claimed.get(e.batch);
     s.claimed.delete(e.batch);
+    s.tally.trained++;
     s.trainedBatch = Math.max(s.trainedBatch, batchNumber(e.batch));
     // Where the claim is lost in a damaged journal, its groups are still waiting.
     if (!b) {

@@ -48,6 +48,8 @@ export interface LedgerCounts {
   readonly generated: number;
   /** Those that were ever on a desktop. */
   readonly begun: number;
+  /** Those that ended in success or failure. */
+  readonly judged: number;
   readonly trained: number;
   readonly inFlight: number;
   readonly retired: Readonly<Partial<Record<RetireReason, number>>>;

@@ -18,6 +18,7 @@ export * from './errors.js';
 export * from './failures.js';
 export * from './frame.js';
 export * from './ids.js';
+export * from './logicalClock.js';
 export * from './message.js';
 export * from './policyKind.js';
 export * from './policySpec.js';

@@ -11,7 +11,7 @@ import { cancelled } from './clock.js';
 import { DesktopGuard } from './desktopGuard.js';
 import { timeLimit } from './timeLimit.js';
 import type { TurnsContext, TurnsEnd } from './turns.js';
-import { look, Turns } from './turns.js';
+import { look, Turns, whenStored } from './turns.js';
 import type { EpisodeDeps, EpisodeRequest, EpisodeResult } from './types.js';
 
 type Scene = Omit<TurnsContext, 'policy' | 'steps'>;
@@ -107,9 +107,10 @@ const openSession = ({ deps, request: r, desktop }: Scene, instruction: string):
     sampling: r.sampling,
   });
 
-async function lastScreen({ deps, desktop, guard }: Scene): Promise<FrameRef> {
-  const frame = await guard.call(look(deps, desktop), 'observe');
-  const ref = await guard.free(deps.frames.put(frame), 'Storing a frame');
+async function lastScreen(scene: Scene): Promise<FrameRef> {
+  const { deps, desktop, guard } = scene,
+    frame = await guard.call(look(deps, desktop), 'observe'),
+    ref = await whenStored(scene, deps.frames.put(frame));
   if (!isEncoded(frame)) desktop.recycle?.(frame);
   return ref;
 }

@@ -68,6 +68,7 @@ export class Scheduler {
   readonly #runs = new Set<Running>();
   readonly #listeners = new Set<(e: SchedulerEvent) => void>();
   #paused = true;
+  #probesHeld = false;
   #stopping = false;
   /** The planner had no order; it is not asked again until something changes. */
   #plannerEmpty = false;
@@ -86,7 +87,7 @@ export class Scheduler {
     this.#errorPause = new GrowingPause(d.clock, () => this.#pump());
   }
 
-  /** Begin, or continue after `pause`. Probes run while paused, too. */
+  /** Begin, or continue after `pause`. Probes run while paused, too, unless they are held. */
   start(): void {
     this.#paused = false;
     this.#errorPause.cancel();
@@ -98,6 +99,11 @@ export class Scheduler {
   /** Start no more training rollouts; those running end normally. */
   pause(): void {
     this.#paused = true;
+    this.#pump();
+  }
+  /** Whether probes wait, too: while their screens cannot be stored. */
+  holdProbes(held: boolean): void {
+    this.#probesHeld = held;
     this.#pump();
   }
   /** More slots are used at once; fewer take effect as rollouts end. */
@@ -213,7 +219,7 @@ export class Scheduler {
           leasing: this.#leaseRequests.size,
           idle: this.#idle.length,
           running: this.#runs.size,
-          probesWaiting: this.#probes.length,
+          probesWaiting: this.#probesHeld ? 0 : this.#probes.length,
           admit: this.#plannerEmpty ? 0 : this.#d.admit(),
           paused: this.#paused || this.#errorPause.on,
           stopping: this.#stopping,

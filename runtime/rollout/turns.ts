@@ -131,7 +131,7 @@ export class Turns {
     // Storing the screen runs while the policy decides and acts; the step is complete when all have finished.
     const stored = deps.frames.put(frame);
     ignoreFailure(stored, 'the step that waits for the frame fails with it');
-    if (recorded && (await guard.free(stored, 'Storing a frame')).hash !== recorded.frame.hash)
+    if (recorded && (await whenStored(this.#c, stored)).hash !== recorded.frame.hash)
       throw diverged(`the screen of step ${recorded.index + 1} differs`);
     return { frame, stored, ms };
   }
@@ -204,7 +204,7 @@ export class Turns {
   ): Promise<void> {
     const step: Step = {
       index,
-      frame: await this.#c.guard.free(seen.stored, 'Storing a frame'),
+      frame: await whenStored(this.#c, seen.stored),
       actions: d.actions ?? [],
       origin: 'policy',
       settled,
@@ -236,6 +236,12 @@ const diverged = (why: string): StudioError =>
     `This branch was given up: ${why}.`,
     'Nothing needs to be done: it is counted, and its group goes on without it.',
   );
+
+/** Where the disk is full, this waits until there is room: no time of the rollout's. */
+export const whenStored = (
+  { limit, guard }: Pick<TurnsContext, 'limit' | 'guard'>,
+  stored: Promise<FrameRef>,
+): Promise<FrameRef> => limit.suspendedDuring(guard.free(stored, 'Storing a frame'));
 
 /** The present screen as the policy takes it. */
 export const look = ({ policy }: Pick<EpisodeDeps, 'policy'>, desktop: Desktop): Promise<Screenshot> =>

@@ -1,4 +1,5 @@
 import type { RunConfig } from '../config/index.js';
+import type { StateCounts } from '../data/dataStats.js';
 import type { Clock } from '../rollout/clock.js';
 
 const MINUTE_MS = 60_000;
@@ -12,12 +13,20 @@ export interface RunBudgetOptions {
   readonly counts: () => BudgetCounts;
 }
 export interface BudgetCounts {
-  /** Rollouts that ended, but for errors. */
+  /** Rollouts that ended in success or failure: what a kill or a stop cut off took nothing. */
   readonly rollouts: number;
   /** Rollouts that ended with an error. */
   readonly errors: number;
   readonly updates: number;
+  /** Updates under way: one that a kill, a stop or a damaged record cuts off is made again. */
+  readonly updating: number;
 }
+export const budgetCounts = ({ ledger, trained, claimed }: StateCounts): BudgetCounts => ({
+  rollouts: ledger.judged,
+  errors: ledger.retired.error ?? 0,
+  updates: trained,
+  updating: claimed,
+});
 
 /**
  * Rollouts that count against a limit of them. An error says nothing about the policy and takes nothing from its
@@ -66,18 +75,16 @@ export class RunBudget {
   get leftMs(): number {
     return this.limitMs === undefined ? Infinity : this.limitMs - this.elapsedMs;
   }
-  /** Used share of the limit that is reached first; more than 1 when overdrawn, 0 without a limit. */
+  /**
+   * Used share of the limit that is reached first, an update under way included; more than 1 when overdrawn, 0 without a
+   * limit.
+   */
   get used(): number {
-    const { rollouts, updates } = this.#limits,
-      counts = this.#counts();
-    return Math.max(
-      this.limitMs === undefined ? 0 : this.elapsedMs / this.limitMs,
-      rollouts === undefined ? 0 : counted(counts, rollouts) / rollouts,
-      updates === undefined ? 0 : counts.updates / updates,
-    );
+    const { updates, updating } = this.#counts();
+    return this.#share(updates + updating);
   }
   get spent(): boolean {
-    return this.used >= 1;
+    return this.#share(this.#counts().updates) >= 1;
   }
   /** Fires once, when the budget is spent; needs `watch`. */
   get signal(): AbortSignal {
@@ -117,6 +124,14 @@ export class RunBudget {
     this.#arm();
   }
 
+  #share(made: number): number {
+    const { rollouts, updates } = this.#limits;
+    return Math.max(
+      this.limitMs === undefined ? 0 : this.elapsedMs / this.limitMs,
+      rollouts === undefined ? 0 : counted(this.#counts(), rollouts) / rollouts,
+      updates === undefined ? 0 : made / updates,
+    );
+  }
   #arm(): void {
     this.#stopTimer?.();
     this.#stopTimer = undefined;

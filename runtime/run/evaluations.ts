@@ -3,13 +3,18 @@ import { rateText } from '../domain/stats.js';
 import { evaluateNow, type EvalPoint } from './evaluation.js';
 import type { EvaluationSchedule } from './evaluationSchedule.js';
 import type { RunParts } from './parts.js';
+import type { BetweenUpdates } from './updateLoop.js';
 
 /** The evaluations of a run: performs those that its schedule says are due. */
-export class Evaluations {
+export class Evaluations implements BetweenUpdates {
   readonly #r: RunParts;
   readonly #schedule: EvaluationSchedule;
   #current: Promise<void> | undefined;
   #repeating = false;
+  /** One of those in between waits for its turn. */
+  #due = false;
+  /** Whoever makes updates meanwhile. */
+  #ring: (() => void) | undefined;
   #stopTimer: (() => void) | undefined;
 
   constructor(r: RunParts, schedule: EvaluationSchedule) {
@@ -36,19 +41,28 @@ export class Evaluations {
     this.#repeating = true;
     this.#arm();
   }
-  /** Time does not advance: no evaluation is due before `resume`. */
+  /** Time does not advance: no evaluation is due or begins before `resume`. */
   pause(): void {
     this.#disarm();
   }
   resume(): void {
     this.#arm();
+    this.#tell();
   }
-  /** Resolves when the evaluation in progress has ended. */
-  async idle(): Promise<void> {
+  onDue(ring: () => void): () => void {
+    this.#ring = ring;
+    return () => {
+      this.#ring = undefined;
+    };
+  }
+  /** Performs the one that is due, once all replicas have the trainer's weights: each of its episodes is of one version. */
+  async hold(published: Promise<boolean>): Promise<void> {
+    if (this.#due && (await published) && !this.#r.budget.paused) this.#begin();
     await this.#current;
   }
   async endRepeat(): Promise<void> {
     this.#repeating = false;
+    this.#due = false;
     this.#disarm();
     await this.#current;
   }
@@ -58,7 +72,19 @@ export class Evaluations {
     this.#disarm();
     if (!this.#repeating || budget.paused) return;
     const wait = this.#schedule.nextIn(budget.elapsedMs, budget.leftMs);
-    if (wait !== undefined) this.#stopTimer = clock.after(wait, () => this.#begin());
+    if (wait !== undefined)
+      this.#stopTimer = clock.after(wait, () => {
+        // However long this one takes: two at once would only slow each other.
+        this.#due = !this.#current;
+        this.#arm();
+        this.#tell();
+      });
+  }
+  /** Where nothing is updated, it begins at once. */
+  #tell(): void {
+    if (!this.#due) return;
+    if (this.#ring) this.#ring();
+    else void this.hold(Promise.resolve(true));
   }
   #disarm(): void {
     this.#stopTimer?.();
@@ -67,14 +93,13 @@ export class Evaluations {
   #begin(): void {
     const { budget, ending, log } = this.#r,
       label = this.#schedule.labelAt(budget.elapsedMs);
-    // The next one is due by the clock, however long this one takes; two at once would only slow each other.
-    if (label !== undefined && !this.#current)
+    this.#due = false;
+    if (label !== undefined)
       this.#current = this.#evaluate(label, ending)
         .catch((e: unknown) => log.fault(e))
         .finally(() => {
           this.#current = undefined;
         });
-    this.#arm();
   }
 
   async #evaluate(label: string, signal: AbortSignal): Promise<void> {

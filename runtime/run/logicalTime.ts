@@ -1,12 +1,9 @@
-import type { Outcome, Step, Trajectory } from '../domain/index.js';
+import { LOGICAL_ROLLOUT_MS, LOGICAL_STEP_MS, type Outcome, type Step, type Trajectory } from '../domain/index.js';
 
 /**
- * The clock of a deterministic run: it counts an hour a rollout and a second a step, and work takes no time. What is
- * trained and recorded then does not depend on how fast the machine is.
+ * The clock of a deterministic run: it counts rollouts and steps, and work takes no time. What is trained and recorded
+ * then does not depend on how fast the machine is; when it really was, the journal's records say (`timesOf`).
  */
-const ROLLOUT_MS = 3_600_000,
-  STEP_MS = 1000;
-
 export const logicalStep = (s: Step): Step => ({
   ...s,
   timings: { observe: 0, decide: 0, queue: 0, perform: 0, settle: 0 },
@@ -17,13 +14,13 @@ export const logicalStep = (s: Step): Step => ({
 export function logicalTrajectory(t: Trajectory): Trajectory {
   const ofRollout = t.provenance.kind === 'rollout' || t.provenance.kind === 'hindsight',
     number = ofRollout ? Number(/\d+$/.exec(t.id)?.[0] ?? 0) : 0,
-    startedAt = number * ROLLOUT_MS;
+    startedAt = number * LOGICAL_ROLLOUT_MS;
   return {
     ...t,
     steps: t.steps.map(logicalStep),
     outcome: logicalOutcome(t.outcome),
     startedAt,
-    endedAt: startedAt + t.steps.length * STEP_MS,
+    endedAt: startedAt + t.steps.length * LOGICAL_STEP_MS,
     resetMs: 0,
     verifyMs: 0,
     ...(t.hindsight ? { hindsight: { ...t.hindsight, ms: 0 } } : {}),

@@ -40,8 +40,7 @@ export class Reinforcement {
     evaluations.repeat();
     try {
       // A policy without a learner rolls out until the run ends.
-      if (learner && replicas)
-        await trainLoop(r, { learner, replicas }, { orders, gate, hold: () => evaluations.idle() });
+      if (learner && replicas) await trainLoop(r, { learner, replicas }, { orders, gate, between: evaluations });
       else await aborted(r.ending);
     } finally {
       this.#running = false;

@@ -189,15 +189,15 @@ export async function startingPoint(from: string): Promise<{ version: number; di
 }
 
 /**
- * Successes of demonstrations and of the policy's newest rollouts, for imitation; relabelled ones come from the pool.
- * One that cannot be read back is left out: damage to it costs that demonstration and not the run.
+ * Successes of demonstrations and of the policy's newest rollouts that kept their screens, for imitation; relabelled ones
+ * come from the pool. One that cannot be read back is left out: damage to it costs that demonstration and not the run.
  */
 export async function loadSuccesses(
   run: Pick<RunReader, 'index' | 'readTrajectory'>,
   newest = 600,
 ): Promise<Trajectory[]> {
   const rows = await run.index.query(
-    "SELECT id FROM rollouts WHERE outcome = 'success' AND provenance NOT IN ('rollout', 'probe', 'hindsight') UNION ALL SELECT id FROM (SELECT id FROM rollouts WHERE outcome = 'success' AND provenance = 'rollout' ORDER BY ended_at DESC LIMIT ?)",
+    "SELECT id FROM rollouts WHERE outcome = 'success' AND provenance NOT IN ('rollout', 'probe', 'hindsight') UNION ALL SELECT id FROM (SELECT id FROM rollouts WHERE outcome = 'success' AND provenance = 'rollout' AND bare IS NULL ORDER BY ended_at DESC LIMIT ?)",
     [newest],
   );
   const out: Trajectory[] = [];

@@ -21,7 +21,7 @@ import { syncMetrics } from './meters.js';
 import type { OrderQueue } from './orders.js';
 import type { RunParts } from './parts.js';
 import { pruneCheckpoints } from './resume.js';
-import { updateLoop } from './updateLoop.js';
+import { updateLoop, type BetweenUpdates } from './updateLoop.js';
 
 /** The trainer's side of a run whose policy learns. */
 interface Training {
@@ -40,12 +40,12 @@ interface Update {
 
 /**
  * Updates until the run ends, by `updateLoop`; this module says what an update and publishing its weights consist of.
- * `hold` is awaited before each.
+ * `between` comes between them.
  */
 export function trainLoop(
   run: RunParts,
   { learner, replicas }: { readonly learner: Learner; readonly replicas: Replicas },
-  o: { readonly orders: OrderQueue; readonly gate: RegimeGate; readonly hold: () => Promise<void> },
+  o: { readonly orders: OrderQueue; readonly gate: RegimeGate; readonly between: BetweenUpdates },
 ): Promise<void> {
   const training: Training = {
     run,
@@ -60,7 +60,7 @@ export function trainLoop(
       version: () => run.state.version,
       behavior: () => replicas.oldest,
       onGenerate: () => o.orders.wake(),
-      hold: o.hold,
+      between: o.between,
       done: () => run.budget.spent,
       train: (batch) => train(training, batch),
       publish: (u) => publish(training, u),

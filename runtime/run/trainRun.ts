@@ -12,7 +12,7 @@ import { DataManager } from '../data/dataManager.js';
 import { systemClock } from '../rollout/clock.js';
 import { DesktopRegistry } from '../rollout/desktopRegistry.js';
 import { Scheduler, trainingSampling } from '../rollout/scheduler.js';
-import { RunBudget } from './budget.js';
+import { budgetCounts, RunBudget } from './budget.js';
 import { episodeOf } from './episodeOf.js';
 import { startEngine, type Engine } from './engine.js';
 import type { EvalPoint } from './evaluation.js';
@@ -134,12 +134,7 @@ export class TrainingRun {
       limits: o.config.budget,
       clock: systemClock,
       elapsedMs: progress.elapsedMs,
-      counts: () => {
-        const { ledger, batches } = data.counts(),
-          { error: errors = 0, diverged = 0 } = ledger.retired;
-        // Those that ended: planned and running ones have brought nothing yet.
-        return { rollouts: ledger.begun - ledger.byState.running - errors - diverged, errors, updates: batches };
-      },
+      counts: () => budgetCounts(data.counts()),
     });
     this.#log = new RunLog(o.reporter, data, () => this.#ending.abort());
     this.#retention = new Retention(o.config, data, this.#log, o.annotated);
@@ -169,6 +164,7 @@ export class TrainingRun {
       }),
       offRoom = this.data.room.onChange((full) => {
         this.#pauses.diskFull(full, this.#state);
+        this.#scheduler?.holdProbes(full);
         if (full) void this.#retention.look();
       });
     const ticker = setInterval(() => this.#tick(), STATUS_MS);
@@ -364,6 +360,7 @@ export class TrainingRun {
     this.#scheduler = scheduler;
     scheduler.start();
     if (this.#budget.paused) scheduler.pause();
+    scheduler.holdProbes(this.data.room.full);
     return scheduler;
   }
 

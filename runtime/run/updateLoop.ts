@@ -21,8 +21,17 @@ export interface UpdateLoopDeps<W> {
   readonly onGenerate: () => void;
   /** The budget of updates is used up. */
   readonly done?: () => boolean;
-  /** Awaited before each update (a running evaluation). */
-  readonly hold?: () => Promise<void>;
+  readonly between?: BetweenUpdates;
+}
+/** What must not meet two versions: an evaluation. */
+export interface BetweenUpdates {
+  /**
+   * Awaited before each update, unless weights wait to be published after the next one. `published` resolves when none is
+   * being published any more: with false when that failed.
+   */
+  readonly hold: (published: Promise<boolean>) => Promise<void>;
+  /** Told when `hold` has something to do, which then comes before the next update. Returns how to tell no more. */
+  readonly onDue: (ring: () => void) => () => void;
 }
 
 /**
@@ -34,7 +43,7 @@ export interface UpdateLoopDeps<W> {
  * then the next batch is rolled out.
  */
 export async function updateLoop<W>(d: UpdateLoopDeps<W>, signal: AbortSignal): Promise<void> {
-  const changed = changes(d.data, signal);
+  const changed = changes(d, signal);
   const coupled = d.gate.regime === 'batch';
   let publishing: Promise<void> = Promise.resolve();
   let unpublished: { readonly weights: W } | undefined;
@@ -48,7 +57,7 @@ export async function updateLoop<W>(d: UpdateLoopDeps<W>, signal: AbortSignal): 
   };
   try {
     while (!signal.aborted) {
-      await d.hold?.();
+      if (!unpublished) await d.between?.hold(publishing.then(() => fault === undefined));
       if (fault) throw fault.error;
       if (signal.aborted || d.done?.()) break;
       if (coupled && !d.gate.training) {
@@ -97,7 +106,7 @@ export async function updateLoop<W>(d: UpdateLoopDeps<W>, signal: AbortSignal): 
 
 /** Turns "something changed" callbacks into a promise to await, without losing a change in between. */
 function changes(
-  data: Pick<DataManager, 'onChange'>,
+  { data, between }: Pick<UpdateLoopDeps<never>, 'data' | 'between'>,
   signal: AbortSignal,
 ): { next(): Promise<void>; ring(): void; off(): void } {
   let pending = false;
@@ -106,12 +115,12 @@ function changes(
     pending = true;
     wake?.();
   };
-  const off = data.onChange(ring);
+  const offs = [data.onChange(ring), between?.onDue(ring)];
   signal.addEventListener('abort', ring, { once: true });
   return {
     ring,
     off: () => {
-      off();
+      for (const off of offs) off?.();
       signal.removeEventListener('abort', ring);
     },
     async next() {

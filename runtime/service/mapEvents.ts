@@ -1,4 +1,4 @@
-import { isAssisted, isError, type JournalEvent, type StoredEvent } from '../data/events.js';
+import { isAssisted, isError, timesOf, type JournalEvent, type StoredEvent } from '../data/events.js';
 import type { GroupView, RunEvent, RunEventType, TrajectoryRow } from '../protocol/types.js';
 import { laneOfRecord } from '../queries/lanes.js';
 import { evalPoint } from '../queries/overview.js';
@@ -84,7 +84,7 @@ export function toRunEvent(
         ),
       };
     case 'trajectory.recorded':
-      return { ...base, type: 'ended', row: endedRow(e.head, rows.get(e.head.id)) };
+      return { ...base, type: 'ended', row: endedRow(e, rows.get(e.head.id)) };
     case 'rollout.retired': {
       const row = retiredRow(e, rows.get(e.rollout));
       return row && { ...base, type: 'ended', row };
@@ -167,8 +167,8 @@ const droppedGroup = (e: EventOfType<'group.dropped'>, rows: ReadonlyMap<string,
   members: e.retired.flatMap((r) => member(rows, r.rollout, { injected: false, retired: r.reason })),
 });
 
-type Head = Extract<StoredEvent, { type: 'trajectory.recorded' }>['head'];
-function endedRow(h: Head, row: TrajectoryRow | undefined): TrajectoryRow {
+type Recorded = Extract<StoredEvent, { type: 'trajectory.recorded' }>;
+function endedRow({ head: h, at }: Recorded, row: TrajectoryRow | undefined): TrajectoryRow {
   const { outcome } = h,
     own = h.provenance.kind === 'rollout';
   return {
@@ -186,8 +186,7 @@ function endedRow(h: Head, row: TrajectoryRow | undefined): TrajectoryRow {
       ? { errorKind: outcome.error.kind }
       : { reward: outcome.reward, truncated: outcome.truncated ? true : undefined }),
     group: h.group,
-    startedAt: h.startedAt,
-    endedAt: h.endedAt,
+    ...timesOf(h, at, row?.startedAt),
     assisted: isAssisted(h) ? true : undefined,
     ...(h.branch ? { branch: `${h.branch.of}@${h.branch.step}` } : {}),
     ...(h.provenance.kind === 'hindsight' ? { relabelledFrom: h.provenance.instruction } : {}),

@@ -1,7 +1,7 @@
 /** Updates the tables of indexSchema.ts from the journal, one record after another. */
 import type { SqlValue } from 'sql.js';
 import { stepEntropy } from '../curation/highEntropy.js';
-import { faultOf, isError } from '../events.js';
+import { faultOf, isError, timesOf } from '../events.js';
 import type { EventOf, JournalEvent, StoredEvent, TrajectoryHead } from '../events.js';
 import { addMetrics, addTokens } from './indexMetrics.js';
 import type { Rows } from './indexRows.js';
@@ -335,6 +335,8 @@ function endRollout(rows: Rows, e: Stored<'trajectory.recorded'>, position: numb
     "INSERT OR IGNORE INTO rollouts(id, family, task, cap, provenance, state, born) VALUES(?, ?, ?, ?, ?, 'kept', ?)",
     [h.id, h.family, h.task, h.cap, h.provenance.kind, e.seq],
   );
+  const began = rows.all('SELECT started_at FROM rollouts WHERE id = ?', [h.id])[0]?.[0],
+    { startedAt, endedAt } = timesOf(h, e.at, typeof began === 'number' ? began : undefined);
   rows.run(
     `UPDATE rollouts SET outcome = ?, reward = ?, truncated = ?, error_kind = ?, steps = ?, started_at = ?, ended_at = ?, instruction = ?, head_position = ?, human = ?, origin = ?, recorded = ?,
     state = CASE WHEN provenance <> 'rollout' THEN 'kept' WHEN ? THEN 'retired' ELSE 'recorded' END, reason = ? WHERE id = ?`,
@@ -344,8 +346,8 @@ function endRollout(rows: Rows, e: Stored<'trajectory.recorded'>, position: numb
       error ? 0 : o.truncated ? 1 : 0,
       error ? o.error.kind : null,
       h.steps,
-      h.startedAt,
-      h.endedAt,
+      startedAt,
+      endedAt,
       h.instruction,
       position,
       h.human ?? 0,

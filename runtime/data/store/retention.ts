@@ -56,12 +56,13 @@ export async function retain(
   const { gigabytes } = o.rules,
     compacting = { tight: gigabytes !== undefined, signal: o.signal },
     out: Removed[] = [],
-    all = await candidates(run, o),
+    { all, gone } = await candidates(run, o),
     old = all.filter((c) => tooOld(c, o));
   const remove = async (some: readonly Candidate[], why: Removed['why']): Promise<Removed> => {
     const rollouts = some.map((c) => c.id),
-      r: Removed = { type: 'frames.removed', rollouts, why, ...(await removeScreens(run, new Set(rollouts), o)) };
+      r: Removed = { type: 'frames.removed', rollouts, why, ...(await removeScreens(run, rollouts, gone, o)) };
     if (o.signal?.aborted) return r;
+    for (const id of rollouts) gone.add(id);
     if (!o.dry) {
       // On a full disk the journal waits for room: this is what makes some.
       await orUndefined(run.frames.compact(compacting), 'the one at the end says why');
@@ -89,37 +90,54 @@ const tooOld = (c: Candidate, { rules, now }: RetentionOptions): boolean => {
 
 /** A relabelled success goes as the failure that it was, once it has left the pool. */
 const OWN = "provenance <> 'hindsight'";
+/** What may be imitated of the policy's own, as `Successes` counts it. */
+const IMITABLE = "(provenance = 'rollout' AND outcome = 'success' AND (truncated = 0 OR steps = 1))";
 /**
- * Trajectories that have nothing before them: in the order in which they go. Not those of people, imports,
- * demonstrations, what is in the pool, and what may be imitated.
+ * Trajectories that may go, in the order in which they do: not those of people, imports, demonstrations, what is in the
+ * pool, and what may be imitated. `gone`: those that went before.
  */
-async function candidates(run: RunReader, o: RetentionOptions): Promise<Candidate[]> {
-  const gone = await removedBefore(run),
+async function candidates(
+  run: RunReader,
+  o: RetentionOptions,
+): Promise<{ readonly all: readonly Candidate[]; readonly gone: Set<string> }> {
+  const gone = await removedBefore(run, o),
     rows = await run.index.query(
       `SELECT id, ended_at AS at, class FROM (
          SELECT id, ended_at, origin, human, provenance,
            CASE WHEN state = 'retired' OR outcome = 'error' THEN 'retired' WHEN outcome = 'success' AND ${OWN} THEN 'success' ELSE 'failure' END AS class,
-           CASE WHEN outcome = 'success' AND ${OWN} THEN ROW_NUMBER() OVER (PARTITION BY family, outcome, ${OWN} ORDER BY ended_at DESC) ELSE NULL END AS newest
+           CASE WHEN ${IMITABLE} THEN ROW_NUMBER() OVER (PARTITION BY family, ${IMITABLE} ORDER BY ended_at DESC) ELSE NULL END AS newest
          FROM rollouts WHERE ended_at IS NOT NULL AND state IN ('retired', 'trained', 'kept'))
        WHERE provenance IN ('rollout', 'probe', 'hindsight') AND human = 0
          AND (newest IS NULL OR newest > ?) AND id NOT IN (SELECT rollout FROM pool)
        ORDER BY ended_at, id`,
       [o.successes],
     );
-  return rows
+  const all = rows
     .map((r): Candidate => ({ id: r['id'] as RolloutId, class: r['class'] as Class, endedAt: Number(r['at']) }))
     .filter((c) => !gone.has(c.id) && !o.annotated.has(c.id))
     .sort((a, b) => CLASSES.indexOf(a.class) - CLASSES.indexOf(b.class));
+  return { all, gone };
 }
 
-async function removedBefore(run: RunReader): Promise<Set<string>> {
-  const rows = await run.index.query("SELECT position FROM events WHERE type = 'frames.removed'", []),
-    out = new Set<string>();
-  for (const r of rows) {
+/**
+ * Trajectories that lost their screens. What others showed of them is still there: it stays for those that people
+ * annotated or added to the pool since, and for an evaluation's episode that was made again.
+ */
+async function removedBefore(run: RunReader, o: RetentionOptions): Promise<Set<string>> {
+  const events = await run.index.query("SELECT seq, position FROM events WHERE type = 'frames.removed'", []),
+    removed = new Map<string, number>();
+  for (const r of events) {
     const e = await run.at(Number(r['position']));
-    if (e?.type === 'frames.removed') for (const id of e.rollouts) out.add(id);
+    if (e?.type === 'frames.removed') for (const id of e.rollouts) removed.set(id, Number(r['seq']));
   }
-  return out;
+  const pool = await run.index.query('SELECT rollout AS id FROM pool', []),
+    probes = await run.index.query(
+      "SELECT id, recorded, state FROM rollouts WHERE bare = 1 AND provenance = 'probe'",
+      [],
+    ),
+    again = probes.filter((r) => r['state'] === 'running' || Number(r['recorded']) > removed.get(String(r['id']))!);
+  for (const id of [...o.annotated, ...[...pool, ...again].map((r) => String(r['id']))]) removed.delete(id);
+  return new Set(removed.keys());
 }
 
 /** Takes the first of `rest` whose screens are so many bytes, or all. */
@@ -148,14 +166,17 @@ async function screensOf(run: RunReader, id: RolloutId): Promise<readonly string
   return out;
 }
 
-/** Screens of these trajectories that no other one shows. */
+/** Screens of these trajectories that no other one shows but those that are `gone`. */
 async function removeScreens(
   run: RunReader,
-  rollouts: ReadonlySet<string>,
+  rollouts: readonly RolloutId[],
+  gone: ReadonlySet<string>,
   o: RetentionOptions,
 ): Promise<{ readonly frames: number; readonly bytes: number }> {
-  const { frames } = run;
-  for (const id of rollouts) frames.mark(await screensOf(run, id as RolloutId), o.now);
+  const { frames } = run,
+    these = new Set<string>(rollouts),
+    shows = (id: string): boolean => !these.has(id) && !gone.has(id);
+  for (const id of rollouts) frames.mark(await screensOf(run, id), o.now);
   for await (const batch of run.records()) {
     if (o.signal?.aborted) {
       frames.unmarkAll();
@@ -165,8 +186,8 @@ async function removeScreens(
       const type = entry.type();
       if (type !== 'rollout.step' && type !== 'trajectory.recorded') continue;
       const e = storedEvent(entry);
-      if (e.type === 'rollout.step' && !rollouts.has(e.rollout)) frames.unmark(e.step.frame.hash);
-      if (e.type === 'trajectory.recorded' && !rollouts.has(e.head.id) && e.head.last) frames.unmark(e.head.last.hash);
+      if (e.type === 'rollout.step' && shows(e.rollout)) frames.unmark(e.step.frame.hash);
+      if (e.type === 'trajectory.recorded' && e.head.last && shows(e.head.id)) frames.unmark(e.head.last.hash);
     }
   }
   return frames.removeMarked(o);

@@ -49,8 +49,8 @@ const TRAILERS = ['<|im_end|>', '<|endoftext|>', '</s>', '</Output>'];
  * What a model writes in its few thousand tokens stays far below these. A server may send anything: each place that may
  * begin the calls is read to where it breaks.
  */
-const MOST_CHARACTERS = 32_768,
-  MOST_MARKERS = 32,
+export const MOST_CHARACTERS = 32_768;
+const MOST_MARKERS = 32,
   MOST_CALLS = 200,
   /** Characters read at all these places together. */
   MOST_SPENT = 65_536;

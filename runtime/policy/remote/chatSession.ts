@@ -9,6 +9,7 @@ import { checkPerformable } from '../../domain/performable.js';
 import { digestOf } from '../../files/digest.js';
 import type { CoordinateMode, ResizeLimits } from '../actions/coordinates.js';
 import type { Coordinates } from '../actions/uiTars.js';
+import { MOST_CHARACTERS } from '../actions/parse.js';
 import { formatAnswer, parseActions } from '../actions/uiTars.js';
 import type { Decision, InvalidAnswer, PolicySession, Sampling } from '../types.js';
 import type { Said } from './completion.js';
@@ -147,7 +148,7 @@ export class ChatSession implements PolicySession {
       );
     const prompt = this.#record(promptIds, tokens?.ids, screen),
       words = labels ? { labels, alternatives } : {},
-      said = this.#parse(text, { text, tokens, prompt, version, ...words });
+      said = this.#parse(text, { text: text.slice(0, MOST_CHARACTERS), tokens, prompt, version, ...words });
     this.#remember({
       image: screen.picture,
       text: addBoxTokens(text),
@@ -249,7 +250,10 @@ export class ChatSession implements PolicySession {
     return delta;
   }
 
-  /** The error of an answer outside the grammar keeps its text and tokens, so that training can make it less likely. */
+  /**
+   * The error of an answer outside the grammar keeps its text, as far as that is read, and its tokens, so that training
+   * can make it less likely.
+   */
   #parse(text: string, sampled: InvalidAnswer): ReturnType<typeof parseActions> {
     try {
       const parsed = parseActions(text, this.#coordinates);

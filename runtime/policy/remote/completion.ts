@@ -159,20 +159,30 @@ export function entropyLowerBound(sampled: readonly number[], top: readonly numb
 
 /** Alternatives less probable than this are not kept: most answers have hardly any, and a step stays small. */
 const LEAST_SHOWN = 0.01;
-/** For the inspector: each token in words, and the others that might have been sampled in its place. */
+/**
+ * Characters of all of them: far more than an answer has, and two such answers are no more than a record of the journal
+ * may hold.
+ */
+const MOST_WORDS = 1 << 18;
+/**
+ * For the inspector: each token in words, and the others that might have been sampled in its place, as long as they are
+ * not too long.
+ */
 export function wordsOf(c: Completion): Pick<Decision, 'labels' | 'alternatives'> {
   const content = c.choices?.[0]?.logprobs?.content;
   if (!content || content.length === 0) return {};
-  return {
-    labels: content.map((t) => t.token ?? ''),
-    alternatives: content.map((t) =>
+  const labels = content.map((t) => t.token ?? ''),
+    alternatives = content.map((t) =>
       (t.top_logprobs ?? []).flatMap((o) => {
         const probability = Math.exp(logprobOf(o.logprob));
         return probability >= LEAST_SHOWN && o.token !== t.token ? [{ label: o.token ?? '', probability }] : [];
       }),
     ),
-  };
+    own = lengthOf(labels);
+  if (own > MOST_WORDS) return {};
+  return own + lengthOf(alternatives.flat().map((a) => a.label)) > MOST_WORDS ? { labels } : { labels, alternatives };
 }
+const lengthOf = (words: readonly string[]): number => words.reduce((n, w) => n + w.length + 1, 0);
 
 /** vLLM can name tokens `token_id:123`. */
 function idsFromNames(content: readonly TokenLogprob[]): Int32Array | undefined {

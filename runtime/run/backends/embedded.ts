@@ -63,7 +63,7 @@ export async function startEmbedded(r: BackendRequest, parts: StartedParts): Pro
       startOver: (version, from) => trainer.startOver(version, from),
       lostCheckpoint,
     },
-    reading: readingLessons(spec, trainer, kept),
+    reading: readingLessons(spec, trainer, kept, (text) => r.onNote?.(text)),
   };
 }
 
@@ -119,6 +119,7 @@ function readingLessons(
   spec: EmbeddedPolicySpec,
   trainer: OutlivingTrainer,
   kept: ScreenFile,
+  note: (text: string) => void,
 ): PolicyBackend['reading'] {
   return {
     words: (tasks) => vocabulary(spec, tasks),
@@ -127,7 +128,7 @@ function readingLessons(
         there = await kept.load(key);
       if (there) return there;
       const drawn = await readingScreens(spec, o);
-      await kept.save(key, drawn);
+      await kept.keep(key, drawn, note);
       return drawn;
     },
     read: (screens, o) => trainer.read(screens, o),

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createDeflateRaw, createInflateRaw } from 'node:zlib';
-import { ignoreFailure, orUndefined } from '../../domain/index.js';
+import { ignoreFailure, orUndefined, toRunError } from '../../domain/index.js';
 import { foreignJson } from '../../domain/json.js';
 import { unfinishedName } from '../../data/store/unfinished.js';
 import { createFresh } from '../../files/folderParts.js';
@@ -55,6 +55,15 @@ export class ScreenFile {
       await orUndefined(rm(tmp, { force: true }), 'why they could not be kept is what counts');
       throw e;
     }
+  }
+
+  /** Saves them where there is room: a run goes on without, and draws them again when it is resumed. */
+  async keep(key: string, screens: readonly ReadingScreen[], note: (text: string) => void): Promise<void> {
+    await this.save(key, screens).catch((e: unknown) => {
+      note(
+        `The screens of the reading lessons could not be kept (${toRunError(e).message}). A resumed run draws them again.`,
+      );
+    });
   }
 
   /** Undefined when there are none, they were drawn from something else (`key`), or the file is damaged. */

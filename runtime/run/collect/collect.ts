@@ -147,9 +147,17 @@ function check(run: RunAppender, r: CollectRequest): void {
   );
 }
 
+function namedIn(e: StoredEvent): readonly RolloutId[] {
+  if (e.type === 'rollout.queued') return [e.order.rollout];
+  if (e.type === 'trajectory.recorded') return [e.head.id];
+  if (e.type === 'pool.added') return [e.entry.id];
+  if (e.type === 'frames.removed') return e.rollouts;
+  return 'rollout' in e ? [e.rollout] : [];
+}
+
 /** What the journal says of earlier parts of a collection. */
-class Earlier {
-  /** Attempts that were ever begun: their number makes the next one's name. */
+export class Earlier {
+  /** The highest number of an attempt: the next one's name has the number after it. */
   begun = 0;
   readonly #attempts: Attempts;
   readonly #r: Pick<CollectRequest, 'measures'>;
@@ -160,8 +168,9 @@ class Earlier {
     this.#r = r;
   }
   see(e: StoredEvent): void {
+    // Any record may be the first of an attempt, where a damaged journal lacks those before.
+    for (const r of namedIn(e)) this.begun = Math.max(this.begun, Number(/^c(\d+)$/.exec(r)?.[1] ?? 0));
     if (e.type === 'rollout.queued') {
-      this.begun++;
       this.#open.set(e.order.rollout, e.order.group);
     } else if (e.type === 'rollout.retired') this.#open.delete(e.rollout);
     else if (e.type === 'trajectory.recorded' && this.#open.delete(e.head.id))

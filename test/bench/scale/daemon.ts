@@ -77,7 +77,12 @@ export async function runDaemon(
       limits: config.budget,
       clock: systemClock,
       elapsedMs: 0,
-      counts: () => ({ rollouts: data.counts().ledger.generated, errors: 0, updates: data.counts().batches }),
+      counts: () => ({
+        rollouts: data.counts().ledger.generated,
+        errors: 0,
+        updates: data.counts().trained,
+        updating: 0,
+      }),
     }),
     monitor = new RunMonitor({ config, data, clock: systemClock, budget, state, log });
   const caller = new ModelThread(entry);

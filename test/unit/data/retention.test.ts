@@ -6,6 +6,8 @@ import { DataManager } from '../../../runtime/data/dataManager.js';
 import { retain, type KeepRules, type Removed } from '../../../runtime/data/store/retention.js';
 import { RunReader, type RunStore } from '../../../runtime/data/store/runStore.js';
 import { id, type FrameRef, type Outcome, type RolloutId, type Trajectory } from '../../../runtime/domain/index.js';
+import { logicalTrajectory } from '../../../runtime/run/logicalTime.js';
+import { loadSuccesses } from '../../../runtime/run/resume.js';
 import { RunWriters } from '../../../runtime/human/runWriter.js';
 import { annotatedRollouts } from '../../../runtime/queries/annotated.js';
 import { parseRunFile } from '../../../runtime/config/index.js';
@@ -21,6 +23,7 @@ import {
   taskOf,
   withDir,
 } from '../../helpers/data/manager.js';
+import { group, n3 } from '../../helpers/data/groups.js';
 
 const HOUR = 3_600_000;
 let shade = 1;
@@ -35,7 +38,14 @@ const screen = (n = shade++): Parameters<DataManager['frames']['put']>[0] => ({
 async function made(dir: string): Promise<{
   readonly store: RunStore;
   readonly counts: unknown;
-  add(o: { outcome: Outcome; endedAt: number; frames?: FrameRef[]; provenance?: Trajectory['provenance'] }): Promise<{
+  add(o: {
+    outcome: Outcome;
+    endedAt: number;
+    frames?: FrameRef[];
+    provenance?: Trajectory['provenance'];
+    again?: RolloutId;
+    recorded?: (t: Trajectory) => Trajectory;
+  }): Promise<{
     readonly id: RolloutId;
     readonly frames: readonly FrameRef[];
   }>;
@@ -53,16 +63,16 @@ async function made(dir: string): Promise<{
     get counts() {
       return data.stats().ledger;
     },
-    async add({ outcome, endedAt, frames, provenance = { kind: 'probe' } }) {
+    async add({ outcome, endedAt, frames, provenance = { kind: 'probe' }, again, recorded = (t) => t }) {
       const own = frames ?? [await data.frames.put(screen()), await data.frames.put(screen())],
-        name = id<RolloutId>(`t-${n++}`),
+        name = again ?? id<RolloutId>(`t-${n++}`),
         family = familyIds[0]!,
         t = makeTrajectory({ rollout: name, family, task: taskOf(family, 1), cap: 9 }, outcome, {
           steps: own.length,
           endedAt,
           provenance,
         });
-      await data.record({ ...t, steps: t.steps.map((s, i) => ({ ...s, frame: own[i]! })) }, 'never');
+      await data.record(recorded({ ...t, steps: t.steps.map((s, i) => ({ ...s, frame: own[i]! })) }), 'never');
       return { id: name, frames: own };
     },
     close: () => data.close(),
@@ -152,17 +162,96 @@ describe('which screens of a run are kept', () => {
       await run.close();
     }));
 
-  it('the newest successes of a family, demonstrations and what people worked on stay', () =>
+  it('one that two show goes with the second of them, be it in a later look or in the same one', () =>
+    withDir(async (dir) => {
+      for (const looks of [[{ failureHours: 1 }, { successHours: 1 }], [{ failureHours: 1, gigabytes: 1e-9 }]]) {
+        const run = await made(`${dir}/${looks.length}`),
+          endedAt = Date.now(),
+          lost = await run.add({ outcome: failure, endedAt }),
+          won = await run.add({
+            outcome: success,
+            endedAt,
+            frames: [lost.frames[0]!, await run.store.frames.put(screen())],
+          });
+        const removed = [];
+        for (const rules of looks) removed.push(...(await keep(run.store, rules)));
+        expect(removed).toMatchObject([
+          { rollouts: [lost.id], frames: 1 },
+          { rollouts: [won.id], frames: 2 },
+        ]);
+        expect(await there(run.store, [...lost.frames, ...won.frames])).toEqual([false, false, false, false]);
+        await run.close();
+      }
+    }));
+
+  it('what one that went shares with another stays once somebody has worked on it, or it was made again', () =>
     withDir(async (dir) => {
       const run = await made(dir),
-        now = Date.now();
-      const first = await run.add({ outcome: success, endedAt: now }),
-        second = await run.add({ outcome: success, endedAt: now + 1 }),
-        third = await run.add({ outcome: success, endedAt: now + 2 }),
-        demo = await run.add({ outcome: success, endedAt: now, provenance: { kind: 'oracle' } });
+        endedAt = Date.now(),
+        shared = [await run.store.frames.put(screen()), await run.store.frames.put(screen())],
+        [told, again] = [
+          await run.add({ outcome: failure, endedAt, frames: [shared[0]!] }),
+          await run.add({ outcome: failure, endedAt, frames: [shared[1]!] }),
+        ];
+      await run.add({ outcome: success, endedAt, frames: shared });
+      await keep(run.store, { failureHours: 1 });
+      await run.add({
+        outcome: failure,
+        endedAt: endedAt + 24 * HOUR,
+        frames: again.frames as FrameRef[],
+        again: again.id,
+      });
+      await keep(run.store, { successHours: 1 }, { annotated: new Set([told.id as string]) });
+      expect(await there(run.store, shared)).toEqual([true, true]);
+      await run.close();
+    }));
+
+  it('demonstrations and what people worked on stay', () =>
+    withDir(async (dir) => {
+      const run = await made(dir),
+        endedAt = Date.now();
+      const first = await run.add({ outcome: success, endedAt }),
+        second = await run.add({ outcome: success, endedAt }),
+        demo = await run.add({ outcome: success, endedAt, provenance: { kind: 'oracle' } });
       const removed = await keep(run.store, { successHours: 1 }, { annotated: new Set([first.id as string]) });
       expect(removed.flatMap((r) => r.rollouts)).toEqual([second.id]);
-      for (const t of [first, third, demo]) expect(await there(run.store, t.frames)).toEqual([true, true]);
+      for (const t of [first, demo]) expect(await there(run.store, t.frames)).toEqual([true, true]);
+      await run.close();
+    }));
+
+  it('the newest successes of a family that may be imitated stay: evaluations and cut off ones take no place of theirs', () =>
+    withDir(async (dir) => {
+      const m = await openManager(dir, dataConfig({ ...n3, pool: { enabled: false } })),
+        now = Date.now(),
+        cutOff: Outcome = { kind: 'success', reward: 1, truncated: true },
+        at = [0, 1, 2].map((i) => ({ endedAt: now + i, steps: 2 })),
+        { orders } = await group(m, [success, cutOff, failure], at),
+        [won, cut] = orders,
+        { family, task, cap } = won!,
+        seen = { rollout: id<RolloutId>('probe'), family, task, cap };
+      await m.record(makeTrajectory(seen, success, { endedAt: now + 9, provenance: { kind: 'probe' } }), 'never');
+      await m.trained((await m.claimBatch({ version: 0 }))!.id, 1);
+      const removed = await keep(m.store, { successHours: 1 });
+      expect(removed.flatMap((r) => r.rollouts)).toEqual([cut!.rollout, seen.rollout]);
+      const imitable = async (): Promise<string[]> => (await loadSuccesses(m.store)).map((t) => t.id);
+      expect(await imitable()).toEqual([won!.rollout]);
+      // One that lost its screens is not imitated by a run that is resumed.
+      await keep(m.store, { successHours: 1 }, { successes: 0 });
+      expect(await imitable()).toEqual([]);
+      await m.close();
+    }));
+
+  it('hours are those of the clock on the wall, in a deterministic run too', () =>
+    withDir(async (dir) => {
+      const run = await made(dir),
+        before = Date.now(),
+        { id: name } = await run.add({ outcome: failure, endedAt: 0, recorded: logicalTrajectory }),
+        [row] = await run.store.index.query('SELECT started_at, ended_at FROM rollouts WHERE id = ?', [name]);
+      for (const at of Object.values(row!)) expect(Number(at)).toBeGreaterThanOrEqual(before);
+      expect(await keep(run.store, { failureHours: 24 }, { now: Date.now() + HOUR })).toEqual([]);
+      expect(await keep(run.store, { failureHours: 24 }, { now: Date.now() + 25 * HOUR })).toMatchObject([
+        { rollouts: [name] },
+      ]);
       await run.close();
     }));
 
@@ -171,7 +260,7 @@ describe('which screens of a run are kept', () => {
       const run = await made(dir),
         now = Date.now();
       const won = await run.add({ outcome: success, endedAt: now }),
-        newest = await run.add({ outcome: success, endedAt: now + 9 }),
+        demo = await run.add({ outcome: success, endedAt: now, provenance: { kind: 'oracle' } }),
         lost = await run.add({ outcome: failure, endedAt: now + 1 }),
         later = await run.add({ outcome: failure, endedAt: now + 2 }),
         fault = await run.add({ outcome: broken, endedAt: now + 3 }),
@@ -185,7 +274,7 @@ describe('which screens of a run are kept', () => {
       expect(await there(run.store, later.frames)).toEqual([true, true]);
       await keep(run.store, { gigabytes: 1e-9 });
       expect(await there(run.store, [...later.frames, ...won.frames])).toEqual([false, false, false, false]);
-      expect(await there(run.store, newest.frames)).toEqual([true, true]);
+      expect(await there(run.store, demo.frames)).toEqual([true, true]);
       await run.close();
     }));
 

@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { encodeRecord } from '../../../runtime/data/store/record.js';
 import type { RolloutId } from '../../../runtime/domain/index.js';
 import { StudioError, id } from '../../../runtime/domain/index.js';
 import { entropyLowerBound, traceOf, versionOf } from '../../../runtime/policy/remote/completion.js';
@@ -364,6 +365,30 @@ describe('remote policy', () => {
     await p.decide(frame, never);
     expect(s.seen[1]!.body.messages.length).toBe(3);
     expect(s.seen[1]!.body.seed).not.toBe(s.seen[0]!.body.seed);
+  });
+
+  it('keeps of an answer that is far too long what two of them leave room for in the record of a step', async () => {
+    const text = '\u0001'.repeat(300_000),
+      tokens = (n: number): object => ({
+        logprobs: {
+          content: [{ token: '\u0001'.repeat(n), logprob: -1, top_logprobs: [{ token: 'x'.repeat(9), logprob: -1 }] }],
+        },
+      });
+    for (const [length, labels] of [
+      [262_000, true],
+      [262_144, false],
+    ] as const) {
+      const s = await server((_, _n, res) => json(res, answer(text, tokens(length)))),
+        e = await open([s.url])
+          .decide(frame, never)
+          .then(
+            () => expect.unreachable(),
+            (x: StudioError) => x,
+          ),
+        { details } = e.error;
+      expect([String(details!['text']).length, details!['labels'] !== undefined]).toEqual([32_768, labels]);
+      expect(encodeRecord(0, [details!, details!]).length).toBeGreaterThan(0);
+    }
   });
 
   it('says when an endpoint answers something else', async () => {

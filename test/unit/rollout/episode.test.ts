@@ -28,6 +28,7 @@ async function play(
     abortAt?: number;
     desktopTimeoutMs?: number;
     timeoutMs?: number;
+    storeMs?: number;
     probe?: boolean;
     progressChecks?: ProgressChecks;
   } = {},
@@ -36,7 +37,7 @@ async function play(
   const desktop = new FakeDesktop('d', clock);
   o.desktop?.(desktop);
   const tasks = fakeTasks(clock, o.tasks),
-    frames = fakeFrames(clock),
+    frames = fakeFrames(clock, o.storeMs),
     policy = scriptedPolicy(clock, script);
   const steps: Step[] = [],
     abouts: (StepAbout | undefined)[] = [],
@@ -396,6 +397,16 @@ describe('episode', () => {
     expect(r.t.endedAt - r.t.startedAt).toBeLessThanOrEqual(460);
     expect(r.broken).toBe(false);
     expect((await play([[done]], { timeoutMs: 400 })).clock.pending).toBe(0);
+  });
+
+  it('waits for room on the disk as long as it takes, of the steps and of the last screen', async () => {
+    const r = await play([[click], [click]], { cap: 2, timeoutMs: 400, storeMs: 60_000 });
+    expect(r.t.outcome).toMatchObject({ kind: 'success', truncated: true });
+    expect([r.t.steps.length, r.frames.stored, r.t.last !== undefined]).toEqual([2, 3, true]);
+    // It can be stopped meanwhile.
+    const stopped = await play([[click]], { timeoutMs: 400, storeMs: 60_000, abortAt: 1000 });
+    expect(stopped.t.outcome).toMatchObject({ kind: 'error', error: { kind: 'cancelled' } });
+    expect(stopped.t.endedAt - stopped.t.startedAt).toBeLessThan(60_000);
   });
 
   it('a probe belongs to no group', async () => {

@@ -229,6 +229,18 @@ describe('scheduler', () => {
     await halt(s, clock);
   });
 
+  it('starts no probe while they are held: nothing can be stored', async () => {
+    const { clock, of, s } = setUp(2);
+    s.holdProbes(true);
+    const probe = s.runProbe([order('p0')], { greedy: true });
+    await clock.advance(2000);
+    expect([of('started').length, s.status().probesWaiting]).toEqual([0, 1]);
+    s.holdProbes(false);
+    await clock.advance(2000);
+    expect((await probe).map((t) => t.outcome.kind)).toEqual(['success']);
+    await halt(s, clock);
+  });
+
   it('cancels a probe', async () => {
     const { clock, s, pool } = setUp(1);
     const a = new AbortController();

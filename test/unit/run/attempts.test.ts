@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { id, type FamilyId, type TaskId } from '../../../runtime/domain/index.js';
 import { SuccessStats } from '../../../runtime/data/curation/successStats.js';
 import { Attempts, type AttemptEnd } from '../../../runtime/run/collect/attempts.js';
+import { Earlier } from '../../../runtime/run/collect/collect.js';
+import type { StoredEvent } from '../../../runtime/data/events.js';
 
 const task = (name: string) => ({ family: id<FamilyId>('f'), task: id<TaskId>(name), seed: 0 });
 const limits = { attempts: 4, stopAfter: 2, errors: 3, remember: true };
@@ -20,6 +22,19 @@ describe('attempts of a collection', () => {
       [2, 0],
       [0, 4],
     ]);
+  });
+
+  it('have numbers that no earlier one has, also where the journal lost that those were begun', () => {
+    const earlier = new Earlier(new Attempts([task('t')], limits), { measures: false }),
+      see = (e: object): void => earlier.see(e as StoredEvent);
+    see({ type: 'rollout.queued', order: { rollout: 'c000001', group: 'collect/t' } });
+    expect(earlier.begun).toBe(1);
+    see({ type: 'rollout.started', rollout: 'c000004', version: 0 });
+    see({ type: 'rollout.queued', order: { rollout: 'c000003', group: 'collect/t' } });
+    expect(earlier.begun).toBe(4);
+    see({ type: 'trajectory.recorded', head: { id: 'c000006', task: 't', outcome: { kind: 'failure' } } });
+    see({ type: 'pool.added', entry: { id: 'brought-by-a-person-7' } });
+    expect(earlier.begun).toBe(6);
   });
 
   it('are no more at once than are wanted, and what was stopped is begun again', () => {

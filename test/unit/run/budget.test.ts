@@ -1,6 +1,11 @@
+import { cp } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
+import type { DataManager } from '../../../runtime/data/dataManager.js';
 import { systemClock } from '../../../runtime/rollout/clock.js';
-import { RunBudget } from '../../../runtime/run/budget.js';
+import { budgetCounts, RunBudget } from '../../../runtime/run/budget.js';
+import { group, n3, order } from '../../helpers/data/groups.js';
+import { dataConfig, failure, openManager, success, withDir } from '../../helpers/data/manager.js';
 import { VirtualClock } from '../../helpers/rollout/virtualClock.js';
 
 const MINUTE = 60_000;
@@ -10,7 +15,7 @@ function budget(
   o: { elapsedMs?: number; clock?: VirtualClock } = {},
 ) {
   const clock = o.clock ?? new VirtualClock(),
-    counts = { rollouts: 0, errors: 0, updates: 0 },
+    counts = { rollouts: 0, errors: 0, updates: 0, updating: 0 },
     b = new RunBudget({ limits, clock, elapsedMs: o.elapsedMs ?? 0, counts: () => counts });
   let ended: number | undefined;
   b.signal.addEventListener('abort', () => {
@@ -77,6 +82,48 @@ describe('the budget of a run', () => {
     expect([b.used, endedAfter(), clock.pending]).toEqual([1, 6 * MINUTE, 0]);
   });
 
+  it('is not spent by an update under way, which may be cut off; its learning rate is the one of its place', () => {
+    const { b, counts } = budget({ updates: 4 });
+    b.watch();
+    Object.assign(counts, { updates: 3, updating: 1 });
+    b.check();
+    expect([b.used, b.spent, b.signal.aborted]).toEqual([1, false, false]);
+    Object.assign(counts, { updates: 4, updating: 0 });
+    b.check();
+    expect([b.used, b.spent, b.signal.aborted]).toEqual([1, true, true]);
+  });
+
+  it('loses nothing by what a kill cuts off: rollouts, and the last update, which is made again', () =>
+    withDir(async (dir) => {
+      const limits = { updates: 2, rollouts: 7 },
+        used = (m: DataManager) => {
+          const b = new RunBudget({
+            limits,
+            clock: new VirtualClock(),
+            elapsedMs: 0,
+            counts: () => budgetCounts(m.counts()),
+          });
+          return [b.used, b.spent];
+        },
+        m = await openManager(join(dir, 'a'), dataConfig(n3));
+      await group(m, [success, failure, failure]);
+      await m.trained((await m.claimBatch({ version: 0 }))!.id, 1);
+      // One that was given back is made again, too.
+      await group(m, [success, failure, failure]);
+      await m.release((await m.claimBatch({ version: 1 }))!.id, 'a screen cannot be read');
+      await m.claimBatch({ version: 1 });
+      await m.started((await order(m)).rollout, 1);
+      expect(used(m)).toEqual([1, false]);
+      await cp(join(dir, 'a'), join(dir, 'b'), { recursive: true });
+      await m.close();
+      const r = await openManager(join(dir, 'b'), dataConfig(n3));
+      expect(r.stats().ledger.retired).toEqual({ lost: 1 });
+      expect(used(r)).toEqual([6 / 7, false]);
+      await r.trained((await r.claimBatch({ version: 1 }))!.id, 2);
+      expect(used(r)).toEqual([1, true]);
+      await r.close();
+    }));
+
   it('loses nothing by errors, and ends a run in which everything is one', () => {
     const { b, counts } = budget({ rollouts: 16 });
     b.watch();
@@ -124,7 +171,7 @@ describe('the budget of a run', () => {
       limits: { minutes: 1 },
       clock,
       elapsedMs: 0,
-      counts: () => ({ rollouts: 0, errors: 0, updates: 0 }),
+      counts: () => ({ rollouts: 0, errors: 0, updates: 0, updating: 0 }),
     });
     b.watch();
     now = MINUTE - 0.4;

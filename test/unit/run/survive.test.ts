@@ -195,7 +195,9 @@ describe('a lesson', () => {
           marks: Float32Array.of(i, 10.25, 0.5),
         }));
       expect(await file.load('a')).toBeUndefined();
-      await file.save('a', screens);
+      const notes: string[] = [];
+      await file.keep('a', screens, (text) => notes.push(text));
+      expect(notes).toEqual([]);
       const bytes = (all: ReadingScreen[] | undefined): Buffer =>
         Buffer.concat((all ?? []).flatMap((x) => [x.obs, Buffer.from(`${x.buckets} ${x.boxes} ${x.marks}`)]));
       expect(bytes(await file.load('a')).equals(bytes(screens))).toBe(true);
@@ -205,6 +207,9 @@ describe('a lesson', () => {
       expect(await file.load('a')).toBeUndefined();
       await writeFile(path, 'no such thing');
       expect(await file.load()).toBeUndefined();
+      // Where they cannot be kept, on a full disk say, the run goes on without.
+      await new ScreenFile(join(dir, 'gone', 'reading.screens')).keep('a', screens, (text) => notes.push(text));
+      expect(notes).toEqual([expect.stringMatching(/could not be kept \(.*ENOENT/)]);
     } finally {
       await rm(dir, { recursive: true, force: true });
     }

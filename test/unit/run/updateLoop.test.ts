@@ -19,6 +19,8 @@ function setUp(regime: Regime, batchGroups: number, spare?: (e: unknown) => bool
   const gate = regimeGate({ regime, slots: 10, groups: 2 }),
     stop = new AbortController();
   let ready = 0,
+    due = false,
+    ring: (() => void) | undefined,
     version = 0,
     batches = 0,
     outcome: unknown = 'running';
@@ -64,6 +66,19 @@ function setUp(regime: Regime, batchGroups: number, spare?: (e: unknown) => bool
         await wait(publishing);
         log.push(`published ${v}`);
       },
+      between: {
+        async hold(published) {
+          if (!due || !(await published)) return;
+          due = false;
+          log.push(`evaluate ${version}`);
+        },
+        onDue(f) {
+          ring = f;
+          return () => {
+            ring = undefined;
+          };
+        },
+      },
       onGenerate: () => log.push('generate'),
       async spare(b, e) {
         if (!spare?.(e)) return false;
@@ -93,6 +108,14 @@ function setUp(regime: Regime, batchGroups: number, spare?: (e: unknown) => bool
       ready += n;
       for (const l of [...listeners]) l();
       await settle();
+    },
+    async due() {
+      due = true;
+      ring?.();
+      await settle();
+    },
+    get rings() {
+      return ring !== undefined;
     },
     async trained(e?: Error) {
       training.shift()!(e);
@@ -124,6 +147,25 @@ describe('decoupled updates', () => {
     expect(s.log).toEqual(['train 2', 'publish 1', 'train 2']); // the second waits for the first to be out
     await s.published();
     expect(s.log.slice(3)).toEqual(['published 1', 'generate', 'publish 2', 'train 2']);
+  });
+  it('leave room for an evaluation between them, when nothing is being published: all of it is of one version', async () => {
+    const s = setUp('rollout', 1);
+    // At once while there is nothing to train.
+    await s.due();
+    await s.ready(3);
+    expect(s.log).toEqual(['evaluate 0', 'train 1']);
+    await s.due();
+    await s.trained();
+    expect(s.log.slice(2)).toEqual(['publish 1']);
+    await s.published();
+    expect(s.log.slice(3)).toEqual(['published 1', 'generate', 'evaluate 1', 'train 1']);
+    // Nor while the replicas cannot have the weights.
+    await s.trained();
+    await s.due();
+    await s.published(new Error('damaged'));
+    await s.trained();
+    await s.published();
+    expect([s.log.includes('evaluate 2'), s.outcome, s.rings]).toEqual([false, new Error('damaged'), false]);
   });
   it('that fail give their batch back and end the loop', async () => {
     const s = setUp('rollout', 1);
@@ -168,10 +210,12 @@ describe('batch-wise updates', () => {
     expect(s.log).toEqual(['train 2']);
     await s.trained();
     expect(s.log).toEqual(['train 2', 'train 1']);
+    // An evaluation now would be of weights that the replicas do not have.
+    await s.due();
     await s.trained();
     expect([s.log.slice(2), s.gate.training]).toEqual([['publish 2'], true]);
     await s.published();
-    expect([s.log.slice(3), s.gate.training]).toEqual([['published 2', 'generate', 'generate'], false]);
+    expect([s.log.slice(3), s.gate.training]).toEqual([['published 2', 'generate', 'evaluate 2', 'generate'], false]);
   });
   it('are left out when nothing survived', async () => {
     const s = setUp('batch', 2);

@@ -110,8 +110,20 @@ describe('events for subscribers', () => {
     };
     expect(map({ type: 'trajectory.recorded', head })).toMatchObject({
       type: 'ended',
-      row: { rollout: 'z', outcome: 'success', reward: 1, provenance: 'oracle', state: 'kept', steps: 2 },
+      row: {
+        rollout: 'z',
+        outcome: 'success',
+        reward: 1,
+        provenance: 'oracle',
+        state: 'kept',
+        steps: 2,
+        startedAt: 1,
+        endedAt: 2,
+      },
     });
+    // Times of a deterministic run are logical: it began when its record says so, and ended when this one was written.
+    const logical = { ...head, id: 'a', startedAt: 7_200_000, endedAt: 7_202_000 };
+    expect(map({ type: 'trajectory.recorded', head: logical })).toMatchObject({ row: { startedAt: 5, endedAt: 100 } });
   });
   it.each<[string, object, object]>([
     [

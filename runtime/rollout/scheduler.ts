@@ -42,6 +42,8 @@ interface Probe {
 interface IdleLease {
   readonly lease: Lease;
   readonly waitMs: number;
+  /** Hears no more of its desktop. */
+  readonly off: () => void;
 }
 interface Running extends Steerable {
   readonly abort: AbortController;
@@ -237,7 +239,7 @@ export class Scheduler {
           this.#leaseRequests.delete(a);
           a.abort();
         }
-        for (const h of this.#idle.splice(this.#idle.length - m.releaseIdle)) this.#release(h.lease, false);
+        this.#giveUp(this.#idle.splice(this.#idle.length - m.releaseIdle));
         again = moved > 0;
       }
     } finally {
@@ -258,7 +260,10 @@ export class Scheduler {
           return;
         }
         this.#leasePause.reset();
-        this.#idle.push({ lease, waitMs: this.#d.clock.now() - t0 });
+        const off = lease.desktop.onEvent((e) => {
+          if (e.type === 'lost') this.#lostIdle(lease, e.error);
+        });
+        this.#idle.push({ lease, waitMs: this.#d.clock.now() - t0, off });
         this.#lane(lease.desktop.id, 'idle');
         this.#pump();
       },
@@ -274,8 +279,23 @@ export class Scheduler {
     );
   }
 
+  /** A desktop that died while it waited is replaced at once: the next rollout would only find it dead. */
+  #lostIdle(lease: Lease, fault: RunError): void {
+    const i = this.#idle.findIndex((h) => h.lease === lease);
+    if (i < 0) return;
+    this.#giveUp(this.#idle.splice(i, 1), fault);
+    this.#pump();
+  }
+  #giveUp(idle: readonly IdleLease[], fault?: RunError): void {
+    for (const { lease, off } of idle) {
+      off();
+      this.#release(lease, fault !== undefined, fault);
+    }
+  }
+
   #begin(kind: RolloutKind, order: RolloutOrder, sampling: Sampling, probe?: Probe): void {
-    const { lease, waitMs } = this.#idle.shift()!;
+    const { lease, waitMs, off } = this.#idle.shift()!;
+    off();
     const { clock } = this.#d;
     const desktop = lease.desktop.id;
     const run: Running = {

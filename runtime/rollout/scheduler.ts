@@ -13,6 +13,7 @@ import { cancelled } from './clock.js';
 import { runEpisode } from './episode.js';
 import { GrowingPause } from './growingPause.js';
 import { lookBack } from './hindsight.js';
+import { IdleLeases } from './idleLeases.js';
 import { Steering } from './steering.js';
 import { notify } from './notify.js';
 import type {
@@ -39,12 +40,6 @@ interface Probe {
   readonly done: (t: Trajectory) => void;
   readonly cancelled: (e: Error) => void;
 }
-interface IdleLease {
-  readonly lease: Lease;
-  readonly waitMs: number;
-  /** Hears no more of its desktop. */
-  readonly off: () => void;
-}
 interface Running extends Steerable {
   readonly abort: AbortController;
   readonly since: number;
@@ -65,7 +60,10 @@ export class Scheduler {
   readonly #d: SchedulerDeps;
   #slots: number;
   readonly #leaseRequests = new Set<AbortController>();
-  readonly #idle: IdleLease[] = [];
+  readonly #idle = new IdleLeases((lease, fault) => {
+    this.#release(lease, true, fault);
+    this.#pump();
+  });
   readonly #probes: Probe[] = [];
   readonly #runs = new Set<Running>();
   readonly #listeners = new Set<(e: SchedulerEvent) => void>();
@@ -239,7 +237,7 @@ export class Scheduler {
           this.#leaseRequests.delete(a);
           a.abort();
         }
-        this.#giveUp(this.#idle.splice(this.#idle.length - m.releaseIdle));
+        for (const lease of this.#idle.drop(m.releaseIdle)) this.#release(lease, false);
         again = moved > 0;
       }
     } finally {
@@ -260,10 +258,7 @@ export class Scheduler {
           return;
         }
         this.#leasePause.reset();
-        const off = lease.desktop.onEvent((e) => {
-          if (e.type === 'lost') this.#lostIdle(lease, e.error);
-        });
-        this.#idle.push({ lease, waitMs: this.#d.clock.now() - t0, off });
+        this.#idle.add(lease, this.#d.clock.now() - t0);
         this.#lane(lease.desktop.id, 'idle');
         this.#pump();
       },
@@ -279,23 +274,8 @@ export class Scheduler {
     );
   }
 
-  /** A desktop that died while it waited is replaced at once: the next rollout would only find it dead. */
-  #lostIdle(lease: Lease, fault: RunError): void {
-    const i = this.#idle.findIndex((h) => h.lease === lease);
-    if (i < 0) return;
-    this.#giveUp(this.#idle.splice(i, 1), fault);
-    this.#pump();
-  }
-  #giveUp(idle: readonly IdleLease[], fault?: RunError): void {
-    for (const { lease, off } of idle) {
-      off();
-      this.#release(lease, fault !== undefined, fault);
-    }
-  }
-
   #begin(kind: RolloutKind, order: RolloutOrder, sampling: Sampling, probe?: Probe): void {
-    const { lease, waitMs, off } = this.#idle.shift()!;
-    off();
+    const { lease, waitMs } = this.#idle.take();
     const { clock } = this.#d;
     const desktop = lease.desktop.id;
     const run: Running = {

@@ -25,6 +25,8 @@ export type ActionType = Action['type'];
 /** What a `wait` and a `scroll` that say no number do: milliseconds, wheel clicks. */
 export const WAIT_DEFAULT_MS = 500,
   SCROLL_DEFAULT = 5;
+/** The longest `wait`, ms. */
+const WAIT_MOST_MS = 60_000;
 
 /** Names of a place in the dialects; OSWorld's and UI-TARS's papers differ. */
 const START = ['start_box', 'point', 'start_point', 'box', 'start'] as const,
@@ -128,7 +130,7 @@ export const ACTIONS: { readonly [T in ActionType]: ActionEntry<Extract<Action, 
         optional: true,
         call: ['ms'],
         min: 0,
-        max: 60_000,
+        max: WAIT_MOST_MS,
         default: WAIT_DEFAULT_MS,
         coarser: { call: ['seconds', 'time'], times: 1000 },
         label: message('Wait, ms'),
@@ -194,3 +196,7 @@ export const placesOf = (a: Action): Point[] =>
   argumentsOf(a.type).flatMap(([name, { kind }]) => (kind === 'place' ? [argumentValue(a, name) as Point] : []));
 
 export const isTerminal = (a: Action): boolean => actionEntry(a.type)?.ends === true;
+
+/** ms for which it waits by itself: 0 of what is no `wait`. */
+export const waitMsOf = (a: Action): number =>
+  a.type === 'wait' ? Math.min(Math.max(a.ms ?? WAIT_DEFAULT_MS, 0), WAIT_MOST_MS) : 0;

@@ -12,6 +12,7 @@ import {
   ServiceError,
   messageOf,
 } from '../domain/index.js';
+import { lastRest } from '../rollout/rest.js';
 import type { HumanStep } from '../rollout/steering.js';
 import type { FrameStore, PoolWish } from '../data/types.js';
 import type { Task, TaskEngine } from '../tasks/types.js';
@@ -137,8 +138,9 @@ export class RecordSession extends ControlSession {
       await this.#recorder.act(last);
       own.registry.phase(own.desktop.id, 'verify');
       this.changed();
-      const t0 = clock.now(),
-        outcome = await tasks.verify(task, own.desktop, last, this.#stop.signal),
+      const t0 = clock.now();
+      await lastRest(own.desktop);
+      const outcome = await tasks.verify(task, own.desktop, last, this.#stop.signal),
         verifyMs = clock.now() - t0;
       this.verdict = {
         outcome: outcome.kind,

@@ -13,6 +13,7 @@ import {
   type AnnotationView,
   type StepView,
   messageOf,
+  waitMsOf,
 } from '../domain/index.js';
 import type { RunConfig } from '../config/index.js';
 import type { FrameStore, RolloutOrder } from '../data/types.js';
@@ -23,9 +24,6 @@ import type { Task } from '../tasks/types.js';
 import { desktopContents } from '../cluster/provide.js';
 import { openTasks, type Tasks } from '../tasks/open.js';
 import { openPersonalDesktop, type PersonalDesktop, type PersonalDesktops } from './personalDesktops.js';
-
-/** A `wait` may last a minute; a desktop that is silent for longer is lost. */
-const DESKTOP_MS = 90_000;
 
 export interface ReplayRequest {
   /** The revision to act out. */
@@ -113,8 +111,7 @@ async function actOut(
       frames: r.frames,
       clock: systemClock,
       settle: own.settle,
-      desktopTimeoutMs: DESKTOP_MS,
-      timeoutMs: config.rollout.taskTimeoutS * 1000,
+      timeoutMs: replayLimitMs(steps, config),
     },
     own.lease,
     {
@@ -135,6 +132,14 @@ async function actOut(
   );
   return trajectory;
 }
+
+/** For the screen before a step, its input and their delays; waiting for rest comes on top. */
+const STEP_MS = 2000;
+/** `rollout.taskTimeoutS` is for a policy, and a person took the time that they took: what they did comes on top. */
+export const replayLimitMs = (steps: readonly Pick<StepView, 'actions'>[], { rollout, desktops }: RunConfig): number =>
+  steps
+    .flatMap((s) => s.actions)
+    .reduce((ms, a) => ms + STEP_MS + desktops.settleMaxMs + waitMsOf(a), rollout.taskTimeoutS * 1000);
 
 /** The steps to act out: those that did something, up to the first that ends it. Where none ends it, an end is added. */
 export function script(steps: readonly StepView[]): Pick<StepView, 'actions' | 'thought' | 'origin'>[] {

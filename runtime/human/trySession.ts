@@ -143,15 +143,18 @@ export class TrySession extends TakeOverSession {
           : 'There is nothing to keep: it ended with an error, which says nothing about the policy.',
         'Try the policy again.',
       );
+    const judged = this.#judged(p);
     try {
-      await this.#keeping.keep({ ...t, outcome: this.#outcome(t, p) }, p);
+      await this.#keeping.keep({ ...t, outcome: outcomeOf(t, judged) }, p);
     } finally {
       this.kept = this.#keeping.kept;
+      // Until it is recorded the person may say otherwise.
+      if (this.kept) this.verdict = judged;
       this.changed();
     }
   }
-  /** The verifier's, else what the person says. */
-  #outcome(t: Trajectory, { verdict }: TryKeepRequest): Outcome {
+  /** The verifier's or what is recorded, else what the person says. */
+  #judged({ verdict }: TryKeepRequest): Judged {
     const judged = this.verdict ?? personSays(verdict);
     if (judged === undefined || judged.outcome === 'error' || judged.reward === undefined)
       throw new ServiceError(
@@ -159,9 +162,7 @@ export class TrySession extends TakeOverSession {
         'Nobody has said whether it succeeded.',
         'Say whether it did what was asked, then keep it.',
       );
-    this.verdict = judged;
-    const truncated = t.outcome.kind === 'error' ? false : t.outcome.truncated;
-    return { kind: judged.outcome, reward: judged.reward, truncated, report: judged.report };
+    return { ...judged, outcome: judged.outcome, reward: judged.reward };
   }
 
   override async discard(): Promise<void> {
@@ -197,6 +198,14 @@ export class TrySession extends TakeOverSession {
     this.#decision = p.decision;
   }
 }
+
+type Judged = ControlVerdict & { readonly outcome: 'success' | 'failure'; readonly reward: number };
+const outcomeOf = (t: Trajectory, { outcome, reward, report }: Judged): Outcome => ({
+  kind: outcome,
+  reward,
+  truncated: t.outcome.kind === 'error' ? false : t.outcome.truncated,
+  report,
+});
 
 /** The policy failed by itself, whatever was asked: twice in a row its answer held no action. */
 const invalid = (t: Trajectory): boolean => {

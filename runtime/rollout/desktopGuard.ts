@@ -1,11 +1,12 @@
 import { StudioError } from '../domain/index.js';
 import type { Clock } from './clock.js';
-import { abortable } from './clock.js';
+import { abortable, afterActive } from './clock.js';
 import type { Desktop, SettleOptions } from '../cluster/types.js';
 import { AGAIN_MS, lastRest, rest, type RestOptions } from './rest.js';
 
 /**
  * After an abort, how long to wait for a call that is still running on the desktop before the desktop counts as broken.
+ * A cut connection makes that no longer: whoever stops a run would wait for it.
  */
 const LINGER_MS = 5000;
 /** Between two questions to a desktop on which something long is under way. */
@@ -38,25 +39,30 @@ export class DesktopGuard {
     this.#stalledMs = stalledMs;
   }
 
-  /** ms in which the rollout waited for the desktop, a call under way included. */
+  /** ms in which the rollout waited for the desktop, a call under way included, while it could be reached. */
   get spentMs(): number {
-    return this.#spentMs + (this.#calls > 0 ? this.#clock.now() - this.#since : 0);
+    return this.#spentMs + (this.#calls > 0 ? this.#activeMs() - this.#since : 0);
+  }
+  /** The clock, standing still while the connection is cut. */
+  #activeMs(): number {
+    return this.#clock.now() - this.#stalledMs();
   }
 
-  /** A call to the desktop itself. */
-  call<T>(work: Promise<T>, what: string): Promise<T> {
-    if (this.#calls++ === 0) this.#since = this.#clock.now();
+  /** A call to the desktop itself. `lastsMs`: what it takes by itself, which is no silence. */
+  call<T>(work: Promise<T>, what: string, lastsMs = 0): Promise<T> {
+    if (this.#calls++ === 0) this.#since = this.#activeMs();
     const over = (): void => {
-      if (--this.#calls === 0) this.#spentMs += this.#clock.now() - this.#since;
+      if (--this.#calls === 0) this.#spentMs += this.#activeMs() - this.#since;
     };
     work.then(over, over);
+    const limitMs = lastsMs + this.#timeoutMs;
     const bounded = new Promise<T>((resolve, reject) => {
-      const stop = this.#afterActive(this.#timeoutMs, () => {
+      const stop = afterActive(this.#clock, this.#stalledMs, limitMs, () => {
         this.timedOut = true;
         reject(
           new StudioError(
             'desktop.lost',
-            `The desktop did not answer ${what} for ${this.#timeoutMs} ms.`,
+            `The desktop did not answer ${what} for ${limitMs} ms.`,
             'It is replaced automatically and the rollout is retried.',
           ),
         );
@@ -77,29 +83,17 @@ export class DesktopGuard {
 
   /** Waits until the desktop is at rest. */
   rest(desktop: Pick<Desktop, 'settle'>, o: RestOptions): Promise<boolean> {
-    const guarded = { settle: (s?: SettleOptions) => this.call(desktop.settle(s), 'settle') };
-    return rest(guarded, o, () => this.free(new Promise<void>((done) => this.#clock.after(AGAIN_MS, done)), 'A wait'));
+    return rest(this.#settling(desktop), o, () =>
+      this.free(new Promise<void>((done) => this.#clock.after(AGAIN_MS, done)), 'A wait'),
+    );
   }
 
   /** Waits for what is still on its way before the task is judged. */
   async lastRest(desktop: Pick<Desktop, 'settle'>): Promise<void> {
-    await lastRest({ settle: (s?: SettleOptions) => this.call(desktop.settle(s), 'settle') });
+    await lastRest(this.#settling(desktop));
   }
-
-  /** As `after` of the clock, counting only time in which the desktop could be reached. */
-  #afterActive(ms: number, fn: () => void): () => void {
-    let counted = this.#stalledMs(),
-      cancel = (): void => undefined;
-    const arm = (left: number): void => {
-      cancel = this.#clock.after(left, () => {
-        const more = this.#stalledMs() - counted;
-        counted += more;
-        if (more > 0) arm(more);
-        else fn();
-      });
-    };
-    arm(ms);
-    return () => cancel();
+  #settling(desktop: Pick<Desktop, 'settle'>): Pick<Desktop, 'settle'> {
+    return { settle: (s?: SettleOptions) => this.call(desktop.settle(s), 'settle', s?.maxMs) };
   }
 
   /**

@@ -25,8 +25,9 @@ export async function runEpisode(deps: EpisodeDeps, lease: Lease, r: EpisodeRequ
   // What a branch acts out again is not its own doing.
   let acted = false,
     own = r.order.branch === undefined;
-  const limit = timeLimit(deps, r.signal);
-  const guard = new DesktopGuard(deps, limit.signal, () => lease.desktop.stalledMs?.() ?? 0);
+  const stalledMs = (): number => lease.desktop.stalledMs?.() ?? 0;
+  const limit = timeLimit(deps, r.signal, stalledMs);
+  const guard = new DesktopGuard(deps, limit.signal, stalledMs);
   const request: EpisodeRequest = {
     ...r,
     onPhase: (phase) => {

@@ -75,8 +75,10 @@ async function firstThatHolds(
   withinMs: number,
   signal: AbortSignal,
 ): Promise<Found> {
-  const limit = timeLimit({ clock: deps.clock, timeoutMs: Number.isFinite(withinMs) ? withinMs : undefined }, signal),
-    guard = new DesktopGuard(deps, limit.signal, () => desktop.stalledMs?.() ?? 0);
+  const stalledMs = (): number => desktop.stalledMs?.() ?? 0,
+    timeoutMs = Number.isFinite(withinMs) ? withinMs : undefined,
+    limit = timeLimit({ clock: deps.clock, timeoutMs }, signal, stalledMs),
+    guard = new DesktopGuard(deps, limit.signal, stalledMs);
   let asked = 0,
     lost = false,
     held: Found['held'];

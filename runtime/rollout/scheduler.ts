@@ -13,6 +13,7 @@ import { cancelled } from './clock.js';
 import { runEpisode } from './episode.js';
 import { GrowingPause } from './growingPause.js';
 import { lookBack } from './hindsight.js';
+import { IdleLeases } from './idleLeases.js';
 import { Steering } from './steering.js';
 import { notify } from './notify.js';
 import type {
@@ -39,10 +40,6 @@ interface Probe {
   readonly done: (t: Trajectory) => void;
   readonly cancelled: (e: Error) => void;
 }
-interface IdleLease {
-  readonly lease: Lease;
-  readonly waitMs: number;
-}
 interface Running extends Steerable {
   readonly abort: AbortController;
   readonly since: number;
@@ -63,7 +60,10 @@ export class Scheduler {
   readonly #d: SchedulerDeps;
   #slots: number;
   readonly #leaseRequests = new Set<AbortController>();
-  readonly #idle: IdleLease[] = [];
+  readonly #idle = new IdleLeases((lease, fault) => {
+    this.#release(lease, true, fault);
+    this.#pump();
+  });
   readonly #probes: Probe[] = [];
   readonly #runs = new Set<Running>();
   readonly #listeners = new Set<(e: SchedulerEvent) => void>();
@@ -243,7 +243,7 @@ export class Scheduler {
           this.#leaseRequests.delete(a);
           a.abort();
         }
-        for (const h of this.#idle.splice(this.#idle.length - m.releaseIdle)) this.#release(h.lease, false);
+        for (const lease of this.#idle.drop(m.releaseIdle)) this.#release(lease, false);
         again = moved > 0;
       }
     } finally {
@@ -264,7 +264,7 @@ export class Scheduler {
           return;
         }
         this.#leasePause.reset();
-        this.#idle.push({ lease, waitMs: this.#d.clock.now() - t0 });
+        this.#idle.add(lease, this.#d.clock.now() - t0);
         this.#lane(lease.desktop.id, 'idle');
         this.#pump();
       },
@@ -281,7 +281,7 @@ export class Scheduler {
   }
 
   #begin(kind: RolloutKind, order: RolloutOrder, sampling: Sampling, probe?: Probe): void {
-    const { lease, waitMs } = this.#idle.shift()!;
+    const { lease, waitMs } = this.#idle.take();
     const { clock } = this.#d;
     const desktop = lease.desktop.id;
     const run: Running = {

@@ -1,6 +1,6 @@
 import type { RunError } from '../domain/index.js';
 import { StudioError } from '../domain/index.js';
-import type { Clock } from './clock.js';
+import { afterActive, type Clock } from './clock.js';
 
 export interface TimeLimit {
   readonly signal: AbortSignal;
@@ -10,11 +10,19 @@ export interface TimeLimit {
   stop(): void;
 }
 
-/** A signal that fires with the caller's, or when `timeoutMs` have passed outside of `suspendedDuring`. */
-export function timeLimit(deps: { readonly timeoutMs?: number; readonly clock: Clock }, outer: AbortSignal): TimeLimit {
+/**
+ * A signal that fires with the caller's, or when `timeoutMs` have passed outside of `suspendedDuring`. `stalledMs`: of the
+ * desktop; while its connection is cut the time does not count.
+ */
+export function timeLimit(
+  deps: { readonly timeoutMs?: number; readonly clock: Clock },
+  outer: AbortSignal,
+  stalledMs: () => number = () => 0,
+): TimeLimit {
   const own = new AbortController(),
     { timeoutMs, clock } = deps;
   const onAbort = (): void => own.abort();
+  const activeMs = (): number => clock.now() - stalledMs();
   let late: RunError | undefined,
     left = timeoutMs ?? Infinity,
     since = 0,
@@ -23,8 +31,8 @@ export function timeLimit(deps: { readonly timeoutMs?: number; readonly clock: C
   outer.addEventListener('abort', onAbort, { once: true });
   const go = (): void => {
     if (timeoutMs === undefined) return;
-    since = clock.now();
-    cancel = clock.after(left, () => {
+    since = activeMs();
+    cancel = afterActive(clock, stalledMs, left, () => {
       if (!own.signal.aborted)
         late = new StudioError(
           'timeout',
@@ -44,7 +52,7 @@ export function timeLimit(deps: { readonly timeoutMs?: number; readonly clock: C
     },
     async suspendedDuring(work) {
       cancel();
-      left -= clock.now() - since;
+      left -= activeMs() - since;
       try {
         return await work;
       } finally {

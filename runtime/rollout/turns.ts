@@ -3,7 +3,7 @@
  * who steers acts between the policy's turns; the cap counts only the policy's turns.
  */
 import type { Action, FrameRef, RejectedAnswer, Screenshot, Step, StepTimings } from '../domain/index.js';
-import { StudioError, ignoreFailure, isEncoded, isTerminal, orUndefined } from '../domain/index.js';
+import { StudioError, ignoreFailure, isEncoded, isTerminal, orUndefined, waitMsOf } from '../domain/index.js';
 import type { Desktop } from '../cluster/types.js';
 import type { Before } from '../data/types.js';
 import type { Decision, InvalidAnswer, PolicySession } from '../policy/types.js';
@@ -176,7 +176,8 @@ export class Turns {
       if (isTerminal(action)) return { perform, settle, settled, ended: true };
       const t1 = deps.clock.now();
       r.onPhase('perform');
-      const invalid = await guard.call(desktop.perform(action), 'perform').then(() => undefined, whatIsInvalid);
+      const performed = guard.call(desktop.perform(action), 'perform', waitMsOf(action)),
+        invalid = await performed.then(() => undefined, whatIsInvalid);
       const t2 = deps.clock.now();
       if (invalid !== undefined) return { perform: perform + t2 - t1, settle, settled, ended: false, invalid };
       r.onPhase('settle');

@@ -38,7 +38,7 @@ export interface EpisodeDeps {
   readonly frames: FrameStore;
   readonly clock: Clock;
   readonly settle?: SettleOptions;
-  /** A desktop that does not answer a call within this time counts as lost. Default 30 s. */
+  /** A desktop that does not answer a call within this time counts as lost, beside what the call lasts by itself. Default 30 s. */
   readonly desktopTimeoutMs?: number;
   /** A rollout whose programs do not come to rest after an action has failed. Default false. */
   readonly mustRest?: boolean;

@@ -1,6 +1,6 @@
 import type { Action, Modifier, Point } from '../../domain/index.js';
 import { charKeysym, keyKeysym, typedChars } from '../../domain/keysyms.js';
-import { SCROLL_DEFAULT, StudioError, WAIT_DEFAULT_MS } from '../../domain/index.js';
+import { SCROLL_DEFAULT, StudioError, waitMsOf } from '../../domain/index.js';
 import { Keyboard, type KeyPlace } from './keyboard.js';
 import { LiveInput } from './liveInput.js';
 import { between, ServerClock } from './serverClock.js';
@@ -88,7 +88,7 @@ export class Input {
       case 'type':
         return this.#type(a.text);
       case 'wait':
-        return sleep(Math.min(Math.max(a.ms ?? WAIT_DEFAULT_MS, 0), 60_000));
+        return sleep(waitMsOf(a));
       case 'finished':
       case 'fail':
         throw endsEpisode(a);

@@ -14,7 +14,7 @@ import type {
   TaskId,
 } from '../../../runtime/domain/index.js';
 import { StudioError, id } from '../../../runtime/domain/index.js';
-import type { Desktop, DesktopPool, Lease } from '../../../runtime/cluster/types.js';
+import type { Desktop, DesktopEvent, DesktopPool, Lease } from '../../../runtime/cluster/types.js';
 import type { FrameStore, RolloutOrder } from '../../../runtime/data/types.js';
 import type {
   Decision,
@@ -159,6 +159,7 @@ export class FakeDesktop implements Desktop {
   active = 0;
   fail: { call: string; error: StudioError; after?: number } | undefined;
   hang: string | undefined;
+  readonly #listeners = new Set<(e: DesktopEvent) => void>();
   readonly #clock: VirtualClock;
   readonly #ms: Readonly<Record<string, number>>;
   constructor(name: string, clock: VirtualClock, ms: Readonly<Record<string, number>> = {}) {
@@ -193,8 +194,18 @@ export class FakeDesktop implements Desktop {
   writeFile(): Promise<never> {
     return Promise.reject(new Error('unused'));
   }
-  onEvent(): () => void {
-    return () => undefined;
+  onEvent(l: (e: DesktopEvent) => void): () => void {
+    this.#listeners.add(l);
+    return () => this.#listeners.delete(l);
+  }
+  get listeners(): number {
+    return this.#listeners.size;
+  }
+  lose(error: RunError): void {
+    for (const l of [...this.#listeners]) l({ type: 'lost', error });
+  }
+  sleep(ms: number): Promise<void> {
+    return this.#clock.sleep(ms);
   }
   async #call(name: string): Promise<void> {
     this.log.push(name);
@@ -214,6 +225,8 @@ export class FakePool implements Pick<DesktopPool, 'lease'> {
   readonly free: FakeDesktop[] = [];
   readonly waiting: { give: (l: Lease) => void; signal: AbortSignal }[] = [];
   readonly broken: DesktopId[] = [];
+  /** Those that were said of them. */
+  readonly faults: RunError[] = [];
   readonly violations: string[] = [];
   leased = 0;
   maxLeased = 0;
@@ -258,6 +271,7 @@ export class FakePool implements Pick<DesktopPool, 'lease'> {
           this.leased--;
           if (desktop.active > 0 && !o?.broken) this.violations.push(`${desktop.id} was given back while it worked`);
           if (o?.broken) this.broken.push(desktop.id);
+          if (o?.fault) this.faults.push(o.fault);
           this.#clock.after(this.#resetMs, () => {
             this.free.push(desktop);
             this.#serve();

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { SettleOptions } from '../../../runtime/cluster/types.js';
 import { StudioError } from '../../../runtime/domain/index.js';
 import type { InputEvent } from '../../../runtime/protocol/types.js';
 import type { HeldRollout } from '../../../runtime/run/runAccess.js';
@@ -6,6 +7,7 @@ import { HumanInputRecorder } from '../../../runtime/human/humanInputRecorder.js
 import { RecordSession, type RecordDeps } from '../../../runtime/human/record.js';
 import { ABANDON_MS } from '../../../runtime/human/controlSession.js';
 import { TakeOverSession } from '../../../runtime/human/takeOver.js';
+import { AGAIN_MS } from '../../../runtime/rollout/rest.js';
 import { Steering, type HumanStep } from '../../../runtime/rollout/steering.js';
 import type { SchedulerEvent } from '../../../runtime/rollout/types.js';
 import { frames, hosted, Screen } from '../../helpers/human/screen.js';
@@ -213,6 +215,19 @@ describe('a recording', () => {
     expect(x.closed()).toBe(1);
     await x.s.discard();
     expect(x.kept).toEqual(['success auto 0h 1h', 'out: discarded', 'tags discarded']);
+  });
+
+  it('before it is judged, what a terminal may still pass on is waited for', async () => {
+    const x = await record(),
+      asked: [SettleOptions | undefined, number][] = [],
+      settle = x.desktop.settle.bind(x.desktop);
+    x.desktop.settle = (o?: SettleOptions) => {
+      asked.push([o, x.tasks.verified.length]);
+      return settle();
+    };
+    await finish(x);
+    expect(asked.at(-1)).toMatchObject([{ terminalHoldMs: AGAIN_MS }, 0]);
+    expect(x.tasks.verified).toHaveLength(1);
   });
 
   it('a failure is kept when asked for; a verifier that fails is an error, and nothing is kept', async () => {

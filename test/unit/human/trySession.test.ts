@@ -26,6 +26,9 @@ function trying(
     readonly cap?: number;
     readonly plays?: readonly (readonly Action[] | StudioError)[];
     readonly verdict?: 'success' | 'failure';
+    /** What keeping it meets, once each. */
+    readonly fails?: StudioError[];
+    readonly annotating?: StudioError;
   } = {},
 ) {
   const clock = new VirtualClock(),
@@ -81,6 +84,8 @@ function trying(
       mode: o.mode ?? 'policy',
       keeping: {
         keep: (t, pool: PoolWish) => {
+          const fault = o.fails?.shift();
+          if (fault) return Promise.reject(fault);
           kept.push(
             `${t.outcome.kind} ${typeof pool === 'string' ? pool : pool.override} ${t.steps.map((x) => x.origin[0]).join('')}`,
           );
@@ -92,6 +97,7 @@ function trying(
           return Promise.resolve();
         },
         annotate: (_, a) => {
+          if (o.annotating) return Promise.reject(o.annotating);
           kept.push(`note ${a.note ?? ''} ${a.tags?.join() ?? ''}`);
           return Promise.resolve();
         },
@@ -169,6 +175,27 @@ describe('a policy that is tried', () => {
     await y.s.keep({ pool: 'auto', verdict: 'failure' });
     // What failed never joins the pool by itself.
     expect(y.kept).toEqual(['failure never pppp']);
+  });
+
+  it('what the person says counts once it is recorded: after a keep that failed they may say otherwise', async () => {
+    const full = new StudioError('store.io', 'The disk is full.', 'Free space.'),
+      x = trying({ verified: false, fails: [full] });
+    await over(x);
+    await expect(x.s.keep({ pool: 'auto', verdict: 'success' })).rejects.toBe(full);
+    expect([x.s.state().verdict, x.s.state().kept]).toEqual([undefined, undefined]);
+    await expect(x.s.keep({ pool: 'never' })).rejects.toMatchObject({
+      message: 'Nobody has said whether it succeeded.',
+    });
+    await x.s.keep({ pool: 'never', verdict: 'failure' });
+    expect(x.kept).toEqual(['failure never pppp']);
+    expect(x.s.state().verdict).toMatchObject({ outcome: 'failure', reward: 0 });
+    // What is recorded stays, whatever became of its note.
+    const y = trying({ verified: false, annotating: full });
+    await over(y);
+    await expect(y.s.keep({ pool: 'auto', verdict: 'success', note: 'good' })).rejects.toBe(full);
+    await y.s.keep({ pool: 'never', verdict: 'failure' });
+    expect(y.kept).toEqual(['success auto pppp', 'out: left out by the person who recorded it']);
+    expect(y.s.state().verdict).toMatchObject({ outcome: 'success' });
   });
 
   it('a failure that the verifier saw joins the pool only with a reason; what a person says does not change it', async () => {

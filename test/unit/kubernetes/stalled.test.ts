@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { activeTimeout } from '../../../runtime/cluster/drivers/activeTimeout.js';
 import { DesktopGuard } from '../../../runtime/rollout/desktopGuard.js';
+import { timeLimit } from '../../../runtime/rollout/timeLimit.js';
 import { VirtualClock } from '../../helpers/rollout/virtualClock.js';
 
 describe('time limits while a connection is made again', () => {
@@ -43,5 +44,39 @@ describe('guard of a rollout', () => {
     await clock.advance(1);
     expect(guard.timedOut).toBe(true);
     expect(await call).toMatchObject({ kind: 'desktop.lost' });
+  });
+
+  it('counts no cut as time in which the rollout waited for its desktop', async () => {
+    const clock = new VirtualClock();
+    let stalled = 0,
+      answer = (): void => undefined;
+    const guard = new DesktopGuard({ clock }, new AbortController().signal, () => stalled);
+    const call = guard.call(new Promise<void>((done) => (answer = done)), 'a question');
+    await clock.advance(500);
+    stalled = 300;
+    expect(guard.spentMs).toBe(200);
+    answer();
+    await call;
+    stalled = 9000;
+    expect(guard.spentMs).toBe(200);
+  });
+});
+
+describe('time limit of a rollout', () => {
+  it('does not count a cut connection, neither as it runs nor up to where it is suspended', async () => {
+    const clock = new VirtualClock();
+    let stalled = 0;
+    const limit = timeLimit({ clock, timeoutMs: 1000 }, new AbortController().signal, () => stalled);
+    await clock.advance(900);
+    stalled = 600;
+    // 300 ms of it have counted.
+    await limit.suspendedDuring(clock.advance(5000));
+    await clock.advance(600);
+    stalled += 500;
+    await clock.advance(599);
+    expect([limit.signal.aborted, limit.expired()]).toEqual([false, undefined]);
+    await clock.advance(1);
+    expect([limit.signal.aborted, limit.expired()?.kind]).toEqual([true, 'timeout']);
+    expect(clock.pending).toBe(0);
   });
 });

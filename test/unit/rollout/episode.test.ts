@@ -27,6 +27,7 @@ async function play(
     desktop?: (d: FakeDesktop) => void;
     abortAt?: number;
     desktopTimeoutMs?: number;
+    settle?: SettleOptions;
     timeoutMs?: number;
     storeMs?: number;
     probe?: boolean;
@@ -53,6 +54,7 @@ async function play(
       ...(o.timeoutMs ? { timeoutMs: o.timeoutMs } : {}),
       ...(o.progressChecks ? { progressChecks: o.progressChecks } : {}),
       ...(o.desktopTimeoutMs ? { desktopTimeoutMs: o.desktopTimeoutMs } : {}),
+      ...(o.settle ? { settle: o.settle } : {}),
     },
     { desktop, resetMs: 100, release: () => undefined },
     {
@@ -343,6 +345,32 @@ describe('episode', () => {
     expect(r.broken).toBe(broken);
   });
 
+  it('a desktop that is told to wait, or may take long to come to rest, does so before it counts as silent', async () => {
+    const wait = (ms: number): Action => ({ type: 'wait', ms });
+    const slow = (late: number) => (d: FakeDesktop) => {
+      d.perform = async (a) => {
+        await d.sleep((a.type === 'wait' ? a.ms! : 0) + late);
+        d.performed.push(a);
+      };
+      d.settle = async (o?: SettleOptions) => {
+        await d.sleep((o?.maxMs ?? 0) + late);
+        return { settled: false, ms: 0, detector: 'exact' };
+      };
+    };
+    const o = { desktopTimeoutMs: 30_000, settle: { maxMs: 45_000 } };
+    const waited = await play([[wait(60_000)], [done]], { ...o, desktop: slow(29_000) });
+    expect(waited.t.outcome.kind).toBe('success');
+    expect(waited.desktop.performed).toEqual([wait(60_000)]);
+    const hung = await play([[wait(60_000)], [done]], {
+      ...o,
+      desktop: (d) => {
+        d.hang = 'perform';
+      },
+    });
+    expect(hung.t.outcome).toMatchObject({ kind: 'error', error: { kind: 'desktop.lost' } });
+    expect(hung.t.outcome).toMatchObject({ error: { message: expect.stringContaining('for 90000 ms') as string } });
+  });
+
   it('a desktop that hangs while its task is set up is found long before the set-up gives up', async () => {
     const tasks = { setupMs: 120_000 },
       hung = await play([[done]], {
@@ -407,6 +435,24 @@ describe('episode', () => {
     const stopped = await play([[click]], { timeoutMs: 400, storeMs: 60_000, abortAt: 1000 });
     expect(stopped.t.outcome).toMatchObject({ kind: 'error', error: { kind: 'cancelled' } });
     expect(stopped.t.endedAt - stopped.t.startedAt).toBeLessThan(60_000);
+  });
+
+  it('does not count the time in which the connection to its desktop was cut', async () => {
+    let cut = 0;
+    const r = await play([[click], [done]], {
+      timeoutMs: 400,
+      desktop: (d) => {
+        const perform = d.perform.bind(d);
+        d.perform = async (a) => {
+          cut += 900;
+          await d.sleep(900);
+          return perform(a);
+        };
+        Object.assign(d, { stalledMs: () => cut });
+      },
+    });
+    expect(r.t.outcome.kind).toBe('success');
+    expect(r.t.endedAt - r.t.startedAt).toBeGreaterThan(900);
   });
 
   it('a probe belongs to no group', async () => {

@@ -134,6 +134,42 @@ describe('scheduler', () => {
     await halt(s, clock);
   });
 
+  it('replaces a desktop that dies without work at once, and no rollout meets it', async () => {
+    const { clock, pool, of, s, more } = setUp(2, { orders: 0, admit: () => 1 }),
+      [first, second] = [...pool.free],
+      { error } = new StudioError('desktop.lost', 'Its X server ended.', 'x');
+    s.start();
+    await clock.advance(100);
+    expect(s.status()).toMatchObject({ idle: 1, leasing: 0 });
+    first!.lose(error);
+    expect([pool.broken, pool.faults]).toEqual([[first!.id], [error]]);
+    expect(of('lane').map((e) => e.phase)).toEqual(['idle', 'released']);
+    more(1);
+    s.wake();
+    await flush();
+    expect(s.status().running.map((r) => r.desktop)).toEqual([second!.id]);
+    // The death of one that works is its rollout's error, and one that was replaced is the pool's.
+    expect([first!.listeners, second!.listeners]).toEqual([0, 0]);
+    await clock.until(() => of('ended').length === 1);
+    expect(of('ended')[0]!.trajectory.outcome.kind).toBe('success');
+    await halt(s, clock);
+    expect([first!.listeners, second!.listeners, pool.leased, pool.broken.length]).toEqual([0, 0, 0, 1]);
+    expect(pool.violations).toEqual([]);
+  });
+
+  it('does not ask for another desktop in place of one that dies while nothing is to be done', async () => {
+    const { clock, pool, s } = setUp(1, { orders: 0 }),
+      [only] = [...pool.free];
+    s.start();
+    await clock.advance(100);
+    s.pause();
+    expect(s.status().idle).toBe(1);
+    only!.lose(new StudioError('desktop.lost', 'It was restarted by hand.', 'x').error);
+    await clock.advance(1000);
+    expect([pool.broken, s.status().idle, s.status().leasing, pool.leased]).toEqual([[only!.id], 0, 0, 0]);
+    await halt(s, clock);
+  });
+
   it('tells that a desktop is released before its reset begins', async () => {
     const { clock, pool, of, s } = setUp(2, { orders: 3 }),
       leased: number[] = [];

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import {
   StudioError,
-  WAIT_DEFAULT_MS,
   orUndefined,
   toRunError,
+  waitMsOf,
   type Action,
   type DesktopId,
   type EncodedFrame,
@@ -134,7 +134,7 @@ export class RemoteDesktop implements Desktop {
   async #perform(a: Action): Promise<void> {
     if (a.type === 'finished' || a.type === 'fail') throw endsEpisode(a);
     if (a.type === 'wait') {
-      await pause(Math.min(Math.max(a.ms ?? WAIT_DEFAULT_MS, 0), 60_000), new AbortController().signal, ended);
+      await pause(waitMsOf(a), new AbortController().signal, ended);
       return;
     }
     await this.#run(programOf(a, this.screen), `"${a.type}"`);

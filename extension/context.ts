@@ -40,6 +40,7 @@ import { Reports } from './reports.js';
 import { RunFileChecks } from './runFileChecks.js';
 import { serveSchema } from './runFileSchema.js';
 import { RunFolders } from './runFolders.js';
+import { savedFilters } from './savedFilters.js';
 import { settings } from './settings.js';
 import { showStatus } from './statusBar.js';
 import type { StudioContext } from './studioContext.js';
@@ -102,7 +103,10 @@ export function createStudioContext(extension: ExtensionContext): StudioContext 
     },
     ensureRuntime: (signal) => ensureRuntime(client, signal),
     attach: () => attach(client, storage, log),
-    readSample: () => sample.start(),
+    readSample: async () => {
+      await sample.start();
+      pages.panels.runtimesChanged();
+    },
     setMachine(m) {
       machine = m;
       keys();
@@ -186,7 +190,7 @@ function createClient(
 const sampleIdleMinutes = 0.2;
 const sampleStorage = (extension: ExtensionContext): string =>
   join(extension.globalStorageUri.fsPath, 'sample-runtime');
-/** In Restricted Mode: of no runtime but one that can only read the sample run. */
+/** In Restricted Mode, and only there: of no runtime but one that can only read the sample run. */
 class SampleRuntime {
   readonly #make: () => DaemonClient;
   readonly #folder: string;
@@ -199,7 +203,9 @@ class SampleRuntime {
     await (this.#client ??= this.#make()).connect({ start: true });
   }
   of(input: PageInput): DaemonClient | undefined {
-    return 'run' in input && input.run?.startsWith(this.#folder + sep) ? this.#client : undefined;
+    return !workspace.isTrusted && 'run' in input && input.run?.startsWith(this.#folder + sep)
+      ? this.#client
+      : undefined;
   }
 }
 type Models = Pick<StudioContext, 'model' | 'list' | 'pool' | 'sessions'>;
@@ -290,6 +296,7 @@ function createPages(
     watchFps: () => settings.watchFps,
     held: (desktop) => sessions.of(desktop),
     adopt: (s) => sessions.adopt(s),
+    savedFilters: () => savedFilters(extension.workspaceState),
     act: (action, from) =>
       report.background(
         onDemand().then((c) => c.carryOut(context(), action, from)),

@@ -58,7 +58,7 @@ export type PageInput =
       readonly run: string;
       readonly view?: TableView;
       readonly filter?: TableFilter;
-      /** Of this workspace. */
+      /** Of this workspace, as the host has them when it tells the page. */
       readonly saved?: readonly SavedTableFilter[];
     }
   | {
@@ -158,6 +158,8 @@ export const pageMethods = {
     'control/discard',
   ],
 } as const satisfies Readonly<Record<string, readonly Method[]>>;
+/** Requests that go on while their page is hidden, which tears it down: the page that is built again gets the answer. */
+export const longMethods = ['annotation/replay', 'try/start'] as const satisfies readonly Method[];
 export type PageKind = keyof typeof pageMethods;
 export type InputOf<K extends PageKind> = Extract<PageInput, { readonly kind: K }>;
 export type PageMethod<K extends PageKind = PageKind> = (typeof pageMethods)[K][number];
@@ -201,8 +203,9 @@ export type HostAction =
   | { readonly action: 'compare'; readonly run: string; readonly left: string; readonly right: string }
   /** The list of trajectories behind what was clicked. */
   | { readonly action: 'openTable'; readonly run: string; readonly filter: TableFilter; readonly view?: TableView }
-  /** Saved filters of the workspace, all of them. */
-  | { readonly action: 'keepFilters'; readonly filters: readonly SavedTableFilter[] }
+  /** Among the saved filters of the workspace, in place of one of the same name. */
+  | { readonly action: 'keepFilter'; readonly filter: SavedTableFilter }
+  | { readonly action: 'dropFilter'; readonly name: string }
   | { readonly action: 'openText'; readonly run?: string; readonly rollout: string }
   | { readonly action: 'copy'; readonly text: string }
   /** A link to what the page shows; `step` is its index. */
@@ -250,6 +253,8 @@ export type ToHost =
       readonly rollout?: string;
     }
   | { readonly type: 'action'; readonly boot: string; readonly action: HostAction }
+  /** What the reader chose to be shown: a page that is built again begins with it. */
+  | { readonly type: 'now'; readonly boot: string; readonly input: PageInput }
   /** Title of the panel. */
   | { readonly type: 'title'; readonly boot: string; readonly title: string }
   /** A fault in the page, for the log. */
@@ -263,6 +268,13 @@ export interface HostError {
 
 export type DaemonState = 'stopped' | 'starting' | 'attaching' | 'ready' | 'reconnecting' | 'incompatible' | 'failed';
 
+/** A request (`longMethods`) of the page before this one. */
+export interface PageJob {
+  readonly id: number;
+  readonly method: PageMethod;
+  readonly params: unknown;
+}
+
 export type ToPage =
   | {
       readonly type: 'init';
@@ -271,6 +283,8 @@ export type ToPage =
       readonly roots: readonly ResourceRoot[];
       readonly daemon: DaemonState;
       readonly trusted: boolean;
+      /** Answered, and cancelled, by their ids, as if this page had asked. */
+      readonly jobs?: readonly PageJob[];
     }
   /** Same panel, another thing to show. */
   | { readonly type: 'show'; readonly boot: string; readonly input: PageInput; readonly roots: readonly ResourceRoot[] }
@@ -310,6 +324,8 @@ export type ToPage =
       readonly png: Uint8Array;
       readonly screen: { readonly width: number; readonly height: number };
     }
+  /** The saved filters of the workspace changed. */
+  | { readonly type: 'savedFilters'; readonly boot: string; readonly saved: readonly SavedTableFilter[] }
   /** State of the control session that the page shows. */
   | { readonly type: 'control'; readonly boot: string; readonly state: ControlState }
   /** Somebody, perhaps this page, edited the trajectory shown; or a replay of it goes on. */

@@ -44,15 +44,14 @@ async function pick(s: StudioContext, arg: unknown, title: string): Promise<stri
         })),
       );
 }
-async function watch(s: StudioContext, arg: unknown): Promise<void> {
+export async function watch(s: StudioContext, arg: unknown, o: { readonly aside?: boolean } = {}): Promise<void> {
   const desktop = await pick(s, arg, t('Watch Desktop'));
   if (desktop === undefined) return;
   const held = s.sessions.of(desktop);
-  s.panels.show({
-    kind: 'live',
-    desktop,
-    session: held && s.sessions.isMine(held.session) ? held.session : undefined,
-  });
+  s.panels.show(
+    { kind: 'live', desktop, session: held && s.sessions.isMine(held.session) ? held.session : undefined },
+    o,
+  );
 }
 async function restart(s: StudioContext, arg: unknown): Promise<void> {
   const desktop = await pick(s, arg, t('Restart Desktop'));

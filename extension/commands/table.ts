@@ -1,8 +1,7 @@
 /** The table of a run's trajectories. */
-import { savedTableFiltersOf } from '../../runtime/protocol/shared.js';
 import type { TableFilter } from '../../runtime/protocol/types.js';
 import type { TableView } from '../../webview/protocol.js';
-import { commands, stored } from '../ids.js';
+import { commands } from '../ids.js';
 import type { StudioContext } from '../studioContext.js';
 import { t } from '../words.js';
 import type { Actions } from './action.js';
@@ -22,6 +21,5 @@ async function open(s: StudioContext, arg: unknown): Promise<void> {
   await s.ensureRuntime();
 }
 export function showTable(s: StudioContext, run: string, filter?: TableFilter, view?: TableView): void {
-  const saved = savedTableFiltersOf(s.extension.workspaceState.get(stored.tableFilters));
-  s.panels.show({ kind: 'table', run, saved, ...(filter ? { filter } : {}), ...(view ? { view } : {}) });
+  s.panels.show({ kind: 'table', run, ...(filter ? { filter } : {}), ...(view ? { view } : {}) });
 }

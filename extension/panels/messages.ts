@@ -15,6 +15,7 @@ import {
 import { savedTableFiltersOf, tableFilterOf } from '../../runtime/protocol/shared.js';
 import type { RunEventType } from '../../runtime/protocol/types.js';
 import { isObject, maxPath, maxRuns, optional, text, viewOf, whole, type Raw } from './checks.js';
+import { restoredInput } from './panelKinds.js';
 
 const maxText = 8 << 20;
 /**
@@ -84,6 +85,10 @@ export function parseToHost(m: unknown, kind: PageKind): ToHost | undefined {
       const action = parseAction(m['action']);
       return action && { type: 'action', boot, action };
     }
+    case 'now': {
+      const input = restoredInput(m, kind);
+      return input && { type: 'now', boot, input };
+    }
     case 'title':
       return text(m['title'], 300) ? { type: 'title', boot, title: m['title'] } : undefined;
     case 'fault':
@@ -117,8 +122,12 @@ export function parseAction(a: unknown): HostAction | undefined {
       const { run, filter, view } = a;
       return text(run) ? { action: 'openTable', run, filter: tableFilterOf(filter), ...viewOf(view) } : undefined;
     }
-    case 'keepFilters':
-      return { action: 'keepFilters', filters: savedTableFiltersOf(a['filters']) };
+    case 'keepFilter': {
+      const [filter] = savedTableFiltersOf([a['filter']]);
+      return filter && { action: 'keepFilter', filter };
+    }
+    case 'dropFilter':
+      return text(a['name']) ? { action: 'dropFilter', name: a['name'] } : undefined;
     case 'openText':
       return text(a['rollout'], 200) && optional(a['run'])
         ? { action: 'openText', rollout: a['rollout'], run: a['run'] || undefined }

@@ -1,11 +1,14 @@
 /** What a page may ask the editor to do; each is checked by messages.ts before it comes here. */
 import { homedir } from 'node:os';
 import { env, Uri, window, workspace } from 'vscode';
+import type { SavedTableFilter } from '../../runtime/protocol/types.js';
 import type { HostAction, PageCommand } from '../../webview/protocol.js';
 import { exportPage, writeLink } from '../commands/share.js';
 import { recordedAsText } from '../commands/trajectoryFiles.js';
+import { watch } from '../commands/desktops.js';
 import { showTable } from '../commands/table.js';
 import { commands, stored, type CommandId } from '../ids.js';
+import { savedFilters } from '../savedFilters.js';
 import type { StudioContext } from '../studioContext.js';
 import { t } from '../words.js';
 import type { WebviewHost } from './webviewHost.js';
@@ -42,8 +45,11 @@ export async function carryOut(s: StudioContext, a: HostAction, from: WebviewHos
     case 'openTable':
       showTable(s, a.run, a.filter, a.view);
       return;
-    case 'keepFilters':
-      await s.extension.workspaceState.update(stored.tableFilters, a.filters);
+    case 'keepFilter':
+      await changeSavedFilters(s, (all) => [...all.filter((f) => f.name !== a.filter.name), a.filter]);
+      return;
+    case 'dropFilter':
+      await changeSavedFilters(s, (all) => all.filter((f) => f.name !== a.name));
       return;
     case 'openText': {
       const document = s.editors.uriOf(from);
@@ -67,8 +73,13 @@ export async function carryOut(s: StudioContext, a: HostAction, from: WebviewHos
     case 'saveImage':
       await saveImage(from, a.path, a.name);
       return;
-    // A page knows one "resume"; of a run that is over it means to go on with it.
     case 'command':
+      // The page that replays a trajectory stays in sight.
+      if (a.command === 'watchDesktop' && a.argument !== undefined && from.kind === 'inspector') {
+        await watch(s, a.argument, { aside: true });
+        return;
+      }
+      // A page knows one "resume"; of a run that is over it means to go on with it.
       s.run(
         a.command === 'resume' && s.model.active?.run !== a.argument ? commands.resumeRun : commandOf[a.command],
         a.argument,
@@ -82,6 +93,14 @@ export async function carryOut(s: StudioContext, a: HostAction, from: WebviewHos
       from.moved(a.rollout);
       return;
   }
+}
+
+async function changeSavedFilters(
+  s: StudioContext,
+  change: (all: readonly SavedTableFilter[]) => SavedTableFilter[],
+): Promise<void> {
+  await s.extension.workspaceState.update(stored.tableFilters, change(savedFilters(s.extension.workspaceState)));
+  s.panels.savedFiltersChanged();
 }
 
 async function saveChart(png: string, name: string): Promise<void> {

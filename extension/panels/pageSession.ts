@@ -1,14 +1,16 @@
 /**
  * The conversation with one page, without `vscode`: handshake by boot id, requests passed on to the runtime, one event
  * subscription, status, live pictures. A hidden page is torn down by VS Code and rebuilt when shown: it then posts
- * `ready` with a new boot id and gets everything again, so nothing is buffered here.
+ * `ready` with a new boot id and gets everything again. Nothing is buffered here but the answers to requests that take
+ * long (`longMethods`), which go on meanwhile.
  */
 import { ignoreFailure } from '../../runtime/protocol/failures.js';
 import * as methods from '../../runtime/protocol/methods.js';
 import { requests, type Params, type Result } from '../../runtime/protocol/requests.js';
-import type { ControlState } from '../../runtime/protocol/types.js';
+import type { ControlState, SavedTableFilter } from '../../runtime/protocol/types.js';
 import type {
   HostAction,
+  InputOf,
   PageInput,
   PageKind,
   PageMethod,
@@ -21,7 +23,10 @@ import { wireError } from '../errorWords.js';
 import type { Runtime } from '../runtimePort.js';
 import { Refused } from '../refused.js';
 import { t } from '../words.js';
+import { LivePictures } from './livePictures.js';
+import { LongRequests } from './longRequests.js';
 import { parseToHost } from './messages.js';
+import { inPage } from './panelKinds.js';
 import { fetchPictures, picturesOf } from './remotePictures.js';
 
 export interface PageSessionOptions {
@@ -43,9 +48,12 @@ export interface PageSessionOptions {
   readonly held: (desktop: string) => ControlState | undefined;
   /** This page took over, or shows, a session. */
   readonly adopt: (s: ControlState) => void;
+  /** Filters of tables, saved with the workspace. */
+  readonly savedFilters: () => readonly SavedTableFilter[];
   readonly log: { warn(message: string): void; error(message: string): void };
 }
 type Body<T> = T extends { readonly boot: string } ? Omit<T, 'boot'> : never;
+type Pushed<T extends ToPage['type']> = Body<Extract<ToPage, { type: T }>>;
 
 /** Pictures a second while a person is in control; the setting is for watching. */
 const handsOnFps = 30;
@@ -54,20 +62,31 @@ export class PageSession implements Ends {
   readonly #o: PageSessionOptions;
   readonly #own = new Disposables();
   readonly #requests = new Map<number, AbortController>();
+  readonly #long = new LongRequests(
+    (a) => this.#send(a),
+    ({ method }, { result }) => {
+      if (method === 'try/start' && result !== undefined) this.#look(result as ControlState);
+    },
+  );
   /** Session for which this page counts as one that looks, over this connection. */
   #attached: string | undefined;
-  /** Replays that this page asked for, by run and rollout. */
-  readonly #replays = new Set<string>();
+  /** Replays that this page asked for, by run and rollout, and how far each is. */
+  readonly #replays = new Map<string, Pushed<'annotation'> | undefined>();
   #input: PageInput;
   #boot: string | undefined;
   #lost = 0;
   #subscription: Ends | undefined;
-  #watch: Ends | undefined;
+  readonly #pictures: LivePictures;
 
   constructor(o: PageSessionOptions) {
     this.#o = o;
     this.#input = o.input;
-    const { runtime, kind } = o;
+    const { runtime, kind, log } = o;
+    this.#pictures = new LivePictures(
+      runtime,
+      (m) => this.#post(m),
+      (words) => log.warn(`${kind} page: ${words}`),
+    );
     this.#own.defer(runtime.onState(() => this.#daemonChanged()));
     this.#own.defer(
       runtime.on(methods.runStatus, (s) => {
@@ -116,44 +135,55 @@ export class PageSession implements Ends {
     );
     this.#own.defer(
       runtime.on(methods.replayProgress, (p) => {
-        if (shown(p.run, p.rollout) && this.#replays.has(replayKey(p)))
-          this.#post({
-            type: 'annotation',
-            run: p.run,
-            rollout: p.rollout,
-            replay: { step: p.step, of: p.of, desktop: p.desktop },
-          });
+        if (!this.#replays.has(replayKey(p))) return;
+        const { run, rollout, ...replay } = p,
+          progress = { type: 'annotation', run, rollout, replay } as const;
+        this.#replays.set(replayKey(p), progress);
+        if (shown(run, rollout)) this.#post(progress);
       }),
     );
   }
   show(input: PageInput): void {
-    const { kind, ...old } = this.#input;
-    // What is being tried goes on; another policy is only chosen.
-    this.#input =
-      input.kind === 'try' && kind === 'try' && 'session' in old
-        ? { desktop: old.desktop, session: old.session, ...input }
-        : input;
-    this.#post({ type: 'show', input: this.#input, roots: this.#o.roots() });
+    const session = sessionOf(this.#input);
+    this.#input = inPage(this.#input, input);
+    this.#post({ type: 'show', input: this.#told, roots: this.#o.roots() });
+    if (sessionOf(this.#input) !== session) this.#watchAgain();
+  }
+  /** The input with what the page is told besides. */
+  get #told(): PageInput {
+    return this.#input.kind === 'table' ? { ...this.#input, saved: this.#o.savedFilters() } : this.#input;
+  }
+  /** What the reader chose in the page. Sessions are known from what is passed on; a document is the editor's. */
+  #now(input: PageInput): void {
+    const i = this.#input;
+    if (i.kind !== 'live' && i.kind !== 'try' && !('document' in i && i.document)) this.#input = input;
+  }
+  savedFiltersChanged(): void {
+    if (this.#input.kind === 'table') this.#post({ type: 'savedFilters', saved: this.#o.savedFilters() });
   }
   /** The page has moved to another trajectory by itself, so it is not told. */
   moved(rollout: string): void {
     const i = this.#input;
-    if (i.kind === 'inspector' && i.run !== undefined)
+    if (i.kind === 'inspector' && i.run !== undefined && i.rollout !== rollout)
       this.#input = { kind: i.kind, run: i.run, rollout, annotate: true, queue: true };
   }
   do(what: string, context?: unknown): void {
     this.#post({ type: 'do', what, context });
   }
-  /** Called when the page is being replaced or has gone. */
+  /** Called when the page is being replaced or has gone. What takes long goes on for the page that comes back. */
   gone(): void {
     this.#boot = undefined;
-    for (const a of this.#requests.values()) a.abort();
-    this.#requests.clear();
+    for (const [id, a] of this.#requests) {
+      if (this.#long.has(id)) continue;
+      a.abort();
+      this.#requests.delete(id);
+    }
     this.#own.drop(this.#subscription);
-    this.#own.drop(this.#watch);
-    this.#subscription = this.#watch = undefined;
+    this.#pictures.stop();
+    this.#subscription = undefined;
   }
   dispose(): void {
+    this.#long.clear();
     this.gone();
     this.#own.dispose();
   }
@@ -170,12 +200,16 @@ export class PageSession implements Ends {
       this.#lost = 0;
       this.#post({
         type: 'init',
-        input: this.#input,
+        input: this.#told,
         roots: this.#o.roots(),
         daemon: this.#o.runtime.state,
         trusted: this.#o.trusted(),
+        jobs: this.#long.jobs,
       });
       this.#daemonChanged();
+      const replay = this.#input.kind === 'inspector' ? this.#replays.get(replayKey(this.#input)) : undefined;
+      if (replay) this.#post(replay);
+      this.#long.tell();
       // A desktop that somebody has: the page need not ask who. Its own session it attaches to.
       const held = this.#input.kind === 'live' ? this.#o.held(this.#input.desktop) : undefined;
       if (held) this.#post({ type: 'control', state: held });
@@ -198,6 +232,9 @@ export class PageSession implements Ends {
       case 'action':
         this.#o.act(m.action);
         return;
+      case 'now':
+        this.#now(m.input);
+        return;
       case 'title':
         this.#o.setTitle(m.title);
         return;
@@ -210,7 +247,8 @@ export class PageSession implements Ends {
     const boot = this.#boot,
       abort = new AbortController();
     this.#requests.set(id, abort);
-    let answer: Body<Extract<ToPage, { type: 'response' }>>;
+    let answer: Pushed<'response'>;
+    this.#long.began(id, method, params);
     const replay =
       method === 'annotation/replay' ? replayKey(params as { run?: unknown; rollout?: unknown }) : undefined;
     try {
@@ -220,7 +258,7 @@ export class PageSession implements Ends {
           t('This workspace is not trusted; in Restricted Mode trajectories can be viewed, not changed.'),
           t('Trust the workspace to annotate and to record.'),
         );
-      if (replay !== undefined) this.#replays.add(replay);
+      if (replay !== undefined) this.#replays.set(replay, undefined);
       const result = await this.#carryOut(method, params, abort.signal);
       answer = { type: 'response', id, result };
     } catch (e) {
@@ -229,7 +267,15 @@ export class PageSession implements Ends {
       if (replay !== undefined) this.#replays.delete(replay);
     }
     if (this.#requests.get(id) === abort) this.#requests.delete(id);
-    if (this.#boot === boot) this.#post(answer);
+    if (this.#long.has(id)) await this.#long.ended(answer);
+    else if (this.#boot === boot) this.#post(answer);
+  }
+  /** In place of the page, which is hidden: a session that nobody looks at ends after a minute. */
+  #look({ session }: ControlState): void {
+    ignoreFailure(
+      this.#carryOut('control/attach', { session }, new AbortController().signal),
+      'the page attaches when it is back',
+    );
   }
   /** The daemon checks the parameters; here only their size was. */
   async #carryOut(method: PageMethod, params: unknown, signal: AbortSignal): Promise<unknown> {
@@ -238,15 +284,16 @@ export class PageSession implements Ends {
     switch (method) {
       case 'control/takeOver':
       case 'control/attach': {
-        const state = await call(method);
+        const state = await call(method).catch((e: unknown) => {
+          if (method === 'control/attach' && wireError(e).kind === 'not.found') this.#letGo(params);
+          throw e;
+        });
         this.#controlled(method, state);
         return state;
       }
-      case 'control/detach': {
-        const done = await call(method);
-        this.#attached = undefined;
-        return done;
-      }
+      case 'control/detach':
+        this.#letGo(params);
+        return call(method);
       case 'frame/thumbnails': {
         const { runtime, cache } = this.#o;
         return runtime.remote
@@ -274,13 +321,19 @@ export class PageSession implements Ends {
       // A page that tries a policy has another desktop each time.
       if (desktop !== this.#input.desktop && this.#input.kind === 'try') this.#input = { ...this.#input, desktop };
       this.#input = { ...this.#input, session };
-      if (this.#input.kind === 'try') {
-        this.#own.drop(this.#watch);
-        this.#watch = undefined;
-      }
-      this.#startWatch();
+      this.#watchAgain();
     }
     this.#o.adopt(state);
+  }
+  /** The page shows this session no more, or there is none. */
+  #letGo(params: unknown): void {
+    const { session } = params as { readonly session?: unknown };
+    if (this.#attached === session) this.#attached = undefined;
+    if (session === undefined || session !== sessionOf(this.#input)) return;
+    const { session: _, ...left } = this.#input as InputOf<'live' | 'try'>;
+    // The desktop of a try goes with it.
+    this.#input = left.kind === 'try' ? { ...left, desktop: undefined } : left;
+    this.#watchAgain();
   }
   /** The runtime's client keeps it alive over reconnects; one per page. */
   #subscribe(q: Extract<ToHost, { type: 'subscribe' }>): void {
@@ -306,51 +359,17 @@ export class PageSession implements Ends {
       ),
     );
   }
-  /**
-   * Pictures of the live page's desktop while the page and the runtime are there. The client watches again after a
-   * reconnect.
-   */
+  /** Somebody acts on the desktop now, or no more: its pictures come at another pace. */
+  #watchAgain(): void {
+    this.#pictures.stop();
+    this.#startWatch();
+  }
+  /** Pictures of the live page's desktop while the page and the runtime are there. */
   #startWatch(): void {
-    const input = desktopOf(this.#input),
-      { runtime } = this.#o;
-    if (!input || this.#watch || runtime.state !== 'ready' || this.#boot === undefined) return;
-    let screen = { width: 0, height: 0 },
-      ended = false;
+    const input = desktopOf(this.#input);
+    if (!input || this.#o.runtime.state !== 'ready' || this.#boot === undefined) return;
     // A person who acts on the desktop must see the effect at once.
-    const watch: Ends = this.#own.defer(
-      runtime.watch(
-        input.desktop,
-        { maxFps: input.session ? handsOnFps : this.#o.watchFps() },
-        {
-          start: (s) => {
-            screen = s;
-          },
-          // A copy: VS Code passes plain typed arrays on as they are, but a Node Buffer as JSON, and a view with the
-          // whole buffer behind it.
-          patch: (p, png) =>
-            this.#post({
-              type: 'screen',
-              x: p.x,
-              y: p.y,
-              width: p.width,
-              height: p.height,
-              at: p.at,
-              png: new Uint8Array(png),
-              screen,
-            }),
-          end: (error) => {
-            if (error) this.#o.log.warn(`${this.#o.kind} page: pictures of ${input.desktop} ended: ${error.message}`);
-            ended = true;
-            if (this.#watch !== undefined && this.#watch === watch) {
-              this.#own.drop(watch);
-              this.#watch = undefined;
-            }
-          },
-        },
-      ),
-    );
-    if (ended) this.#own.drop(watch);
-    else this.#watch = watch;
+    this.#pictures.start(input.desktop, input.session ? handsOnFps : this.#o.watchFps());
   }
   #daemonChanged(): void {
     const { state, stateDetail } = this.#o.runtime;
@@ -359,17 +378,23 @@ export class PageSession implements Ends {
     this.#startWatch();
   }
   #post(body: Body<ToPage>): void {
+    void this.#send(body);
+  }
+  /** False where the page is hidden and torn down. It asks for everything again when it is back. */
+  async #send(body: Body<ToPage>): Promise<boolean> {
     const boot = this.#boot;
-    if (boot === undefined) return;
-    const lost = (): void => {
-      if (this.#boot === boot) this.gone();
-    };
-    // `false`: the page is hidden and torn down. It asks for everything again when it is back.
-    void this.#o.post({ ...body, boot }).then((delivered) => {
-      if (!delivered) lost();
-    }, lost);
+    if (boot === undefined) return false;
+    let delivered = false;
+    try {
+      delivered = await this.#o.post({ ...body, boot });
+    } catch {
+      // Its panel is closed.
+    }
+    if (!delivered && this.#boot === boot) this.gone();
+    return delivered;
   }
 }
+const sessionOf = (i: PageInput): string | undefined => (i.kind === 'live' || i.kind === 'try' ? i.session : undefined);
 /** The desktop of which a page shows live pictures. */
 const desktopOf = (i: PageInput): { readonly desktop: string; readonly session?: string | undefined } | undefined =>
   (i.kind === 'live' || i.kind === 'try') && i.desktop !== undefined

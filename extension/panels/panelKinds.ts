@@ -3,7 +3,7 @@
  * taken of the input of a restored page.
  */
 import { basename } from 'node:path';
-import { isProviderChoice, savedTableFiltersOf, tableFilterOf } from '../../runtime/protocol/shared.js';
+import { isProviderChoice, tableFilterOf } from '../../runtime/protocol/shared.js';
 import type { ControlState } from '../../runtime/protocol/types.js';
 import type { InputOf, PageInput, PageKind } from '../../webview/protocol.js';
 import { t } from '../words.js';
@@ -98,16 +98,32 @@ export const panelKinds: { readonly [K in PageKind]: PanelKind<InputOf<K>> } = {
     icon: 'table',
     find: false,
     title: (i) => t('Trajectories: {0}', basename(i.run)),
-    checked: ({ run, view, filter, saved }) =>
-      text(run)
-        ? { kind: 'table', run, ...viewOf(view), filter: tableFilterOf(filter), saved: savedTableFiltersOf(saved) }
-        : undefined,
+    checked: ({ run, view, filter }) =>
+      text(run) ? { kind: 'table', run, ...viewOf(view), filter: tableFilterOf(filter) } : undefined,
   },
 };
 const kindOf = (i: PageInput): PanelKind => panelKinds[i.kind];
 
 export const panelKey = (i: PageInput): string => kindOf(i).key?.(i) ?? `${i.kind} ${'run' in i ? (i.run ?? '') : ''}`;
 export const panelTitle = (i: PageInput, held?: ControlState): string => kindOf(i).title(i, held);
+/** What an open page shows that is to show `input`: what that says nothing of stays as it was chosen in the page. */
+export function inPage(old: PageInput, input: PageInput): PageInput {
+  if (input.kind === 'table' && old.kind === 'table' && old.run === input.run) return { ...old, ...input };
+  // What is being tried goes on; another policy is only chosen.
+  if (input.kind === 'try' && old.kind === 'try' && old.session !== undefined)
+    return { desktop: old.desktop, session: old.session, ...input };
+  if (input.kind !== 'inspector' || old.kind !== 'inspector' || input.document || input.step !== undefined)
+    return input;
+  if (old.document || input.run !== old.run || input.rollout !== old.rollout) return input;
+  return input.annotate ? { ...old, annotate: true, queue: input.queue ?? old.queue } : old;
+}
+const told = (i: PageInput): string =>
+  JSON.stringify(
+    Object.entries(i)
+      .filter(([, v]) => v !== undefined)
+      .sort(([a], [b]) => (a < b ? -1 : 1)),
+  );
+export const sameInput = (a: PageInput, b: PageInput): boolean => told(a) === told(b);
 /** Folders with the pictures that the page shows. */
 export const panelFolders = (i: PageInput): readonly string[] => ('run' in i && i.run ? [i.run] : []);
 /** The input that a restored page kept in its state. */

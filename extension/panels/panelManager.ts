@@ -6,7 +6,7 @@ import { TabInputWebview, Uri, ViewColumn, window, type WebviewPanel } from 'vsc
 import type { PageInput, PageKind } from '../../webview/protocol.js';
 import { Disposables, type Ends } from '../dispose.js';
 import { panelType } from '../ids.js';
-import { panelFolders, panelKey, panelKinds, panelTitle, restoredInput } from './panelKinds.js';
+import { inPage, panelFolders, panelKey, panelKinds, panelTitle, restoredInput, sameInput } from './panelKinds.js';
 import { WebviewHost, type HostDeps } from './webviewHost.js';
 
 interface Open {
@@ -63,11 +63,15 @@ export class PanelManager implements Ends {
     return [...this.#open].map((o) => o.host.input);
   }
 
-  show(input: PageInput, o: { readonly beside?: boolean; readonly preserveFocus?: boolean } = {}): void {
+  /** `beside`: in one more panel beside the active one. `aside`: there, if no panel shows it. */
+  show(
+    input: PageInput,
+    o: { readonly beside?: boolean; readonly aside?: boolean; readonly preserveFocus?: boolean } = {},
+  ): void {
     const key = panelKey(input);
     const found = o.beside ? undefined : [...this.#open].find((x) => panelKey(x.host.input) === key);
     if (found) {
-      if (!sameInput(found.host.input, input)) {
+      if (!sameInput(found.host.input, inPage(found.host.input, input))) {
         this.#name(found.panel, input, this.#titleOf(input));
         found.host.show(input);
         this.#on.changed?.();
@@ -79,10 +83,17 @@ export class PanelManager implements Ends {
     const type = panelType(input.kind),
       { find } = panelKinds[input.kind];
     const column = {
-      viewColumn: o.beside ? ViewColumn.Beside : ViewColumn.Active,
+      viewColumn: o.beside || o.aside ? ViewColumn.Beside : ViewColumn.Active,
       preserveFocus: o.preserveFocus ?? false,
     };
     this.#adopt(window.createWebviewPanel(type, this.#titleOf(input), column, { enableFindWidget: find }), input);
+  }
+  /** Another runtime than before may have what pages show. */
+  runtimesChanged(): void {
+    for (const o of this.#open) o.host.ask();
+  }
+  savedFiltersChanged(): void {
+    for (const o of this.#open) o.host.savedFiltersChanged();
   }
   dispose(): void {
     this.#own.dispose();
@@ -149,5 +160,3 @@ export class PanelManager implements Ends {
     if (tabs.length > ours.filter((x) => x === title).length) void window.tabGroups.close(tabs, true);
   }
 }
-
-const sameInput = (a: PageInput, b: PageInput): boolean => JSON.stringify(a) === JSON.stringify(b);

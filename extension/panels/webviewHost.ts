@@ -3,7 +3,7 @@
  * the custom editor each own one.
  */
 import { env, l10n, Uri, workspace, type Webview } from 'vscode';
-import type { ControlState } from '../../runtime/protocol/types.js';
+import type { ControlState, SavedTableFilter } from '../../runtime/protocol/types.js';
 import type { HostAction, PageInput, PageKind, ResourceRoot } from '../../webview/protocol.js';
 import { Disposables, type Ends } from '../dispose.js';
 import type { Runtime } from '../runtimePort.js';
@@ -24,6 +24,8 @@ export interface HostDeps {
   readonly watchFps: () => number;
   readonly held: (desktop: string) => ControlState | undefined;
   readonly adopt: (s: ControlState) => void;
+  /** Filters of tables, saved with the workspace. */
+  readonly savedFilters: () => readonly SavedTableFilter[];
 }
 /** A folder a page may show files of; `path` is how the page names it. */
 export interface Folder {
@@ -48,9 +50,10 @@ export class WebviewHost implements Ends {
   readonly kind: PageKind;
   readonly #o: HostOptions;
   readonly #deps: HostDeps;
-  readonly #session: PageSession;
   readonly #own = new Disposables();
-  readonly #runtime: Runtime;
+  #session: PageSession;
+  #runtime: Runtime;
+  #following: Ends | undefined;
   #folders: readonly Folder[];
   /** The runtime elsewhere that the page shows at the moment. */
   #remote: Runtime['remote'];
@@ -60,32 +63,59 @@ export class WebviewHost implements Ends {
     this.#o = o;
     this.#deps = deps;
     this.kind = kind;
-    this.#runtime = deps.runtimeOf?.(o.input) ?? deps.runtime;
+    this.#runtime = this.#runtimeOf(o.input);
     this.#remote = this.#runtime.remote;
     this.#folders = this.#ofHere(o.folders);
-    this.#session = this.#own.add(
+    this.#session = this.#begin(o.input);
+    this.#own.add(webview.onDidReceiveMessage((m: unknown) => this.#session.receive(m)));
+    this.#own.add(
+      workspace.onDidGrantWorkspaceTrust(() => {
+        if (!this.ask()) this.#render();
+      }),
+    );
+    this.#allowFolders();
+    this.#render();
+  }
+  #runtimeOf(input: PageInput): Runtime {
+    return this.#deps.runtimeOf?.(input) ?? this.#deps.runtime;
+  }
+  #begin(input: PageInput): PageSession {
+    const o = this.#o,
+      deps = this.#deps;
+    this.#following = this.#own.defer(this.#runtime.onState(() => this.#turn()));
+    return this.#own.add(
       new PageSession({
-        kind,
-        input: o.input,
+        kind: this.kind,
+        input,
         runtime: this.#runtime,
         log: deps.log,
         watchFps: deps.watchFps,
         cache: deps.caches[0]?.fsPath ?? '',
         held: deps.held,
         adopt: deps.adopt,
+        savedFilters: deps.savedFilters,
         trusted: () => workspace.isTrusted,
         roots: () => this.#roots(),
-        post: (m) => webview.postMessage(m),
+        post: (m) => o.webview.postMessage(m),
         act: (a) => deps.act(a, this),
         setTitle: (title) => o.setTitle?.(title),
         rebuild: (time) => this.#render(time),
       }),
     );
-    this.#own.add(webview.onDidReceiveMessage((m: unknown) => this.#session.receive(m)));
-    this.#own.add(workspace.onDidGrantWorkspaceTrust(() => this.#render()));
-    this.#own.defer(this.#runtime.onState(() => this.#turn()));
+  }
+  /** Whether another runtime has what the page shows; the page is built anew with that. */
+  ask(): boolean {
+    const { input } = this,
+      runtime = this.#runtimeOf(input);
+    if (runtime === this.#runtime) return false;
+    this.#own.drop(this.#session);
+    this.#own.drop(this.#following);
+    this.#runtime = runtime;
+    this.#remote = runtime.remote;
+    this.#session = this.#begin(input);
     this.#allowFolders();
     this.#render();
+    return true;
   }
   get input(): PageInput {
     return this.#session.input;
@@ -106,6 +136,9 @@ export class WebviewHost implements Ends {
   /** The page shows another trajectory already. */
   moved(rollout: string): void {
     this.#session.moved(rollout);
+  }
+  savedFiltersChanged(): void {
+    this.#session.savedFiltersChanged();
   }
   /** A menu item or shortcut of VS Code that the page carries out. */
   do(what: string, context?: unknown): void {

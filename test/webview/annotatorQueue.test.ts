@@ -137,6 +137,35 @@ describe.skipIf('why' in found)('annotate mode beyond editing', () => {
       await saved(t, 2);
       await t.until("document.querySelector('.an-verdict').textContent === 'This revision was not replayed yet.'");
     });
+    it('goes on while the page is hidden: the page that is back shows it, cancels it, and says how it ended', async () => {
+      const g = gate();
+      pages.fake.replay = async (_r, revision) => {
+        await g.wait;
+        return { revision, at: 5, rollout: 'replay-2', outcome: 'success', reward: 1 } as never;
+      };
+      const t = await show(),
+        p = await ready(t);
+      await p.getByRole('button', { name: 'Replay and verify' }).click();
+      await p.locator('.an-progress').waitFor();
+      const id = t.requests.findIndex((r) => r.method === 'annotation/replay') + 1;
+      await p.reload();
+      await ready(t);
+      await p.locator('.an-progress').waitFor();
+      await p.locator('.an-progress').getByRole('button', { name: 'Cancel' }).click();
+      await expect.poll(() => t.cancelled).toEqual([id]);
+      g.open();
+      await says(t, 'Replayed:');
+      await p.getByRole('button', { name: 'Replay and verify' }).waitFor();
+      expect(t.requests.filter((r) => r.method === 'annotation/replay')).toHaveLength(1);
+      // Annotate mode is left, and stays left.
+      await p.locator('[role=listbox]').first().focus();
+      await p.keyboard.press('e');
+      await t.until("!document.querySelector('.an-tools').checkVisibility()");
+      await expect.poll(() => t.saved).toMatchObject({ input: { annotate: false } });
+      await p.reload();
+      await p.locator('.ds-shot.selected').waitFor();
+      expect(await p.locator('.an-tools').isVisible()).toBe(false);
+    });
     it('cancelled, it says so; failed, it says why; another window’s replay is seen', async () => {
       const cancelled = gate();
       pages.fake.replay = async () => {

@@ -103,6 +103,19 @@ describe.skipIf('why' in found)('compare page', () => {
       .toEqual({ input: { kind: 'compare', run: '/runs/demo', left: 'r-000101', right: 'r-000102' }, selected: 1 });
   });
 
+  it('hidden and shown again: the sides are where they were put', async () => {
+    const t = await show(),
+      swapped = "document.querySelector('.cp-side .ds-outcome')?.textContent === 'Failure'";
+    await on(t, '3', '3');
+    await t.page.keyboard.press('ArrowRight');
+    await t.page.keyboard.press('w');
+    await t.until(swapped);
+    await expect.poll(() => t.saved).toMatchObject({ input: { left: 'r-000101' }, selected: 3 });
+    await t.page.reload();
+    await t.until(swapped);
+    await on(t, '4', '4');
+  });
+
   it('another sibling on one side, one that cannot be read, and the inspector of one', async () => {
     const t = await show();
     await on(t, '3', '3');

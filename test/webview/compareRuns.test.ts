@@ -99,6 +99,23 @@ describe.skipIf('why' in found)('comparison of runs', () => {
     ]);
   });
 
+  it('hidden and shown again: a run that was left out stays out', async () => {
+    const t = await show(),
+      headed = (n: number): Promise<void> =>
+        t.until(`document.querySelector('h1')?.textContent === 'Compare ${n} runs'`);
+    await t.page.getByLabel('Group seeds').click();
+    await t.page.reload();
+    await headed(6);
+    await t.page.getByRole('button', { name: 'Remove with-kl from the comparison' }).click();
+    await headed(5);
+    await t.page.reload();
+    await headed(5);
+    await t.page.getByLabel('Group seeds').click();
+    await expect.poll(() => t.saved).toMatchObject({ grouped: true, input: { runs: { length: 5 } } });
+    await t.page.reload();
+    await headed(5);
+  });
+
   it('says which run cannot be read, and what to do without a runtime', async () => {
     const error = { kind: 'not.found', message: 'There is no run in /work/runs/gone.', remedy: 'List the runs again.' };
     const t = await show({}, { ...made, missing: [{ run: '/work/runs/gone', error: error as never }] });

@@ -270,6 +270,18 @@ describe.skipIf('why' in found)('states of the inspector', () => {
     expect(JSON.stringify(t.saved)).not.toContain('timings');
   });
 
+  it('hidden and shown again: at the step where it was left, though it was opened at another', async () => {
+    const t = await show({ input: { kind: 'inspector', run: '/runs/demo', rollout: 'r-000102', step: 4 } }),
+      p = await shown(t);
+    await on(t, 5);
+    await p.keyboard.press('ArrowRight');
+    await on(t, 6);
+    await expect.poll(() => t.saved).toMatchObject({ input: { step: 5 } });
+    await p.reload();
+    await shown(t);
+    await on(t, 6);
+  });
+
   it('a page that is closed before anything has loaded still knows what it was to show', async () => {
     const first = await show({ answer: () => new Promise(() => undefined) });
     await expect.poll(() => first.kept[0]).toMatchObject({ input });

@@ -183,6 +183,33 @@ describe.skipIf('why' in found)('the end of a session on the live page', () => {
       );
     });
 
+    it('a page that is back, whose session is gone from a desktop that works, watches that and can take it over', async () => {
+      const lost = (desktops: Desk['desktops'] | undefined) =>
+        show({
+          input: { kind: 'live', desktop: 'desktop-1', session: 'c9' },
+          prepare: (d) => {
+            d.desktops = desktops ?? d.desktops;
+            d.on['control/attach'] = () => {
+              throw { kind: 'not.found', message: 'No such session.', remedy: '' };
+            };
+          },
+        });
+      const d = await lost(undefined),
+        take = d.page.page.getByRole('button', { name: /^Take Over/ });
+      await d.page.until("document.querySelector('.live-facts').textContent.includes('Melon')");
+      await take.waitFor();
+      expect(await textOf(d, '.live-state')).toBe('Settle');
+      await expect.poll(() => d.page.saved).toMatchObject({ input: { kind: 'live', desktop: 'desktop-1' } });
+      expect(JSON.stringify(d.page.saved)).not.toContain('c9');
+      // Whoever takes it over next is shown.
+      delete d.on['control/attach'];
+      await d.push({ session: 'c7', mode: 'policy' });
+      await word(d, 'The policy acts');
+      await d.page.close();
+      const none = await lost([]);
+      await none.page.until("document.querySelector('.live-state').textContent === 'Ended'");
+    });
+
     it('a page that watched goes on with its picture when the desktop is taken over elsewhere', async () => {
       const d = await show();
       await d.page.until("document.querySelector('.live-facts').textContent.includes('Melon')");

@@ -226,8 +226,11 @@ describe.skipIf('why' in found)('trajectory table', () => {
     await t.page.getByRole('button', { name: 'Saved filters' }).click();
     await t.page.getByLabel('Name of the filter').fill('Faults');
     await t.page.keyboard.press('Enter');
-    const saved = [{ name: 'Faults', filter: { outcome: ['error'] } }];
-    await expect.poll(() => t.actions).toEqual([{ action: 'keepFilters', filters: saved }]);
+    const faults = { name: 'Faults', filter: { outcome: ['error'] } } as const,
+      first = { name: 'First', filter: {} };
+    await expect.poll(() => t.actions).toEqual([{ action: 'keepFilter', filter: faults }]);
+    // Another table saved one, too.
+    await t.post({ type: 'savedFilters', saved: [first, faults] });
     await t.page.getByRole('button', { name: 'Clear filters' }).click();
     await counted(t, '1,200 trajectories');
     await t.page.getByRole('button', { name: 'Saved filters' }).click();
@@ -235,7 +238,30 @@ describe.skipIf('why' in found)('trajectory table', () => {
     await t.until("document.querySelectorAll('.tb-chip').length === 1");
     await t.page.getByRole('button', { name: 'Saved filters' }).click();
     await t.page.getByRole('button', { name: 'Delete filter Faults' }).click();
-    await expect.poll(() => t.actions.at(-1)).toEqual({ action: 'keepFilters', filters: [] });
+    await expect.poll(() => t.actions.at(-1)).toEqual({ action: 'dropFilter', name: 'Faults' });
+  });
+
+  it('hidden and shown again: filter, view, order and active row are as they were', async () => {
+    const t = await show();
+    await counted(t, '1,200 trajectories');
+    await t.page.getByRole('grid').focus();
+    await t.page.keyboard.type('calc');
+    await t.until("document.querySelectorAll('.tb-body .tb-row:not([hidden])').length > 3");
+    await t.until("!document.querySelector('.tb-top [role=status]').textContent.startsWith('1,200')");
+    const words = await t.page.locator('.tb-top [role=status]').innerText();
+    await t.page.getByRole('grid').press('ArrowDown');
+    await t.page.getByRole('grid').press('ArrowDown');
+    const row = await active(t);
+    expect(row).toBe('4');
+    await expect.poll(() => t.saved).toMatchObject({ active: expect.stringMatching(/^r-/) as string });
+    await t.page.reload();
+    await counted(t, words);
+    await t.until(`document.querySelector('.tb-row.active')?.ariaRowIndex === '${row}'`);
+    expect(await t.page.evaluate("document.querySelector('.tb-search').value")).toBe('calc');
+    await t.page.getByRole('tab', { name: 'Failures' }).click();
+    await expect.poll(() => t.saved).toMatchObject({ input: { view: 'failures' } });
+    await t.page.reload();
+    await t.until("document.querySelector('#tb-tab-failures')?.ariaSelected === 'true'");
   });
 
   it('follows a run that goes on, and keeps its place', async () => {

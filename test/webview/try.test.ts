@@ -194,6 +194,27 @@ describe.skipIf('why' in found)('try policy page', () => {
     expect(await page.evaluate<boolean>("document.querySelector('.try-form select').disabled")).toBe(true);
   });
 
+  it('a start goes on while the page is hidden, and the page that is back shows what it came to', async () => {
+    let answer = (): void => undefined;
+    const d = await show({}, (x) => {
+      x.on['try/start'] = () =>
+        new Promise((r) => {
+          answer = () => r((x.state = state()));
+        });
+    });
+    await d.page.until("document.querySelectorAll('.try-field select')[1].options.length === 5");
+    await d.page.page.getByLabel('Instruction').fill('Press Cancel');
+    await press(d, 'Try');
+    const starting = "document.querySelector('.live-empty').textContent.includes('are being started')";
+    await d.page.until(starting);
+    await d.page.page.reload();
+    await d.page.until(`document.querySelector('.live-empty') && ${starting}`);
+    answer();
+    await expect.poll(() => d.asked('control/attach')).toEqual([{ session: 'a1b2c3d4e5f6' }]);
+    await word(d, 'The policy acts');
+    expect(d.asked('try/start')).toHaveLength(1);
+  });
+
   it('a model of a run file has no versions; a start is called off; a refusal says what to do', async () => {
     let answer: (() => void) | undefined;
     const d = await show({}, (x) => {

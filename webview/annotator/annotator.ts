@@ -215,6 +215,10 @@ export class Annotator {
     // A verdict makes no revision.
     else if (!m.replay) void this.#saver.ask(t);
   }
+  /** A replay that began before the page was rebuilt. */
+  replaying(t: Target): void {
+    void this.#verify.follow(t);
+  }
   /** Edits saved before the page was rebuilt. */
   resume(): void {
     this.#saver.retryAll();

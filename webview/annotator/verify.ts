@@ -139,14 +139,18 @@ export class Verify {
       return;
     }
     if (this.#current) return;
-    const key = keyOf(m.target),
+    this.#io.announce(t('Replay started'));
+    await this.follow(m.target, m.view.trajectory.steps.length);
+  }
+  /** Waits for a replay to end; one that began before this page was built goes on. */
+  async follow(target: Target, of = 0): Promise<void> {
+    const key = keyOf(target),
       abort = new AbortController();
     this.#troubles.delete(key);
-    this.#inProgress.set(key, { abort, step: 0, of: m.view.trajectory.steps.length });
-    this.#io.announce(t('Replay started'));
+    this.#inProgress.set(key, { abort, step: 0, of });
     this.#draw(true);
     try {
-      const after = await this.#io.request('annotation/replay', m.target, abort.signal),
+      const after = await this.#io.request('annotation/replay', target, abort.signal),
         last = after.replays.at(-1);
       this.#io.announce(last ? t('Replayed: {0}', verdictWords(last)) : t('Replayed'));
       this.#pooled = undefined;
@@ -159,7 +163,7 @@ export class Verify {
       }
     }
     this.#inProgress.delete(key);
-    this.#io.replayed(m.target);
+    this.#io.replayed(target);
     this.#draw(true);
   }
   cancel(): void {

@@ -85,9 +85,9 @@ export class App {
     this.#host = host;
     this.#root = root;
     this.#daemon = init.daemon;
-    const saved = host.getState<Partial<Choices> & { readonly input?: Input }>();
-    this.#kept = { ...fresh, ...saved };
-    this.#input = saved?.input?.kind === 'compareRuns' && saved.input.runs.length > 0 ? saved.input : init.input;
+    const { input: _, ...kept } = host.getState<Partial<Choices> & { readonly input?: Input }>() ?? {};
+    this.#kept = { ...fresh, ...kept };
+    this.#input = init.input;
     this.#success = this.#successCharts();
     this.#page = this.#build();
     onThemeChange(() => {

@@ -61,6 +61,7 @@ export class App {
     });
     document.title = t('Trajectory');
     this.#shown();
+    for (const { run, rollout } of host.going('annotation/replay')) this.#annotator.replaying({ run, rollout });
     if (init.daemon === 'ready') this.#annotator.resume();
     if (mine?.zoom !== undefined) this.#page.stage.setZoom(mine.zoom);
     // VS Code closes the panel of a page that has saved nothing when its window is reloaded.

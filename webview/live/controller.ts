@@ -125,6 +125,8 @@ export class Controller {
     await this.#state(attach, (e) => {
       if (e instanceof RequestFailed && e.kind === 'not.found' && this.session === session) {
         this.#forgotten = this.state?.mode !== 'ended';
+        // Nothing of it is known: the desktop may have been given to others since, and can be watched and taken over.
+        if (this.state === undefined) this.session = undefined;
         return true;
       }
       return false;

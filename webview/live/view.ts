@@ -165,7 +165,7 @@ export class LiveView {
   #words(s: State): Words {
     const k = this.#control;
     if (k.state) return sessionWords(k.state, k.knowledge);
-    return k.knowledge.forgotten
+    return k.knowledge.forgotten && !s.row
       ? {
           icon: 'debug-stop',
           word: t('Ended'),

@@ -1,5 +1,5 @@
 /** The table of a run's trajectories, its failures in clusters, and what changed from version to version. */
-import type { SavedTableFilter, TableFilter } from '../../runtime/protocol/types.js';
+import type { TableFilter } from '../../runtime/protocol/types.js';
 import { tableFilterOf } from '../../runtime/protocol/shared.js';
 import { tableViews, type InputOf, type TableView } from '../protocol.js';
 import { bannerView, emptyState } from '../ui/banner.js';
@@ -27,6 +27,8 @@ type Input = InputOf<'table'>;
 interface Saved {
   readonly input: Input;
   readonly sort?: TableSort;
+  /** Id of the active trajectory. */
+  readonly active?: string | undefined;
 }
 /** What goes on by itself is drawn this often: 100,000 rows are put in order each time. */
 const liveMs = 1000;
@@ -62,6 +64,8 @@ export class App {
   #listed: Uint32Array = new Uint32Array();
   #later: ReturnType<typeof setTimeout> | undefined;
   #drawn = false;
+  /** The row that was active before the page was built again, until it is listed. */
+  #wanted: string | undefined;
 
   constructor(host: Host<'table'>, root: HTMLElement, init: Init) {
     if (init.input.kind !== 'table') throw new Error(`the table page cannot show a ${init.input.kind}`);
@@ -71,6 +75,7 @@ export class App {
     const saved = host.getState<Saved>();
     this.#input = init.input;
     this.#sort = saved?.sort ?? newest;
+    this.#wanted = saved?.input.run === init.input.run ? saved.active : undefined;
     this.#pictures = new Pictures(host);
     this.#grid = new Grid(this.#pictures, {
       sort: (by) => this.#sortBy(by),
@@ -83,9 +88,17 @@ export class App {
       open: (rollout, beside) =>
         host.act({ action: 'openTrajectory', run: this.#input.run, rollout, ...(beside ? { beside } : {}) }),
       type: (c) => this.#bar.type(c),
-      active: (at) => this.#say(at),
+      active: (at) => {
+        this.#wanted = undefined;
+        this.#keep();
+        this.#say(at);
+      },
     });
-    this.#bar = new FilterBar({ change: (f) => this.#changeFilter(f), keep: (s) => this.#keepFilters(s) });
+    this.#bar = new FilterBar({
+      change: (f) => this.#changeFilter(f),
+      keep: (filter) => host.act({ action: 'keepFilter', filter }),
+      drop: (name) => host.act({ action: 'dropFilter', name }),
+    });
     this.#ribbon = new Ribbon((f) => this.#changeFilter(f));
     this.#loader = new Loader(host, (urgent) => (urgent ? this.#render() : this.#soon()));
     this.#tabs = this.#makeTabs();
@@ -211,8 +224,13 @@ export class App {
       this.#daemon = m.state;
       if (back) void this.#loader.open(this.#input.run);
       else this.#render();
+    } else if (m.type === 'savedFilters') {
+      this.#input = { ...this.#input, saved: m.saved };
+      this.#keep();
+      this.#render();
     } else if (m.type === 'show' && m.input.kind === 'table') {
       const other = m.input.run !== this.#input.run;
+      this.#wanted = undefined;
       // A list behind something that was clicked; the page's own choices stay where it says nothing of them.
       this.#input = other ? m.input : { ...this.#input, ...m.input };
       closePopover();
@@ -225,7 +243,7 @@ export class App {
     }
   }
   #keep(): void {
-    this.#host.setState({ input: this.#input, sort: this.#sort });
+    this.#host.setState({ input: this.#input, sort: this.#sort, active: this.#wanted ?? this.#grid.rollout });
   }
   #changeFilter(f: TableFilter): void {
     const began = performance.now();
@@ -236,12 +254,6 @@ export class App {
       requestAnimationFrame(() => performance.measure(marks.filtered, { start: began, end: performance.now() })),
     );
     this.#announcer.say(this.#countWords());
-  }
-  #keepFilters(saved: readonly SavedTableFilter[]): void {
-    this.#input = { ...this.#input, saved };
-    this.#keep();
-    this.#host.act({ action: 'keepFilters', filters: saved });
-    this.#render();
   }
   #sortBy(by: SortColumn): void {
     const numbers = by !== 'task' && by !== 'outcome' && by !== 'origin' && by !== 'ledger';
@@ -294,6 +306,7 @@ export class App {
     this.#bar.render(this.#filter, this.#input.saved ?? [], rows.over);
     this.#ribbon.render(rows, this.#filter);
     this.#grid.render({ rows, listing: this.#listed, sort: this.#sort, filter: this.#filter });
+    if (this.#wanted !== undefined && (this.#grid.goTo(this.#wanted) || done)) this.#wanted = undefined;
     noRows(
       this.#none,
       this.#listed.length > 0

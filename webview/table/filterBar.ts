@@ -18,7 +18,8 @@ import { isEmptyFilter } from './query.js';
 
 export interface FilterBarActions {
   change(f: TableFilter): void;
-  keep(saved: readonly SavedTableFilter[]): void;
+  keep(filter: SavedTableFilter): void;
+  drop(name: string): void;
 }
 interface Chip {
   readonly words: string;
@@ -138,7 +139,7 @@ export class FilterBar {
               t('Delete filter {0}', s.name),
               () => {
                 menu.close();
-                this.#actions.keep(this.#saved.filter((x) => x !== s));
+                this.#actions.drop(s.name);
               },
               { kind: 'icon', icon: 'trash', title: t('Delete filter {0}', s.name) },
             ),
@@ -162,7 +163,7 @@ export class FilterBar {
         const called = name.value.trim();
         if (called === '') return;
         close();
-        this.#actions.keep([...this.#saved.filter((s) => s.name !== called), { name: called, filter: this.#filter }]);
+        this.#actions.keep({ name: called, filter: this.#filter });
       };
     name.addEventListener('keydown', (e) => {
       if (e.key === 'Enter') save();

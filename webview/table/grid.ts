@@ -123,6 +123,14 @@ export class Grid {
     this.#active = { ...this.#active, at: 0 };
   }
 
+  /** Makes a trajectory the active one; false where it is not listed. */
+  goTo(rollout: string): boolean {
+    const v = this.#v,
+      at = v ? v.listing.indexOf(v.rows.rollout.indexOf(rollout)) : -1;
+    if (at >= 0) this.#activate(at, this.#active.column);
+    return at >= 0;
+  }
+
   #head(): HTMLElement {
     return h(
       'div',

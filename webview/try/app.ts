@@ -96,6 +96,7 @@ export class App {
     host.on((m) => this.#pushed(m));
     if (input.desktop !== undefined && input.session !== undefined) this.#show(input.desktop, input.session);
     if (init.daemon === 'ready') void this.#load();
+    for (const p of host.going('try/start')) void this.#start(p);
     this.#ask();
   }
   #makePanel(): Panel {
@@ -185,11 +186,15 @@ export class App {
       return;
     }
     this.#missing = undefined;
+    await this.#start(p.params, () => this.#letGo());
+  }
+  /** Begins a session, or waits for the one that the page before this one began. */
+  async #start(p: TryParams, before: () => Promise<void> = () => Promise.resolve()): Promise<void> {
     const off = (this.#starting = new AbortController());
     this.#dispatch({ type: 'starting' });
     try {
-      await this.#letGo();
-      const state = await this.#host.request('try/start', p.params, off.signal);
+      await before();
+      const state = await this.#host.request('try/start', p, off.signal);
       this.#show(state.desktop, state.session);
     } catch (e) {
       this.#dispatch({ type: 'failed', ...(off.signal.aborted ? {} : { error: hostErrorOf(e) }) });

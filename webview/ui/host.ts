@@ -3,6 +3,7 @@ import type {
   HostAction,
   HostError,
   PageInput,
+  PageJob,
   PageKind,
   PageMethod,
   Requester,
@@ -55,7 +56,11 @@ export class Host<K extends PageKind = PageKind> implements Requester<PageMethod
   readonly #boot: string;
   readonly #waiting = new Map<number, { resolve: (v: unknown) => void; reject: (e: Error) => void }>();
   readonly #listeners = new Set<(m: Pushed) => void>();
+  /** Requests of the page before this one that nobody here waits for yet. */
+  #going: readonly PageJob[] = [];
   #roots: readonly ResourceRoot[] = [];
+  /** What the host takes for shown. */
+  #told = '';
   #id = 0;
 
   constructor() {
@@ -80,6 +85,7 @@ export class Host<K extends PageKind = PageKind> implements Requester<PageMethod
   /** Says that the page is there and waits for what it is to show. Listen before calling it. */
   start(): Promise<Init> {
     return new Promise((resolve) => {
+      let there = false;
       const ready = (): void => this.#post({ type: 'ready', boot: this.#boot });
       // A window that is being restored may lose a message; to be ready twice does no harm.
       const again = setInterval(ready, 3000);
@@ -89,13 +95,22 @@ export class Host<K extends PageKind = PageKind> implements Requester<PageMethod
         if (m.type === 'init') {
           clearInterval(again);
           this.#roots = m.roots;
+          if (there) return;
+          there = true;
+          this.#told = JSON.stringify(m.input);
+          this.#going = m.jobs ?? [];
+          this.#id = Math.max(this.#id, ...this.#going.map((j) => j.id));
           resolve(m);
           return;
         }
-        if (m.type === 'show') this.#roots = m.roots;
+        if (m.type === 'show') {
+          this.#roots = m.roots;
+          this.#told = JSON.stringify(m.input);
+        }
         if (m.type === 'response') {
           const w = this.#waiting.get(m.id);
           this.#waiting.delete(m.id);
+          this.#going = this.#going.filter((j) => j.id !== m.id);
           if (m.error) w?.reject(new RequestFailed(m.error));
           else w?.resolve(m.result);
           return;
@@ -110,9 +125,16 @@ export class Host<K extends PageKind = PageKind> implements Requester<PageMethod
     return () => this.#listeners.delete(listener);
   }
 
+  /** Parameters of requests that the page before this one made and that go on: to ask the same is to wait for them. */
+  going<M extends PageMethod<K>>(method: M): readonly Params<M>[] {
+    return this.#going.filter((j) => j.method === method).map((j) => j.params as Params<M>);
+  }
   /** A daemon request (pageMethods). Rejects with RequestFailed; an aborted one is cancelled on the way. */
   request<M extends PageMethod<K>>(method: M, params: Params<M>, signal?: AbortSignal): Promise<Result<M>> {
-    const id = ++this.#id;
+    const asked = JSON.stringify(params),
+      going = this.#going.find((j) => j.method === method && JSON.stringify(j.params) === asked),
+      id = going?.id ?? ++this.#id;
+    this.#going = this.#going.filter((j) => j !== going);
     return new Promise<Result<M>>((resolve, reject) => {
       if (signal?.aborted) {
         reject(new RequestFailed({ kind: 'cancelled', message: t('Cancelled.'), remedy: '' }));
@@ -126,7 +148,7 @@ export class Host<K extends PageKind = PageKind> implements Requester<PageMethod
         },
         { once: true },
       );
-      this.#post({ type: 'request', boot: this.#boot, id, method, params });
+      if (!going) this.#post({ type: 'request', boot: this.#boot, id, method, params });
     });
   }
   subscribe(o: {
@@ -158,12 +180,23 @@ export class Host<K extends PageKind = PageKind> implements Requester<PageMethod
     return this.uri(`${framesDir}/${hash.slice(0, 2)}/${hash}.png`);
   }
 
-  /** Navigation and UI choices of this page; survives hiding and reload. Never data. */
+  /**
+   * Navigation and UI choices of this page; survives hiding and reload. Never data. What is shown of them the host knows
+   * too, and has a page that is built again begin with it.
+   */
   getState<S>(): S | undefined {
     return this.#api.getState() as S | undefined;
   }
   setState(s: { readonly input: PageInput; readonly [k: string]: unknown }): void {
     this.#api.setState(s);
+    const { input } = s;
+    // Sessions the host knows from what it passes on; a document is the editor's.
+    if (input.kind === 'live' || input.kind === 'try' || (input.kind === 'inspector' && input.run === undefined))
+      return;
+    const told = JSON.stringify(input);
+    if (told === this.#told) return;
+    this.#told = told;
+    this.#post({ type: 'now', boot: this.#boot, input });
   }
   #post(m: ToHost): void {
     this.#api.postMessage(m);

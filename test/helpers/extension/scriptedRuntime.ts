@@ -14,7 +14,12 @@ export class ScriptedRuntime {
     answer(v: unknown): void;
     fail(e: Error): void;
   }[] = [];
-  readonly watches: { readonly desktop: string; readonly listener: WatchListener; ended: boolean }[] = [];
+  readonly watches: {
+    readonly desktop: string;
+    readonly fps: number;
+    readonly listener: WatchListener;
+    ended: boolean;
+  }[] = [];
   readonly subscriptions: {
     readonly query: { run: string; sinceSeq: number };
     send(b: unknown): void;
@@ -50,8 +55,8 @@ export class ScriptedRuntime {
         s.ended = true;
       };
     },
-    watch: (desktop: string, _o: unknown, listener: WatchListener) => {
-      const w = { desktop, listener, ended: false };
+    watch: (desktop: string, o: { readonly maxFps: number }, listener: WatchListener) => {
+      const w = { desktop, fps: o.maxFps, listener, ended: false };
       this.watches.push(w);
       return () => {
         w.ended = true;

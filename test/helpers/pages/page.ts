@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { extname, resolve } from 'node:path';
 import { newNonce, pageHtml } from '../../../extension/panels/html.js';
+import { LongRequests } from '../../../extension/panels/longRequests.js';
 import type {
   DaemonState,
   HostAction,
@@ -87,6 +88,16 @@ export class TestPage {
   readonly cancelled: number[] = [];
   readonly #server: Server;
   readonly #o: OpenOptions;
+  /** What a page begins with, as its host knows it by now; and what goes on where the page is built again. */
+  #input: PageInput;
+  readonly #long = new LongRequests(
+    (a) =>
+      this.post(a).then(
+        () => true,
+        () => false,
+      ),
+    () => undefined,
+  );
   #closed = false;
   #boot = '';
   #origin = '';
@@ -99,6 +110,7 @@ export class TestPage {
     this.#server = server;
     this.#o = o;
     this.saved = o.saved;
+    this.#input = o.input;
   }
 
   static async open(browser: Browser, b: Bundle, o: OpenOptions): Promise<TestPage> {
@@ -179,6 +191,7 @@ export class TestPage {
     return t;
   }
   post(b: Body, boot = this.#boot): Promise<void> {
+    if (b.type === 'show') this.#input = b.input;
     return this.page.evaluate<void>(`__fromHost(${JSON.stringify({ ...b, boot })})`);
   }
   async close(): Promise<void> {
@@ -222,16 +235,22 @@ export class TestPage {
         this.#boot = m.boot;
         await this.post({
           type: 'init',
-          input: this.#o.input,
+          input: this.#input,
           roots: this.#o.folders.map((path) => ({ path, uri: `${this.#origin}/root${path}` })),
           daemon: this.#o.daemon ?? 'ready',
           trusted: true,
+          jobs: this.#long.jobs,
         });
+        this.#long.tell();
+        return;
+      case 'now':
+        this.#input = m.input;
         return;
       case 'request': {
         const params = m.params as Readonly<Record<string, unknown>>;
         this.requests.push({ method: m.method, params });
-        let body: Body;
+        this.#long.began(m.id, m.method, params);
+        let body: Omit<Extract<ToPage, { type: 'response' }>, 'boot'>;
         try {
           body = { type: 'response', id: m.id, result: await this.#o.answer(m.method, params) };
         } catch (e) {
@@ -242,7 +261,8 @@ export class TestPage {
           };
         }
         // To the page that asked: another may have been built meanwhile, and counts its requests anew.
-        await this.post(body, m.boot).catch(() => undefined);
+        if (this.#long.has(m.id)) await this.#long.ended(body);
+        else await this.post(body, m.boot).catch(() => undefined);
         return;
       }
       case 'subscribe':

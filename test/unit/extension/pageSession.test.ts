@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { PageSession } from '../../../extension/panels/pageSession.js';
-import type { ControlState } from '../../../runtime/protocol/types.js';
+import type { ControlState, SavedTableFilter } from '../../../runtime/protocol/types.js';
 import type { HostAction, PageInput, ToPage } from '../../../webview/protocol.js';
 import { control, desktop, status } from '../../helpers/extension/rows.js';
 import { ScriptedRuntime, settled } from '../../helpers/extension/scriptedRuntime.js';
@@ -12,7 +12,8 @@ function page(input: PageInput = { kind: 'inspector', run: '/r', rollout: 'x' })
     warned: string[] = [],
     rebuilt: number[] = [],
     adopted: ControlState[] = [],
-    held = new Map<string, ControlState>();
+    held = new Map<string, ControlState>(),
+    saved: { filters: SavedTableFilter[] } = { filters: [] };
   const there = { is: true, trusted: true };
   r.state = 'ready';
   const session = new PageSession({
@@ -27,6 +28,7 @@ function page(input: PageInput = { kind: 'inspector', run: '/r', rollout: 'x' })
     trusted: () => there.trusted,
     held: (d) => held.get(d),
     adopt: (s) => adopted.push(s),
+    savedFilters: () => saved.filters,
     act: (a) => acts.push(a),
     setTitle: () => undefined,
     rebuild: (time) => rebuilt.push(time),
@@ -36,7 +38,7 @@ function page(input: PageInput = { kind: 'inspector', run: '/r', rollout: 'x' })
   });
   const of = <T extends ToPage['type']>(type: T) =>
     posted.filter((m): m is Extract<ToPage, { type: T }> => m.type === type);
-  return { r, session, posted, acts, warned, rebuilt, there, of, adopted, held };
+  return { r, session, posted, acts, warned, rebuilt, there, of, adopted, held, saved };
 }
 
 describe('a page', () => {
@@ -92,6 +94,85 @@ describe('a page', () => {
     r.subscriptions[0]!.send({ events: [], nextSeq: 8, live: true });
     await settled();
     expect(r.subscriptions[0]!.ended).toBe(true);
+  });
+  it('that was hidden gets the answers to what takes long when it is back, and may cancel it', async () => {
+    const { session, r, of, there } = page(),
+      replay = { run: '/r', rollout: 'x' },
+      go = { ...replay, step: 2, of: 5, desktop: 'd3' };
+    session.receive({ type: 'ready', boot: 'b1' });
+    session.receive({ type: 'request', boot: 'b1', id: 7, method: 'annotation/replay', params: replay });
+    session.receive({ type: 'request', boot: 'b1', id: 8, method: 'trajectory/get', params: replay });
+    there.is = false;
+    r.notify('annotation/replayProgress', go);
+    await settled();
+    expect(r.asked.map((a) => a.signal?.aborted)).toEqual([false, true]);
+    // It goes on when the page is back.
+    there.is = true;
+    session.receive({ type: 'ready', boot: 'b2' });
+    expect(of('init').at(-1)!.jobs).toEqual([{ id: 7, method: 'annotation/replay', params: replay }]);
+    expect(of('annotation')).toMatchObject([{ boot: 'b2', replay: { step: 2, of: 5, desktop: 'd3' } }]);
+    // It ends while the page is hidden again.
+    there.is = false;
+    r.asked[0]!.answer({ replays: [] });
+    await settled();
+    there.is = true;
+    session.receive({ type: 'ready', boot: 'b3' });
+    await settled();
+    expect(of('response')).toMatchObject([{ boot: 'b3', id: 7, result: { replays: [] } }]);
+    session.receive({ type: 'ready', boot: 'b4' });
+    expect(of('init').at(-1)!.jobs).toEqual([]);
+    session.receive({ type: 'request', boot: 'b4', id: 9, method: 'annotation/replay', params: replay });
+    session.receive({ type: 'ready', boot: 'b5' });
+    session.receive({ type: 'cancel', boot: 'b5', id: 9 });
+    await settled();
+    expect(of('response').at(-1)).toMatchObject({ boot: 'b5', id: 9, error: { kind: 'cancelled' } });
+  });
+  it('that is closed ends what takes long, too', () => {
+    const { session, r } = page();
+    session.receive({ type: 'ready', boot: 'b1' });
+    const params = { run: '/r', rollout: 'x' };
+    session.receive({ type: 'request', boot: 'b1', id: 1, method: 'annotation/replay', params });
+    session.dispose();
+    expect(r.asked[0]!.signal?.aborted).toBe(true);
+  });
+  it('that is built again begins with what its reader chose, not with what it was opened with', async () => {
+    const { session, of, warned } = page({ kind: 'inspector', run: '/r', rollout: 'x', step: 5, annotate: true });
+    session.receive({ type: 'ready', boot: 'b1' });
+    const input = { kind: 'inspector', run: '/r', rollout: 'x', step: 9, annotate: false, evil: 1 };
+    session.receive({ type: 'now', boot: 'b1', input });
+    session.receive({ type: 'now', boot: 'b1', input: { kind: 'table', run: '/r' } });
+    session.receive({ type: 'ready', boot: 'b2' });
+    expect(of('init').at(-1)!.input).toEqual({ kind: 'inspector', run: '/r', rollout: 'x', step: 9 });
+    expect(warned).toHaveLength(1);
+    // To be shown the same, which says nothing of a step, changes nothing; another step does.
+    session.show({ kind: 'inspector', run: '/r', rollout: 'x' });
+    expect(session.input).toMatchObject({ step: 9 });
+    session.show({ kind: 'inspector', run: '/r', rollout: 'x', step: 2 });
+    expect(session.input).toMatchObject({ step: 2 });
+    await settled();
+  });
+  it('of a table keeps its filters while it is hidden, and knows those that other pages save', async () => {
+    const { session, of, saved } = page({ kind: 'table', run: '/r' }),
+      f1 = { name: 'f1', filter: { text: 'a' } };
+    session.receive({ type: 'ready', boot: 'b1' });
+    session.receive({
+      type: 'now',
+      boot: 'b1',
+      input: { kind: 'table', run: '/r', filter: { text: 'b' }, view: 'failures', saved: [] },
+    });
+    saved.filters = [f1];
+    session.savedFiltersChanged();
+    expect(of('savedFilters')).toEqual([{ type: 'savedFilters', boot: 'b1', saved: [f1] }]);
+    session.show({ kind: 'table', run: '/r' });
+    session.receive({ type: 'ready', boot: 'b2' });
+    expect(of('init').at(-1)!.input).toEqual({
+      kind: 'table',
+      run: '/r',
+      filter: { text: 'b' },
+      view: 'failures',
+      saved: [f1],
+    });
+    await settled();
   });
   it('gets answers by id, faults with what to do, and can cancel', async () => {
     const { session, r, of } = page();
@@ -263,6 +344,51 @@ describe('a page in which a person acts', () => {
     expect(adopted.map((s) => s.session)).toEqual(['s1', 's2']);
     session.show({ ...input, run: '/runs/a', version: 3 });
     expect(session.input).toEqual({ ...input, run: '/runs/a', version: 3, session: 's2', desktop: 'local-1' });
+  });
+  it('has pictures at the pace of who acts while somebody does, and shows no session that it let go', async () => {
+    const { session, r } = page(live()),
+      ask = async (method: string, params: object, answer: object | Error): Promise<void> => {
+        session.receive({ type: 'request', boot: 'b1', id: 1, method, params });
+        if (answer instanceof Error) r.asked.at(-1)!.fail(answer);
+        else r.asked.at(-1)!.answer(answer);
+        await settled();
+      },
+      paces = (): unknown => r.watches.filter((w) => !w.ended).map((w) => w.fps),
+      s1 = control({ session: 's1', purpose: 'takeOver', desktop: 'd1' });
+    session.receive({ type: 'ready', boot: 'b1' });
+    expect(paces()).toEqual([10]);
+    await ask('control/takeOver', { desktop: 'd1', mode: 'human' }, s1);
+    expect(paces()).toEqual([30]);
+    await ask('control/detach', { session: 's1' }, {});
+    expect([session.input, paces()]).toEqual([live(), [10]]);
+    session.show(live('s2'));
+    expect(paces()).toEqual([30]);
+    const gone = Object.assign(new Error('No such session.'), { kind: 'not.found', remedy: '' });
+    await ask('control/attach', { session: 's2' }, gone);
+    expect([session.input, paces()]).toEqual([live(), [10]]);
+  });
+  it('that began to try a policy and is hidden keeps the session, and gets it when it is back', async () => {
+    const input: PageInput = { kind: 'try', roots: ['/runs'], files: [], base: '/runs' },
+      { session, r, of, there, adopted } = page(input),
+      s1 = control({ session: 's1', purpose: 'try', desktop: 'local-1' });
+    r.answers = { 'control/attach': () => s1, 'control/detach': () => ({}) };
+    session.receive({ type: 'ready', boot: 'b1' });
+    session.receive({ type: 'request', boot: 'b1', id: 3, method: 'try/start', params: { mode: 'policy' } });
+    there.is = false;
+    r.notify('desktop/changed', { desktop: 'local-9', row: desktop({ desktop: 'local-9' }) });
+    await settled();
+    r.asked[0]!.answer(s1);
+    await settled();
+    expect(r.asked.map((a) => a.method)).toEqual(['try/start', 'control/attach']);
+    expect(adopted.map((s) => s.session)).toEqual(['s1']);
+    there.is = true;
+    session.receive({ type: 'ready', boot: 'b2' });
+    await settled();
+    expect(of('init').at(-1)).toMatchObject({
+      input: { session: 's1', desktop: 'local-1' },
+      jobs: [{ id: 3, method: 'try/start' }],
+    });
+    expect(of('response')).toMatchObject([{ boot: 'b2', id: 3, result: { session: 's1' } }]);
   });
   it('that was rebuilt still counts as one that looks, and anew after the connection was lost', async () => {
     const { session, r } = page(live('s1')),

@@ -7,11 +7,20 @@ interface Place {
   readonly fsPath: string;
 }
 const at = (fsPath: string): Place => ({ fsPath });
+const trust = { is: true, granted: new Set<() => void>() };
 vi.mock('vscode', () => ({
   Uri: { file: at, joinPath: (u: Place, ...more: string[]) => at(join(u.fsPath, ...more)) },
   env: { language: 'en' },
   l10n: { bundle: undefined },
-  workspace: { isTrusted: true, onDidGrantWorkspaceTrust: () => ({ dispose: () => undefined }) },
+  workspace: {
+    get isTrusted() {
+      return trust.is;
+    },
+    onDidGrantWorkspaceTrust: (l: () => void) => {
+      trust.granted.add(l);
+      return { dispose: () => trust.granted.delete(l) };
+    },
+  },
 }));
 const { fetchedIn } = await import('../../../extension/panels/remotePictures.js');
 const { WebviewHost } = await import('../../../extension/panels/webviewHost.js');
@@ -19,9 +28,10 @@ const { WebviewHost } = await import('../../../extension/panels/webviewHost.js')
 const ours = ['/ext/dist/webview', '/ext/media'],
   caches = ['/store/cache', '/sample/cache'],
   elsewhere = { name: 'train-x', reach: () => Promise.reject(new Error('not asked')), dispose: () => undefined };
-function page(attached: boolean) {
+function page(attached: boolean, runtimeOf?: () => Runtime | undefined) {
   const r = new ScriptedRuntime(),
     runtime = r.runtime;
+  let receive = (_: unknown): void => undefined;
   let remote = attached ? elsewhere : undefined;
   Object.defineProperty(runtime, 'remote', { get: () => remote });
   r.state = 'ready';
@@ -30,8 +40,12 @@ function page(attached: boolean) {
     html: '',
     cspSource: 'csp:',
     asWebviewUri: (u: Place) => ({ toString: () => `uri:${u.fsPath}` }),
-    onDidReceiveMessage: () => ({ dispose: () => undefined }),
-    postMessage: () => Promise.resolve(true),
+    onDidReceiveMessage: (l: (m: unknown) => void) => {
+      receive = l;
+      return { dispose: () => undefined };
+    },
+    posted: [] as { readonly type: string; readonly daemon?: string }[],
+    postMessage: (m: { readonly type: string }) => Promise.resolve(webview.posted.push(m) > 0),
   };
   const host = new WebviewHost(
     {
@@ -47,16 +61,21 @@ function page(attached: boolean) {
     {
       extensionUri: at('/ext') as never,
       runtime: runtime as Runtime,
+      ...(runtimeOf ? { runtimeOf } : {}),
       log: { warn: () => undefined, error: () => undefined },
       caches: caches.map(at) as never,
       act: () => undefined,
       watchFps: () => 1,
       held: () => undefined,
       adopt: () => undefined,
+      savedFilters: () => [],
     },
   );
   return {
     host,
+    r,
+    webview,
+    receive: (m: object) => receive(m),
     roots: () => webview.options.localResourceRoots.map((u) => u.fsPath),
     become: (is: boolean) => {
       remote = is ? elsewhere : undefined;
@@ -87,5 +106,36 @@ describe('the folders of this machine that a page may show', () => {
     expect(host.uriOf('/etc/passwd')).toBeUndefined();
     become(false);
     expect(roots()).toEqual([...ours, '/opened', ...caches]);
+  });
+});
+
+describe('a page of the sample run in a window that is not trusted', () => {
+  it('asks the runtime that reads the sample once there is one, and no more once the window is trusted', () => {
+    trust.is = false;
+    const sample = new ScriptedRuntime();
+    let started = false;
+    const port = sample.runtime,
+      { host, r, webview, receive } = page(false, () => (started && !trust.is ? port : undefined)),
+      states = (): unknown[] => webview.posted.filter((m) => m.type === 'init').map((m) => m.daemon);
+    r.state = 'stopped';
+    sample.state = 'ready';
+    receive({ type: 'ready', boot: 'b1' });
+    const before = webview.html;
+    expect(host.ask()).toBe(false);
+    started = true;
+    expect(host.ask()).toBe(true);
+    expect(webview.html).not.toBe(before);
+    receive({ type: 'ready', boot: 'b2' });
+    const told = webview.posted.length;
+    r.become('failed');
+    expect(webview.posted).toHaveLength(told);
+    trust.is = true;
+    for (const l of trust.granted) l();
+    receive({ type: 'ready', boot: 'b3' });
+    expect(states()).toEqual(['stopped', 'ready', 'failed']);
+    const last = webview.posted.length;
+    sample.become('stopped');
+    expect(webview.posted).toHaveLength(last);
+    host.dispose();
   });
 });

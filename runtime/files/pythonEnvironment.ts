@@ -1,9 +1,10 @@
 // Python environments that this runtime makes for itself: which interpreter, where, one installation at a time.
 import { spawn } from 'node:child_process';
-import { open, readFile, rm, statfs } from 'node:fs/promises';
+import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { StudioError, orUndefined, type ErrorKind } from '../domain/index.js';
 import { logLines } from './logLines.js';
+import { lockFile } from './processLock.js';
 
 /** Whose environment it is, for messages: `who` "the engine", `whose` "the engine's". */
 export interface EnvironmentOwner {
@@ -90,36 +91,16 @@ export async function checkSpace(owner: EnvironmentOwner, folder: string): Promi
 const capital = (s: string): string => s.charAt(0).toUpperCase() + s.slice(1);
 
 /** One installation at a time; a lock whose process is gone does not count. */
-export async function installLock(owner: EnvironmentOwner, file: string): Promise<() => Promise<void>> {
-  for (;;) {
-    try {
-      const handle = await open(file, 'wx');
-      await handle.writeFile(String(process.pid));
-      await handle.close();
-      return () => rm(file, { force: true });
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    }
-    const pid = Number((await orUndefined(readFile(file, 'utf8'), 'its owner has just removed it')) ?? '0');
-    if (pid > 0 && isAlive(pid)) {
-      throw new StudioError(
+export const installLock = (owner: EnvironmentOwner, file: string): Promise<() => Promise<void>> =>
+  lockFile(
+    file,
+    (pid) =>
+      new StudioError(
         owner.kind,
-        `Process ${pid} is installing ${owner.whose} packages.`,
+        `${pid === undefined ? 'Another process' : `Process ${pid}`} is installing ${owner.whose} packages.`,
         'Wait until it is done, then run the command again.',
-      );
-    }
-    await rm(file, { force: true });
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
-}
+      ),
+  );
 
 const PIP = ['-m', 'pip', 'install', '--no-input', '--disable-pip-version-check', '--progress-bar', 'off'];
 /** Installs into the environment of this interpreter; `what` is pip's own. */

@@ -44,8 +44,6 @@ export interface TaskSettings {
   readonly commandMs: number;
   /** Window waits and `until` loops, ms. */
   readonly waitMs: number;
-  /** A whole verdict with what is ours of it, ms: longer is an error. */
-  readonly verdictMs: number;
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly now: () => number;
 }

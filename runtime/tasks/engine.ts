@@ -29,6 +29,8 @@ export interface TaskEngineOptions {
   readonly settings?: Partial<TaskSettings>;
   /** Longest wait for the desktop to become idle at the end of set-up, ms; 0 = do not wait. Default 3000. */
   readonly settleMs?: number;
+  /** A whole verdict with what is ours of it, ms: longer is an error. Default half an hour. */
+  readonly verdictMs?: number;
 }
 
 const DEFAULTS: Omit<TaskSettings, 'pythonStandIn'> = {
@@ -37,7 +39,6 @@ const DEFAULTS: Omit<TaskSettings, 'pythonStandIn'> = {
   sleepMode: 'exact',
   commandMs: 120_000,
   waitMs: 30_000,
-  verdictMs: VERDICT_MS,
   sleep,
   now: () => performance.now(),
 };
@@ -136,7 +137,7 @@ class OsworldTaskEngine implements TaskEngine {
     f: (ctx: TaskContext) => Promise<T>,
   ): Promise<T> {
     const verdict = new VerdictDesktop(desktop, this.#settings.now),
-      { verdictMs } = this.#settings,
+      { verdictMs = VERDICT_MS } = this.#o,
       time = deadline(verdictMs, signal),
       ctx = { ...this.#context(task, desktop, time.signal), verdict },
       late = (): boolean => time.signal.aborted && !signal.aborted;

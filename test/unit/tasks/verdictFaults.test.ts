@@ -159,7 +159,7 @@ describe('what programs of the desktop can have spoilt is a failure, never an er
   it('a verdict that does not end at all is an error of ours', async () => {
     const impatient = createTaskEngine({
       image: desk,
-      settings: { verdictMs: 1 },
+      verdictMs: 1,
       metrics: {
         run: (_, signal) =>
           new Promise((_resolve, reject) => {

@@ -82,6 +82,7 @@ export async function fetchFiles(dir: string, o: Options): Promise<number> {
     into: String(o['into']),
     mirror: typeof o['mirror'] === 'string' ? o['mirror'] : undefined,
     signal: abort.signal,
+    onWait: () => process.stderr.write('Another command fetches into this folder; waiting for it.\n'),
     onFile: (f, done, of) => {
       if (f.state === 'failed') process.stderr.write(`${tty ? '\r\x1b[2K' : ''}${f.url}: ${f.error ?? ''}\n`);
       if (tty) process.stderr.write(`\r\x1b[2K${done} of ${of} files`);

@@ -58,13 +58,25 @@ export interface Chunks {
   readonly header: Header;
   readonly data: readonly Buffer[];
   readonly palette?: Buffer;
+  /** What of its colours is transparent: the chunk tRNS in front of the pixels. */
+  readonly transparency?: Buffer;
+}
+
+/** Chunks of a file as far as they are whole; their checksums are not looked at. */
+export function* pngParts(file: Buffer): Generator<{ readonly type: string; readonly body: Buffer }> {
+  for (let at = 8, chunks = 0; at + 12 <= file.length && chunks < maxChunks; chunks++) {
+    const end = at + 8 + file.readUInt32BE(at);
+    if (end + 4 > file.length) return;
+    yield { type: file.toString('latin1', at + 4, at + 8), body: file.subarray(at + 8, end) };
+    at = end + 4;
+  }
 }
 
 /** Whole and undamaged, as far as its checksums say; inflates nothing. */
 export async function pngChunks(file: Buffer): Promise<Chunks> {
   const header = pngHeader(file),
     data: Buffer[] = [];
-  let palette: Buffer | undefined;
+  let palette: Buffer | undefined, transparency: Buffer | undefined;
   for (let at = 8, chunks = 1; ; chunks++) {
     if (at + 12 > file.length) throw new Unusable('is cut short');
     if (chunks > maxChunks) throw new Unusable('is a PNG of too many parts');
@@ -77,18 +89,27 @@ export async function pngChunks(file: Buffer): Promise<Chunks> {
       body = file.subarray(at + 8, end);
     if (type === 'IDAT') data.push(body);
     else if (type === 'PLTE') palette = body;
+    else if (type === 'tRNS' && data.length === 0) transparency = body;
     else if (type === 'IEND') break;
     at = end + 4;
   }
   if (data.length === 0) throw new Unusable('holds no pixels');
   if (header.type === 3 && (!palette || palette.length < 3)) throw new Unusable('has no palette');
   // Other colour types may suggest a palette; only type 3 has one.
-  return { header, data, palette: header.type === 3 ? palette : undefined };
+  return { header, data, palette: header.type === 3 ? palette : undefined, transparency };
 }
 
 /** BGRX, 4 bytes a pixel. Rejects with Unusable. */
 export async function decodePng(file: Buffer): Promise<Size & { readonly data: Buffer }> {
-  const { header: h, data, palette } = await pngChunks(file);
+  const chunks = await pngChunks(file),
+    { header: h, palette } = chunks,
+    out = Buffer.allocUnsafe(h.width * h.height * 4);
+  await pngRows(chunks, (y, row) => toBgrx(h, row, palette, out, y * h.width * 4));
+  return { width: h.width, height: h.height, data: out };
+}
+
+/** Its rows from the top, in the samples of its kind. Rejects with Unusable. */
+export async function pngRows({ header: h, data }: Chunks, each: (y: number, row: Buffer) => void): Promise<void> {
   const bits = h.depth * samples[h.type]!,
     stride = Math.ceil((h.width * bits) / 8),
     step = Math.max(1, bits >> 3),
@@ -98,18 +119,16 @@ export async function decodePng(file: Buffer): Promise<Size & { readonly data: B
     throw new Unusable(`is damaged: ${messageOf(e)}`);
   });
   if (raw.length !== size) throw new Unusable('has too few pixels');
-  const out = Buffer.allocUnsafe(h.width * h.height * 4);
   let above = Buffer.alloc(stride);
   await slices.over(h.height, Math.max(1, Math.floor(slicePixels / h.width)), (from, to) => {
     for (let y = from; y < to; y++) {
       const at = y * (stride + 1),
         row = raw.subarray(at + 1, at + 1 + stride);
       unfilter(raw[at]!, row, above, step);
-      toBgrx(h, row, palette, out, y * h.width * 4);
+      each(y, row);
       above = row;
     }
   });
-  return { width: h.width, height: h.height, data: out };
 }
 
 /** In place: `row` becomes its own bytes. `step`: bytes a pixel (PNG specification, 9.2). */

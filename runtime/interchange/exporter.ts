@@ -1,5 +1,6 @@
+import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { StudioError, type AnnotationFilter } from '../domain/index.js';
 import type { ProcessEntry, Step } from '../domain/index.js';
 import { RunReader } from '../data/store/runStore.js';
@@ -66,8 +67,7 @@ const writers: Readonly<Record<ExportFormat, (c: WriteContext) => Writer>> = {
  * Rejects with `cancelled` when stopped.
  */
 export async function exportRun(r: ExportRequest, view: ReadView): Promise<ExportReport> {
-  const to = resolve(r.to),
-    part = `${to}.partial-${process.pid}`;
+  const to = resolve(r.to);
   const there = await readdir(to).catch((e: NodeJS.ErrnoException) => {
     if (e.code === 'ENOENT') return undefined;
     throw new StudioError(
@@ -83,10 +83,11 @@ export async function exportRun(r: ExportRequest, view: ReadView): Promise<Expor
       `${r.to} is not empty.`,
       'Name a folder that does not exist yet, or an empty one.',
     );
-  const run = await RunReader.open(r.run, { index: r.index ?? 'local' });
+  const run = await RunReader.open(r.run, { index: r.index ?? 'local' }),
+    // Of this call alone: another one to the same place has its own, in this process too.
+    part = `${to}.partial-${randomBytes(6).toString('hex')}`;
   try {
-    await mkdir(dirname(to), { recursive: true });
-    await mkdir(part);
+    await mkdir(part, { recursive: true });
     const report = await write(run, view, r, part);
     if (report.trajectories === 0)
       throw new StudioError(
@@ -94,13 +95,27 @@ export async function exportRun(r: ExportRequest, view: ReadView): Promise<Expor
         `No trajectory of this run matches${report.problems.length > 0 ? `: ${report.problems.length} cannot be read` : ''}.`,
         'Use fewer conditions (outcome, family, tags, reviewed); `dart-studio runs show` lists what the run holds.',
       );
-    if (there) await rmdir(to);
-    await rename(part, to);
+    await place(part, to, r.to);
     return { ...report, to };
   } finally {
     await run.close();
     await rm(part, { recursive: true, force: true });
   }
+}
+
+/** Gives what was written its name; refused where something else came to have it meanwhile. */
+async function place(part: string, to: string, asked: string): Promise<void> {
+  const taken = (e: NodeJS.ErrnoException): never => {
+    if (!['ENOTEMPTY', 'EEXIST', 'ENOTDIR'].includes(e.code ?? '')) throw e;
+    throw new StudioError(
+      'config.invalid',
+      `${asked} came to exist while this export was written: another program or export made it.`,
+      'Nothing of it was changed. Export to another folder.',
+      { cause: e },
+    );
+  };
+  await rmdir(to).catch((e: NodeJS.ErrnoException) => (e.code === 'ENOENT' ? undefined : taken(e)));
+  await rename(part, to).catch(taken);
 }
 
 async function write(run: RunReader, view: ReadView, r: ExportRequest, dir: string): Promise<ExportReport> {

@@ -1,6 +1,6 @@
 import type { Desktop, DesktopEvent } from '../cluster/types.js';
 import type { Action, ErrorKind, ImageContents } from '../domain/index.js';
-import { StudioError, orUndefined, toRunError } from '../domain/index.js';
+import { StudioError, deadline, orUndefined, toRunError } from '../domain/index.js';
 import type { AssetStore } from './assets.js';
 import { noAssets } from './assets.js';
 import type { TaskContext, TaskSettings } from './context.js';
@@ -12,7 +12,7 @@ import { assetNeeds, engineNeeds, needsOf } from './needs.js';
 import { runSteps } from './setup/index.js';
 import { waitForAnyWindow } from './setup/windows.js';
 import type { Task, TaskEngine } from './types.js';
-import { VerdictDesktop } from './verdict.js';
+import { VERDICT_MS, VerdictDesktop } from './verdict.js';
 
 /** For what was launched to show something, after the usual wait: a large application on a crowded machine. */
 const FIRST_WINDOW_MS = 7000;
@@ -29,6 +29,8 @@ export interface TaskEngineOptions {
   readonly settings?: Partial<TaskSettings>;
   /** Longest wait for the desktop to become idle at the end of set-up, ms; 0 = do not wait. Default 3000. */
   readonly settleMs?: number;
+  /** A whole verdict with what is ours of it, ms: longer is an error. Default half an hour. */
+  readonly verdictMs?: number;
 }
 
 const DEFAULTS: Omit<TaskSettings, 'pythonStandIn'> = {
@@ -121,8 +123,9 @@ class OsworldTaskEngine implements TaskEngine {
   async progress(task: Task, desktop: Desktop, signal: AbortSignal): Promise<number | undefined> {
     const { metrics, evaluators } = this.#o;
     if (!metrics || !hasProgress(task)) return undefined;
-    return this.#judging(task, desktop, signal, (ctx) =>
-      orUndefined(progressOf(task, ctx, { metrics, evaluators }), 'the verdict at the end says what is wrong'),
+    return orUndefined(
+      this.#judging(task, desktop, signal, (ctx) => progressOf(task, ctx, { metrics, evaluators })),
+      'the verdict at the end says what is wrong',
     );
   }
 
@@ -134,11 +137,20 @@ class OsworldTaskEngine implements TaskEngine {
     f: (ctx: TaskContext) => Promise<T>,
   ): Promise<T> {
     const verdict = new VerdictDesktop(desktop, this.#settings.now),
-      ctx = { ...this.#context(task, desktop, signal), verdict };
+      { verdictMs = VERDICT_MS } = this.#o,
+      time = deadline(verdictMs, signal),
+      ctx = { ...this.#context(task, desktop, time.signal), verdict },
+      late = (): boolean => time.signal.aborted && !signal.aborted;
     ctx.stateOf.clear(); // what set-up put into the desktop may no longer be what it was
     try {
-      return await f(ctx);
+      const found = await f(ctx);
+      // A command that was ended with it says nothing about the policy.
+      if (late()) throw tooLong(task.id, verdictMs);
+      return found;
+    } catch (e) {
+      throw late() ? tooLong(task.id, verdictMs, e) : e;
     } finally {
+      time.end();
       await orUndefined(verdict.live(), 'a desktop that is lost has no programs to go on');
     }
   }
@@ -177,6 +189,14 @@ const REMEDY: Readonly<Record<string, string>> = {
   'task.setup': 'Look at the step in the task file. If it is right, check that the desktop has the programs it uses.',
   'task.verify': 'The rollout has no reward. Look at the evaluator in the task file. If it is right, please report it.',
 };
+
+const tooLong = (task: string, ms: number, cause?: unknown): StudioError =>
+  new StudioError(
+    'task.verify',
+    `The verifier of ${task} did not end within ${ms / 1000} s.`,
+    'The rollout has no reward. Use fewer desktops at a time on this machine, or give it more CPU.',
+    { cause, details: { cause: 'timeout' } },
+  );
 
 /**
  * A fault of set-up or verifier is an error of its kind; a lost desktop, a cancelled rollout and an unsupported task

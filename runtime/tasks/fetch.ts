@@ -1,12 +1,13 @@
 import { webcrypto } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { StudioError, ignoreFailure, messageOf, orUndefined } from '../domain/index.js';
 import { pause } from '../domain/pause.js';
 import { readForeign } from '../files/foreignFile.js';
+import { fileLock } from '../files/fileLock.js';
 import { MANIFEST, readManifest, uuid5, type AssetManifest } from './assets.js';
 import type { CheckedTask } from './check.js';
 import { assetsOf } from './needs.js';
@@ -18,6 +19,8 @@ export interface FetchOptions {
   readonly mirror?: string | undefined;
   readonly signal: AbortSignal;
   readonly onFile?: (f: FetchedFile, done: number, of: number) => void;
+  /** Another call fetches into this folder; this one goes on when it has ended. */
+  readonly onWait?: () => void;
   /** Downloads at the same time. */
   readonly atOnce?: number;
 }
@@ -51,12 +54,28 @@ export function downloadsOf(tasks: readonly CheckedTask[]): string[] {
 /**
  * Mirrors what tasks download into a folder, with a manifest of sizes and SHA-256. Files that are there are left alone,
  * and one that was cut off goes on where it ended, so a call that was interrupted or killed is simply repeated. A file
- * that cannot be had is reported, and the others go on. Rejects with `config.invalid` for a mirror that is no address,
- * with `cancelled`.
+ * that cannot be had is reported, and the others go on. One call at a time fetches into a folder: two would write into
+ * one unfinished file, and each a manifest without what the other has fetched. Rejects with `config.invalid` for a
+ * mirror that is no address, with `cancelled`.
  */
 export async function fetchAssets(urls: readonly string[], o: FetchOptions): Promise<FetchReport> {
   const from = sourceOf(o.mirror);
   await mkdir(o.into, { recursive: true });
+  const unlock = await fileLock(join(o.into, LOCK), {
+    kind: 'config.invalid',
+    signal: o.signal,
+    ...(o.onWait ? { onWait: o.onWait } : {}),
+  });
+  try {
+    return await fetchAll(urls, from, o);
+  } finally {
+    await unlock();
+  }
+}
+
+const LOCK = '.fetching';
+
+async function fetchAll(urls: readonly string[], from: (url: string) => string, o: FetchOptions): Promise<FetchReport> {
   const manifest = new Manifest(o.into, (await readManifest(o.into)).files),
     files: FetchedFile[] = [],
     waiting = [...urls];
@@ -171,6 +190,7 @@ async function one(
       const sha256 = await hashOf(part),
         { size } = await stat(part);
       await rename(part, file);
+      await rm(versionFile(part), { force: true });
       manifest.add(url, { file: name, bytes: size, sha256 });
       return { url, state: 'fetched', bytes: size };
     } catch (e) {
@@ -192,19 +212,67 @@ async function one(
 /** An answer that another try does not change. */
 class Refused extends Error {}
 
-/** Continues a file that was cut off, where the server knows how. */
+/** Beside an unfinished file: which version of the server's file it is the beginning of. */
+const versionFile = (part: string): string => `${part}.version`;
+/** What tells a server's versions of a file apart to the byte; undefined where it says no such thing. */
+function versionOf(r: Response): string | undefined {
+  const tag = r.headers.get('etag');
+  return tag !== null && !tag.startsWith('W/') ? tag : (r.headers.get('last-modified') ?? undefined);
+}
+
+async function startAnew(part: string): Promise<void> {
+  // The version first: a beginning without one is not gone on with.
+  await rm(versionFile(part), { force: true });
+  await rm(part, { force: true });
+}
+
+/** Continues a file that was cut off, where the server knows how and still has the same one. */
 async function download(from: string, part: string, signal: AbortSignal): Promise<void> {
-  const have = (await orUndefined(stat(part), 'nothing is there yet'))?.size ?? 0,
-    r = await fetch(from, { signal, ...(have > 0 ? { headers: { Range: `bytes=${have}-` } } : {}) });
+  const version = (await orUndefined(readForeign(versionFile(part), 1024), 'nobody knows what was begun'))?.toString(),
+    begun = (await orUndefined(stat(part), 'nothing is there yet'))?.size ?? 0,
+    have = version === undefined ? 0 : begun,
+    r = await fetch(from, {
+      signal,
+      headers: {
+        // Parts are counted in the bytes of the file, not in those of a compressed answer.
+        'Accept-Encoding': 'identity',
+        ...(have > 0 ? { Range: `bytes=${have}-`, 'If-Range': version! } : {}),
+      },
+    });
   if (r.status === 416) {
-    await rm(part, { force: true });
+    await startAnew(part);
     throw new Error('the server has less than was received');
   }
   if (!r.ok || !r.body) {
     const why = `the server answered ${r.status}`;
     throw r.status >= 500 || r.status === 429 ? new Error(why) : new Refused(why);
   }
-  const goesOn = r.status === 206;
+  const goesOn = r.status === 206,
+    range = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(r.headers.get('content-range') ?? '');
+  if (goesOn && Number(range?.[1] ?? NaN) !== have) {
+    await startAnew(part);
+    throw new Error('the server answered with another part of the file');
+  }
+  if (!goesOn) {
+    await startAnew(part);
+    const now = versionOf(r);
+    if (now !== undefined) await writeFile(versionFile(part), now);
+  }
+  await receive(r.body, part, { goesOn, have, total: goesOn ? Number(range?.[2]) : NaN, signal });
+}
+
+interface Receiving {
+  readonly goesOn: boolean;
+  readonly have: number;
+  /** NaN where the server does not say it. */
+  readonly total: number;
+  readonly signal: AbortSignal;
+}
+async function receive(
+  body: NonNullable<Response['body']>,
+  part: string,
+  { goesOn, have, total, signal }: Receiving,
+): Promise<void> {
   let bytes = goesOn ? have : 0;
   const bounded = new Transform({
     transform(chunk: Buffer, _encoding, done) {
@@ -213,11 +281,14 @@ async function download(from: string, part: string, signal: AbortSignal): Promis
     },
   });
   await pipeline(
-    Readable.fromWeb(r.body as Parameters<typeof Readable.fromWeb>[0]),
+    Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0]),
     bounded,
     createWriteStream(part, { flags: goesOn ? 'a' : 'w' }),
     { signal },
   );
+  if (Number.isNaN(total) || bytes === total) return;
+  if (bytes > total) await startAnew(part);
+  throw new Error(`the server gave ${bytes} of ${total} bytes`);
 }
 
 /** Off this thread. */

@@ -8,14 +8,15 @@ import { MissingFile } from './getters/files.js';
 import type { GetterConfig } from './getters/types.js';
 import { getters } from './getters/index.js';
 import { pack } from './metrics/job.js';
+import { readsPicture } from './metrics/media.js';
 import type { MetricRunner } from './metrics/job.js';
 import { hasGetter, isNative } from './needs.js';
 import { OURSELVES } from './judgeName.js';
 import { runSteps } from './setup/index.js';
 import { Spoiled } from './spoiled.js';
 import type { Task } from './types.js';
-import type { Value } from './values.js';
-import { isDict } from './values.js';
+import type { Dict, Value } from './values.js';
+import { isDict, isFile } from './values.js';
 
 /** What computes checks: our own metrics, and OSWorld's evaluators for what we lack, where they are installed. */
 export interface Judges {
@@ -128,8 +129,10 @@ async function one(
   let by: Who = OURSELVES,
     found: Pick<Check, 'expected' | 'found' | 'score'>;
   try {
-    if (isNative(func, rules) && hasGetter(result) && hasGetter(expected))
-      found = await natively(ctx, judges.metrics, func, result, expected, rules);
+    const values =
+      isNative(func, rules) && hasGetter(result) && hasGetter(expected) && (await got(ctx, result, expected));
+    if (values && !(judges.evaluators?.metrics.has(func) && isTheirs(func, values)))
+      found = await natively(ctx, judges.metrics, func, values, expected, rules);
     else {
       if (!judges.evaluators) throw new Error(`${func} needs OSWorld's evaluators, which are not installed`);
       const given = await givenTo(ctx, result, expected);
@@ -143,17 +146,30 @@ async function one(
   return { ...name, ...found, judge: signed(by, began, looked) };
 }
 
+/** What the getters of a metric found. */
+interface Values {
+  readonly found: Value;
+  readonly want: Value | undefined;
+}
+async function got(ctx: TaskContext, result: unknown, expected: unknown): Promise<Values> {
+  const found = (await get(ctx, result)) ?? null,
+    want = await goldOf(ctx, expected);
+  checkCancelled(ctx.signal);
+  return { found, want };
+}
+
+/** Pictures of kinds that ours does not read are judged by OSWorld's own, where that is installed. */
+const isTheirs = (func: string, { found, want }: Values): boolean =>
+  func === 'check_image_size' && isFile(found) && isDict(want) && !readsPicture(found.data, want as Dict);
+
 async function natively(
   ctx: TaskContext,
   metrics: MetricRunner,
   func: string,
-  result: unknown,
+  { found, want }: Values,
   expected: unknown,
   options: Readonly<Record<string, unknown>>,
 ): Promise<Pick<Check, 'expected' | 'found' | 'score'>> {
-  const found = (await get(ctx, result)) ?? null,
-    want = await goldOf(ctx, expected);
-  checkCancelled(ctx.signal);
   const done = await metrics.run(
     {
       func,

@@ -33,7 +33,7 @@ export function needsOf(task: Task, assets: AssetStore, image: ImageContents, ev
   }
   for (const text of commandTexts(task, steps)) for (const need of commandNeeds(text, image)) needs.add(need);
   const asked = getterConfigs(task).map((g) => String(g['type']));
-  if (task.proxy || asked.some((g) => WEB_GETTERS.has(g))) needs.add('network');
+  if (task.proxy || asked.some((g) => WEB_GETTERS.has(g)) || playsTheWeb(task)) needs.add('network');
   if (image.network) needs.delete('network');
   if (image.root) needs.delete('root');
   if (asked.some((g) => ONLINE_GETTERS.has(g))) needs.add('network:judge');
@@ -168,6 +168,13 @@ const LIVE_ADDRESS = /https?:(?!\/\/(localhost|127\.))/i;
 const LIVE_PAGE = /^(https?:(?!\/\/(localhost|127\.))|(?!localhost\b|127\.)[\w-]+\.[\w.-]+(\/|$))/i;
 const openedPages = (s: SetupStep): readonly string[] =>
   s.type === 'chrome_open_tabs' ? [s.parameters['urls_to_open']].flat().map(String) : [];
+/** Only its rule names the stream that VLC is to play. */
+const playsTheWeb = (task: Task): boolean =>
+  [task.evaluator.func].flat().some((func, i) => {
+    const expected: unknown = [task.evaluator.expected].flat()[i],
+      rules = isDict(expected) ? expected['rules'] : undefined;
+    return func === 'is_vlc_playing' && isDict(rules) && LIVE_PAGE.test(String(rules['url']));
+  });
 function commandNeeds(text: string, image: ImageContents): string[] {
   const has = new Set([
     ...image.apps.map((a) => `app:${a}`),

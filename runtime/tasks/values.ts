@@ -82,6 +82,20 @@ export function decodeText(data: Buffer): string | undefined {
   }
 }
 
+/** What Python's str.isspace(), str.strip() and \\s take for blank: other than JavaScript's, no byte order mark. */
+const BLANK = '\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000';
+export const BLANKS = new RegExp(`[${BLANK}]+`, 'g');
+const NO_BLANK = new RegExp(`[^${BLANK}]`);
+
+/** Python's str.strip(). */
+export function strip(text: string): string {
+  const from = text.search(NO_BLANK);
+  if (from < 0) return '';
+  let end = text.length;
+  while (!NO_BLANK.test(text[end - 1]!)) end--;
+  return text.slice(from, end);
+}
+
 /** Python's str.splitlines(). */
 export function splitLines(text: string): string[] {
   if (text === '') return [];

@@ -2,10 +2,15 @@ import type { Desktop, ExecOptions, ExecResult } from '../cluster/types.js';
 import { StudioError, messageOf, orUndefined } from '../domain/index.js';
 import { Spoiled } from './spoiled.js';
 
-/** All commands of one verdict together, ms. */
-export const VERDICT_MS = 120_000;
+/** All commands of one verdict together, ms that the desktop spends on them: what the policy can draw out. */
+const COMMANDS_MS = 120_000;
 /** One of them, ms. */
 const COMMAND_MS = 60_000;
+/**
+ * A verdict from its beginning to its end, ms, with everything that is ours: waiting for a worker of the evaluators
+ * behind other desktops, starting one, computing. One that takes longer is an error, never a score.
+ */
+export const VERDICT_MS = 30 * 60_000;
 
 /** No process or no memory is left to start a command with. */
 const NO_ROOM = new Set(['EAGAIN', 'ENOMEM', 'EMFILE', 'ENFILE']);
@@ -25,19 +30,18 @@ export const asksApplications = (command: string): boolean => ASKS_APPLICATIONS.
 
 /**
  * The desktop while it is judged. Commands run as the verifier's, and the programs of the user stand still meanwhile,
- * unless the command asks them something. Everything has a time limit, and what the programs can have spoilt throws
+ * unless the command asks them something. Every command has a time limit, and what the programs can have spoilt throws
  * Spoiled.
  */
 export class VerdictDesktop {
   readonly #desktop: Desktop;
   readonly #now: () => number;
-  readonly #until: number;
+  #spentMs = 0;
   #frozen = false;
 
   constructor(desktop: Desktop, now: () => number) {
     this.#desktop = desktop;
     this.#now = now;
-    this.#until = now() + VERDICT_MS;
   }
 
   /** `what` names the command in messages; what it prints is judged, unless it acts on the desktop as a user does. */
@@ -47,16 +51,26 @@ export class VerdictDesktop {
     what: string,
     needs: 'nothing' | 'applications' | 'acts',
   ): Promise<ExecResult> {
-    const left = this.#until - this.#now();
-    if (left <= 0) throw new Spoiled(`the verdict did not end within ${VERDICT_MS / 1000} s`);
+    const left = COMMANDS_MS - this.#spentMs;
+    if (left <= 0) throw new Spoiled(`the commands of the verdict did not end within ${COMMANDS_MS / 1000} s`);
     const timeoutMs = Math.min(o.timeoutMs ?? COMMAND_MS, COMMAND_MS, left);
     const r = await this.#blaming(async () => {
       await (needs === 'nothing' ? this.#still() : this.live());
-      return this.#desktop.exec(argv, { ...o, timeoutMs, verifier: needs !== 'acts' });
+      return this.#timed(timeoutMs, () => this.#desktop.exec(argv, { ...o, timeoutMs, verifier: needs !== 'acts' }));
     }, NO_ROOM);
     if (r.timedOut && !r.stopped)
       throw new Spoiled(`the command ${what} did not end within ${Math.round(timeoutMs / 1000)} s`);
     return r;
+  }
+
+  /** Where this process itself stood still meanwhile, no more is counted than the command may take. */
+  async #timed(mostMs: number, command: () => Promise<ExecResult>): Promise<ExecResult> {
+    const began = this.#now();
+    try {
+      return await command();
+    } finally {
+      this.#spentMs += Math.min(this.#now() - began, mostMs);
+    }
   }
 
   async #still(): Promise<void> {

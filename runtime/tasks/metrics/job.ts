@@ -1,7 +1,7 @@
 import { FileValue, brief, isFile, isList } from '../values.js';
 import type { Value } from '../values.js';
 import { metrics } from './index.js';
-import { MAX_TEXT_BYTES, NoGold } from './types.js';
+import { MAX_MEDIA_BYTES, MAX_TEXT_BYTES, NoGold } from './types.js';
 import type { Verdict } from './types.js';
 import { messageOf } from '../../domain/index.js';
 
@@ -27,8 +27,8 @@ export type Packed =
 /** Metrics that look at bytes instead of text, and how many from the start; a tag or header lies within these. */
 const BYTES: ReadonlyMap<string, number> = new Map(
   Object.entries({
-    check_mp3_meta: 16 * 1024 * 1024,
-    check_image_size: 16 * 1024 * 1024,
+    check_mp3_meta: MAX_MEDIA_BYTES,
+    check_image_size: MAX_MEDIA_BYTES,
     check_image_file_size: 0,
   }),
 );

@@ -1,11 +1,25 @@
-import { isFile, str } from '../values.js';
+import type { Size } from '../../domain/index.js';
+import { Unusable } from '../../domain/unusable.js';
+import { MOST_PIXELS, isPng } from '../../files/png.js';
+import type { Dict } from '../values.js';
+import { isFile, str, truthy } from '../values.js';
+import { hasAlpha, hasColourKey, visibleSize } from './visibleSize.js';
 import { trimEndOf } from './scan.js';
-import { fileText, nothing, pass, rule, rules } from './types.js';
+import { MAX_MEDIA_BYTES, fileText, nothing, pass, rule, rules } from './types.js';
 import type { Metric } from './types.js';
 import { meetsRule } from './valueRule.js';
 import { elementText, elements } from './xml.js';
 
 /** Metrics on properties of media files. */
+
+/** Where status.xml says what is played, in the order of OSWorld: the first that says anything counts. */
+const PLAYED = {
+  file_name: ['filename', 'title', 'uri', 'location', 'name'].map((info) => ['meta', info] as const),
+  url: [
+    ...['url', 'URI', 'location', 'title', 'filename'].map((info) => ['meta', info] as const),
+    ...['Codec', 'Type', 'Language'].map((info) => ['Stream 0', info] as const),
+  ],
+};
 
 /** VLC's status.xml: it plays the file or URL the rule names. */
 export const isVlcPlaying: Metric = (i) => {
@@ -15,10 +29,28 @@ export const isVlcPlaying: Metric = (i) => {
     xml = fileText(i.result);
   if (xml === undefined) return nothing('no status');
   if (elementText(xml, 'state') !== 'playing') return nothing(elementText(xml, 'state') ?? 'no state');
-  const meta = elements(xml, 'category', { name: 'meta' })[0] ?? '';
-  const playing = elementText(meta, 'info', { name: type === 'url' ? 'url' : 'filename' }) ?? '';
-  return pass(playing !== '' && playing.endsWith(want), playing, want);
+  let playing = '';
+  for (const [category, info] of PLAYED[type]) {
+    playing ||= elementText(elements(xml, 'category', { name: category }).join(''), 'info', { name: info }) ?? '';
+  }
+  const is = type === 'url' ? playsUrl : (shown: string, file: string): boolean => shown.endsWith(file);
+  return pass(playing !== '' && is(playing, want), playing, want);
 };
+
+/** VLC shows an address whole, its file name alone (HLS), or one of the same host with a path that holds the wanted. */
+function playsUrl(shown: string, url: string): boolean {
+  if (shown.includes(url)) return true;
+  const wanted = urlParts(url);
+  if (shown === wanted.path.slice(wanted.path.lastIndexOf('/') + 1)) return true;
+  const found = urlParts(shown);
+  return shown.includes('://') && found.host === wanted.host && found.path.includes(wanted.path);
+}
+/** As Python's urlparse() divides it: nothing is decoded or completed, and a path ends before its parameters. */
+function urlParts(url: string): { readonly host: string; readonly path: string } {
+  const [, host = '', path = ''] = /^(?:[a-z][a-z\d+.-]*:)?(?:\/\/([^/?#]*))?([^?#]*)/i.exec(url) ?? [],
+    parameters = path.indexOf(';', path.lastIndexOf('/') + 1);
+  return { host, path: parameters < 0 ? path : path.slice(0, parameters) };
+}
 
 /** Names of mutagen's EasyID3 and their ID3v2 frames. */
 const ID3: ReadonlyMap<string, string> = new Map(
@@ -109,23 +141,53 @@ function frameTexts(body: Buffer): string[] {
     .map((t) => t.replace(/^\ufeff/, ''));
 }
 
-/** Width and height of a picture, either may be left out of the rule. */
-export const checkImageSize: Metric = (i) => {
+/**
+ * Width and height of a picture, either may be left out of the rule. As in OSWorld's, what is transparent at the edges
+ * does not count where the rule says so, and never where a colour stands for transparency.
+ */
+export const checkImageSize: Metric = async (i) => {
   const want = rules(i),
     size = isFile(i.result) ? imageSize(i.result.data) : undefined;
-  if (size === undefined) return nothing(i.result === null ? 'no file' : 'not a PNG, JPEG, GIF or BMP picture');
+  if (!isFile(i.result) || size === undefined)
+    return nothing(i.result === null ? 'no file' : 'not a PNG, JPEG, GIF or BMP picture');
+  let shown = size;
+  if (cutsEdges(i.result.data, want)) {
+    try {
+      shown = await visibleSize(i.result.data);
+    } catch (e) {
+      if (!(e instanceof Unusable)) throw e;
+      return nothing(`a picture that ${e.message}`);
+    }
+  }
+  const { width, height } = shown;
   return pass(
     (
       [
-        ['width', size.width],
-        ['height', size.height],
+        ['width', width],
+        ['height', height],
       ] as const
     ).every(([k, n]) => (want[k] ?? null) === null || want[k] === n),
-    `${size.width}x${size.height}`,
+    `${width}x${height}`,
   );
 };
+const cutsEdges = (d: Buffer, want: Dict): boolean =>
+  isPng(d) && (hasColourKey(d) || (truthy(want['ignore_transparent']) && hasAlpha(d)));
 
-export function imageSize(d: Buffer): { width: number; height: number } | undefined {
+/**
+ * Whether the size of this picture is read here as OSWorld reads it: another format, a GIF, transparency in a BMP,
+ * an interlaced or very large PNG are left to OSWorld's own, where that is installed.
+ */
+export function readsPicture(d: Buffer, want: Dict): boolean {
+  const size = imageSize(d);
+  if (size === undefined) return false;
+  if (isPng(d))
+    return (
+      !cutsEdges(d, want) || (d[28] === 0 && size.width * size.height <= MOST_PIXELS && d.length <= MAX_MEDIA_BYTES)
+    );
+  return d[0] === 0xff || (d[0] === 0x42 && !truthy(want['ignore_transparent']));
+}
+
+export function imageSize(d: Buffer): Size | undefined {
   if (d.length >= 24 && d.readUInt32BE(0) === 0x89504e47)
     return { width: d.readUInt32BE(16), height: d.readUInt32BE(20) };
   if (d.length >= 10 && /^GIF8[79]a$/.test(d.toString('latin1', 0, 6)))

@@ -1,8 +1,8 @@
 import { parse as csvParser } from 'csv-parse';
 import type { Dict, Value } from '../values.js';
-import { contains, equal, isDict, isList, splitLines, truthy } from '../values.js';
+import { contains, equal, isDict, isList, splitLines, strip, truthy } from '../values.js';
 import type { Metric, MetricInput } from './types.js';
-import { fileText, goldText, nothing, pass, rule, ruleList, textOf } from './types.js';
+import { anyText, fileText, goldText, nothing, pass, rule, ruleList, textOf } from './types.js';
 import { meetsRule } from './valueRule.js';
 
 /** Metrics on JSON and CSV files. */
@@ -153,11 +153,11 @@ export const checkCsv: Metric = async (i) => {
   );
 };
 
-/** Same lines; blanks at their ends count unless `strict` is false, letters unless `ignore_case`. */
+/** Same lines, of a file that may be Latin-1; blanks at their ends count unless `strict` is false, letters unless `ignore_case`. */
 export const compareCsv: Metric = (i) => {
   // Newer task files allow several gold files: any will do.
-  const golds = (isList(i.expected) ? i.expected : [i.expected]).map((g) => goldText(g));
-  const got = fileText(i.result);
+  const golds = (isList(i.expected) ? i.expected : [i.expected]).map((g) => goldText(g, anyText));
+  const got = anyText(i.result);
   if (got === undefined) return noFile(i.result);
   const a = csvLines(got, i);
   return pass(
@@ -169,6 +169,6 @@ export const compareCsv: Metric = (i) => {
 function csvLines(text: string, i: MetricInput): string[] {
   const strict = i.options['strict'] === undefined || truthy(i.options['strict']);
   return splitLines(text)
-    .map((l) => (strict ? l : l.trim()))
+    .map((l) => (strict ? l : strip(l)))
     .map((l) => (truthy(i.options['ignore_case']) ? l.toLowerCase() : l));
 }

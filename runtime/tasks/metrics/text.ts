@@ -1,5 +1,5 @@
 import type { Value } from '../values.js';
-import { contains, fileLines, isList, splitLines, str, truthy } from '../values.js';
+import { BLANKS, contains, fileLines, isList, splitLines, str, strip, truthy } from '../values.js';
 import { pyRegex } from './pyRegex.js';
 import { fuzzRatio, sequenceRatio } from './sequence.js';
 import type { Metric } from './types.js';
@@ -14,11 +14,7 @@ export const compareTextFile: Metric = (i) => {
   let gold = goldText(i.expected);
   let got = fileText(i.result);
   if (got === undefined) return noText(i.result);
-  const fold = (s: string): string =>
-    s
-      .replace(/[\t\n]/g, ' ')
-      .trim()
-      .replace(/\s+/g, ' ');
+  const fold = (s: string): string => strip(s.replace(/[\t\n]/g, ' ')).replace(BLANKS, ' ');
   if (truthy(i.options['ignore_blanks'])) {
     got = fold(got);
     gold = fold(gold);

@@ -126,6 +126,8 @@ export const checkThunderbirdFilter: Metric = (i) => {
 
 /**
  * Mail folders hold the same messages, in any order; deleted and double ones do not count unless the options say so.
+ * Stricter than OSWorld's on purpose: that one passes over every message that is not blank, so to it any two folders
+ * with mail are equal.
  */
 export const checkThunderbirdFolder: Metric = (i) => {
   const golds = isList(i.expected) ? i.expected : [i.expected],
@@ -138,11 +140,12 @@ export const checkThunderbirdFolder: Metric = (i) => {
   }
   return pass(true);
 };
+/** Thunderbird writes it before each message, with the time at which it wrote: no part of the message. */
+const MAIL_START = /^From - .*$/m;
 function folder(text: string, o: Readonly<Record<string, unknown>>): string[] {
   const on = (k: string, fallback: boolean): boolean => (o[k] === undefined ? fallback : truthy(o[k]));
   let mails = text
-    .trim()
-    .split('FROM - ')
+    .split(MAIL_START)
     .filter((m) => m.trim() !== '' && !(on('remove_deleted', true) && /X-Mozilla-Status: 000[89]/.test(m)));
   mails = mails.map((m) => {
     let t = m;

@@ -50,16 +50,23 @@ export function ruleList(i: MetricInput, key: string): readonly Value[] {
  */
 export const MAX_TEXT_BYTES = 4 * 1024 * 1024;
 
+/** Of a picture or a song so much is looked at, from its beginning. */
+export const MAX_MEDIA_BYTES = 16 * 1024 * 1024;
+
 /** Text of a result that must be a file; undefined when it is none, not text or too long. */
 export const fileText = (v: Value | undefined): string | undefined =>
   isFile(v) && v.size <= MAX_TEXT_BYTES ? decodeText(v.data) : undefined;
 /** Text of a result: of a file, or the output itself. */
 export const textOf = (v: Value): string | undefined => (typeof v === 'string' ? v : fileText(v));
+/** The same, read as Latin-1 where it is not UTF-8: then every file is text. */
+export const anyText = (v: Value | undefined): string | undefined =>
+  fileText(v) ??
+  (isFile(v) && v.size <= MAX_TEXT_BYTES ? v.data.toString('latin1').replace(/\r\n?/g, '\n') : undefined);
 /** The gold file is missing, not text or too long. */
 export class NoGold extends TypeError {}
 /** Text of a gold file; throws when it is not one. */
-export function goldText(v: Value | undefined): string {
-  const t = fileText(v);
+export function goldText(v: Value | undefined, read = fileText): string {
+  const t = read(v);
   if (t === undefined) throw new NoGold('the gold file is missing, not text or too long');
   return t;
 }

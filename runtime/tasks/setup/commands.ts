@@ -1,11 +1,11 @@
-import type { CommandOutput } from '../command.js';
-import { describe, fillPlaceholders, prepare, runCommand } from '../command.js';
+import type { ExecResult } from '../../cluster/types.js';
+import { describe, fillPlaceholders, prepare, runRaw } from '../command.js';
 import type { TaskContext } from '../context.js';
 import { HOME } from '../context.js';
 import { idle, performed } from '../performed.js';
 import type { SetupParameters } from '../taskFile.js';
 import { Spoiled } from '../spoiled.js';
-import { truthy } from '../values.js';
+import { decodeText, truthy } from '../values.js';
 
 /** Pause between two attempts of an `until` command (OSWorld: 0.3 s). */
 const UNTIL_PAUSE_MS = 300;
@@ -23,10 +23,10 @@ export async function execute(ctx: TaskContext, p: SetupParameters<'execute'>): 
   if (acts && (await performed(ctx, c))) return;
   const end = ctx.settings.now() + ctx.settings.waitMs;
   for (let fails = 0, left = p.attempts ?? Infinity; ;) {
-    const out = await runCommand(ctx, c, { acts });
+    const out = await runRaw(ctx, c, { acts });
     if (out !== undefined) {
-      if (p.stdout) ctx.cache.set(p.stdout, Buffer.from(out.stdout));
-      if (p.stderr) ctx.cache.set(p.stderr, Buffer.from(out.stderr));
+      if (p.stdout) ctx.cache.set(p.stdout, out.stdout);
+      if (p.stderr) ctx.cache.set(p.stderr, out.stderr);
       if (until === undefined || holds(until, out)) return;
       if (--left <= 0) throw failed(ctx, `${describe(c)} failed (exit code ${out.code})`);
       if (ctx.settings.now() >= end)
@@ -48,10 +48,11 @@ const OF_THE_IMAGE = /^\s*([\w.+-]+(\s|$)|\/(usr|bin|sbin|opt)\/)/;
 /** While the task is judged, programs of the desktop can have brought it about. */
 const failed = (ctx: TaskContext, why: string): Error => (ctx.verdict ? new Spoiled(why) : new Error(why));
 
-const holds = (u: NonNullable<SetupParameters<'execute'>['until']>, out: CommandOutput): boolean =>
+/** Output that is not text holds no text. */
+const holds = (u: NonNullable<SetupParameters<'execute'>['until']>, out: ExecResult): boolean =>
   (u.returncode !== undefined && out.code === u.returncode) ||
-  (u.stdout !== undefined && out.stdout.includes(u.stdout)) ||
-  (u.stderr !== undefined && out.stderr.includes(u.stderr));
+  (u.stdout !== undefined && decodeText(out.stdout)?.includes(u.stdout) === true) ||
+  (u.stderr !== undefined && decodeText(out.stderr)?.includes(u.stderr) === true);
 
 /** Start a program and leave it running. A command line without shell is split at blanks. */
 export async function launch(ctx: TaskContext, p: SetupParameters<'launch'>): Promise<void> {

@@ -8,7 +8,7 @@ import { activate, waitForWindow } from './windows.js';
 /** Put local assets into the desktop. */
 export async function download(ctx: TaskContext, p: SetupParameters<'download'>): Promise<void> {
   for (const f of p.files) {
-    const data = await ctx.assets.read(f.url, { name: baseName(f.path) });
+    const data = await ctx.assets.read(f.url, { name: baseName(f.path), task: ctx.task });
     await ctx.desktop.writeFile(desktopPath(f.path), data);
   }
 }

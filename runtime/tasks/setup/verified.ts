@@ -1,4 +1,4 @@
-import { describe, runCommand } from '../command.js';
+import { describe, runRaw } from '../command.js';
 import type { TaskContext } from '../context.js';
 import { checkCancelled } from '../context.js';
 import { Spoiled } from '../spoiled.js';
@@ -16,7 +16,7 @@ export async function holds(ctx: TaskContext, v: Verification): Promise<boolean>
     if (!(await windows(ctx)).some((w) => w.title.toLowerCase().includes(wanted))) return false;
   }
   if (v.command_success !== undefined) {
-    const out = await runCommand(ctx, { command: v.command_success, shell: true });
+    const out = await runRaw(ctx, { command: v.command_success, shell: true });
     if (out?.code !== 0) return false;
   }
   return true;
@@ -27,7 +27,7 @@ export async function executeVerified(
   ctx: TaskContext,
   p: SetupParameters<'execute_with_verification'>,
 ): Promise<void> {
-  await runCommand(ctx, { command: p.command, shell: p.shell }, { acts: true });
+  await runRaw(ctx, { command: p.command, shell: p.shell }, { acts: true });
   const end = ctx.settings.now() + p.max_wait_time * 1000;
   while (!(await holds(ctx, p.verification))) {
     checkCancelled(ctx.signal);

@@ -33,6 +33,7 @@ const ON_PURPOSE: Readonly<Record<string, string>> = {
   'check_gnome_favorite_apps: empty, broken': "OSWorld's evaluates the text as Python and raises",
   'check_gnome_favorite_apps: not a list': "OSWorld's evaluates the text as Python and raises",
   'check_thunderbird_folder: one missing': "OSWorld's passes over every message: any two folders are equal",
+  'check_thunderbird_folder: nor do they hide others': "OSWorld's passes over every message: any two folders are equal",
   'check_thunderbird_folder: status counts': "OSWorld's passes over every message: any two folders are equal",
 };
 const WRONG_TASK = 'the task file is wrong: an error here, a score there';

@@ -1,5 +1,6 @@
+import { deflateSync } from 'node:zlib';
 import { crc32 } from '../../../runtime/files/crc32.js';
-import type { FileValue } from '../../../runtime/tasks/values.js';
+import type { FileValue, Value } from '../../../runtime/tasks/values.js';
 import { caseTables, file } from './metricCase.js';
 
 /** Settings of applications, and media. */
@@ -81,11 +82,14 @@ table('check_thunderbird_filter', [
   ['must not be', filters, { unexpect: [{ name: 'Promo' }] }, 0],
   ['no file', null, {}, 0],
 ]);
-const mail = (n: number, status = '0001'): string =>
-  `FROM - x\nX-Mozilla-Status: ${status}\nSubject: ${n}\n\nbody ${n}\n`;
+/** As Thunderbird writes it: the first line says when it was put into the folder. */
+const mail = (n: number, status = '0001', at = 'Tue Jan 30 08:12:05 2024'): string =>
+  `From - ${at}\nX-Mozilla-Status: ${status}\nX-Mozilla-Status2: 00000000\nFrom: a <a@example.com>\nSubject: ${n}\n\nbody ${n}\n>From - here\n\n`;
 table('check_thunderbird_folder', [
   ['in any order', file(mail(1) + mail(2)), file(mail(2) + mail(1)), 1],
+  ['put there at another time', file(mail(1, '0001', 'Mon Feb 12 20:00:00 2024')), file(mail(1)), 1],
   ['deleted ones do not count', file(mail(1) + mail(2, '0008')), file(mail(1)), 1],
+  ['nor do they hide others', file(mail(1) + mail(2, '0008')), file(mail(3) + mail(2, '0008')), 0],
   ['double ones neither', file(mail(1) + mail(1)), file(mail(1)), 1],
   ['one missing', file(mail(1)), file(mail(1) + mail(2)), 0],
   ['status counts', file(mail(1, '0003')), file(mail(1)), 0],
@@ -181,7 +185,83 @@ const jpeg = Buffer.from(
     'ffda000c03010002000300003f00ffd9',
   'hex',
 );
+/** A PNG of these rows of samples. */
+const pixels = (
+  rows: readonly (readonly number[])[],
+  type: number,
+  depth = 8,
+  width = 4,
+  tRNS?: number[],
+): FileValue => {
+  const head = Buffer.from([0, 0, 0, width, 0, 0, 0, rows.length, depth, type, 0, 0, 0]);
+  return file(
+    Buffer.concat([
+      png.subarray(0, 8),
+      chunk('IHDR', head),
+      ...(type === 3 ? [chunk('PLTE', Buffer.from([9, 9, 9, 8, 8, 8, 7, 7, 7]))] : []),
+      ...(tRNS ? [chunk('tRNS', Buffer.from(tRNS))] : []),
+      chunk('IDAT', deflateSync(Buffer.from(rows.flatMap((row) => [0, ...row])))),
+      chunk('IEND', Buffer.alloc(0)),
+    ]),
+  );
+};
+/** Two pixels of four, in the second of three rows. */
+const row = (hidden: readonly number[], shown: readonly number[]): number[] => [
+    ...hidden,
+    ...shown,
+    ...shown,
+    ...hidden,
+  ],
+  framed = (hidden: number[], shown: number[], type: number, depth = 8, tRNS?: number[]): FileValue =>
+    pixels([row(hidden, hidden), row(hidden, shown), row(hidden, hidden)], type, depth, 4, tRNS),
+  inner = { width: 2, height: 1 },
+  visible = { ...inner, ignore_transparent: true };
 table('check_image_size', [
+  ['what shows of RGBA', framed([5, 5, 5, 0], [5, 5, 5, 1], 6), visible, 1],
+  ['RGBA where transparency counts', framed([5, 5, 5, 0], [5, 5, 5, 1], 6), inner, 0],
+  ['what shows of grey and alpha', framed([5, 0], [5, 255], 4), visible, 1],
+  ['what shows of 16 bits', framed([1, 1, 0, 9], [1, 1, 9, 0], 4, 16), visible, 1],
+  ['nothing shows', framed([5, 0], [5, 0], 4), { width: 0, height: 0, ignore_transparent: true }, 1],
+  ['RGB has no transparency', framed([1, 2, 3], [3, 2, 1], 2), { width: 4, height: 3, ignore_transparent: true }, 1],
+  ['a colour that is transparent, whatever the rule', framed([1, 2, 3], [3, 2, 1], 2, 8, [0, 1, 0, 2, 0, 3]), inner, 1],
+  ['a grey that is transparent', framed([1], [2], 0, 8, [0, 1]), inner, 1],
+  ['a transparent entry of the palette', framed([1], [2], 3, 8, [255, 0]), inner, 1],
+  [
+    'half a byte a pixel',
+    pixels(
+      [
+        [0x11, 0x11],
+        [0x12, 0x21],
+        [0x11, 0x11],
+      ],
+      3,
+      4,
+      4,
+      [255, 0],
+    ),
+    inner,
+    1,
+  ],
+  ['black of one bit', pixels([[0x00], [0x60], [0x00]], 0, 1, 4, [0, 0]), inner, 1],
+  [
+    'half a byte of grey, as wide as a byte',
+    pixels(
+      [
+        [0x11, 0x11],
+        [0x12, 0x21],
+        [0x11, 0x11],
+      ],
+      0,
+      4,
+      4,
+      [0, 17],
+    ),
+    inner,
+    1,
+  ],
+  ['16 bits of grey', framed([1, 7], [2, 7], 0, 16, [1, 7]), { width: 4, height: 3 }, 1],
+  ['16 bits a colour', framed([1, 7, 1, 7, 1, 7], [2, 7, 2, 7, 2, 7], 2, 16, [0, 1, 0, 1, 0, 1]), inner, 1],
+  ['damaged pixels', file(framed([5, 0], [5, 9], 4).data.subarray(0, 50)), { height: 3, ignore_transparent: true }, 0],
   ['PNG height', file(png), { height: 512 }, 1],
   ['PNG width', file(png), { width: 801 }, 0],
   ['JPEG', file(jpeg), { width: 800, height: 512 }, 1],
@@ -193,14 +273,35 @@ table('check_image_file_size', [
   ['not smaller', file('abcd'), { max_size: 4 }, 0],
   ['no file', null, { max_size: 4 }, 0],
 ]);
-const status = (state: string): FileValue =>
+/** As VLC 3 writes it: what is played stands under any of several names, and `url` is none of a stream's. */
+const status = (infos: Readonly<Record<string, string>>, state = 'playing'): FileValue =>
   file(
-    `<root><state>${state}</state><information><category name="meta"><info name="filename">Rick &amp; co.mp4</info><info name='url'>https://x/y</info></category></information></root>`,
+    `<?xml version="1.0" encoding="utf-8" standalone="yes" ?>\n<root><time>3</time><state>${state}</state><information><category name="meta">` +
+      Object.entries(infos)
+        .map(([name, text]) => `<info name='${name}'>${text}</info>`)
+        .join('') +
+      `</category><category name='Stream 0'><info name='Type'>Video</info><info name='Codec'>H264 - MPEG-4 AVC (part 10) (avc1)</info></category></information></root>`,
   );
+const plays = (url: string): Value => ({ type: 'url', url }),
+  playsFile = (file_name: string): Value => ({ type: 'file_name', file_name }),
+  youtube = 'https://www.youtube.com/watch?v=pgBsyTKAwLw',
+  hls = 'https://cdn.example/live/x/master.m3u8?token=1';
 table('is_vlc_playing', [
-  ['the file', status('playing'), { type: 'file_name', file_name: 'Rick & co.mp4' }, 1],
-  ['the URL', status('playing'), { type: 'url', url: 'x/y' }, 1],
-  ['paused', status('paused'), { type: 'url', url: 'x/y' }, 0],
-  ['another', status('playing'), { type: 'file_name', file_name: 'z' }, 0],
-  ['no VLC', null, { type: 'url', url: 'x' }, 0],
+  ['the file', status({ filename: 'Rick &amp; co.mp4' }), playsFile('Rick & co.mp4'), 1],
+  ['the file by its title', status({ title: 'a.mp4' }), playsFile('a.mp4'), 1],
+  ['the file by its place', status({ uri: 'file:///home/user/a.mp4' }), playsFile('a.mp4'), 1],
+  ['the file where its first name is empty', status({ filename: '', location: '/a.mp4' }), playsFile('a.mp4'), 1],
+  ['the first name counts', status({ filename: 'b.mp4', title: 'a.mp4' }), playsFile('a.mp4'), 0],
+  ['paused', status({ filename: 'a' }, 'paused'), playsFile('a'), 0],
+  ['another', status({ filename: 'a' }), playsFile('z'), 0],
+  ['the URL', status({ url: hls }), plays(hls), 1],
+  ['the URL in a longer one', status({ title: `${youtube}&amp;t=1` }), plays(youtube), 1],
+  ['the URL under another name', status({ location: youtube }), plays(youtube), 1],
+  ['the URL by its file name alone', status({ filename: 'master.m3u8' }), plays(hls), 1],
+  ['the URL of the same host and path', status({ URI: 'http://cdn.example/live/x/master.m3u8#2' }), plays(hls), 1],
+  ['the path without its parameters', status({ URI: 'http://h/a;x=1' }), plays('http://h/a;y=2'), 1],
+  ['the path of another host', status({ URI: 'https://cdn2.example/live/x/master.m3u8' }), plays(hls), 0],
+  ['a part of the URL', status({ filename: 'watch?v=pgBsyTKAwLw' }), plays(youtube), 0],
+  ['a stream without a name', status({}), plays(youtube), 0],
+  ['no VLC', null, plays('x'), 0],
 ]);

@@ -15,9 +15,11 @@ export type FakeExec = (
   argv: readonly string[],
   o: ExecOptions,
 ) =>
-  | Partial<{ code: number; stdout: string; stderr: string; timedOut: boolean; stopped: boolean }>
+  | Partial<{ code: number; stdout: string | Buffer; stderr: string | Buffer; timedOut: boolean; stopped: boolean }>
   | 'not found'
   | undefined;
+
+const bytesOf = (output: string | Buffer = ''): Buffer => (typeof output === 'string' ? Buffer.from(output) : output);
 
 /** A desktop of memory: files in a map, commands answered by the test; what happened is in `log`. */
 export class FakeDesktop implements Desktop {
@@ -55,8 +57,8 @@ export class FakeDesktop implements Desktop {
       throw new StudioError('desktop.exec', `${cmd[0]} cannot be run.`, 'Install it.', { details: { code: 'ENOENT' } });
     return {
       code: a?.code ?? 0,
-      stdout: Buffer.from(a?.stdout ?? ''),
-      stderr: Buffer.from(a?.stderr ?? ''),
+      stdout: bytesOf(a?.stdout),
+      stderr: bytesOf(a?.stderr),
       timedOut: a?.timedOut ?? false,
       stopped: a?.stopped ?? false,
     };

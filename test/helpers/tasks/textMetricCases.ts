@@ -136,6 +136,8 @@ table('compare_text_file', [
   ['a blank counts', file('a '), file('a'), 0],
   ['unless told not to', file(' a\t\tb \n'), file('a b'), 1, { ignore_blanks: true }],
   ['case', file('A'), file('a'), 1, { ignore_case: true }],
+  ['a byte order mark is no blank', file('\ufeffa'), file('a'), 0, { ignore_blanks: true }],
+  ['information separators are', file('\x1fa\x1c\x85b\u2003'), file('a b'), 1, { ignore_blanks: true }],
   ['no file', null, file('a'), 0],
   ['not text', notText, file('a'), 0],
   ['both empty', file(''), file(''), 1],
@@ -270,5 +272,9 @@ table('compare_csv', [
   ['not when lax', file(' a,b \n'), file('a,b'), 1, { strict: false }],
   ['case', file('A'), file('a'), 1, { ignore_case: true }],
   ['any of several gold files', file('b'), [file('a'), file('b')], 1],
+  ['Latin-1 on both sides', file(Buffer.from('caf\xe9,1\r\n', 'latin1')), file(Buffer.from('caf\xe9,1', 'latin1')), 1],
+  ['Latin-1 as UTF-8 has it', file(Buffer.from('caf\xe9', 'latin1')), file('café'), 1],
+  ['another letter of Latin-1', file(Buffer.from('caf\xe8', 'latin1')), file('café'), 0],
+  ['a byte order mark when lax', file('\ufeffa'), file('a'), 0, { strict: false }],
   ['no file', null, file('a'), 0],
 ]);

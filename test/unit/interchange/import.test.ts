@@ -1,5 +1,5 @@
-import { mkdir, symlink } from 'node:fs/promises';
-import { existsSync } from 'node:fs';
+import { mkdir, readdir, symlink } from 'node:fs/promises';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -8,7 +8,7 @@ import { RunReader } from '../../../runtime/data/store/runStore.js';
 import { newRun } from '../../../runtime/data/collections.js';
 import { importInto } from '../../../runtime/interchange/importer.js';
 import { recordedView } from '../../../runtime/service/recordedView.js';
-import { exportRun } from '../../../runtime/interchange/exporter.js';
+import { exportRun, type ExportRequest } from '../../../runtime/interchange/exporter.js';
 import { importLines } from '../../../runtime/interchange/words.js';
 import { fileName } from '../../../runtime/interchange/writers/write.js';
 import { dataConfig, openManager } from '../../helpers/data/manager.js';
@@ -138,6 +138,56 @@ describe('an import as a whole', () => {
       expect(await take(dir, join(dir, 's'))).toMatchObject({ imported: 0, problemCount: 1 });
       expect(existsSync(join(dir, 'run'))).toBe(false);
       await expect(look(join(dir, 'nowhere'))).rejects.toMatchObject({ kind: 'config.invalid' });
+    }));
+});
+
+describe('an export as a whole', () => {
+  const made = async (dir: string): Promise<void> => {
+    const codes = ["computer.terminate(status='success')"];
+    await agentnetFile(join(dir, 'src'), [
+      { task_id: 't1', codes },
+      { task_id: 't2', codes },
+    ]);
+    await take(dir, join(dir, 'src'));
+  };
+  const request = (dir: string): ExportRequest => ({
+    run: join(dir, 'run'),
+    to: join(dir, 'out'),
+    format: 'traj',
+    options: { coordinates: 'absolute' },
+  });
+  const refused = {
+    kind: 'config.invalid',
+    message: expect.stringMatching(/out came to exist while this export was written/) as string,
+  };
+  test('two at once to one place: the first one that is done has it whole, the other is refused with the reason', () =>
+    inFolder(async (dir) => {
+      await made(dir);
+      const ends = await Promise.allSettled([0, 1].map(() => exportRun(request(dir), recordedView)));
+      expect(ends.filter((e) => e.status === 'fulfilled')).toHaveLength(1);
+      const lost = ends.find((e) => e.status === 'rejected')!;
+      expect(lost.reason).toMatchObject(refused);
+      expect((await readdir(join(dir, 'out'))).filter((f) => f.endsWith('.traj.jsonl'))).toHaveLength(2);
+      expect((await readdir(dir)).filter((f) => f.includes('partial'))).toEqual([]);
+    }));
+  test('what another program makes in its place meanwhile is left as it is', () =>
+    inFolder(async (dir) => {
+      await made(dir);
+      const other = join(dir, 'out', 'other.txt');
+      const written = exportRun(
+        {
+          ...request(dir),
+          onProgress: (done) => {
+            if (done !== 1) return;
+            mkdirSync(join(dir, 'out'));
+            writeFileSync(other, 'mine');
+          },
+        },
+        recordedView,
+      );
+      await expect(written).rejects.toMatchObject(refused);
+      expect(await readdir(join(dir, 'out'))).toEqual(['other.txt']);
+      expect((await readdir(dir)).filter((f) => f.includes('partial'))).toEqual([]);
     }));
 });
 

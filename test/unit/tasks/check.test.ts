@@ -225,6 +225,17 @@ describe('needs', () => {
     expect(needsOf(t, noAssets, desk, offers)).toEqual(without);
     expect(needsOf(t, noAssets, { ...desk, network: true }, offers)).toEqual(having);
   });
+  it.each([
+    ['https://www.youtube.com/watch?v=x', ['network']],
+    ['http://localhost:8000/x.m3u8', []],
+  ])('a stream that VLC is to play is of the web or not, by the rule alone: %s', (url, needs) => {
+    const t = taskOf({
+      func: ['is_vlc_playing'],
+      result: [{ type: 'vlc_playing_info', dest: 'x' }],
+      expected: [{ type: 'rule', rules: { type: 'url', url } }],
+    });
+    expect(engine.check(t)).toEqual(needs);
+  });
   it('a user of the system cannot be made on a desktop', () => {
     const t = taskOf({
       func: 'exact_match',

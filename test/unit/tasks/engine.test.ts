@@ -1,9 +1,50 @@
 import { describe, expect, it } from 'vitest';
+import type { Evaluators } from '../../../runtime/tasks/bridge/evaluators.js';
 import { checkName } from '../../../runtime/tasks/checkName.js';
+import { createTaskEngine } from '../../../runtime/tasks/index.js';
 import { deskSuite, trainSeed } from '../../../runtime/tasks/suites/desk/index.js';
 import type { Task } from '../../../runtime/tasks/types.js';
 import { FakeDesktop, never, taskOf } from '../../helpers/tasks/fakeDesktop.js';
+import { desk } from '../../helpers/tasks/images.js';
+import { localMetrics } from '../../helpers/tasks/localMetrics.js';
 import { engine, done, fail, rule, text, includes, verify, errorOf } from '../../helpers/tasks/engine.js';
+
+it('pictures that ours does not read are judged by the evaluators, where those are installed', async () => {
+  const asked: string[] = [],
+    evaluators: Evaluators = {
+      place: { python: '-', name: 'OSWorld', version: '1' },
+      getters: new Set(),
+      metrics: new Set(['check_image_size']),
+      workers: {
+        run: (job) => {
+          asked.push(job.func);
+          return Promise.resolve({ kind: 'done', score: 1, found: '5x5', expected: '' });
+        },
+      },
+    },
+    both = createTaskEngine({ metrics: localMetrics, image: desk, evaluators });
+  const judges = async (picture: Buffer, rules: object): Promise<readonly [string, number]> => {
+    const t = taskOf({ func: 'check_image_size', result: text('/p'), expected: rule(rules) }),
+      check = (await both.verify(t, new FakeDesktop(undefined, { '/p': picture }), done, never)).report!.checks[0]!;
+    return [check.judge!.name, check.score];
+  };
+  const webp = Buffer.from('RIFF\x24\0\0\0WEBPVP8 ', 'latin1'),
+    gif = Buffer.from('GIF89a\x05\0\x05\0\0\0\0;', 'latin1'),
+    bmp = Buffer.alloc(54);
+  bmp.write('BM');
+  bmp.writeInt32LE(5, 18);
+  bmp.writeInt32LE(5, 22);
+  for (const picture of [webp, gif]) expect(await judges(picture, { height: 5 })).toEqual(['OSWorld', 1]);
+  expect(await judges(bmp, { height: 5, ignore_transparent: true })).toEqual(['OSWorld', 1]);
+  expect(await judges(bmp, { height: 5 })).toEqual(['DART Studio', 1]);
+  expect(asked).toHaveLength(3);
+  expect(
+    await verify(
+      taskOf({ func: 'check_image_size', result: text('/p'), expected: rule({ height: 5 }) }),
+      new FakeDesktop(undefined, { '/p': webp }),
+    ),
+  ).toBe(0);
+});
 
 describe('evaluate', () => {
   const one = taskOf({ func: 'check_include_exclude', result: text(), expected: includes('yes') });

@@ -1,6 +1,6 @@
 import { watch } from 'node:fs';
 import { createServer, type Server } from 'node:http';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,14 +10,19 @@ import { readManifest } from '../../../runtime/tasks/assets.js';
 import { downloadsOf, fetchAssets } from '../../../runtime/tasks/fetch.js';
 import { never, taskOf } from '../../helpers/tasks/fakeDesktop.js';
 
-/** A file host with faults: answers by path (`waits` is never answered), and what was asked of it. */
-let dir: string, server: Server, base: string;
+/**
+ * A file host with faults: answers by path (`waits` is never answered), and what was asked of it. The version of a file
+ * is its text, and a part is given of no other.
+ */
+let dir: string, server: Server, base: string, tagged: boolean;
 const files = new Map<string, string | number>(),
   asked: string[] = [];
+const tagOf = (text: string): string => `"${uuid5(text)}"`;
 beforeEach(async () => {
   dir = await mkdtemp(join(tmpdir(), 'fetch-'));
   files.clear();
   asked.length = 0;
+  tagged = true;
   server = createServer((q, r) => {
     const range = q.headers.range,
       at = Number(/^bytes=(\d+)-$/.exec(range ?? '')?.[1] ?? 0),
@@ -25,7 +30,12 @@ beforeEach(async () => {
     asked.push(`${q.url!}${range === undefined ? '' : ` from ${at}`}`);
     if (found === 'waits') return;
     if (typeof found !== 'string') return void r.writeHead(found ?? 404).end();
-    r.writeHead(range === undefined ? 200 : 206).end(found.slice(at));
+    const goesOn = range !== undefined && (!tagged || q.headers['if-range'] === tagOf(found));
+    r.writeHead(goesOn ? 206 : 200, {
+      ...(tagged ? { ETag: tagOf(found) } : {}),
+      ...(goesOn ? { 'Content-Range': `bytes ${at}-${found.length - 1}/${found.length}` } : {}),
+    });
+    r.end(goesOn ? found.slice(at) : found);
   });
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -46,12 +56,65 @@ describe('tasks fetch', () => {
     expect(await fetched([url])).toMatchObject({ fetched: 0, there: 1 });
     expect(asked).toEqual(['/x/a.txt']);
   });
+  const cutOff = async (path: string, begun: string, of?: string): Promise<void> => {
+    const part = join(dir, `${uuid5(`${base}${path}`)}.part`);
+    await writeFile(part, begun);
+    if (of !== undefined) await writeFile(`${part}.version`, tagOf(of));
+  };
   it('goes on where it was cut off', async () => {
     files.set('/long', 'abcdefgh');
-    await writeFile(join(dir, `${uuid5(`${base}/long`)}.part`), 'abc');
+    await cutOff('/long', 'abc', 'abcdefgh');
     await fetched([`${base}/long`]);
     expect(asked).toEqual(['/long from 3']);
     expect((await (await openAssets(dir)).read(`${base}/long`)).toString()).toBe('abcdefgh');
+    expect((await readdir(dir)).sort()).toEqual([uuid5(`${base}/long`), 'manifest.json'].sort());
+  });
+  it.each([
+    ['the server has another file by now', 'the old one', true],
+    ['nobody knows what was begun', undefined, true],
+    ['the server does not tell its files apart', undefined, false],
+  ])('begins anew where %s', async (_what, of, tags) => {
+    tagged = tags;
+    files.set('/long', 'abcdefgh');
+    await cutOff('/long', 'xyz', of);
+    expect(await fetched([`${base}/long`])).toMatchObject({ fetched: 1, bytes: 8 });
+    expect((await (await openAssets(dir)).read(`${base}/long`)).toString()).toBe('abcdefgh');
+  });
+  it.each([
+    ['another part than was asked for', ['bytes 2-7/8', 'cdefgh'], ['all', 'abcdefgh']],
+    ['less than it said there is', ['bytes 3-6/8', 'defg'], ['bytes=7-', 'h']],
+  ] as const)('a server that gives %s is asked again', async (_what, [range, text], [then, rest]) => {
+    await cutOff('/long', 'abc', 'abcdefgh');
+    const ranges: string[] = [];
+    server.removeAllListeners('request');
+    server.on('request', (q, r) => {
+      ranges.push(q.headers.range ?? 'all');
+      if (ranges.length === 1) r.writeHead(206, { 'Content-Range': range }).end(text);
+      else if (then === 'all') r.writeHead(200).end(rest);
+      else r.writeHead(206, { 'Content-Range': 'bytes 7-7/8' }).end(rest);
+    });
+    expect(await fetched([`${base}/long`])).toMatchObject({ fetched: 1, bytes: 8 });
+    expect(ranges).toEqual(['bytes=3-', then]);
+    expect((await (await openAssets(dir)).read(`${base}/long`)).toString()).toBe('abcdefgh');
+  });
+  it('one call at a time fetches into a folder; another waits for it', async () => {
+    files.set('/a', 'alpha').set('/slow', 'waits');
+    const stop = new AbortController(),
+      first = fetchAssets([`${base}/slow`], { into: dir, signal: stop.signal }),
+      ended = expect(first).rejects.toMatchObject({ kind: 'cancelled' });
+    await expect.poll(() => asked).toEqual(['/slow']);
+    let waited = false;
+    const second = fetchAssets([`${base}/a`], {
+      into: dir,
+      signal: never,
+      onWait: () => {
+        waited = true;
+        stop.abort();
+      },
+    });
+    await ended;
+    expect(await second).toMatchObject({ fetched: 1 });
+    expect([waited, asked]).toEqual([true, ['/slow', '/a']]);
   });
   it('does not download again what had finished when it was killed', async () => {
     files.set('/a', 'alpha').set('/b', 'beta').set('/slow', 'waits');
@@ -65,7 +128,11 @@ describe('tasks fetch', () => {
         .poll(async () => Object.keys((await readManifest(dir)).files), { timeout: 20_000 })
         .toEqual(urls.slice(0, 2));
       expect(asked).toEqual(['/a', '/b', '/slow']);
-      expect(await fetched(urls.slice(0, 2))).toMatchObject({ fetched: 0, there: 2 });
+      const killed = join(dir, 'killed');
+      await mkdir(killed);
+      for (const name of ['manifest.json', ...urls.slice(0, 2).map(uuid5)])
+        await copyFile(join(dir, name), join(killed, name));
+      expect(await fetchAssets(urls.slice(0, 2), { into: killed, signal: never })).toMatchObject({ there: 2 });
       expect(asked).toHaveLength(3);
     } finally {
       stop.abort();

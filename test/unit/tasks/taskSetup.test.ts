@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -9,6 +9,7 @@ import type { Task } from '../../../runtime/tasks/types.js';
 import { FakeDesktop, never, taskOf } from '../../helpers/tasks/fakeDesktop.js';
 import { cacheName } from '../../helpers/tasks/files.js';
 import { engine, rule, verify, errorOf, kindOf } from '../../helpers/tasks/engine.js';
+import { localMetrics } from '../../helpers/tasks/localMetrics.js';
 
 /** A desktop that takes input events; settling says how long it may take and what counts as activity. */
 class ActingDesktop extends FakeDesktop {
@@ -46,6 +47,17 @@ describe('set-up', () => {
       never,
     );
     expect(d.files.get('/home/user/Desktop/in.xlsx')?.toString()).toBe('data');
+  });
+  it('download finds what the check finds: a file by task and name, too', async () => {
+    const files = [{ url: 'https://files.example/x?id=1', path: '/home/user/in.xlsx' }],
+      t = steps(step('download', { files }));
+    await mkdir(join(dir, t.id));
+    await writeFile(join(dir, t.id, 'in.xlsx'), 'data');
+    const d = new FakeDesktop(),
+      having = createTaskEngine({ assets: await openAssets(dir) });
+    expect(having.check(t)).toEqual([]);
+    await having.setup(t, d, never);
+    expect(d.files.get('/home/user/in.xlsx')?.toString()).toBe('data');
   });
   it('what was launched and is still at work is waited for until it shows a window, or rests', async () => {
     class Slow extends ActingDesktop {
@@ -146,6 +158,31 @@ describe('set-up', () => {
     d.answer = () => ({ stdout: '' });
     await engine.setup(t, d, never);
     expect(await verify(t, d)).toBe(0);
+  });
+  it("output that is not text is nobody's fault: it is saved as it is, and says nothing that is waited for", async () => {
+    const bytes = Buffer.from([0x61, 0xff, 0x0d, 0x0a]),
+      d = new FakeDesktop(() => ({ stdout: bytes, stderr: bytes })),
+      execute = (more: object): unknown => step('execute', { command: 'ls -R', ...more });
+    await engine.setup(steps(execute({})), d, never);
+    const t = taskOf(
+      {
+        func: 'check_image_file_size',
+        result: { type: 'cache_file', path: 'out' },
+        expected: rule({ max_size: bytes.length + 1 }),
+        postconfig: [execute({}), execute({ stdout: 'out' })],
+      },
+      [],
+    );
+    expect((await engine.verify(t, d, undefined, never)).report!.checks[0]).toMatchObject({
+      found: '4 bytes',
+      score: 1,
+    });
+    const awaited = createTaskEngine({ metrics: localMetrics, settings: { waitMs: 0 } });
+    const until = taskOf({ func: 'infeasible', postconfig: [execute({ until: { stdout: 'a' } })] });
+    expect(await awaited.verify(until, d, undefined, never)).toMatchObject({
+      kind: 'failure',
+      report: { checks: [{ what: 'what is done before judging' }] },
+    });
   });
   it('a command that cannot be run is a fault; one that fails is not', async () => {
     expect(

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { StudioError } from '../../../runtime/domain/index.js';
 import { createTaskEngine, openAssets } from '../../../runtime/tasks/index.js';
 import { parseWindows } from '../../../runtime/tasks/setup/windows.js';
-import type { Task } from '../../../runtime/tasks/types.js';
+import type { Task, TaskEngine } from '../../../runtime/tasks/types.js';
 import { asksApplications } from '../../../runtime/tasks/verdict.js';
 import { desk } from '../../helpers/tasks/images.js';
 import { FakeDesktop, never, taskOf } from '../../helpers/tasks/fakeDesktop.js';
@@ -106,6 +106,71 @@ describe('what programs of the desktop can have spoilt is a failure, never an er
     expect(await found(command, new FakeDesktop(() => ({ timedOut: true })))).toBe(
       'the command x did not end within 60 s',
     );
+  });
+  const three = taskOf({
+    func: Array<string>(3).fill('check_include_exclude'),
+    result: Array<unknown>(3).fill({ type: 'vm_command_line', command: 'x' }),
+    expected: Array<unknown>(3).fill(includes('x')),
+  });
+  /** A clock that stands still but while something happens that takes time. */
+  const clocked = (): { engine: TaskEngine; takes: (ms: number) => void; metricMs: number } => {
+    let now = 0;
+    const c = {
+      takes: (ms: number) => void (now += ms),
+      metricMs: 0,
+      engine: createTaskEngine({
+        image: desk,
+        settings: { now: () => now },
+        metrics: {
+          run: (job, signal) => {
+            c.takes(c.metricMs);
+            return localMetrics.run(job, signal);
+          },
+        },
+      }),
+    };
+    return c;
+  };
+  it('commands that together take the desktop more than two minutes', async () => {
+    const c = clocked();
+    const slower = new FakeDesktop((_, o) => {
+      c.takes(60_000);
+      slower.log.push(`at most ${o.timeoutMs}`);
+      return { stdout: 'x' };
+    });
+    const o = await c.engine.verify(three, slower, done, never);
+    expect(o).toMatchObject({ kind: 'failure', reward: 0 });
+    expect(o.report!.checks[2]!.found).toBe('the commands of the verdict did not end within 120 s');
+    expect(slower.log.filter((l) => l.startsWith('at most'))).toEqual(['at most 60000', 'at most 60000']);
+  });
+  it('but not the time that is ours: a queue before the evaluators, a computation, a process that stood still', async () => {
+    const c = clocked(),
+      limits: unknown[] = [];
+    c.metricMs = 10 * 60_000;
+    const d = new FakeDesktop((_, o) => {
+      limits.push(o.timeoutMs);
+      // This process stood still while the second one ran.
+      c.takes(limits.length === 2 ? 3_600_000 : 0);
+      return { stdout: 'x' };
+    });
+    expect(await c.engine.verify(three, d, done, never)).toMatchObject({ kind: 'success', reward: 1 });
+    expect(limits).toEqual([60_000, 60_000, 60_000]);
+  });
+  it('a verdict that does not end at all is an error of ours', async () => {
+    const impatient = createTaskEngine({
+      image: desk,
+      verdictMs: 1,
+      metrics: {
+        run: (_, signal) =>
+          new Promise((_resolve, reject) => {
+            signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+          }),
+      },
+    });
+    await expect(impatient.verify(command, new FakeDesktop(), done, never)).rejects.toMatchObject({
+      kind: 'task.verify',
+      message: expect.stringContaining('did not end within 0.001 s') as string,
+    });
   });
   it.each([
     ['ENOTREG', /not a regular file/],

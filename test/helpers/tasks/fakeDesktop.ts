@@ -15,7 +15,7 @@ export type FakeExec = (
   argv: readonly string[],
   o: ExecOptions,
 ) =>
-  | Partial<{ code: number; stdout: string; stderr: string; timedOut: boolean; stopped: boolean }>
+  | Partial<{ code: number; stdout: string; stderr: string; timedOut: boolean; stopped: boolean; disturbed: boolean }>
   | 'not found'
   | undefined;
 
@@ -59,6 +59,7 @@ export class FakeDesktop implements Desktop {
       stderr: Buffer.from(a?.stderr ?? ''),
       timedOut: a?.timedOut ?? false,
       stopped: a?.stopped ?? false,
+      disturbed: a?.disturbed ?? false,
     };
   }
   async spawn(cmd: readonly string[]): Promise<number> {

@@ -31,6 +31,8 @@ interface Pending {
 
 /** Programs that the agent starts by itself with a reset, at most: X server, bus, window manager, and that one again. */
 const OWN_PROGRAMS = 32;
+/** Bytes of a file that one request carries. */
+const WRITE_PART = 1 << 20;
 /** A way to a port is one program that starts. */
 const FORWARD_MS = 20_000;
 
@@ -161,9 +163,15 @@ export class AgentClient {
       if (offset > LARGEST_FILE) throw refused('read', { error: `${path} has no end`, code: 'EFBIG' });
     }
   }
+  /** In parts, between which other requests and the screen have their turn; each has a time limit of its own. */
   async write(path: string, data: Buffer): Promise<void> {
     checkName('write', path);
-    await this.#call('write', { path, data: data.toString('base64') });
+    let offset = 0;
+    do {
+      const part = data.subarray(offset, offset + WRITE_PART);
+      await this.#call('write', { path, offset, data: part.toString('base64') });
+      offset += part.length;
+    } while (offset < data.length);
   }
 
   /** Stops all programs of the user; the X server and what the verifier starts go on. */

@@ -90,6 +90,7 @@ export const ANSWERS = {
       stderr: bytes(m, 'stderr'),
       timedOut: boolean(m, 'timedOut'),
       stopped: boolean(m, 'stopped'),
+      disturbed: boolean(m, 'disturbed'),
     }),
   },
   read: { most: NAMING + PART, check: (m) => ({ data: bytes(m, 'data'), more: boolean(m, 'more') }) },

@@ -39,8 +39,10 @@ export interface ExecResult {
   readonly stdout: Buffer;
   readonly stderr: Buffer;
   readonly timedOut: boolean;
-  /** At its time-out it had been stopped (SIGSTOP) from outside. */
+  /** At its time-out it had been stopped (SIGSTOP), and no program of the desktop can have done that. */
   readonly stopped?: boolean;
+  /** Programs of the desktop ran meanwhile although they were to stand still (`freeze`). */
+  readonly disturbed?: boolean;
 }
 
 export type DesktopEvent =
@@ -153,6 +155,7 @@ export interface Desktop {
   stalledMs?(): number;
   /**
    * Stops every program of the user until `thaw`, while commands of the verifier run; the screen can be read meanwhile.
+   * One that resists is ended, or makes those commands `disturbed`.
    */
   freeze?(): Promise<void>;
   thaw?(): Promise<void>;

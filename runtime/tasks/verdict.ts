@@ -58,6 +58,7 @@ export class VerdictDesktop {
       await (needs === 'nothing' ? this.#still() : this.live());
       return this.#timed(timeoutMs, () => this.#desktop.exec(argv, { ...o, timeoutMs, verifier: needs !== 'acts' }));
     }, NO_ROOM);
+    if (r.disturbed) throw new Spoiled(`programs of the desktop did not stand still during the command ${what}`);
     if (r.timedOut && !r.stopped)
       throw new Spoiled(`the command ${what} did not end within ${Math.round(timeoutMs / 1000)} s`);
     return r;

@@ -115,7 +115,8 @@ class SyntheticDesktop {
     } else if (cmd === 'settle') {
       const ms = between(draw, SETTLE_MS);
       drawn.wait(ms, () => answer({ settled: true, ms, detector: 'exact' }));
-    } else if (cmd === 'exec') answer({ code: 0, stdout: '', stderr: '', timedOut: false, stopped: false });
+    } else if (cmd === 'exec')
+      answer({ code: 0, stdout: '', stderr: '', timedOut: false, stopped: false, disturbed: false });
     else if (cmd === 'read') answer({ data: Buffer.from(draw() < 0.5 ? 'yes' : 'no').toString('base64'), more: false });
     else answer(cmd === 'state' ? { x: 'S', xCpuMs: 0 } : {});
   }

@@ -15,7 +15,14 @@ export type FakeExec = (
   argv: readonly string[],
   o: ExecOptions,
 ) =>
-  | Partial<{ code: number; stdout: string | Buffer; stderr: string | Buffer; timedOut: boolean; stopped: boolean }>
+  | Partial<{
+      code: number;
+      stdout: string | Buffer;
+      stderr: string | Buffer;
+      timedOut: boolean;
+      stopped: boolean;
+      disturbed: boolean;
+    }>
   | 'not found'
   | undefined;
 
@@ -61,6 +68,7 @@ export class FakeDesktop implements Desktop {
       stderr: bytesOf(a?.stderr),
       timedOut: a?.timedOut ?? false,
       stopped: a?.stopped ?? false,
+      disturbed: a?.disturbed ?? false,
     };
   }
   async spawn(cmd: readonly string[]): Promise<number> {

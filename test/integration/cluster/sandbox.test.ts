@@ -229,6 +229,12 @@ describe.skipIf(why)('a local desktop', () => {
     await d.writeFile('/home/user/new/deep/f.bin', data);
     expect((await d.readFile('/home/user/new/deep/f.bin')).equals(data)).toBe(true);
     expect(await sh(d, 'stat -c %U new/deep/f.bin new')).toBe('user\nuser');
+    // In several parts, over one that was longer.
+    for (const n of [50, 40]) {
+      const long = Buffer.alloc(n * data.length, data);
+      await d.writeFile('/home/user/new/deep/f.bin', long);
+      expect((await d.readFile('/home/user/new/deep/f.bin')).equals(long)).toBe(true);
+    }
     await expect(d.readFile('/home/user/none')).rejects.toMatchObject({
       kind: 'desktop.exec',
       error: { details: { code: 'ENOENT' } },

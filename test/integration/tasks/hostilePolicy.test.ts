@@ -7,7 +7,7 @@ import { createTaskEngine } from '../../../runtime/tasks/index.js';
 import { sh, whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 import { engineHere } from '../../helpers/cluster/engine.js';
 import { never, taskOf } from '../../helpers/tasks/fakeDesktop.js';
-import { BOMB, FORGER, GRABBER, KILLER, NEST, TITLES } from '../../helpers/tasks/hostilePrograms.js';
+import { BOMB, FORGER, GRABBER, KILLER, MEDDLER, NEST, TITLES } from '../../helpers/tasks/hostilePrograms.js';
 import { localMetrics } from '../../helpers/tasks/localMetrics.js';
 
 /**
@@ -87,6 +87,36 @@ describe.each(kinds)('a hostile policy in a $name desktop', ({ make, why }) => {
     it('ends no command of the verifier that asks nothing of the applications', async () => {
       await run(KILLER);
       for (let i = 0; i < 5; i++) expect(await verify(prints(BUSY, 'honest\n'))).toMatchObject({ kind: 'success' });
+    });
+
+    // Long enough for a timer of 20 ms. What it prints when nothing meddles is "bad".
+    const LONG = 'head -c 200000000 /dev/zero | md5sum > /dev/null && echo bad || echo good';
+    /** In a container it is the kernel that keeps signals from the verifier's commands, from 6.12 on (Landlock's version 6). */
+    const reached = async (): Promise<boolean> =>
+      d.provider === 'docker' &&
+      Number(await sh(d, 'python3 -c "import ctypes; print(ctypes.CDLL(None).syscall(444, None, 0, 1))"')) < 6;
+    describe.each(['KILL', 'STOP'] as const)('with a timer against being stopped, and SIG%s', (signal) => {
+      const quick = createTaskEngine({ metrics: localMetrics, settings: { commandMs: 5000 } });
+      it.each([
+        ['while its programs are to stand still', LONG],
+        ['while they run', `sleep 0; ${LONG}`],
+      ])('makes of a failure neither a success nor an error %s', async (_when, command) => {
+        await run(MEDDLER(signal), '/tmp/moves');
+        // The attack is real: it works on commands that are not the verifier's.
+        const theirs = await d.exec(['sh', '-c', LONG], { timeoutMs: 2000 });
+        expect([theirs.stdout.toString(), theirs.timedOut]).toEqual(signal === 'KILL' ? ['good\n', false] : ['', true]);
+        for (let i = 0; i < 3; i++) {
+          const { kind } = await quick.verify(prints(command, 'good\n'), d, DONE, never);
+          expect(command !== LONG && (await reached()) ? ['success', 'failure'] : ['failure']).toContain(kind);
+        }
+      });
+    });
+
+    it('does not go on while it is judged, whatever its timers say', async () => {
+      await run(MEDDLER('KILL'), '/tmp/moves');
+      const moved = `a=$(cat /tmp/moves); (${LONG}) > /dev/null; test "$a" = "$(cat /tmp/moves)" && echo still || echo moved`;
+      for (let i = 0; i < 3; i++)
+        expect(await verify(prints(moved, 'moved\n'))).toMatchObject({ kind: 'failure', reward: 0 });
     });
 
     it('runs nothing inside a python of the verifier', async () => {

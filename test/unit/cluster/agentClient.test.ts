@@ -36,7 +36,7 @@ describe('a line from inside a desktop', () => {
     const out = agent.exec(['true']),
       file = agent.read('/none');
     const exit = { event: 'exit', pid: 7, name: 'xterm', code: null, signal: 'SIGSEGV' };
-    const text = `${JSON.stringify(exit)}\n${JSON.stringify({ id: 1, ok: true, code: 3, stdout: 'aGk=', stderr: '', timedOut: false, stopped: false })}\n`;
+    const text = `${JSON.stringify(exit)}\n${JSON.stringify({ id: 1, ok: true, code: 3, stdout: 'aGk=', stderr: '', timedOut: false, stopped: false, disturbed: false })}\n`;
     for (const c of text) inside.say(c);
     inside.say({ id: 2, ok: false, error: 'no such file', code: 'ENOENT' });
     expect(await out).toEqual({
@@ -45,6 +45,7 @@ describe('a line from inside a desktop', () => {
       stderr: Buffer.alloc(0),
       timedOut: false,
       stopped: false,
+      disturbed: false,
     });
     await expect(file).rejects.toMatchObject({ kind: 'desktop.exec', error: { details: { code: 'ENOENT' } } });
     expect(exits).toEqual([exit]);
@@ -143,6 +144,7 @@ describe('a line from inside a desktop', () => {
       stderr: '',
       timedOut: false,
       stopped: false,
+      disturbed: false,
     });
     expect((await taken).stdout.equals(stdout)).toBe(true);
   });
@@ -152,7 +154,7 @@ describe('a line from inside a desktop', () => {
       asked = agent.exec(['true']),
       stdout = randomBytes(1 << 20),
       stderr = randomBytes(1 << 19),
-      answer = { id: 1, ok: true, code: 3, timedOut: false, stopped: true };
+      answer = { id: 1, ok: true, code: 3, timedOut: false, stopped: true, disturbed: false };
     inside.say({ ...answer, stdout: stdout.toString('base64'), stderr: stderr.toString('base64') });
     const r = await asked;
     expect([r.stdout.equals(stdout), r.stderr.equals(stderr), r.code]).toEqual([true, true, 3]);
@@ -178,7 +180,7 @@ describe('a line from inside a desktop', () => {
 
   it('of a few bytes at a time is the same line, and no more memory than its own', async () => {
     const stdout = Buffer.alloc(3000, 'x').toString('base64'),
-      rest = { code: 0, stdout, stderr: '', timedOut: false, stopped: false },
+      rest = { code: 0, stdout, stderr: '', timedOut: false, stopped: false, disturbed: false },
       text = Buffer.from(
         [
           { event: 'exit', pid: 7, name: 'x', code: 0, signal: null },
@@ -278,5 +280,38 @@ describe('a line from inside a desktop', () => {
     }
     await refused;
     expect(inside.asked.length).toBe(33);
+  });
+});
+
+describe('a file that is written', () => {
+  const parts = (inside: Inside): { offset: number; bytes: number }[] =>
+    inside.asked
+      .filter((m): m is (typeof inside.asked)[number] & { offset: number; data: string } => m.cmd === 'write')
+      .map(({ offset, data }) => ({ offset, bytes: Buffer.from(data, 'base64').length }));
+
+  it('is sent a megabyte at a time, and what else is asked comes in between', async () => {
+    const { inside, agent } = client(),
+      written = agent.write('/f', Buffer.alloc(5 << 19));
+    expect(parts(inside)).toEqual([{ offset: 0, bytes: 1 << 20 }]);
+    const pong = agent.ping();
+    for (let id = 1; id <= 4; id++) {
+      await expect.poll(() => inside.asked.length, { interval: 1 }).toBeGreaterThanOrEqual(id);
+      inside.say({ id, ok: true });
+    }
+    await Promise.all([written, pong]);
+    expect(inside.asked.map((m) => m.cmd)).toEqual(['write', 'ping', 'write', 'write']);
+    expect(parts(inside)).toEqual([0, 1, 2].map((n) => ({ offset: n << 20, bytes: n < 2 ? 1 << 20 : 1 << 19 })));
+  });
+
+  it('is made also when it is empty, and no more of it is sent once a part was refused', async () => {
+    const { inside, agent } = client(),
+      empty = agent.write('/f', Buffer.alloc(0));
+    inside.say({ id: 1, ok: true });
+    await empty;
+    expect(parts(inside)).toEqual([{ offset: 0, bytes: 0 }]);
+    const full = agent.write('/f', Buffer.alloc(3 << 20));
+    inside.say({ id: 2, ok: false, error: 'full', code: 'ENOSPC' });
+    await expect(full).rejects.toMatchObject({ error: { details: { code: 'ENOSPC' } } });
+    expect(inside.asked.length).toBe(2);
   });
 });

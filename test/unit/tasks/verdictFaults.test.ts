@@ -172,6 +172,12 @@ describe('what programs of the desktop can have spoilt is a failure, never an er
       message: expect.stringContaining('did not end within 0.001 s') as string,
     });
   });
+  it('a command during which they did not stand still, whatever it prints', async () => {
+    for (const end of [{ stdout: 'x' }, { timedOut: true, stopped: true }])
+      expect(await found(command, new FakeDesktop(() => ({ ...end, disturbed: true })))).toBe(
+        'programs of the desktop did not stand still during the command x',
+      );
+  });
   it.each([
     ['ENOTREG', /not a regular file/],
     ['ENXIO', /not a regular file/],

@@ -7,10 +7,10 @@ Speaks JSON lines on a unix socket: requests {"id": n, "cmd": ...}, replies {"id
   ping                                               -> {"pid", "uid", "version"}
   reset   screen [w, h], a11y, timeoutMs, xDataMb    -> {"ms", "xpid", "display", "doubleClickMs", "walled"}   X is up and the window manager started
   spawn   argv, cwd, env                             -> {"pid"}
-  exec    argv, cwd, env, stdin, timeoutMs, verifier -> {"code", "stdout", "stderr", "timedOut", "stopped"}
+  exec    argv, cwd, env, stdin, timeoutMs, verifier -> {"code", "stdout", "stderr", "timedOut", "stopped", "disturbed"}
   kill    tag                                        kill a process group started by exec (a caller gave up)
   read    path, offset                               -> {"data", "more"}
-  write   path, data                                 parent folders are made; the file belongs to `user`
+  write   path, data, offset                         at 0 parent folders are made and the file is emptied; it belongs to `user`
   settle  horizonMs, maxMs, terminalHoldMs           -> {"settled", "ms", "detector"}
   freeze, thaw                                       stop all programs of the user; let them go on
   relieve                                            end all programs of the user
@@ -22,7 +22,8 @@ In bubblewrap its one argument is the desktop's name, by which a later process f
 `agent.py --bridge PATH` copies stdin and stdout to the unix socket PATH: for engines whose files the host cannot see.
 `agent.py --forward PORT` carries each connection to the listening socket that is its stdin to 127.0.0.1:PORT (see `forward`).
 
-In a container it starts as root: the X server runs as uid 1001, applications as uid 1000, so neither can touch the agent.
+In a container it starts as root: the X server runs as uid 1001, applications as uid 1000, so neither can touch the agent. Where the
+kernel has Landlock's scopes (6.12), they start behind one: signals of theirs reach no command of the verifier.
 Inside bubblewrap there is one uid for all. There the programs of the user live in a session: user, process and mount namespaces of
 their own, from which the agent, the X server and the verifier's commands can neither be seen nor traced nor signalled. A reset kills
 every process but this one either way. With DART_ONCE set it takes one client only, and ends when its standard input does.
@@ -76,6 +77,7 @@ READ_PART = 4 << 20            # bytes of it that one answer carries
 WM_RESTARTS = 5                # a window manager that ends is started again, so often between two resets
 FORWARDS = 8                   # ports that are led to at once
 CARRIED = 64                   # connections to one of them
+STOPPING, ENDING = 5, 3        # seconds for all programs to stop; then for those that resist to end, or all of them are ended
 CONNECT, LINGER = 10, 600      # seconds: for a program to accept, and for one direction to end after the other
 BRIDGE_LINGER = 60             # seconds: the same where nobody says whether there is a reader
 ROOT = os.getuid() == 0
@@ -165,6 +167,19 @@ def obey_filter():
         syscall('prctl', PR_SET_SECCOMP, SECCOMP_MODE_FILTER, FILTER[1])
 
 
+LANDLOCK = 444  # landlock_create_ruleset
+KEEPS_SIGNALS = libc.syscall(LANDLOCK, None, 0, 1) >= 6  # the version that it speaks
+
+
+def keep_signals_inside():
+    """This process and all that it starts can signal nobody else."""
+    PR_SET_NO_NEW_PRIVS, RESTRICT_SELF, SCOPE_SIGNAL = 38, 446, 2
+    syscall('prctl', PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    rules = syscall('syscall', LANDLOCK, struct.pack('QQQ', 0, 0, SCOPE_SIGNAL), 24, 0)
+    syscall('syscall', RESTRICT_SELF, rules, 0)
+    os.close(rules)
+
+
 def drop_capabilities():
     head = ctypes.create_string_buffer(struct.pack('Ii', 0x20080522, 0))
     syscall('capset', head, ctypes.create_string_buffer(24))
@@ -252,7 +267,8 @@ def rank(pid, oom):
 class Starter:
     """A process that starts programs for this one, so that they are born behind its walls: the filter, and with `inside` the namespaces
     of a session, of which it is the first process. Neither can programs of the user end or stop the first process of their namespace,
-    nor trace one that refuses inspection. Making one inside fails with OSError where nested user namespaces are not allowed."""
+    nor trace one that refuses inspection. In a container the wall is one for signals, and this process stays root. Making one inside
+    fails with OSError where nested user namespaces are not allowed, or the kernel has no such wall."""
 
     WAIT = 10  # seconds for an answer
 
@@ -264,14 +280,15 @@ class Starter:
             self.become(theirs, inside)
         theirs.close()
         self.sock.settimeout(self.WAIT)
-        made = {} if inside else {'pid': maker}
+        spaces = inside and not ROOT
+        made = {} if spaces else {'pid': maker}
         try:
             while not (made.keys() >= {'pid', 'ready'} or 'error' in made):
                 made.update(self.answer())
         except OSError:
             made['error'] = 'it ended'
         self.pid = made.get('pid')
-        if inside:
+        if spaces:
             os.waitpid(maker, 0)
         if 'error' in made:
             self.sock.close()
@@ -344,14 +361,17 @@ class Starter:
     def become(self, sock, inside):
         try:
             signal.set_wakeup_fd(-1)
-            if inside:
+            if ROOT:
+                keep_signals_inside()
+            elif inside:
                 own_namespaces(CLONE_NEWNS | CLONE_NEWPID)
                 first = os.fork()
                 if first:
                     sock.sendall(b'{"pid":%d}\n' % first)
                     os._exit(0)
                 self.furnish()
-            obey_filter()
+            if not ROOT:  # containers have their engine's
+                obey_filter()
             for fd in os.listdir('/proc/self/fd'):
                 if int(fd) > 2 and int(fd) != sock.fileno():
                     try:
@@ -592,11 +612,13 @@ class Exec:
 
     def expire(self):
         self.timed_out = True
-        self.stopped = self.verifier and any(state == b'T' for state in states_of_session(self.proc.number))
+        # Without walls a program of the user can have done it, and so it can through a terminal of its own.
+        self.stopped = self.verifier and desk.session is not None and (b'T', b'0') in states_of_session(self.proc.number)
         self.proc.kill_group()
 
     def finish(self, status):
         timers.cancel(self.timer)
+        disturbed = self.verifier and desk.disturbed()
         if self.verifier:
             self.proc.kill_group()
         for f in self.outs:
@@ -611,7 +633,7 @@ class Exec:
         if self.done:
             out, err = (base64.b64encode(b).decode() for b in self.outs.values())
             self.done({'code': os.WEXITSTATUS(status) if os.WIFEXITED(status) else None, 'stdout': out, 'stderr': err,
-                       'timedOut': self.timed_out, 'stopped': self.stopped})
+                       'timedOut': self.timed_out, 'stopped': self.stopped, 'disturbed': disturbed})
 
 
 def kill_group(pid):
@@ -622,14 +644,14 @@ def kill_group(pid):
 
 
 def states_of_session(sid):
-    """States (as in /proc) of the processes of a session."""
+    """State and terminal (as in /proc) of the processes of a session."""
     for pid in os.listdir('/proc'):
         if pid.isdigit():
             try:
                 with open('/proc/%s/stat' % pid, 'rb') as f:
-                    fields = f.read().rpartition(b')')[2].split(None, 4)
+                    fields = f.read().rpartition(b')')[2].split(None, 5)
                 if int(fields[3]) == sid:
-                    yield fields[0]
+                    yield fields[0], fields[4]
             except (OSError, IndexError):
                 pass
 
@@ -758,6 +780,27 @@ def user_states():
                 pass
 
 
+def user_tasks(skip):
+    """(pid, task, state, how often it has left a processor) of every task that runs as this user's programs do."""
+    for pid in os.listdir('/proc'):
+        if not pid.isdigit() or int(pid) in skip:
+            continue
+        try:
+            if ROOT and os.stat('/proc/' + pid).st_uid != USER:
+                continue
+            tasks = os.listdir('/proc/%s/task' % pid)
+        except OSError:
+            continue
+        for t in tasks:
+            try:
+                with open('/proc/%s/task/%s/status' % (pid, t), 'rb') as f:
+                    status = dict(line.split(b':\t', 1) for line in f.read().splitlines() if b':\t' in line)
+                switches = int(status[b'voluntary_ctxt_switches']) + int(status[b'nonvoluntary_ctxt_switches'])
+                yield int(pid), int(t), status[b'State'][:1], switches
+            except (OSError, KeyError, ValueError):
+                pass
+
+
 def double_click_ms():
     try:
         with open('/etc/gtk-3.0/settings.ini') as f:
@@ -873,7 +916,7 @@ class DesktopAgent:
     def __init__(self):
         self.clients, self.children, self.execs, self.forwards = [], {}, {}, {}
         self.env, self.resetting, self.x_line, self.bus_line = env_for(False), None, None, None
-        self.session, self.judging, self.xpid, self.wm, self.wm_restarts, self.frozen = None, None, None, None, 0, False
+        self.session, self.judging, self.xpid, self.wm, self.wm_restarts, self.frozen = None, None, None, None, 0, None
         self.skeleton = load_skeleton()
         self.double_click = double_click_ms()
 
@@ -914,12 +957,12 @@ class DesktopAgent:
         return p
 
     def starter_for(self, who):
-        if ROOT or who == 'x':
-            return None
         if who == 'user':
-            if self.frozen and self.session:
+            if self.frozen is not None and self.session:
                 raise Fail('the programs of the desktop stand still while it is judged', 'EBUSY')
             return self.session
+        if ROOT or who == 'x':
+            return None
         if not self.judging or self.judging.sock.fileno() < 0:
             self.judging = Starter(False, self.ended)
         return self.judging
@@ -995,36 +1038,74 @@ class DesktopAgent:
         return {}
 
     def do_freeze(self, m, _):
-        self.frozen = True
+        self.frozen = {}
         if not ROOT:
             self.starter_for('verifier')
         signal_all(signal.SIGSTOP, (USER,))
         if not ROOT:
             for pid in self.spared():
                 os.kill(pid, signal.SIGCONT)
-        self.await_rest()
+        self.frozen = self.marks(self.stopped())
         return {}
+
+    def stopped(self):
+        """(pid, task) of all that stand still now. A program that runs on another core stops when the signal reaches it there, within
+        microseconds. One that goes on all the same (a timer of its own sends it SIGCONT, say) is stopped again, and ended after a while."""
+        began = time.monotonic()
+        while True:
+            tasks = list(user_tasks(self.not_theirs()))
+            late = time.monotonic() - began
+            moving = {pid for pid, _, state, _ in tasks if state in b'RS'}
+            # One that waits for a disk stops when it has waited; one whose child took its place stops when the child goes on.
+            waiting = late < 0.1 and any(state == b'D' for _, _, state, _ in tasks)
+            if not moving and not waiting:
+                return [(pid, task) for pid, task, state, _ in tasks if state == b'T']
+            if late > STOPPING + ENDING:
+                self.relieve()
+                return []
+            for pid in moving:
+                resists = late > STOPPING and not (self.session and pid == self.session.pid)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL if resists else signal.SIGSTOP)
+            time.sleep(0.0005)
+
+    def marks(self, stopped):
+        """By task, what changes if it runs."""
+        for pid, task in stopped:
+            # It is told as stopped before it has left its processor; this file is read when it has.
+            with contextlib.suppress(OSError), open('/proc/%d/task/%d/syscall' % (pid, task), 'rb') as f:
+                f.read()
+        now = {task: switches for _, task, _, switches in user_tasks(self.not_theirs())}
+        return {task: now.get(task) for _, task in stopped}
+
+    def disturbed(self):
+        """Whether a program of the user has run although all were to stand still."""
+        if not self.frozen:
+            return False
+        now = {task: switches for _, task, _, switches in user_tasks(self.not_theirs())}
+        return any(now.get(task) != switches for task, switches in self.frozen.items())
 
     def spared(self):
         """In bubblewrap, what is not the user's although it runs under their uid."""
         return [pid for pid in (self.xpid, self.judging and self.judging.pid) if pid]
 
-    def await_rest(self):
-        """A program that runs on another core stops when the signal reaches it there, within microseconds."""
-        end = time.monotonic() + 0.1
-        spared = {os.getpid(), *self.spared()}
-        while time.monotonic() < end:
-            if not any(state in (b'R', b'S') for pid, state in user_states() if pid not in spared):
-                return
-            time.sleep(0.0005)
+    def not_theirs(self):
+        return {os.getpid(), *self.spared()}
 
     def do_thaw(self, m, _):
-        self.frozen = False
+        self.frozen = None
         signal_all(signal.SIGCONT, (USER,))
         return {}
 
     def do_relieve(self, m, _):
         """Ends the programs of the user and only them: room for a command where they have used up all processes or memory."""
+        if not ROOT and not self.session:
+            self.do_freeze(m, None)  # what stands still cannot fork
+        self.relieve()
+        self.frozen = None
+        return {}
+
+    def relieve(self):
         self.wm = None
         if ROOT:
             signal_all(signal.SIGKILL, (USER,))
@@ -1034,17 +1115,14 @@ class DesktopAgent:
             os.waitpid(self.session.pid, 0)
             self.session = Starter(True, self.ended)
         else:
-            self.do_freeze(m, None)  # what stands still cannot fork
             for pid, _state in user_states():
                 if pid != os.getpid() and pid not in self.spared():
                     os.kill(pid, signal.SIGKILL)
-        self.frozen = False
         own = {os.getpid(), *self.spared(), self.session and self.session.pid}
         end = time.monotonic() + 2
         while time.monotonic() < end and any(pid not in own for pid, _state in user_states()):
             self.reap()
             time.sleep(0.001)
-        return {}
 
     def do_state(self, m, _):
         try:
@@ -1073,24 +1151,26 @@ class DesktopAgent:
         return {'data': base64.b64encode(data).decode(), 'more': len(data) == READ_PART}
 
     def do_write(self, m, _):
-        path, made = m['path'], []
+        """A part of a file, the first of which makes it."""
+        path, at, made = m['path'], int(m.get('offset') or 0), []
         if not os.path.isabs(path):
             raise Fail('path must be absolute', 'EINVAL')
         data = base64.b64decode(m['data'])
         with as_user():
             parent = os.path.dirname(path)
-            while not os.path.isdir(parent):
+            while at == 0 and not os.path.isdir(parent):
                 if os.path.lexists(parent):
                     raise Fail('%s is not a folder' % parent, 'ENOTDIR')
                 made.append(parent)
                 parent = os.path.dirname(parent)
             for p in reversed(made):
                 os.mkdir(p, 0o755)
-            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, 0o644)
+            fd = os.open(path, os.O_WRONLY | (0 if at else os.O_CREAT) | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, 0o644)
         try:
             if not stat.S_ISREG(os.fstat(fd).st_mode):
                 raise Fail('%s is not a regular file' % path, 'ENOTREG')
-            os.ftruncate(fd, 0)
+            os.ftruncate(fd, at)
+            os.lseek(fd, at, os.SEEK_SET)
             view = memoryview(data)
             while view:
                 view = view[os.write(fd, view):]
@@ -1131,6 +1211,9 @@ class DesktopAgent:
         self.children.clear()
         self.execs.clear()
         self.forwards.clear()
+        if ROOT and self.session:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.session.pid, signal.SIGKILL)
         for _ in range(100):
             signal_all(signal.SIGKILL, (USER, XUSER))
             try:
@@ -1141,7 +1224,7 @@ class DesktopAgent:
         for starter in (self.session, self.judging):
             if starter:
                 starter.close()
-        self.session, self.judging, self.xpid, self.wm, self.wm_restarts, self.frozen = None, None, None, None, 0, False
+        self.session, self.judging, self.xpid, self.wm, self.wm_restarts, self.frozen = None, None, None, None, 0, None
         with as_user():
             SysV.remove_all()
         # In a container, /run and what else lies there is root's, and the agent's socket is in it.
@@ -1169,7 +1252,7 @@ class DesktopAgent:
             resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
             os.close(wfd)
         self.xpid = x.number
-        if not ROOT:
+        if not ROOT or KEEPS_SIGNALS:
             try:
                 self.session = Starter(True, self.ended)
             except OSError as why:

@@ -174,14 +174,16 @@ def kill_strangers(browser):
             try:
                 with open('/proc/%s/stat' % pid, 'rb') as f:
                     head, _, rest = f.read().rpartition(b') ')
-                parents[int(pid)], names[int(pid)] = int(rest.split()[1]), head.partition(b'(')[2]
+                parents[int(pid)] = int(rest.split()[1])
+                if os.stat('/proc/' + pid).st_uid == os.getuid():
+                    names[int(pid)] = head.partition(b'(')[2]
             except OSError:
                 continue
     for pid, name in names.items():
         up, seen = pid, 0
         while up not in (0, 1, browser, os.getpid()) and seen < 64:
             up, seen = parents.get(up, 0), seen + 1
-        if up in (browser, os.getpid()) or name == b'jwm' or pid == 1 or os.stat('/proc/%d' % pid).st_uid != os.getuid():
+        if up in (browser, os.getpid()) or name == b'jwm' or pid == 1:
             continue
         try:
             os.kill(pid, signal.SIGKILL)

@@ -96,6 +96,8 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
   );
   loaded.oldest = () => models.oldest;
   parts.add(() => models.close());
+  // Their adapters were unloaded as the servers were taken; nothing here waits for it.
+  void trainer.forgetEarlier();
   if (r.onServed) {
     const { acting, training } = servers,
       adapters = adapterNames(basename(r.dir), start);

@@ -81,10 +81,26 @@ export function templateBootstrap(
     draws: number[] = [];
   for (let k = 0; k < (o.samples ?? SAMPLES) && Number.isFinite(all); k++) {
     const templates = names.map(() => r.int(names.length)),
-      x = pooled(cells.map(() => r.pick(cells)).map((seed) => templates.map((t) => resample(seed[t]!, r))));
+      x = mean(
+        cells
+          .map(() => r.pick(cells))
+          .map((seed) => redrawn(seed, templates, r))
+          .filter((share) => !Number.isNaN(share)),
+      );
     if (Number.isFinite(x)) draws.push(x);
   }
   return { mean: all, low: quantile(draws, 0.025) ?? NaN, high: quantile(draws, 0.975) ?? NaN };
+}
+/** Share of successes among episodes drawn anew of these templates of a seed; summed as drawn, for it is done a million times. */
+function redrawn(seed: readonly SeedOutcomes[], templates: readonly number[], r: Random): number {
+  let successes = 0,
+    episodes = 0;
+  for (const t of templates) {
+    const outcomes = seed[t]!;
+    for (let i = 0; i < outcomes.length; i++) successes += r.pick(outcomes);
+    episodes += outcomes.length;
+  }
+  return successes / episodes;
 }
 /** Share of all episodes of a seed; over several seeds the mean. */
 const pooled = (seeds: readonly (readonly SeedOutcomes[])[]): number => meanOfMeans(seeds.map((s) => s.flat()));

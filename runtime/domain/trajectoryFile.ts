@@ -3,6 +3,8 @@
  * the head, followed by one line per step. Frames are PNG files under `framesDir`, relative to the file. Opens without
  * a daemon; parsing never trusts the text.
  */
+import { argumentValue, argumentsOf, type Action, type ActionType } from './action.js';
+import { SCROLL_DIRECTIONS, type ActionArgument } from './actionArguments.js';
 import { isObject, jsonOrNothing } from './json.js';
 import type { StepView, TrajectoryView } from './trajectoryView.js';
 
@@ -115,9 +117,10 @@ function stepProblem(s: unknown): string | undefined {
   if (typeof index !== 'number' || !Number.isInteger(index) || index < 0) return 'index is not a number';
   if (!isFrame(s['frame'])) return 'frame is not a frame link';
   if (s['after'] !== undefined && !isFrame(s['after'])) return 'after is not a frame link';
-  if (!Array.isArray(s['actions']) || !s['actions'].every((a) => isObject(a) && typeof a['type'] === 'string'))
-    return 'actions is not a list of actions';
-  if (!isObject(s['timings'])) return 'timings are missing';
+  const { actions, timings } = s;
+  if (!Array.isArray(actions) || !actions.every(isAction)) return 'actions is not a list of actions';
+  if (!isObject(timings)) return 'timings are missing';
+  if (!Object.values(timings).every(isNumber)) return 'timings are not numbers';
   if (s['progress'] !== undefined && !isProgress(s['progress'])) return 'progress is no share of checks';
   if (s['tokens'] !== undefined && !areTokens(s['tokens'])) return 'tokens is not a list of tokens';
   if (s['rejected'] !== undefined && !(Array.isArray(s['rejected']) && s['rejected'].every(isRejected)))
@@ -125,6 +128,23 @@ function stepProblem(s: unknown): string | undefined {
   if (s['prompt'] !== undefined && !isPrompt(s['prompt'])) return 'prompt is not a prompt';
   return undefined;
 }
+/** One of a type that a newer version wrote is shown by its type alone. */
+const isAction = (a: unknown): boolean =>
+  isObject(a) &&
+  typeof a['type'] === 'string' &&
+  argumentsOf(a['type'] as ActionType).every(([name, { kind, optional }]) => {
+    const value = argumentValue(a as unknown as Action, name);
+    return value === undefined ? optional === true : isArgument[kind](value);
+  });
+const areStrings = (x: unknown): boolean => Array.isArray(x) && x.every((k) => typeof k === 'string');
+const isArgument: Readonly<Record<ActionArgument['kind'], (x: unknown) => boolean>> = {
+  place: (x) => isObject(x) && isNumber(x['x']) && isNumber(x['y']),
+  modifiers: areStrings,
+  keys: areStrings,
+  direction: (x) => (SCROLL_DIRECTIONS as readonly unknown[]).includes(x),
+  text: (x) => typeof x === 'string',
+  number: (x) => isNumber(x),
+};
 const isNumber = (x: unknown): boolean => typeof x === 'number' && Number.isFinite(x);
 const isProgress = (x: unknown): boolean =>
   isObject(x) && typeof x['held'] === 'number' && x['held'] >= 0 && x['held'] <= 1 && isNumber(x['ms']);

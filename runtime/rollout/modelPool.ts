@@ -226,7 +226,7 @@ export class ModelPool<Q = ReplicaRequest, A extends AnswerBase = ReplicaAnswer,
         this.#waiting.unshift(call);
       else {
         if (syncing && !call.settled) this.#failedInSync++;
-        call.reject(e);
+        call.reject(error.kind === 'policy.lost' && this.#fleet.closed ? cancelled('A decision') : e);
       }
     } finally {
       // The slot no longer counts the calls of a replica that has been replaced.

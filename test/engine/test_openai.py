@@ -170,6 +170,57 @@ def test_full_weights_sample_and_are_saved_whole(client, tiny):
     assert client.post("/v1/chat/completions", chat_body(5, model="full@1-disk"))["choices"] == spoken["choices"]
 
 
+def test_memory_of_saved_versions_is_bounded_and_freed_with_their_names(tmp_path):
+    """Of whole models one is kept beside those that have names; what is unloaded or deleted is not."""
+    from types import SimpleNamespace
+
+    from dart_engine.lora import LoraSpec
+    from dart_engine.model import Weights
+    from dart_engine.versions import Versions
+
+    versions = Versions(SimpleNamespace(settings=SimpleNamespace(model="tiny")), SimpleNamespace(root=tmp_path), [], 8)
+    kept = lambda: list(versions._recent)  # noqa: E731
+    for index in range(3):
+        versions.remember(f"whole{index}", Weights(f"whole{index}"))
+        versions.remember(f"adapter{index}", Weights(f"adapter{index}", LoraSpec(8, 16.0, ("q_proj",))))
+    assert kept() == ["adapter0", "adapter1", "whole2", "adapter2"]
+    for name in ("a", "b"):
+        versions.load(name, "whole2")
+    versions.unload("a")
+    assert "whole2" in kept()
+    versions.unload("b")
+    versions.forget("adapter1")
+    assert kept() == ["adapter0", "adapter2"]
+
+
+def test_what_is_deleted_cannot_be_loaded_any_more(client):
+    model = trained_model(client, 15)
+    path = client.do("save_weights_for_sampler", {"model_id": model, "seq_id": 3, "path": "v1"})["path"]
+    client.raw("DELETE", f"/api/v1/training_runs/{model}/checkpoints/sampler_weights/v1", None, {})
+    with pytest.raises(HttpError) as gone:
+        client.post("/v1/load_lora_adapter", {"lora_name": "deleted", "lora_path": path})
+    assert gone.value.status == 404
+
+
+def test_log_probs_are_of_the_distribution_sampled_from():
+    """After the temperature, as the trainer weighs them against its own at temperature 1; greedy choices at 1."""
+    from types import SimpleNamespace
+
+    import torch
+    from dart_engine.sampler import Alive, Row, Sampler, Sampling
+
+    policy = SimpleNamespace(forbidden=[], device="cpu", eos=set())
+    logits = torch.randn(4, 50, generator=torch.Generator().manual_seed(3)) * 3
+    heats = [1.0, 0.6, 2.0, 0.0]
+    rows = [Row(0, Sampling(temperature=heat, max_tokens=1, top_logprobs=3), torch.Generator().manual_seed(7)) for heat in heats]
+    alive = Alive(rows, torch.ones(4, 1), torch.tensor(heats)[:, None], torch.zeros(4))
+    Sampler(policy, lambda: None)._choose(alive, logits)
+    for row, line, heat in zip(rows, logits, heats, strict=True):
+        expected = torch.log_softmax(line / (heat or 1.0), dim=-1)
+        assert row.logprobs[0] == pytest.approx(float(expected[row.tokens[0]]), abs=1e-6)
+        assert [value for _, value in row.top[0]] == pytest.approx(torch.topk(expected, 3).values.tolist(), abs=1e-6)
+
+
 def test_publishing_beside_clients_fails_no_call(client, figures):
     """Clients take the newest name for each call; older versions are unloaded while calls are in flight."""
     model = trained_model(client, 15)

@@ -273,6 +273,37 @@ def test_bookkeeping(client):
         assert refused.value.body["category"] == "user"
 
 
+def test_a_gradient_that_is_not_finite_changes_nothing(tiny, tmp_path):
+    """It is dropped and said: neither weights nor the number of steps change, and asked again the answer is the same."""
+    import torch
+    from dart_engine.engine import Engine
+    from dart_engine.settings import Settings
+
+    engine = Engine(Settings(model=str(tiny), state=tmp_path / "state", device="cpu", threads=2))
+    engine.start()
+
+    def done(request_id: str) -> dict:
+        return engine.answers.get(request_id).future.result(60)
+
+    model = done(engine.create_model("s", 0, "base", {"rank": 4}, None))["model_id"]
+    trained = engine.slots[model].trained
+    step = lambda seq: done(engine.optim_step(model, seq, ADAM))["metrics"]  # noqa: E731
+    name, weight = next(iter(trained.weights.tensors.items()))
+    trained.grads = {name: torch.ones_like(weight)}
+    assert step(1)["step"] == 1
+    before = weight.clone()
+    for seq, wrong in ((2, torch.nan), (3, torch.inf)):
+        trained.grads = {name: torch.full_like(weight, wrong)}
+        said = step(seq)
+        assert said["grad_norm"] is None and said["step"] == 1
+        assert step(seq) == said  # the very same request
+        assert torch.equal(weight, before) and trained.grads == {}
+    assert json.loads(json.dumps(engine.slots[model].ledger.to_json(), allow_nan=False))
+    trained.grads = {name: torch.ones_like(weight)}
+    assert step(4)["step"] == 2 and not torch.equal(weight, before)
+    engine.stop()
+
+
 def test_adam_params_are_checked(client: Client):
     model = client.model()
     for wrong in ({"learning_rate": -1.0}, {"beta1": 1.0}, {"momentum": 0.5}, {"eps": "x"}):

@@ -117,6 +117,86 @@ def test_a_gap_after_a_restart_is_refused(tiny, tmp_path):
     server.stop()
 
 
+def models_in_memory(client: Client) -> int:
+    text = client.raw("GET", "/metrics", None, {})[1].decode()
+    return int(next(line.split()[1] for line in text.splitlines() if line.startswith("dart_engine:models ")))
+
+
+def test_a_session_that_ends_frees_its_models_and_they_come_back_from_disk(client):
+    before = models_in_memory(client)
+    session = client.post("/api/v1/create_session", {"tags": []})["session_id"]
+    model = client.model(seed=4, session=session)
+    script(client, model, 1, 5)
+    assert models_in_memory(client) == before + 1
+    client.post(f"/api/v1/sessions/{session}/finish", {})
+    assert models_in_memory(client) == before
+    script(client, model, 6, 7)  # all of it was saved: it goes on
+    client.post(f"/api/v1/sessions/{session}/finish", {})
+    with pytest.raises(HttpError) as gap:
+        client.step(model, 8)
+    assert gap.value.status == 400 and "gap" in gap.value.body["error"]
+
+
+@pytest.mark.parametrize("creates", [True, False])
+def test_weights_loaded_into_a_model_do_not_silently_go_with_its_session(client, creates):
+    first = client.model(seed=4)
+    script(client, first, 1, 5)
+    load = {"path": f"tinker://{first}/weights/0005", "optimizer": True}
+    session = client.post("/api/v1/create_session", {"tags": []})["session_id"]
+    if not creates:
+        load["model_id"] = client.model(seed=4, session=session)
+    made = {"session_id": session, "model_seq_id": 0, **load} if creates else load
+    model = client.do("load_weights", made)["model_id"]
+    client.post(f"/api/v1/sessions/{session}/finish", {})
+    with pytest.raises(HttpError) as refused:
+        client.train(model, 1, DATA, forward=True)
+    assert refused.value.status == 400 and "load_weights again" in refused.value.body["error"]
+    client.do("load_weights", made)
+    assert np.array_equal(final(client, model, 1), final(client, first, 6))
+    client.do("save_weights", {"model_id": model, "seq_id": 2, "path": "own"})
+    client.post(f"/api/v1/sessions/{session}/finish", {})
+    assert np.array_equal(final(client, model, 3), final(client, first, 6))
+
+
+def test_a_silent_session_ends_by_itself_unless_its_model_is_at_work(tiny, tmp_path):
+    import asyncio
+
+    from dart_engine.engine import Engine, Slot
+    from dart_engine.ledger import Ledger
+    from dart_engine.settings import Settings
+
+    engine = Engine(Settings(model=str(tiny), state=tmp_path / "state", device="cpu", session_ttl_s=0.2))
+    silent, busy = engine.create_session([]), engine.create_session([])
+    for session in (silent, busy):
+        engine.slots[session.id] = Slot(session.id, {"session_id": session.id}, Ledger())
+    engine.slots[busy.id].ledger.accept(1, "digest", "request")
+
+    async def ended(session) -> None:
+        while session.id in engine.sessions:
+            await asyncio.sleep(0.01)
+
+    async def main() -> None:
+        ending = asyncio.create_task(engine.end_silent_sessions())
+        await ended(silent)
+        assert list(engine.slots) == [busy.id]
+        engine.slots[busy.id].ledger.applied(1, {})
+        await ended(busy)
+        ending.cancel()
+
+    asyncio.run(asyncio.wait_for(main(), 30))
+    assert engine.slots == {}
+
+
+def test_what_a_killed_engine_left_unfinished_goes(tmp_path):
+    from dart_engine.checkpoints import CheckpointStore
+
+    folders = [tmp_path / "models" / "m" / kind / name for kind in ("weights", "sampler_weights") for name in (".new-a", ".gone-b-1", ".old-c", "d")]
+    for folder in folders:
+        folder.mkdir(parents=True)
+    CheckpointStore(tmp_path)
+    assert [folder.name for folder in folders if folder.exists()] == [".old-c", "d"] * 2
+
+
 def worker(sample=lambda weights, requests: [request * 2 for request in requests]) -> Worker:
     made = Worker(sample, sample_rows=8, window_s=0.002)
     made.start()

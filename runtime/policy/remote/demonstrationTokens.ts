@@ -2,7 +2,8 @@
  * Demonstrations as the tokens a model would have been shown and would have said. The server's own tokenizer and chat
  * template make them; nothing is tokenised here (runtime/policy/README.md#tokens-of-demonstrations).
  */
-import { StudioError, type Action, type Size, type Trajectory } from '../../domain/index.js';
+import { StudioError, toRunError, type Action, type Size, type Trajectory } from '../../domain/index.js';
+import { pause } from '../../domain/pause.js';
 import { messagesOf, uiTarsPrompt, type Message, type PromptOptions, type Turn } from '../actions/prompt.js';
 import { formatAnswer, type Coordinates } from '../actions/uiTars.js';
 import type { ModelServer } from './modelServer.js';
@@ -47,17 +48,28 @@ const spoken = (
   o: DemonstrationOptions,
 ): string => formatAnswer(said, { mode: o.coordinates, screen, limits: o.limits, boxTokens: true });
 
+/** How often servers of which none answers are asked again, and the pauses before, which double. */
+export interface Patience {
+  readonly baseMs: number;
+  readonly maxMs: number;
+  readonly attempts: number;
+}
+
+const ONCE: Patience = { baseMs: 0, maxMs: 0, attempts: 0 };
+
 export class ChatTokenizer {
-  readonly #server: ModelServer;
+  readonly #servers: readonly ModelServer[];
   readonly #model: string;
+  readonly #patience: Patience;
   #tail: Promise<readonly number[]> | undefined;
   /** By size of the picture. */
   readonly #sizes = new Map<string, Promise<number>>();
 
-  /** `model`: a name that the server knows; adapters share the tokenizer of their base. */
-  constructor(server: ModelServer, model: string) {
-    this.#server = server;
+  /** `model`: a name that the servers know; adapters share the tokenizer of their base. */
+  constructor(servers: readonly ModelServer[], model: string, patience: Patience = ONCE) {
+    this.#servers = servers;
     this.#model = model;
+    this.#patience = patience;
   }
 
   /**
@@ -69,7 +81,7 @@ export class ChatTokenizer {
     signal: AbortSignal,
   ): Promise<{ readonly prompt: readonly number[]; readonly answer: Int32Array }> {
     const [prompt, rest] = await this.#parts(messages, answer, signal),
-      tail = await (this.#tail ??= this.#findTail(signal));
+      tail = await this.#tailOf(signal);
     return { prompt, answer: Int32Array.from(rest.slice(0, rest.length - tail.length + 1)) };
   }
 
@@ -88,13 +100,23 @@ export class ChatTokenizer {
   async #askImageTokens(url: string, imageToken: number, signal: AbortSignal): Promise<number> {
     const content = [{ type: 'image_url', image_url: { url } }],
       ask = { model: this.#model, messages: [{ role: 'user', content }], max_tokens: 1, return_token_ids: true },
-      { prompt_token_ids: ids } = await this.#server.complete(ask, signal),
+      { prompt_token_ids: ids } = await this.#asked((server) => server.complete(ask, signal), signal),
       n = ids?.filter((t) => t === imageToken).length ?? 0;
     if (n === 0)
       throw unusable(`it does not say how many tokens ${imageToken} (policy.vlm.imageToken) a picture takes`);
     return n;
   }
 
+  /** Found once; a failure is not kept. */
+  #tailOf(signal: AbortSignal): Promise<readonly number[]> {
+    if (this.#tail) return this.#tail;
+    const asked = this.#findTail(signal);
+    this.#tail = asked;
+    asked.catch(() => {
+      this.#tail = undefined;
+    });
+    return asked;
+  }
   /** What the template puts after every answer: its first token ends the answer. */
   async #findTail(signal: AbortSignal): Promise<readonly number[]> {
     const ask: Message[] = [{ role: 'user', content: 'a' }],
@@ -111,12 +133,31 @@ export class ChatTokenizer {
     signal: AbortSignal,
   ): Promise<readonly [prompt: readonly number[], rest: readonly number[]]> {
     const ask = (m: readonly Message[], generation: boolean): Promise<readonly number[]> =>
-      this.#server.tokenize({ model: this.#model, messages: m, add_generation_prompt: generation }, signal);
+      this.#asked(
+        (server) => server.tokenize({ model: this.#model, messages: m, add_generation_prompt: generation }, signal),
+        signal,
+      );
     const prompt = await ask(messages, true),
       whole = await ask([...messages, { role: 'assistant', content: answer }], false);
     if (prompt.some((id, i) => whole[i] !== id))
       throw unusable('its chat template changes what comes before an answer when the answer is there');
     return [prompt, whole.slice(prompt.length)];
+  }
+  /** Of the servers the first that is there: they serve one model. */
+  async #asked<T>(ask: (server: ModelServer) => Promise<T>, signal: AbortSignal): Promise<T> {
+    const { baseMs, maxMs, attempts } = this.#patience;
+    for (let asked = 0; ; asked++) {
+      let lost: unknown;
+      for (const server of this.#servers)
+        try {
+          return await ask(server);
+        } catch (e) {
+          if (toRunError(e).kind !== 'policy.lost') throw e;
+          lost = e;
+        }
+      if (asked === attempts) throw lost;
+      await pause(Math.min(maxMs, baseMs * 2 ** asked), signal, cancelled);
+    }
   }
 }
 
@@ -126,3 +167,5 @@ const unusable = (why: string): StudioError =>
     `Demonstrations cannot be shown to this model: ${why}.`,
     'Use a model whose chat template only adds to a conversation, as those of Qwen-VL and UI-TARS do, or set warmStart.steps and trainer.replay to 0.',
   );
+const cancelled = (): StudioError =>
+  new StudioError('cancelled', 'Demonstrations are not tokenised any more.', 'Start the run again when you are ready.');

@@ -142,6 +142,15 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
           'Point policy.vlm.endpoints at the model servers themselves, not at a router that chooses models.',
         );
       return { said, version: adapter.weights.version, computeMs: performance.now() - began };
+    } catch (e) {
+      if (signal.aborted || !this.#closed.signal.aborted) throw e;
+      // Closed because another call took too long: whoever asked has not given this one up.
+      throw new StudioError(
+        'policy.lost',
+        `${this.#o.url} is not asked any more: its replica was closed.`,
+        'The runtime asks again automatically.',
+        { cause: e },
+      );
     } finally {
       this.#askLoad(this.#calls--);
       adapter.calls--;

@@ -81,21 +81,26 @@ export class Endpoints {
     signal: AbortSignal,
   ): Promise<Reply> {
     const began = this.#o.now();
-    let avoid: Endpoint | undefined, last: StudioError | undefined;
+    let avoid: Endpoint | undefined, last: StudioError | undefined, bare: Endpoint | undefined;
     for (let attempt = 0; attempt < this.#o.attempts;) {
       const e = this.#pick(session, avoid);
       const t0 = this.#o.now();
       e.inFlight++;
       let failure: Failure;
       try {
-        const r = await this.#once(e, path, e.plain ? body : { ...body, ...extras }, signal);
-        if (!('failed' in r)) return { said: r.said, ms: this.#o.now() - t0, waited: t0 - began, endpoint: e.url };
+        const r = await this.#once(e, path, e.plain || e === bare ? body : { ...body, ...extras }, signal);
+        if (!('failed' in r)) {
+          // Only now is it known that the extras were refused, and not the request.
+          e.plain ||= e === bare;
+          return { said: r.said, ms: this.#o.now() - t0, waited: t0 - began, endpoint: e.url };
+        }
         failure = r;
       } finally {
         e.inFlight--;
       }
-      if (!e.plain && Object.keys(extras).length > 0 && (failure.status === 400 || failure.status === 422)) {
-        e.plain = true;
+      const choosy = failure.status === 400 || failure.status === 422;
+      if (choosy && !e.plain && e !== bare && Object.keys(extras).length > 0) {
+        bare = e;
         continue;
       }
       last = failure.failed;

@@ -95,7 +95,7 @@ export class ModelServer {
 
   /** Token ids of a conversation by the server's tokenizer and chat template (beside /v1, not under it). */
   async tokenize(body: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<readonly number[]> {
-    const a = await this.#post('/tokenize', body, signal, this.#beside),
+    const a = await this.#patiently(signal, () => this.#post('/tokenize', body, signal, this.#beside)),
       tokens = (this.#json(a, '/tokenize', TOKENS) as { tokens?: unknown } | undefined)?.tokens;
     if (!Array.isArray(tokens) || !tokens.every((t) => Number.isInteger(t))) throw this.#refused(a, '/tokenize');
     return tokens as number[];

@@ -28,14 +28,18 @@ export function learnerOf<S extends StepSample, W extends { readonly version: Po
 }): Learner {
   const { trainer, source, publish } = d;
   const { imitate } = trainer;
-  const sampled = async ({ steps, ...batch }: LearnBatch): Promise<TrainBatch<S>> => {
+  /** Since the last lesson was asked for; a trainer that has not begun it yet forgets that it was interrupted. */
+  let interrupted = false;
+  const sampled = async ({ steps, ...batch }: LearnBatch, enough = (): boolean => false): Promise<TrainBatch<S>> => {
     const samples: S[] = [];
-    for (const step of steps)
+    for (const step of steps) {
+      if (enough()) break;
       samples.push(
         await source.sampleOf(step).catch((e: unknown) => {
           throw unreadable(step, e);
         }),
       );
+    }
     return { ...batch, samples };
   };
   const learner: Learner = {
@@ -46,9 +50,22 @@ export function learnerOf<S extends StepSample, W extends { readonly version: Po
       return { version: weights.version, publish: () => publish(weights) };
     },
     checkpoint: () => trainer.checkpoint(),
-    interrupt: () => trainer.interrupt(),
+    interrupt() {
+      interrupted = true;
+      trainer.interrupt();
+    },
   };
-  return imitate ? { ...learner, imitate: async (b, o) => imitate.call(trainer, await sampled(b), o) } : learner;
+  if (!imitate) return learner;
+  return {
+    ...learner,
+    async imitate(b, o) {
+      interrupted = false;
+      const batch = await sampled(b, () => interrupted),
+        lesson = imitate.call(trainer, batch, o);
+      if (interrupted) trainer.interrupt();
+      return lesson;
+    },
+  };
 }
 
 /** Damage on disk says whose trajectory it is; any other error is passed on. */

@@ -44,6 +44,8 @@ type RemoteConfig = NonNullable<RunConfig['trainer']['remote']>;
 
 /** One answer may take as long as a large model needs for a long thought on a busy server. */
 const ANSWER_MS = 300_000;
+/** With waiting for a busy server. Longer than an answer: that fails alone, this closes the replica beneath all calls. */
+const CALL_MS = 2 * ANSWER_MS;
 /** For a list of models, and for taking one off it. */
 const UNLOAD_MS = 10_000;
 /** A server that is restarted has a model to load first. */
@@ -94,6 +96,8 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
   );
   loaded.oldest = () => models.oldest;
   parts.add(() => models.close());
+  // Their adapters were unloaded as the servers were taken; nothing here waits for it.
+  void trainer.forgetEarlier();
   if (r.onServed) {
     const { acting, training } = servers,
       adapters = adapterNames(basename(r.dir), start);
@@ -113,7 +117,11 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
       trainer: proven,
       source: new TokenSamples({
         shown: blind ? (f) => chat.encodePng(blank(f)) : (f) => r.frames.read(f),
-        tokenizer: new ChatTokenizer(new ModelServer(first!), vlm.model),
+        tokenizer: new ChatTokenizer(
+          servers.acting.map((o) => new ModelServer(o)),
+          vlm.model,
+          RESTART,
+        ),
         imageToken: vlm.imageToken,
         coordinates: vlm.coordinates,
         limits: chat.limits,
@@ -272,7 +280,7 @@ function startPool(
     publishMode: r.config.policy.sync === 'global' ? 'global' : 'per-replica',
     depth: vlm.concurrency,
     concurrency: vlm.concurrency,
-    callTimeoutMs: ANSWER_MS,
+    callTimeoutMs: CALL_MS,
     restart: RESTART,
     factory: (replica, w) =>
       startEndpointReplica(

@@ -60,6 +60,8 @@ class LastingTrainer implements OutlivingTrainer {
   #queue: Promise<unknown> = Promise.resolve();
   #interrupted = false;
   #closing: Promise<void> | undefined;
+  /** A process that learns what the last one knew. */
+  #relearning: EmbeddedTrainer | undefined;
 
   constructor(o: LastingOptions) {
     this.#o = o;
@@ -131,7 +133,9 @@ class LastingTrainer implements OutlivingTrainer {
     return this.#do('its weights', (t) => t.exportWeights());
   }
   close(): Promise<void> {
-    this.#closing ??= (async () => this.#process?.close())();
+    this.#closing ??= (async () => {
+      await Promise.all([this.#process?.close(), this.#relearning?.close()]);
+    })();
     return this.#closing;
   }
 
@@ -161,6 +165,7 @@ class LastingTrainer implements OutlivingTrainer {
   async #again(): Promise<EmbeddedTrainer> {
     const t = await this.#o.start(this.#untaught),
       saved = this.#saved;
+    this.#relearning = t;
     try {
       if (this.#closing) throw closed();
       if (saved)
@@ -169,10 +174,13 @@ class LastingTrainer implements OutlivingTrainer {
         });
       if (this.#mixed) await t.read(await this.#screens(), this.#mixed);
       for (const lesson of this.#since) await lesson(t);
+      if (this.#closing) throw closed();
       return t;
     } catch (e) {
       await orUndefined(t.close(), 'why it cannot go on is reported');
       throw e;
+    } finally {
+      this.#relearning = undefined;
     }
   }
   async #screens(): Promise<readonly ReadingScreen[]> {

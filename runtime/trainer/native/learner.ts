@@ -213,6 +213,8 @@ export class Learner {
    * learning rate. The result becomes the reference. When interrupted, it keeps and reports what it has learned.
    */
   async imitate(b: EmbeddedBatch, i: ImitateOptions, onProgress?: OnProgress): Promise<UpdateReport> {
+    // Before anything is waited for: an interruption from now on is of this lesson.
+    this.#interrupted = false;
     const start = this.#now(),
       early = new ReportBuilder(this.options),
       late = new ReportBuilder(this.options),
@@ -225,7 +227,6 @@ export class Learner {
     let states = 0,
       step = 0,
       latest: ReportBuilder | undefined;
-    this.#interrupted = false;
     for (const packed of next ? this.#inTurn(i.until ?? i.steps, () => draw(next)) : []) {
       const lr = imitationRate(i.lr, step, i.steps),
         done = await this.#optimizer.step(packed, IMITATION.variant, lr, this.#rng, {

@@ -101,9 +101,9 @@ export class Calls {
     return answerJson(reply.bytes, CONTROL);
   }
 
-  /** Asks once that something be deleted; a server that cannot keeps it. */
-  async remove(path: string, signal: AbortSignal): Promise<void> {
-    await this.#http.send({ path, method: 'DELETE', timeoutMs: this.#o.submitMs }, signal);
+  /** Asks once that something be deleted; a server that cannot keeps it. False: it was not there to be asked. */
+  async remove(path: string, signal: AbortSignal): Promise<boolean> {
+    return (await this.#http.send({ path, method: 'DELETE', timeoutMs: this.#o.submitMs }, signal)).kind === 'answer';
   }
 
   /** A page, as JSON. */

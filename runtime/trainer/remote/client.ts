@@ -126,14 +126,17 @@ export class TrainingClient {
     const page = wire.parsed(wire.capabilities, await this.calls.get('get_server_capabilities', this.#with(signal)));
     return page.supported_models.flatMap((m) => (m.model_name ? [m.model_name] : []));
   }
-  /** Deletes saved weights where the server has a way; others it keeps. What a server still loads must not be named. */
-  async forget(uri: string, signal: AbortSignal): Promise<void> {
+  /**
+   * Deletes saved weights where the server has a way; others it keeps. What a server still loads must not be named.
+   * False: the server was not there, so it may be asked again.
+   */
+  async forget(uri: string, signal: AbortSignal): Promise<boolean> {
     // SkyRL leaves the kind out of the address of weights for sampling.
     const [, model, kind = 'sampler_weights', name] =
       /^tinker:\/\/([^/]+)\/(?:(weights|sampler_weights)\/)?([^/]+)$/.exec(uri) ?? [];
-    if (model === undefined || name === undefined) return;
+    if (model === undefined || name === undefined) return true;
     const path = `training_runs/${encodeURIComponent(model)}/checkpoints/${kind}/${encodeURIComponent(name)}`;
-    await this.calls.remove(path, this.#with(signal));
+    return this.calls.remove(path, this.#with(signal));
   }
   /** A model this server still has, or gets back from its weights; `seq` is the number of its last call. */
   attach(id: string, seq: number): RemoteModel {

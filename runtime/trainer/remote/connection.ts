@@ -39,30 +39,40 @@ export class Connection {
   }
 
   static async open(o: ConnectionOptions, from: Handle | undefined, signal: AbortSignal): Promise<Connection> {
-    const client = await TrainingClient.connect(o.server, signal);
+    const client = await TrainingClient.connect(o.server, signal),
+      made: RemoteModel[] = [];
     try {
       const model = await client.createModel(o.model, signal);
+      made.push(model);
       if (from) await model.load(from.uri, true, signal);
       const reference = o.reference ? await referenceModel(client, o.model, signal) : undefined;
+      if (reference) made.push(reference);
       if (reference && from?.reference) await reference.load(from.reference, false, signal);
       return new Connection(client, model, reference, o.leaveModels);
     } catch (e) {
-      client.close();
+      letGo(client, made);
       throw e;
     }
   }
 
   /** Lets the models go, unless saved weights would go with them; does not wait for the server. */
   close(): void {
-    const { calls } = this.client,
-      gone = [this.model, this.reference].flatMap((m) => (m && !(this.#leaveModels && m.saved) ? [m.id] : []));
-    for (const id of gone)
-      ignoreFailure(
-        withDeadline(UNLOAD_MS, [], (signal) => calls.json('unload_model', { model_id: id }, signal)),
-        'a server that does not know the call drops the model with its session',
-      );
-    this.client.close();
+    const models = [this.model, this.reference].filter((m) => m !== undefined);
+    letGo(
+      this.client,
+      models.filter((m) => !(this.#leaveModels && m.saved)),
+    );
   }
+}
+
+/** Ends the session, and asks for these models to be unloaded. */
+function letGo(client: TrainingClient, models: readonly RemoteModel[]): void {
+  for (const { id } of models)
+    ignoreFailure(
+      withDeadline(UNLOAD_MS, [], (signal) => client.calls.json('unload_model', { model_id: id }, signal)),
+      'a server that does not know the call drops the model with its session',
+    );
+  client.close();
 }
 
 async function referenceModel(client: TrainingClient, m: ModelOptions, signal: AbortSignal): Promise<RemoteModel> {

@@ -60,8 +60,10 @@ const ATTEMPTS = 3;
 export interface RemoteTrainerEngine extends TrainerEngine<TokenSample, RemoteWeights> {
   /** log p of the answer's tokens under the present weights. */
   score(s: TokenSequence): Promise<Float32Array>;
-  /** Deletes exported weights where the server can; no model server may have them loaded any more. */
+  /** Deletes exported weights where the server can; no model server may have them loaded any more. Never rejects. */
   forget(path: string): Promise<void>;
+  /** The same of all that earlier starts of this run exported. */
+  forgetEarlier(): Promise<void>;
 }
 
 /** Connects and makes a model. Throws `trainer.remote` when the server is away, `config.invalid` on what it cannot do. */
@@ -99,6 +101,7 @@ class RemoteTrainer implements RemoteTrainerEngine {
   /** Makes the model, so that what a server cannot do is said before anything is rolled out. */
   open(): Promise<void> {
     return this.#serial(async () => {
+      await this.#own.read();
       await this.#connected();
     });
   }
@@ -139,6 +142,8 @@ class RemoteTrainer implements RemoteTrainerEngine {
         for (const { index, result, metrics } of part.steps)
           (index >= i.steps - part.reported ? report.late : report.early).step(result, metrics);
         this.#handle = part.handle;
+        // Those of the part before.
+        await this.#forgetSurplus(part.handle);
       }
       if (step > 0) await this.#lessonEnds();
       const built = await (report.late.steps > 0 ? report.late : report.early).build({
@@ -188,22 +193,32 @@ class RemoteTrainer implements RemoteTrainerEngine {
           seq: c.model.seq,
           trained: this.#trained,
         });
-        for (const uri of await this.#own.surplus([this.#handle!.uri, this.#handle!.reference]))
-          ignoreFailure(c.client.forget(uri, this.#closed.signal), 'a server that keeps them needs more disk');
+        await this.#forgetSurplus(this.#handle!);
         return ref;
       }),
     );
   }
-  /** Sampler weights that no server has loaded any more. */
+  /** Does not wait for the server. */
+  async #forgetSurplus({ uri, reference }: Handle): Promise<void> {
+    for (const gone of await this.#own.surplus([uri, reference]))
+      ignoreFailure(this.#forgotten(gone), 'a server that keeps them needs more disk');
+  }
+  async #forgotten(uri: string): Promise<void> {
+    if (await this.#connection?.client.forget(uri, this.#closed.signal)) await this.#own.forgotten(uri);
+  }
   async forget(path: string): Promise<void> {
-    const asked = this.#serial(async () => {
-      await this.#connection?.client.forget(path, this.#closed.signal);
-    });
-    await orUndefined(asked, 'a server that keeps them needs more disk');
+    await orUndefined(
+      this.#serial(() => this.#forgotten(path)),
+      'a server that keeps them needs more disk',
+    );
+  }
+  async forgetEarlier(): Promise<void> {
+    for (const path of this.#own.earlierExports) await this.forget(path);
   }
   restore(from: CheckpointRef): Promise<void> {
     return this.#serial(async () => {
       const s = await readState(from.dir, this.#o.model);
+      await this.#own.startsFrom(from.dir);
       this.#drop();
       this.#version = from.version;
       this.#updateSteps = s.updateSteps;
@@ -217,11 +232,11 @@ class RemoteTrainer implements RemoteTrainerEngine {
   exportWeights(): Promise<RemoteWeights> {
     return this.#serial(() =>
       this.#surviving(async (c) => {
-        if (this.#exported?.version !== this.#version)
-          this.#exported = {
-            version: this.#version,
-            path: await c.model.saveForSampler(this.#name(this.#version), this.#closed.signal),
-          };
+        if (this.#exported?.version !== this.#version) {
+          const path = await c.model.saveForSampler(this.#name(this.#version), this.#closed.signal);
+          await this.#own.exported(path);
+          this.#exported = { version: this.#version, path };
+        }
         return this.#exported;
       }),
     );
@@ -237,6 +252,7 @@ class RemoteTrainer implements RemoteTrainerEngine {
   async close(): Promise<void> {
     this.#closed.abort();
     await settled(this.#queue);
+    await this.#own.end();
     this.#drop();
   }
 
@@ -293,7 +309,7 @@ class RemoteTrainer implements RemoteTrainerEngine {
   }
   async #saved(c: Connection, version: PolicyVersion, reference: string | null): Promise<Handle> {
     const uri = await c.model.saveWeights(this.#name(version), this.#closed.signal);
-    this.#own.add(uri);
+    await this.#own.saved(uri);
     return { uri, reference };
   }
   /** Of its own for every save: a server may refuse a name, or keep something under it, that was used before. */

@@ -1,34 +1,138 @@
 import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
+import { z } from 'zod';
 import { orUndefined } from '../../domain/index.js';
+import { jsonOrNothing } from '../../domain/json.js';
+import { readForeignText } from '../../files/foreignFile.js';
+import { writeAtomic } from '../checkpoint.js';
 import { weightsIn } from './savedState.js';
 
+/** Beside the checkpoints of a run. */
+const FILE = 'weights.json';
+const MOST_BYTES = 1 << 20,
+  BOUNDS = { depth: 4, values: 1 << 14 };
+const uris = z.array(z.string().max(4096));
+const schema = z.object({
+  /** Where the run was when this was written: a copy of it must not delete what the original needs. */
+  dir: z.string(),
+  /** With optimizer, to go on from. */
+  saved: uris,
+  /** For sampling. */
+  exported: uris,
+  /** Of another run that this one started from. */
+  uses: uris,
+});
+type Listed = z.infer<typeof schema>;
+
 /**
- * Weights that this trainer saved on its server, and which of them nothing needs any more. Each update saves some, and of
- * a large model they fill a disk. What another run saved is never in here, even where this one starts from it.
+ * Weights that this run saved on its server, and which of them nothing needs any more. Each update saves some, and of a
+ * large model they fill a disk. They stand in a file, so that a run that goes on after a crash knows them. What another
+ * run saved or started from is never deleted: this looks at the runs beside it.
  */
 export class OwnWeights {
   readonly #dir: string;
   readonly #saved = new Set<string>();
+  readonly #exported = new Set<string>();
+  readonly #uses = new Set<string>();
+  #earlier: readonly string[] = [];
+  #written: Promise<void> = Promise.resolve();
+  #ended = false;
 
   /** `dir`: this run's checkpoints. */
   constructor(dir: string) {
-    this.#dir = dir;
+    this.#dir = resolve(dir);
   }
-  add(uri: string): void {
-    this.#saved.add(uri);
+  /** What earlier starts of this run left. */
+  async read(): Promise<void> {
+    const l = await listIn(this.#dir);
+    if (!l) return;
+    const own = l.dir === this.#dir;
+    for (const uri of l.uses) this.#uses.add(uri);
+    for (const uri of l.saved) (own ? this.#saved : this.#uses).add(uri);
+    if (!own) return;
+    for (const uri of l.exported) this.#exported.add(uri);
+    this.#earlier = l.exported;
   }
 
-  /** Takes out and answers those that neither a checkpoint here nor `inUse` names. */
+  saved(uri: string): Promise<void> {
+    this.#saved.add(uri);
+    return this.#write();
+  }
+  exported(uri: string): Promise<void> {
+    this.#exported.add(uri);
+    return this.#write();
+  }
+  /** Starts from a checkpoint; one of this run's own holds nothing new. */
+  async startsFrom(checkpoint: string): Promise<void> {
+    if (dirname(resolve(checkpoint)) === this.#dir) return;
+    for (const uri of await weightsIn(checkpoint)) this.#uses.add(uri);
+    await this.#write();
+  }
+  /** The server has deleted it, or cannot. */
+  forgotten(uri: string): Promise<void> {
+    this.#saved.delete(uri);
+    this.#exported.delete(uri);
+    return this.#write();
+  }
+
+  /** Exported by earlier starts: adapters have another name in each. */
+  get earlierExports(): readonly string[] {
+    return this.#earlier.filter((uri) => this.#exported.has(uri));
+  }
+  /** Those that neither a checkpoint here, nor `inUse`, nor another run names. */
   async surplus(inUse: readonly (string | null)[]): Promise<string[]> {
-    const names = (await orUndefined(readdir(this.#dir), 'without checkpoints there is none to keep')) ?? [],
-      kept = new Set<string | null>(inUse);
-    for (const name of names) {
+    const kept = new Set<string | null>(inUse);
+    for (const name of await namesIn(this.#dir)) {
+      if (name === FILE) continue;
       const named = await orUndefined(weightsIn(join(this.#dir, name)), 'one that is being deleted needs nothing');
       for (const uri of named ?? []) kept.add(uri);
     }
     const gone = [...this.#saved].filter((uri) => !kept.has(uri));
-    for (const uri of gone) this.#saved.delete(uri);
-    return gone;
+    if (gone.length === 0) return gone;
+    const others = await this.#ofOthers();
+    return gone.filter((uri) => !others.has(uri));
   }
+  async #ofOthers(): Promise<ReadonlySet<string>> {
+    const own = dirname(this.#dir),
+      runs = dirname(own),
+      all = new Set<string>();
+    for (const name of await namesIn(runs)) {
+      if (name === basename(own)) continue;
+      const l = await listIn(join(runs, name, basename(this.#dir)));
+      for (const uri of l ? [...l.saved, ...l.uses] : []) all.add(uri);
+    }
+    return all;
+  }
+
+  /** Nothing is written into the run's folder after this. */
+  end(): Promise<void> {
+    this.#ended = true;
+    return this.#written;
+  }
+  /** One after the other, each with what is known by then. */
+  #write(): Promise<void> {
+    if (this.#ended) return this.#written;
+    const written = this.#written.then(async () => {
+      const l: Listed = {
+        dir: this.#dir,
+        saved: [...this.#saved],
+        exported: [...this.#exported],
+        uses: [...this.#uses],
+      };
+      const text = `${JSON.stringify(l, null, 2)}\n`;
+      await orUndefined(writeAtomic(join(this.#dir, FILE), Buffer.from(text)), 'a disk that is full keeps them there');
+    });
+    this.#written = written;
+    return written;
+  }
+}
+
+const namesIn = async (dir: string): Promise<readonly string[]> =>
+  (await orUndefined(readdir(dir), 'a folder that is not there holds nothing')) ?? [];
+async function listIn(dir: string): Promise<Listed | undefined> {
+  const text = await orUndefined(
+    readForeignText(join(dir, FILE), MOST_BYTES, { inside: dir }),
+    'without it nothing is known to be saved',
+  );
+  return text === undefined ? undefined : schema.safeParse(jsonOrNothing(text, BOUNDS)).data;
 }

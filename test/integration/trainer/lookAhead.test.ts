@@ -63,6 +63,14 @@ async function taught(
   }
 }
 
+it('a lesson that is interrupted before its first step is over', async () => {
+  const l = await Learner.create(SMALL_READER, { ...OPTIONS, readingCoef: 0 }, 1),
+    lesson = l.imitate({ id: id<BatchId>('demos'), samples: demos, epochs: 1 }, { steps: 3, lr: 3e-3, shift: 4 });
+  l.interrupt();
+  expect((await lesson).optimizerSteps).toBe(0);
+  await l.release();
+});
+
 const oneProcessor = availableParallelism() < 2;
 if (oneProcessor) console.warn('skipped: looking at states in another thread (this machine has one processor)');
 

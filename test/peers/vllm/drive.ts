@@ -195,7 +195,7 @@ async function scorer(
   const args = ['--model', model, '--state', join(run, 'engine'), '--port', '0'],
     engine = await serveEngine({ environment, source: SOURCE, args, signal });
   stops.push(() => engine.stop());
-  const tokenizer = new ChatTokenizer(new ModelServer({ url: `${engine.url}/v1` }), model),
+  const tokenizer = new ChatTokenizer([new ModelServer({ url: `${engine.url}/v1` })], model),
     options = {
       shown: (f: FrameRef) => frames.read(f),
       tokenizer,

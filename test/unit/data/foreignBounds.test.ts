@@ -56,4 +56,48 @@ describe('JSON in a run folder of somebody else is looked at before it is parsed
     expect(t).toMatchObject({ ok: true, skipped: [{ line: 2 }] });
     expect(parseTrajectory(JSON.stringify({ ...head, x: nested(1000) }))).toMatchObject({ ok: false, line: 1 });
   });
+
+  it('a step whose actions or timings could not be drawn is left out of a trajectory file', () => {
+    const head = {
+        format: trajectoryFileFormat,
+        formatVersion: 1,
+        framesDir: 'frames',
+        row: { rollout: 'r', instruction: 'i', task: 't', family: 'f', outcome: 'success' },
+      },
+      frame = { hash: 'a'.repeat(64), width: 1, height: 1 },
+      parsed = (action: object, timings: object = { observe: 1 }): string[] => {
+        const t = parseTrajectory(
+          [head, { index: 0, frame, timings, actions: [action] }].map((l) => JSON.stringify(l)).join('\n'),
+        );
+        return t.ok ? t.skipped.map((s) => s.why) : ['no file'];
+      },
+      at = { x: 1, y: 2.5 };
+    for (const drawn of [
+      { type: 'click', at, modifiers: ['ctrl'] },
+      { type: 'drag', from: at, to: at },
+      { type: 'scroll', at, direction: 'up', amount: 3 },
+      { type: 'hotkey', keys: ['a'] },
+      { type: 'type', text: '' },
+      { type: 'wait' },
+      { type: 'finished', answer: 'x' },
+      { type: 'of tomorrow', at: null },
+    ])
+      expect(parsed(drawn), JSON.stringify(drawn)).toEqual([]);
+    for (const bad of [
+      { type: 'click' },
+      { type: 'click', at: null },
+      { type: 'click', at: { x: '1', y: 2 } },
+      { type: 'click', at, modifiers: 'ctrl' },
+      { type: 'drag', from: at },
+      { type: 'scroll', at, direction: 'sideways' },
+      { type: 'scroll', at, direction: 'up', amount: '3' },
+      { type: 'hotkey', keys: 'a' },
+      { type: 'hotkey', keys: [1] },
+      { type: 'type', text: 5 },
+      { type: 'wait', ms: null },
+      { type: 'fail', reason: {} },
+    ])
+      expect(parsed(bad), JSON.stringify(bad)).toEqual(['actions is not a list of actions']);
+    expect(parsed({ type: 'wait' }, { observe: null })).toEqual(['timings are not numbers']);
+  });
 });

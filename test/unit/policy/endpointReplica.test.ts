@@ -57,6 +57,7 @@ async function pool(servers: readonly ReferenceServer[], weights: AdapterWeights
   return p;
 }
 const GO = { messages: [{ role: 'user', content: 'go' }], max_tokens: 1, logit_bias: { [SPECIAL.imagePad]: -100 } };
+const SHOWN = { messages: [{ role: 'user' as const, content: 'go' }], answer: 'hm' };
 const screen = (n: number): Frame => ({ width: 64, height: 64, data: Buffer.alloc(4, n), capturedAt: 0 });
 const session = (p: Pool, rollout = 'r'): ChatSession =>
   new ChatSession(
@@ -323,6 +324,24 @@ describe('servers as replicas', () => {
     expect(other.limit).toBe(4);
   });
 
+  it('a call whose replica is closed beneath it is lost, to be asked again; one that was given up is cancelled', async () => {
+    const s = await serve(),
+      model = await trained(s),
+      replica = await startEndpointReplica(
+        { id: id<ReplicaId>('e'), run: 'run', start: 'a', url: `${s.url}/v1`, weights: await model.save(1) },
+        never,
+      ),
+      given = new AbortController(),
+      before = s.count('/chat/completions'),
+      ask = (signal: AbortSignal): Promise<ChatAnswer> => replica.decide({ body: GO, extras: {}, signal });
+    s.next('/chat/completions', { hang: true }, { hang: true });
+    const all = Promise.allSettled([ask(given.signal), ask(never)]);
+    await expect.poll(() => s.count('/chat/completions')).toBe(before + 2);
+    given.abort();
+    await replica.close();
+    expect(await all).toMatchObject([{ reason: { kind: 'cancelled' } }, { reason: { kind: 'policy.lost' } }]);
+  });
+
   it('a busy server is waited for, a key is sent, and a refusal says what to do', async () => {
     const s = await serve({ apiKey: 'k' });
     const server = new ModelServer({ url: `${s.url}/v1`, apiKey: 'k', backoffMs: 1 });
@@ -432,12 +451,39 @@ describe('episodes on such servers', () => {
 
   it('a demonstration becomes the tokens of its prompt and its answer, the end of the answer with them', async () => {
     const s = await serve(),
-      tokenizer = new ChatTokenizer(new ModelServer({ url: `${s.url}/v1` }), s.baseModel);
-    const { prompt, answer } = await tokenizer.tokens(
-      { messages: [{ role: 'user', content: 'go' }], answer: 'hm' },
-      never,
-    );
+      tokenizer = new ChatTokenizer([new ModelServer({ url: `${s.url}/v1` })], s.baseModel);
+    const { prompt, answer } = await tokenizer.tokens(SHOWN, never);
     expect(prompt.slice(0, 1)).toEqual([SPECIAL.imStart]);
     expect([...answer]).toEqual([s.policy.encode('hm')[0], SPECIAL.eos]);
+  });
+  it('a busy tokenizer is waited for, any of the servers will do, and what all fail at is asked again', async () => {
+    const [a, b] = [await serve(), await serve()],
+      servers = [a, b].map((s) => new ModelServer({ url: `${s.url}/v1`, backoffMs: 1 })),
+      right = [a.policy.encode('hm')[0], SPECIAL.eos],
+      tokens = async (attempts: number): Promise<number[]> => {
+        const t = new ChatTokenizer(servers, a.baseModel, { baseMs: 1, maxMs: 2, attempts });
+        return [...(await t.tokens(SHOWN, never)).answer];
+      };
+    a.next('/tokenize', { status: 429 }, { status: 500 });
+    expect(await tokens(0)).toEqual(right);
+    expect(b.count('/tokenize')).toBe(1);
+    a.kill();
+    b.next('/tokenize', { status: 500 }, { status: 500 }, { status: 500 });
+    await expect(tokens(0)).rejects.toMatchObject({ kind: 'policy.lost' });
+    expect(await tokens(2)).toEqual(right);
+  });
+  it('what ends an answer is looked for again where it was not found', async () => {
+    const s = await serve(),
+      server = new ModelServer({ url: `${s.url}/v1` }),
+      tokenizer = new ChatTokenizer([server], s.baseModel);
+    const tokenize = server.tokenize.bind(server);
+    let calls = 0;
+    // Prompt and answer before.
+    server.tokenize = (body, signal) => {
+      if (++calls === 3) s.next('/tokenize', { status: 500 });
+      return tokenize(body, signal);
+    };
+    await expect(tokenizer.tokens(SHOWN, never)).rejects.toMatchObject({ kind: 'policy.lost' });
+    expect([...(await tokenizer.tokens(SHOWN, never)).answer]).toEqual([s.policy.encode('hm')[0], SPECIAL.eos]);
   });
 });

@@ -253,6 +253,18 @@ describe('remote policy', () => {
     expect(s.seen.map((x) => 'top_k' in x.body)).toEqual([true, false, false]);
   });
 
+  it('goes on asking for them where it is the request that was refused', async () => {
+    let full = true;
+    const s = await server((_, __, res) =>
+      full ? json(res, { error: 'the prompt is too long' }, 400) : json(res, answer(click)),
+    );
+    const p = open([s.url]);
+    await expect(p.decide(frame, never)).rejects.toMatchObject({ kind: 'policy.remote' });
+    full = false;
+    await p.decide(frame, never);
+    expect(s.seen.map((x) => 'top_k' in x.body)).toEqual([true, false, true]);
+  });
+
   it('moves to another endpoint when one breaks, and stays there', async () => {
     const dead = await server((_, __, res) => {
       res.destroy();

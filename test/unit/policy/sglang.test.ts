@@ -222,7 +222,7 @@ describe('SGLang servers as replicas', () => {
 
   it('make tokens of demonstrations, one pad for each picture', async () => {
     const s = await serve(),
-      tokenizer = new ChatTokenizer(new ModelServer({ url: `${s.url}/v1` }), s.baseModel),
+      tokenizer = new ChatTokenizer([new ModelServer({ url: `${s.url}/v1` })], s.baseModel),
       shown = { messages: [{ role: 'user' as const, content: 'go' }], answer: 'hm' };
     expect((await tokenizer.tokens(shown, never)).answer.at(-1)).toBe(SPECIAL.eos);
     const url = `data:image/png;base64,${Buffer.from([1, 7]).toString('base64')}`;

@@ -275,6 +275,8 @@ describe('model pool', () => {
     await pool.close();
     await waiting;
     expect(made.every((m) => m.closed)).toBe(true);
+    made[0]!.crash();
+    await expect(running).rejects.toMatchObject({ kind: 'cancelled' });
     await expect(ask('c')).rejects.toMatchObject({ kind: 'cancelled' });
   });
 

@@ -20,6 +20,7 @@ import { gateOptions, regimeGate } from '../../../runtime/rollout/regime.js';
 import { startActing } from '../../../runtime/run/acting.js';
 import { backendOf, registerBackend, type Backend, type BackendRequest } from '../../../runtime/run/backends/index.js';
 import { creditOf, learnerOf } from '../../../runtime/run/backends/learner.js';
+import type { Learner } from '../../../runtime/run/backends/types.js';
 import { StartedParts } from '../../../runtime/run/backends/startedParts.js';
 import { fileActor } from '../../../runtime/run/collect/policy.js';
 import { updateLoop } from '../../../runtime/run/updateLoop.js';
@@ -177,6 +178,47 @@ describe('a third backend, by its registration alone', () => {
     expect(await decided(acting.policy)).toEqual(['wait', 'heads', 0]);
     await acting.close();
     expect(backendOf('coin').model!(parseRunFile(FILE))).toBe('heads');
+  });
+  it('a lesson that is interrupted while its samples are built ends as one that is interrupted later', async () => {
+    const done: string[] = [];
+    let interrupted = false;
+    const trainer: TrainerEngine<CoinSample, Coin> = {
+      ...coinTrainer({ version: 0, logit: 0 }),
+      // As all of them do.
+      async imitate(b) {
+        interrupted = false;
+        await Promise.resolve();
+        done.push(`${b.samples.length} ${interrupted ? 'ended' : 'learned'}`);
+        return {} as UpdateReport;
+      },
+      interrupt: () => {
+        interrupted = true;
+      },
+    };
+    let stops = true;
+    const learner: Learner = learnerOf<CoinSample, Coin>({
+      trainer,
+      source: {
+        expressible: () => true,
+        sampleOf: (step) => {
+          if (stops) learner.interrupt();
+          return Promise.resolve({ ...creditOf(step), done: true });
+        },
+      },
+      publish: () => Promise.reject(new Error('not asked')),
+    });
+    const trajectory = makeTrajectory(
+        { rollout: id<RolloutId>('r'), family: id<FamilyId>('f'), task: id<TaskId>('f#1'), cap: 3 },
+        success,
+        { steps: 2 },
+      ),
+      steps = [0, 1].map((step): LearnStep => ({ trajectory, step, kind: 'imitation', advantage: 0, weight: 1 })),
+      imitate = (): Promise<UpdateReport> =>
+        learner.imitate!({ id: id<BatchId>('w'), steps, epochs: 1 }, { steps: 9, lr: 1, shift: 0 });
+    await imitate();
+    stops = false;
+    await imitate();
+    expect(done).toEqual(['1 ended', '2 learned']);
   });
   it('is trained and published by the update loop of every policy', async () => {
     const { signal } = new AbortController(),

@@ -33,7 +33,7 @@ beforeEach(async () => {
 const samplesOf = (server: ReferenceServer): TokenSamples =>
   new TokenSamples({
     shown: (f) => readFile(join(dir, `${f.hash}.png`)),
-    tokenizer: new ChatTokenizer(new ModelServer({ url: `${server.url}/v1` }), server.baseModel),
+    tokenizer: new ChatTokenizer([new ModelServer({ url: `${server.url}/v1` })], server.baseModel),
     imageToken: SPECIAL.imagePad,
     coordinates: 'relative1000',
     images: 2,

@@ -4,7 +4,13 @@ import { lastingTrainer, lostCheckpoint } from '../../../runtime/trainer/native/
 import type { EmbeddedTrainer } from '../../../runtime/trainer/types.js';
 
 /** A trainer that only counts versions; `say` is told of each call that a process gets. */
-function processes(o: { readonly unreadable: ReadonlySet<string>; readonly say: (call: string) => void }) {
+function processes(o: {
+  readonly unreadable: ReadonlySet<string>;
+  readonly say: (call: string) => void;
+  /** What an update waits for. */
+  readonly until?: () => Promise<void>;
+  readonly closed?: () => void;
+}) {
   let alive: { dead: boolean } | undefined;
   return {
     kill: (): void => {
@@ -20,14 +26,21 @@ function processes(o: { readonly unreadable: ReadonlySet<string>; readonly say: 
       };
       o.say(`start ${untaught}`);
       const trainer = {
-        update: () => call('update', () => ({ version: ++version })),
+        update: async () => {
+          const updated = await call('update', () => ({ version: ++version }));
+          await o.until?.();
+          return updated;
+        },
         checkpoint: () => call('checkpoint', () => ({ version, dir: `/v${version}` })),
         restore: (c: { version: number; dir: string }) =>
           call(`restore ${c.dir} as ${c.version}`, () => {
             if (o.unreadable.has(c.dir)) throw new StudioError('trainer.invalid', `${c.dir} is damaged.`, 'Resume.');
             version = c.version;
           }),
-        close: () => Promise.resolve(),
+        close: () => {
+          o.closed?.();
+          return Promise.resolve();
+        },
       };
       return Promise.resolve(trainer as unknown as EmbeddedTrainer);
     },
@@ -74,5 +87,37 @@ describe('a trainer that is lost while its last checkpoint is damaged', () => {
     expect((await trainer.checkpoint()).version).toBe(2);
     expect(said).toEqual(['start 0', 'update', 'checkpoint', 'start 2', 'checkpoint']);
     await trainer.close();
+  });
+});
+
+describe('a trainer that is closed', () => {
+  it('while it is started again ends the process that learns what the last one knew', async () => {
+    const said: string[] = [];
+    let until = Promise.resolve(),
+      closed = 0,
+      learning: () => void = () => undefined;
+    const under = new Promise<void>((r) => (learning = r)),
+      p = processes({
+        unreadable: new Set(),
+        say: (c) => {
+          said.push(c);
+          if (c === 'update' && said.filter((x) => x === 'start 0').length === 2) learning();
+        },
+        until: () => until,
+        closed: () => closed++,
+      }),
+      trainer = await lastingTrainer({ start: p.start });
+    await trainer.update(batch);
+    let end: () => void = () => undefined;
+    until = new Promise<void>((r) => (end = r));
+    p.kill();
+    const lost = trainer.update(batch).catch((e: unknown) => e);
+    await under;
+    await trainer.close();
+    expect(closed).toBe(1);
+    end();
+    expect(await lost).toMatchObject({ kind: 'trainer.lost' });
+    // What it relearned is not trained on.
+    expect(said.filter((c) => c === 'update')).toHaveLength(2);
   });
 });

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from contextlib import asynccontextmanager
 
@@ -21,7 +22,9 @@ def build_app(engine: Engine) -> FastAPI:
     @asynccontextmanager
     async def life(_: FastAPI):
         engine.start()
+        ending = asyncio.create_task(engine.end_silent_sessions())
         yield
+        ending.cancel()
         engine.stop()
 
     app = FastAPI(title="DART Studio engine", version=ENGINE_VERSION, lifespan=life, docs_url=None, redoc_url=None)

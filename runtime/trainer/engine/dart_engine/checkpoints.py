@@ -44,6 +44,9 @@ class CheckpointStore:
     def __init__(self, root: Path):
         self.root = root
         (root / "models").mkdir(parents=True, exist_ok=True)
+        for kind in ("new", "gone"):  # what an engine that was killed had not finished, or not finished deleting
+            for left in root.glob(f"models/*/*/.{kind}-*"):
+                shutil.rmtree(left, ignore_errors=True)
 
     def model_folder(self, model_id: str) -> Path:
         safe = quote(model_id, safe="")

@@ -5,6 +5,7 @@ Methods without `async` that answer a request run on the event loop and only par
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import logging
@@ -40,7 +41,7 @@ LORA_KEYS = {"rank", "seed", "alpha", "targets", "train_attn", "train_mlp", "tra
 class Session:
     id: str
     tags: list = field(default_factory=list)
-    seen: float = field(default_factory=time.time)
+    seen: float = field(default_factory=time.monotonic)
 
 
 @dataclass
@@ -51,6 +52,8 @@ class Slot:
     meta: dict
     ledger: Ledger
     trained: TrainedModel | None = None
+    # The weights loaded into it since it was saved, if any: it cannot come back with them by itself.
+    loaded: str | None = None
 
 
 class Engine:
@@ -89,24 +92,35 @@ class Engine:
     def create_session(self, tags: list) -> Session:
         session = Session(f"session-{uuid.uuid4().hex[:16]}", tags)
         self.sessions[session.id] = session
-        self._expire_sessions()
         return session
 
     def touch(self, session_id: str) -> Session:
         """A session the engine does not know (it restarted) begins anew under its old id."""
         session = self.sessions.setdefault(session_id, Session(session_id))
-        session.seen = time.time()
+        session.seen = time.monotonic()
         return session
 
     def finish_session(self, session_id: str) -> int:
+        """Frees what the session holds in memory. Its models come back from their checkpoints when they are asked for."""
         self.sessions.pop(session_id, None)
+        for slot in [slot for slot in list(self.slots.values()) if slot.meta["session_id"] == session_id]:
+            self.unload_model(slot.id)
         return self.versions.close_of({session_id})
 
-    def _expire_sessions(self) -> None:
-        limit = time.time() - self.settings.session_ttl_s
-        old = {session.id for session in self.sessions.values() if session.seen < limit}
-        for session_id in old:
-            self.finish_session(session_id)
+    async def end_silent_sessions(self) -> None:
+        """Ends each session when it has been silent for so long, for as long as the engine runs."""
+        ttl = self.settings.session_ttl_s
+        while True:
+            # One that begins meanwhile is silent for as long no earlier than after this pause.
+            first = min((session.seen for session in list(self.sessions.values())), default=time.monotonic())
+            await asyncio.sleep(max(0.1, first + ttl - time.monotonic()))
+            for session in list(self.sessions.values()):
+                if session.seen + ttl > time.monotonic():
+                    continue
+                if any(slot.ledger.at_work() for slot in list(self.slots.values()) if slot.meta["session_id"] == session.id):
+                    session.seen = time.monotonic()  # it waits for an answer
+                else:
+                    self.finish_session(session.id)
 
     # --- models ---
 
@@ -156,7 +170,7 @@ class Engine:
                 if load is not None:
                     trainer.load_training(self.policy, made, load[1], optimizer=load[2], pending=False)
                 made.ledger = slot.ledger
-                self.store.write_model(model_id, meta)
+                self._write_meta(slot, load[0] if load is not None else None)
                 slot.trained = made
             except BaseException:
                 self.slots.pop(model_id, None)
@@ -178,10 +192,11 @@ class Engine:
             return None
         saved = self.store.list(model_id, "weights")
         folder = self.store.existing(model_id, "weights", saved[-1]["name"]) if saved else None
-        slot = Slot(model_id, meta, Ledger())
+        slot = Slot(model_id, meta, Ledger(), loaded=meta.pop("loaded", None))
         slot.ledger.restored = True
         if folder is not None:
             slot.ledger = Ledger.from_json(json.loads((folder / "engine.json").read_text())["ledger"])
+        slot.ledger.lost = slot.loaded
         self.slots[model_id] = slot
         log.info("%s comes back from %s", model_id, folder or "its seed")
 
@@ -201,10 +216,16 @@ class Engine:
         self.worker.submit(TrainJob("restoring the model", run))
         return slot
 
+    def _write_meta(self, slot: Slot, loaded: str | None) -> None:
+        """`loaded`: weights of another model that it begins with, or goes on from."""
+        slot.loaded = loaded
+        self.store.write_model(slot.id, slot.meta if loaded is None else {**slot.meta, "loaded": loaded})
+
     def model(self, model_id: str) -> Slot:
         slot = self._known(model_id)
         if slot is None:
             raise user_error(f"There is no model {model_id!r}; create it, or load_weights into a new one.", status=404)
+        self.touch(slot.meta["session_id"])
         return slot
 
     # --- the queue ---
@@ -281,6 +302,8 @@ class Engine:
             self.store.write(
                 model_id, "weights", name, lambda folder: trainer.save_training(self.policy, slot.trained, folder, order, saving)
             )
+            if slot.loaded is not None:
+                self._write_meta(slot, None)
             return answer
             yield
 
@@ -291,10 +314,16 @@ class Engine:
         folder = self.training_folder(path)
 
         def run():
-            trainer.load_training(self.policy, slot.trained, folder, optimizer=optimizer, pending=False)
+            try:
+                trainer.load_training(self.policy, slot.trained, folder, optimizer=optimizer, pending=False)
+            except BaseException:
+                slot.ledger.lost = lost
+                raise
+            self._write_meta(slot, path)
             return {"path": path, "type": "load_weights", "model_id": model_id}
             yield
 
+        lost = slot.ledger.lost
         slot.ledger.continue_anywhere()
         return self._once(slot, "json", seq_id, _digest("load_weights", path, optimizer), TrainJob("loading weights", run))
 
@@ -310,7 +339,8 @@ class Engine:
         saved = json.loads((folder / "engine.json").read_text())["model"]
         self.touch(session_id)
         model_id = f"{session_id}:train:{model_seq_id}"
-        if self._known(model_id) is not None:
+        known = self._known(model_id)
+        if known is not None and known.ledger.lost is None:
             return self.answers.add("json", finished({"model_id": model_id, "path": path, "type": "load_weights"}))
         meta = {"session_id": session_id, "lora_config": saved["lora_config"], "user_metadata": metadata}
         return self._create(model_id, meta, (path, folder, optimizer))

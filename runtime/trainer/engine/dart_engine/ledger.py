@@ -34,6 +34,7 @@ class Ledger:
         self.last = 0
         self.floor = -1
         self.restored = False
+        self.lost: str | None = None
 
     def find(self, seq_id: int, digest: str) -> Entry | None:
         """The earlier request with this key, None for a new one; raises where the key cannot be used."""
@@ -44,6 +45,10 @@ class Ledger:
             return entry
         if seq_id <= self.floor:
             raise user_error(f"seq_id {seq_id} is older than what is kept (after {self.floor}).")
+        if self.lost is not None:
+            raise user_error(
+                f"This model came back without the weights that were loaded into it ({self.lost}) and not saved since. load_weights again."
+            )
         if self.restored and seq_id > self.last + 1:
             raise user_error(
                 f"The engine came back from a checkpoint that ends with seq_id {self.last}; {seq_id} would leave a gap. Send the "
@@ -78,6 +83,12 @@ class Ledger:
     def continue_anywhere(self) -> None:
         """After load_weights the caller has said where it goes on."""
         self.restored = False
+        self.lost = None
+
+    def at_work(self) -> bool:
+        """A request is queued or under way."""
+        with self._lock:
+            return any(not entry.applied for entry in self._entries.values())
 
     def to_json(self, saving: tuple[int, str, dict] | None = None) -> dict:
         """`saving` is the save itself (seq_id, digest, answer): it counts as applied in what it writes."""

@@ -61,10 +61,13 @@ class AdamW:
 
     @torch.no_grad()
     def step(self, grads: dict[str, torch.Tensor], params: AdamParams) -> float:
-        """Applies one step and returns the gradient's global norm before clipping. Weights without a gradient get 0."""
+        """Applies one step and returns the gradient's global norm before clipping. Weights without a gradient get 0.
+
+        A gradient that is not finite changes nothing; its norm says so.
+        """
         norm = global_norm(grads)
         if not math.isfinite(norm):
-            raise user_error(f"The gradient's norm is {norm}; nothing was applied and the gradient was dropped.")
+            return norm
         self._reserve()
         largest = max(self._weights.values(), key=lambda weight: weight.numel())
         scratch = torch.empty(largest.numel() * 3, dtype=torch.float32, device=largest.device)

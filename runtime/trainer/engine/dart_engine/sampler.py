@@ -1,7 +1,7 @@
 """Sampling: one batch of one version, left-padded, with a key-value cache; samples of one prompt share its prefill.
 
-Reported log-probs are of the model's own distribution (temperature 1, no truncation), which equals the trainer's
-forward pass. Tokens that stand for images are never sampled: no trainer could take them.
+Reported log-probs are of the distribution that is sampled from: after the temperature, without truncation. At
+temperature 1, and of greedy choices, they equal the trainer's forward pass. Tokens that stand for images are never sampled: no trainer could take them.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class Sampler:
     def _choose(self, alive: Alive, logits: torch.Tensor) -> torch.Tensor:
         """Samples a token a row, records it with its log-prob, and marks rows that end."""
         rows = alive.rows
-        logprobs = torch.log_softmax(logits, dim=-1)
+        logprobs = torch.log_softmax(logits / alive.heat.masked_fill(alive.heat == 0, 1.0), dim=-1)
         uniform = torch.stack([torch.rand((), generator=row.generator, dtype=torch.float64) for row in rows]).to(logits.device)
         tokens = draw(logits, [row.options for row in rows], uniform, self._forbidden, alive.heat)
         # Token ids are exact in float64: one copy to the host in place of two.

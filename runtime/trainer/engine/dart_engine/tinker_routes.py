@@ -350,6 +350,7 @@ def _bookkeeping_routes(router: APIRouter, engine: Engine, limit: int) -> None:
         if kind not in ("weights", "sampler_weights"):
             raise user_error(f"There is no kind {kind} of checkpoint.", status=404)
         await asyncio.to_thread(store.delete, model_id, kind, name)
+        engine.versions.forget(f"tinker://{model_id}/{kind}/{name}")
         return Response(status_code=204)
 
     @router.get("/training_runs/{model_id}")

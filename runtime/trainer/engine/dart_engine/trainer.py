@@ -155,7 +155,10 @@ def _micro_batch(policy, model, batch, request, config, grads) -> tuple[float, l
 
 
 def optim_step(model: TrainedModel, params: AdamParams) -> dict:
-    """Applies the pending gradient and drops it. Without one, only decay and momentum act."""
+    """Applies the pending gradient and drops it. Without one, only decay and momentum act.
+
+    A gradient that is not finite is dropped alone: `grad_norm` is null then, and the step is not counted.
+    """
     grads, model.grads = model.grads, {}
     try:
         norm = model.optimizer.step(grads, params)
@@ -164,9 +167,10 @@ def optim_step(model: TrainedModel, params: AdamParams) -> dict:
             model.grads = grads  # out of memory: the step can be asked again
         raise
     model.used = time.time()
+    said = norm if math.isfinite(norm) else None  # JSON has no NaN
     return {
         "type": "optim_step",
-        "metrics": {"grad_norm": norm, "learning_rate": params.learning_rate, "step": float(model.optimizer.step_count)},
+        "metrics": {"grad_norm": said, "learning_rate": params.learning_rate, "step": float(model.optimizer.step_count)},
     }
 
 

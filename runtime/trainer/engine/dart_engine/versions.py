@@ -44,12 +44,22 @@ class Versions:
         self.sessions: dict[str, SamplingSession] = {}
 
     def remember(self, uri: str, weights: Weights) -> None:
-        """Keeps the last few saved versions in memory, so that loading one that was just saved reads no file."""
+        """Keeps the last few saved versions in memory, so that loading one that was just saved reads no file.
+
+        Of whole models only the last: each takes as much memory as the base model.
+        """
         with self._lock:
+            if weights.spec is None:
+                self._recent = OrderedDict((key, kept) for key, kept in self._recent.items() if kept.spec is not None)
             self._recent[uri] = weights
             self._recent.move_to_end(uri)
             while len(self._recent) > self._keep:
                 self._recent.popitem(last=False)
+
+    def forget(self, path: str) -> None:
+        """Its files are gone, or no name holds it any more. Names that hold it keep it."""
+        with self._lock:
+            self._recent.pop(path, None)
 
     def resolve(self, path: str) -> Weights:
         """A version from a tinker:// URI or a folder. Reads files; not for the event loop."""
@@ -131,8 +141,11 @@ class Versions:
     def unload(self, name: str) -> None:
         """New calls no longer find the name; calls in flight end with the weights they began with."""
         with self._lock:
-            if self.adapters.pop(name, None) is None:
+            gone = self.adapters.pop(name, None)
+            if gone is None:
                 raise user_error(f"No adapter '{name}' is loaded.", status=404)
+            if all(kept.parent != gone.parent for kept in self.adapters.values()):
+                self.forget(gone.parent)
 
     def base_names(self) -> set[str]:
         model = self._policy.settings.model

@@ -1,11 +1,11 @@
-import { readFile, rm } from 'node:fs/promises';
+import { cp, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { random } from '../../../../runtime/domain/index.js';
 import { createRemoteTrainer } from '../../../../runtime/trainer/remote/engine.js';
 import type { LearnerState } from '../../../helpers/engine/learner.js';
 import type { Disk } from '../../../helpers/engine/tinker.js';
-import { open, start, saved, sample, serve, batch, closeAll } from '../../../helpers/engine/remoteTrainer.js';
+import { open, start, saved, sample, serve, batch, closeAll, folder } from '../../../helpers/engine/remoteTrainer.js';
 
 afterEach(closeAll);
 
@@ -218,5 +218,73 @@ describe('every batch is trained exactly once', () => {
     await two.trainer.restore({ version: 2, dir: join(dir, 'v000002') });
     expect((await two.trainer.update(BATCHES[2]!)).version).toBe(3);
     expect(s.disk.has(foreign)).toBe(true);
+  });
+
+  const weightsOn = (s: { readonly disk: Disk }): string[] => [...s.disk.keys()].filter((k) => k.includes('/weights/'));
+  it('a run that goes on after a crash deletes what it saved before, and not what another run may need', async () => {
+    const root = await folder(),
+      dirOf = (run: string): string => join(root, run, 'checkpoints'),
+      one = await start({ dir: dirOf('a') }),
+      { s, trainer } = one;
+    await trainer.update(BATCHES[0]!);
+    const first = await trainer.checkpoint(),
+      [start0, uri1] = weightsOn(s);
+    await trainer.update(BATCHES[1]!);
+    const second = await trainer.checkpoint(),
+      uri2 = weightsOn(s).at(-1),
+      exported = await trainer.exportWeights();
+    await expect.poll(() => weightsOn(s)).not.toContain(start0);
+
+    // Another run starts from the first; the whole folder is copied.
+    const other = await start({ dir: dirOf('b') }, s);
+    await other.trainer.restore(first);
+    await cp(join(root, 'a'), join(await folder(), 'copy'), { recursive: true });
+    await cp(join(root, 'a'), join(root, 'copy'), { recursive: true });
+    const copy = await start({ dir: dirOf('copy') }, s);
+    await copy.trainer.restore({ version: 2, dir: join(dirOf('copy'), 'v000002') });
+    await rm(join(dirOf('copy'), 'v000001'), { recursive: true });
+    await copy.trainer.forgetEarlier();
+    await copy.trainer.checkpoint();
+    await copy.trainer.close();
+
+    // As after kill -9: nothing but its folder says what it saved.
+    const two = await start({ dir: dirOf('a') }, s);
+    await two.trainer.restore(second);
+    await two.trainer.forgetEarlier();
+    expect([...s.disk.keys()]).not.toContain(exported.path);
+    await rm(first.dir, { recursive: true });
+    await rm(join(root, 'copy'), { recursive: true });
+    await two.trainer.checkpoint();
+    await two.trainer.forgetEarlier();
+    expect(weightsOn(s)).toEqual(expect.arrayContaining([uri1, uri2]));
+
+    await rm(join(root, 'b'), { recursive: true });
+    await two.trainer.checkpoint();
+    await expect.poll(() => weightsOn(s)).not.toContain(uri1);
+    expect(weightsOn(s)).toContain(uri2);
+  });
+  it('what the server cannot delete just now is asked for again', async () => {
+    const { s, trainer } = await start();
+    await trainer.update(BATCHES[0]!);
+    s.next(weightsOn(s)[0]!.split('/').at(-1)!, { drop: 'before' });
+    await trainer.checkpoint();
+    await expect.poll(() => s.calls.filter((c) => c.method === 'DELETE').length).toBe(1);
+    expect(weightsOn(s)).toHaveLength(2);
+    await trainer.checkpoint();
+    await expect.poll(() => weightsOn(s)).toHaveLength(1);
+  });
+  it('a long lesson leaves its latest weights alone', async () => {
+    const { s, trainer } = await start();
+    await trainer.imitate!(batch('lesson', [sample(1)]), { steps: 101, lr: 0.01, shift: 0 });
+    expect(s.count('save_weights')).toBe(4);
+    await expect.poll(() => weightsOn(s)).toHaveLength(1);
+  });
+  it('a model that cannot be made ready is unloaded', async () => {
+    const { s, trainer } = await start(),
+      ref = await trainer.checkpoint();
+    s.next('load_weights', { status: 422 }, { status: 422 }, { status: 422 });
+    await expect(trainer.restore(ref)).rejects.toMatchObject({ kind: 'trainer.remote' });
+    // The first is the one that was there before.
+    await expect.poll(() => s.count('unload_model')).toBe(1 + 3);
   });
 });

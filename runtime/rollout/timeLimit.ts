@@ -26,6 +26,7 @@ export function timeLimit(
   let late: RunError | undefined,
     left = timeoutMs ?? Infinity,
     since = 0,
+    held = 0,
     cancel: () => void = () => undefined;
   if (outer.aborted) own.abort();
   outer.addEventListener('abort', onAbort, { once: true });
@@ -51,12 +52,14 @@ export function timeLimit(
       outer.removeEventListener('abort', onAbort);
     },
     async suspendedDuring(work) {
-      cancel();
-      left -= activeMs() - since;
+      if (held++ === 0) {
+        cancel();
+        left -= activeMs() - since;
+      }
       try {
         return await work;
       } finally {
-        go();
+        if (--held === 0) go();
       }
     },
   };

@@ -79,4 +79,20 @@ describe('time limit of a rollout', () => {
     expect([limit.signal.aborted, limit.expired()?.kind]).toEqual([true, 'timeout']);
     expect(clock.pending).toBe(0);
   });
+
+  it('is suspended until the last of what suspends it is over', async () => {
+    const clock = new VirtualClock(),
+      limit = timeLimit({ clock, timeoutMs: 1000 }, new AbortController().signal);
+    await clock.advance(900);
+    const long = limit.suspendedDuring(new Promise<void>((done) => clock.after(5000, done))),
+      short = limit.suspendedDuring(new Promise<void>((done) => clock.after(100, done)));
+    await clock.advance(100);
+    await short;
+    await clock.advance(4900);
+    await long;
+    await clock.advance(99);
+    expect(limit.signal.aborted).toBe(false);
+    await clock.advance(1);
+    expect(limit.expired()?.kind).toBe('timeout');
+  });
 });

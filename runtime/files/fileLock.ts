@@ -29,6 +29,7 @@ export async function fileLock(
   o: { readonly kind: ErrorKind; readonly signal?: AbortSignal | undefined; readonly onWait?: () => void },
 ): Promise<() => Promise<void>> {
   const flock = which('flock');
+  if (o.signal?.aborted) throw waitCancelled();
   if (!flock) return async () => {};
   const child = spawn(flock, ['--exclusive', file, 'sh', '-c', 'echo held; exec cat >/dev/null'], {
     stdio: ['pipe', 'pipe', 'ignore'],
@@ -47,11 +48,7 @@ export async function fileLock(
       void closed.then(() =>
         reject(
           o.signal?.aborted
-            ? new StudioError(
-                'cancelled',
-                'Waiting for another process was cancelled.',
-                'Start it again when you are ready; finished parts are kept.',
-              )
+            ? waitCancelled()
             : new StudioError(
                 o.kind,
                 `The lock ${file} could not be taken.`,
@@ -69,3 +66,10 @@ export async function fileLock(
     await closed;
   };
 }
+
+const waitCancelled = (): StudioError =>
+  new StudioError(
+    'cancelled',
+    'Waiting for another process was cancelled.',
+    'Start it again when you are ready; finished parts are kept.',
+  );

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pause } from '../domain/pause.js';
-import { StudioError, toRunError } from '../domain/index.js';
+import { ServiceError, StudioError, toRunError } from '../domain/index.js';
 import type { ActiveRun, Recovered } from '../protocol/activeRuns.js';
 import { DEATHS, IDLE_DEATHS } from './activeRuns.js';
 import { planResume } from './runSession.js';
@@ -47,13 +47,18 @@ async function recoverRun(s: Studio, r: ActiveRun): Promise<Omit<Recovered, 'run
     return { outcome: 'left', message: why };
   }
   const plan = await planResume(r.run, r.minutes, r.alone);
-  for (let tries = 1; ; tries++) {
+  for (let tries = 1; ;) {
     try {
       const session = await s.begin(plan);
       if (r.paused) session.pause();
       break;
     } catch (e) {
-      if (toRunError(e).kind !== 'desktop.unavailable' || tries === DESKTOP_TRIES) throw e;
+      // An evaluation or a replay that somebody asked for meanwhile.
+      if (e instanceof ServiceError && e.kind === 'busy' && !s.session) {
+        await untilIdle(s);
+        continue;
+      }
+      if (toRunError(e).kind !== 'desktop.unavailable' || tries++ === DESKTOP_TRIES) throw e;
       await pause(DESKTOP_PAUSE_MS, s.closing, stopping);
     }
   }
@@ -61,6 +66,27 @@ async function recoverRun(s: Studio, r: ActiveRun): Promise<Omit<Recovered, 'run
     outcome: 'resumed',
     message: `It was interrupted when the runtime ended, and has been resumed${r.paused ? ', paused as it was' : ''}.`,
   };
+}
+
+/** Rejects with `cancelled` when the runtime stops. */
+async function untilIdle(s: Studio): Promise<void> {
+  if (s.closing.aborted) throw stopping();
+  if (!s.busy) return;
+  await new Promise<void>((resolve, reject) => {
+    const off = s.onIdle(() => {
+      end();
+      resolve();
+    });
+    const onClose = (): void => {
+      end();
+      reject(stopping());
+    };
+    const end = (): void => {
+      off();
+      s.closing.removeEventListener('abort', onClose);
+    };
+    s.closing.addEventListener('abort', onClose, { once: true });
+  });
 }
 
 const stopping = (): StudioError =>

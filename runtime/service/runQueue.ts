@@ -77,12 +77,13 @@ export class RunQueue {
   /** Runs that were active are resumed by now, or never will be. */
   async recover(): Promise<void> {
     await this.#loaded;
+    // At once: the run that was resumed may end while the queue is written.
+    this.#open = true;
     await this.#put(
       recovered(this.#q, (run) =>
         this.#studio.session?.run === run ? 'active' : existsSync(join(run, 'run.json')) ? 'over' : 'never began',
       ),
     );
-    this.#open = true;
     void this.#next();
   }
   async list(): Promise<QueueView> {

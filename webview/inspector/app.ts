@@ -293,7 +293,8 @@ export class App {
       !this.#state.input.document &&
       i.run === this.#state.input.run &&
       i.rollout === this.#state.input.rollout &&
-      i.step === undefined &&
+      // The host knows the step that is looked at, too.
+      (i.step === undefined || i.step === this.#state.view?.steps[this.#state.selected]?.index) &&
       (this.#state.view !== undefined || this.#state.loading)
     );
   }

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { cacheFolder, whyUnwritable } from '../../files/cacheFolder.js';
 import {
@@ -114,7 +115,10 @@ async function placeOf(options: EnvironmentOptions): Promise<{ python: Python; f
     .update(JSON.stringify([text, python.version, process.platform, process.arch]))
     .digest('hex')
     .slice(0, 16);
-  return { python, folder: join(cache, hash), cache };
+  // They used to be below the home folder wherever caches are; what is there is not fetched a second time.
+  const before = join(homedir(), '.cache', 'dart-studio', 'engine', hash),
+    there = options.cache === undefined && !existsSync(join(cache, hash)) && (await isReady(before));
+  return { python, folder: there ? before : join(cache, hash), cache };
 }
 
 /** Whether everything that is asked for is in the environment. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RunReader, RunStore } from '../../../runtime/data/store/runStore.js';
-import { id, type RunId } from '../../../runtime/domain/index.js';
+import { ServiceError, id, type RunId } from '../../../runtime/domain/index.js';
 import * as m from '../../../runtime/protocol/methods.js';
 import type { RunSummary } from '../../../runtime/protocol/types.js';
 import { createStudioService, type StudioService } from '../../../runtime/service/index.js';
@@ -133,13 +133,29 @@ describe('more minutes', () => {
           ],
         }),
       );
+    // Somebody evaluates meanwhile: the run is resumed when that is over.
+    let evaluating = true;
+    const told: string[] = [];
     await recoverRuns(
       {
         activeRuns: { loaded: Promise.resolve(), runs: kept, died: () => Promise.resolve() },
-        begin: (plan: SessionPlan) => Promise.resolve(void begun.push(plan)),
+        closing: new AbortController().signal,
+        busy: true,
+        onIdle(over: () => void) {
+          setImmediate(() => {
+            evaluating = false;
+            over();
+          });
+          return () => undefined;
+        },
+        begin(plan: SessionPlan) {
+          if (evaluating) return Promise.reject(new ServiceError('busy', 'x is being evaluated.', 'Wait.'));
+          return Promise.resolve(void begun.push(plan));
+        },
       } as unknown as Studio,
-      () => undefined,
+      ({ outcome }) => told.push(outcome),
     );
+    expect(told).toEqual(['resumed']);
     expect(begun[0]!.config.budget).toEqual(more.config.budget);
     // What `minutes` alone means: the whole budget, which this run has used.
     expect(whole.config.budget).toMatchObject({ minutes: 10, updates: 5 });

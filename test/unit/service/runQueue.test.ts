@@ -237,6 +237,23 @@ describe('the queue of a daemon', () => {
       d.end();
       await expect.poll(() => d.begun).toEqual(['2']);
     }));
+  it('goes on where the run that was resumed ends while the queue is still written', async () =>
+    withQueue(async (make, start) => {
+      const killed = new Desk();
+      await (await opened(make(killed))).add([start(1), start(2)]);
+      await expect.poll(() => killed.begun).toEqual(['1']);
+      const d = new Desk(),
+        q = make(d);
+      await q.list();
+      d.session = killed.session;
+      const recovering = q.recover();
+      await Promise.resolve();
+      await Promise.resolve();
+      d.end();
+      await recovering;
+      await expect.poll(() => d.begun).toEqual(['2']);
+      expect(states(q)).toBe('1 done, 2 running');
+    }));
   it('begins nothing where a newer daemon waits, which goes on with it', async () =>
     withQueue(async (make, start) => {
       const old = new Desk(),

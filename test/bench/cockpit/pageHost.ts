@@ -111,6 +111,7 @@ export class PageHost {
         return;
       case 'action':
       case 'cancel':
+      case 'now':
       case 'title':
         // What the editor around the page would do; nothing is measured there.
         return;

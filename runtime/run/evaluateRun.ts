@@ -109,7 +109,7 @@ export async function evaluateAll(
       taskOf: tasks.taskOf,
       store: { index: r.entry, create: { id: id<RunId>(`eval-${meta.id}`), createdAt: Date.now() } },
     });
-    offRoom = sayRoom(data.room, scratch, r.onNote);
+    offRoom = sayRoom(data.room, r.dir, r.onNote);
     engine = await startEngine({
       temporary: true,
       config,

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { cacheFolder } from '../files/cacheFolder.js';
+import { resolve } from 'node:path';
+import { cacheFolder, earlierCacheFolder } from '../files/cacheFolder.js';
 import { onInterrupt, progressLine } from '../interchange/terminal.js';
 import { exportModel, type ExportedModel } from '../run/exportModel.js';
 import { runFolder } from '../run/runFolders.js';
@@ -32,9 +31,9 @@ export async function writeModel(run: string, dir: string, o: Options): Promise<
     stop.off();
   }
 }
-/** Where `engine serve` keeps weights unless it is told otherwise. It used to be the home folder, wherever caches are: what is there is found. */
+/** Where `engine serve` keeps weights unless it is told otherwise. */
 export const defaultState = (): string => {
-  const before = join(homedir(), '.cache', 'dart-studio', 'engine-state'),
+  const before = earlierCacheFolder('engine-state'),
     now = cacheFolder('engine-state');
   return !existsSync(now) && existsSync(before) ? before : now;
 };

@@ -18,7 +18,7 @@ import {
   type Refusal,
   type ResetReply,
 } from './agentReplies.js';
-import { activeTimeout, type Stalled } from './drivers/activeTimeout.js';
+import { activeTimeout, type Stalled } from '../domain/activeTimeout.js';
 import type { ExecOptions, ExecResult, SettleOptions } from './types.js';
 
 interface Pending {

@@ -1,18 +1,25 @@
 /** ms so far during which a desktop's connection was cut and is being made again; absent where it cannot be. */
 export type Stalled = (() => number) | undefined;
 
+/** As a clock's: calls once after `ms`; what is returned cancels it. */
+type After = (ms: number, fn: () => void) => () => void;
+const realTime: After = (ms, fn) => {
+  const timer = setTimeout(fn, ms);
+  return () => clearTimeout(timer);
+};
+
 /** Calls `fn` after `ms` in which the connection was there; a cut does not count. Returns what cancels it. */
-export function activeTimeout(ms: number, stalledMs: Stalled, fn: () => void): () => void {
+export function activeTimeout(ms: number, stalledMs: Stalled, fn: () => void, after = realTime): () => void {
   let counted = stalledMs?.() ?? 0,
-    timer: NodeJS.Timeout;
+    cancel = (): void => undefined;
   const arm = (left: number): void => {
-    timer = setTimeout(() => {
+    cancel = after(left, () => {
       const more = (stalledMs?.() ?? 0) - counted;
       counted += more;
       if (more > 0) arm(more);
       else fn();
-    }, left);
+    });
   };
   arm(ms);
-  return () => clearTimeout(timer);
+  return () => cancel();
 }

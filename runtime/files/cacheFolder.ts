@@ -6,6 +6,8 @@ import { errorCode, messageOf } from '../domain/index.js';
 /** What can be made again is kept there: `${DART_STUDIO_CACHE || XDG_CACHE_HOME || ~/.cache}/dart-studio/NAME`. */
 export const cacheFolder = (name: string, env: NodeJS.ProcessEnv = process.env): string =>
   join(env['DART_STUDIO_CACHE'] || env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'dart-studio', name);
+/** Where some of that was kept before it followed DART_STUDIO_CACHE and XDG_CACHE_HOME. */
+export const earlierCacheFolder = (name: string): string => join(homedir(), '.cache', 'dart-studio', name);
 export const CACHE_REMEDY = 'Set DART_STUDIO_CACHE to a folder that you can write to.';
 
 /** Why nothing can be written where a folder is, or will be; undefined where it can. */

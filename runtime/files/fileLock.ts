@@ -49,11 +49,7 @@ export async function fileLock(
         reject(
           o.signal?.aborted
             ? waitCancelled()
-            : new StudioError(
-                o.kind,
-                `The lock ${file} could not be taken.`,
-                'Check that the cache folder is writable.',
-              ),
+            : new StudioError(o.kind, `The lock ${file} could not be taken.`, 'Check that its folder is writable.'),
         ),
       );
     });

@@ -24,22 +24,6 @@ export const systemClock: Clock = {
   },
 };
 
-/** As `after` of the clock, not counting `stalledMs`: time in which the desktop's connection was cut. */
-export function afterActive(clock: Clock, stalledMs: () => number, ms: number, fn: () => void): () => void {
-  let counted = stalledMs(),
-    cancel = (): void => undefined;
-  const arm = (left: number): void => {
-    cancel = clock.after(left, () => {
-      const more = stalledMs() - counted;
-      counted += more;
-      if (more > 0) arm(more);
-      else fn();
-    });
-  };
-  arm(ms);
-  return () => cancel();
-}
-
 export const cancelled = (what: string): StudioError =>
   new StudioError('cancelled', `${what} was cancelled.`, 'Start it again when you are ready.');
 

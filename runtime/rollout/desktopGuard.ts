@@ -1,6 +1,7 @@
+import { activeTimeout } from '../domain/activeTimeout.js';
 import { StudioError } from '../domain/index.js';
 import type { Clock } from './clock.js';
-import { abortable, afterActive } from './clock.js';
+import { abortable } from './clock.js';
 import type { Desktop, SettleOptions } from '../cluster/types.js';
 import { AGAIN_MS, lastRest, rest, type RestOptions } from './rest.js';
 
@@ -9,6 +10,12 @@ import { AGAIN_MS, lastRest, rest, type RestOptions } from './rest.js';
  * A cut connection makes that no longer: whoever stops a run would wait for it.
  */
 const LINGER_MS = 5000;
+/** How long the connection of a desktop was cut so far, ms. */
+export const stalledMsOf =
+  (desktop: Pick<Desktop, 'stalledMs'>): (() => number) =>
+  () =>
+    desktop.stalledMs?.() ?? 0;
+
 /** Between two questions to a desktop on which something long is under way. */
 const ASK_MS = 10_000;
 
@@ -57,7 +64,7 @@ export class DesktopGuard {
     work.then(over, over);
     const limitMs = lastsMs + this.#timeoutMs;
     const bounded = new Promise<T>((resolve, reject) => {
-      const stop = afterActive(this.#clock, this.#stalledMs, limitMs, () => {
+      const onTime = (): void => {
         this.timedOut = true;
         reject(
           new StudioError(
@@ -66,7 +73,8 @@ export class DesktopGuard {
             'It is replaced automatically and the rollout is retried.',
           ),
         );
-      });
+      };
+      const stop = activeTimeout(limitMs, this.#stalledMs, onTime, (ms, fn) => this.#clock.after(ms, fn));
       work.then(
         (v) => {
           stop();

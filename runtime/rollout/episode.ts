@@ -8,7 +8,7 @@ import { isEncoded, toRunError } from '../domain/index.js';
 import type { Desktop, Lease } from '../cluster/types.js';
 import type { PolicySession } from '../policy/types.js';
 import { cancelled } from './clock.js';
-import { DesktopGuard } from './desktopGuard.js';
+import { DesktopGuard, stalledMsOf } from './desktopGuard.js';
 import { timeLimit } from './timeLimit.js';
 import type { TurnsContext, TurnsEnd } from './turns.js';
 import { look, Turns, whenStored } from './turns.js';
@@ -25,7 +25,7 @@ export async function runEpisode(deps: EpisodeDeps, lease: Lease, r: EpisodeRequ
   // What a branch acts out again is not its own doing.
   let acted = false,
     own = r.order.branch === undefined;
-  const stalledMs = (): number => lease.desktop.stalledMs?.() ?? 0;
+  const stalledMs = stalledMsOf(lease.desktop);
   const limit = timeLimit(deps, r.signal, stalledMs);
   const guard = new DesktopGuard(deps, limit.signal, stalledMs);
   const request: EpisodeRequest = {

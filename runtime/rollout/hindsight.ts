@@ -7,7 +7,7 @@ import type { Outcome, Step, Trajectory } from '../domain/index.js';
 import { assisted, relabelledId, toRunError, unsampled } from '../domain/index.js';
 import type { Desktop } from '../cluster/types.js';
 import type { Task } from '../tasks/types.js';
-import { DesktopGuard } from './desktopGuard.js';
+import { DesktopGuard, stalledMsOf } from './desktopGuard.js';
 import { timeLimit } from './timeLimit.js';
 import type { EpisodeDeps, EpisodeResult, Hindsight } from './types.js';
 
@@ -75,7 +75,7 @@ async function firstThatHolds(
   withinMs: number,
   signal: AbortSignal,
 ): Promise<Found> {
-  const stalledMs = (): number => desktop.stalledMs?.() ?? 0,
+  const stalledMs = stalledMsOf(desktop),
     timeoutMs = Number.isFinite(withinMs) ? withinMs : undefined,
     limit = timeLimit({ clock: deps.clock, timeoutMs }, signal, stalledMs),
     guard = new DesktopGuard(deps, limit.signal, stalledMs);

@@ -4,6 +4,7 @@
  */
 import type { PolicyVersion, ReplicaId, RunError } from '../domain/index.js';
 import { StudioError, toRunError } from '../domain/index.js';
+import { growingMs } from '../domain/pause.js';
 import type { AnswerBase, Replica, Versioned } from '../policy/types.js';
 import type { ReplicaPhase, ReplicaView } from './syncPlanner.js';
 import type { ModelPoolEvent, ModelPoolOptions } from './types.js';
@@ -165,13 +166,13 @@ export class ReplicaFleet<Q, A extends AnswerBase, W extends Versioned> {
   }
 
   #restart(slot: Slot<Q, A, W>): void {
-    const { baseMs, maxMs, attempts } = this.#o.restart;
-    if (slot.strikes >= attempts) {
+    const { restart } = this.#o;
+    if (slot.strikes >= restart.attempts) {
       this.setPhase(slot, 'dead');
       if (this.allDead) this.#hooks.dead();
       return;
     }
-    this.#timer(Math.min(maxMs, baseMs * 2 ** slot.strikes++), () => {
+    this.#timer(growingMs(restart, slot.strikes++), () => {
       slot.restarts++;
       this.bringUp(slot).catch((e: unknown) => {
         if (this.closed) return;

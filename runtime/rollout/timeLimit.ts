@@ -1,6 +1,7 @@
 import type { RunError } from '../domain/index.js';
 import { StudioError } from '../domain/index.js';
-import { afterActive, type Clock } from './clock.js';
+import { activeTimeout } from '../domain/activeTimeout.js';
+import type { Clock } from './clock.js';
 
 export interface TimeLimit {
   readonly signal: AbortSignal;
@@ -33,7 +34,7 @@ export function timeLimit(
   const go = (): void => {
     if (timeoutMs === undefined) return;
     since = activeMs();
-    cancel = afterActive(clock, stalledMs, left, () => {
+    const onTime = (): void => {
       if (!own.signal.aborted)
         late = new StudioError(
           'timeout',
@@ -41,7 +42,8 @@ export function timeLimit(
           'It is retried. Raise rollout.taskTimeoutS if its task needs more time.',
         ).error;
       own.abort();
-    });
+    };
+    cancel = activeTimeout(left, stalledMs, onTime, (ms, fn) => clock.after(ms, fn));
   };
   go();
   return {

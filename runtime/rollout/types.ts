@@ -10,6 +10,7 @@ import type {
   Trajectory,
   VerifierReport,
 } from '../domain/index.js';
+import type { Patience } from '../domain/pause.js';
 import type { Desktop, DesktopPool, SettleOptions } from '../cluster/types.js';
 import type { StepExtra } from '../data/events.js';
 import type { Before, FrameStore, RolloutOrder } from '../data/types.js';
@@ -209,8 +210,8 @@ export interface ModelPoolOptions<
   readonly stickySlack?: number;
   /** A replica that does not answer a call within this time counts as hung and is replaced. Default 30 s. */
   readonly callTimeoutMs?: number;
-  /** Pauses before restarts: base * 2^n, at most max; given up after `attempts` starts in a row without an answer. */
-  readonly restart?: { readonly baseMs: number; readonly maxMs: number; readonly attempts: number };
+  /** Pauses before restarts; given up after `attempts` starts in a row without an answer. */
+  readonly restart?: Patience;
 }
 
 export interface ModelPoolStatus {

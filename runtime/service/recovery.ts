@@ -6,6 +6,7 @@ import type { ActiveRun, Recovered } from '../protocol/activeRuns.js';
 import { DEATHS, IDLE_DEATHS } from './activeRuns.js';
 import { planResume } from './runSession.js';
 import type { Studio } from './studio.js';
+import { unlessAborted } from './unlessAborted.js';
 
 /** After a reboot Docker may start later than the daemon: how often, and how many ms apart, desktops are tried again. */
 const DESKTOP_TRIES = 12;
@@ -70,23 +71,15 @@ async function recoverRun(s: Studio, r: ActiveRun): Promise<Omit<Recovered, 'run
 
 /** Rejects with `cancelled` when the runtime stops. */
 async function untilIdle(s: Studio): Promise<void> {
-  if (s.closing.aborted) throw stopping();
   if (!s.busy) return;
-  await new Promise<void>((resolve, reject) => {
-    const off = s.onIdle(() => {
-      end();
-      resolve();
-    });
-    const onClose = (): void => {
-      end();
-      reject(stopping());
-    };
-    const end = (): void => {
-      off();
-      s.closing.removeEventListener('abort', onClose);
-    };
-    s.closing.addEventListener('abort', onClose, { once: true });
+  let off = (): void => undefined;
+  const idle = new Promise<void>((resolve) => {
+    off = s.onIdle(resolve);
   });
+  const stopped = (): never => {
+    throw stopping();
+  };
+  await unlessAborted(idle, s.closing).catch(stopped).finally(off);
 }
 
 const stopping = (): StudioError =>

@@ -12,7 +12,16 @@ import { bestContrast } from './contrast.js';
 import { inspectorCommands } from './commands.js';
 import { Page, pageTitle } from './page.js';
 import type { PageActions } from './toolbar.js';
-import { initial, positionOf, reduce, type Change, type InspectorInput, type SavedView, type State } from './state.js';
+import {
+  initial,
+  positionOf,
+  reduce,
+  stepShown,
+  type Change,
+  type InspectorInput,
+  type SavedView,
+  type State,
+} from './state.js';
 
 interface Saved extends SavedView {
   readonly input: InspectorInput;
@@ -186,8 +195,7 @@ export class App {
     clearTimeout(this.#saving);
     this.#saving = undefined;
     const { document: _d, ...input } = this.#state.input,
-      { view } = this.#state,
-      index = view ? view.steps[this.#state.selected]?.index : input.step;
+      index = this.#state.view ? stepShown(this.#state) : input.step;
     const saved: Saved = {
       input: { ...input, step: this.#state.pinned ? undefined : index },
       shot: this.#state.shot,
@@ -222,7 +230,7 @@ export class App {
   }
   #copyLink(): void {
     const { run, rollout } = this.#state.input,
-      step = this.#state.view?.steps[this.#state.selected]?.index;
+      step = stepShown(this.#state);
     if (run !== undefined)
       this.#host.act({ action: 'copyLink', run, rollout, ...(step === undefined ? {} : { step }) });
   }
@@ -294,7 +302,7 @@ export class App {
       i.run === this.#state.input.run &&
       i.rollout === this.#state.input.rollout &&
       // The host knows the step that is looked at, too.
-      (i.step === undefined || i.step === this.#state.view?.steps[this.#state.selected]?.index) &&
+      (i.step === undefined || i.step === stepShown(this.#state)) &&
       (this.#state.view !== undefined || this.#state.loading)
     );
   }
@@ -312,7 +320,7 @@ export class App {
       // The same document written anew (a file that grew) keeps the step one looks at.
       const again =
         m.input.rollout === this.#state.input.rollout && m.input.step === undefined
-          ? this.#state.view?.steps[this.#state.selected]?.index
+          ? stepShown(this.#state)
           : undefined;
       this.#state = reduce(this.#state, {
         type: 'show',

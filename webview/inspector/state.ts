@@ -141,18 +141,21 @@ function loaded(s: State, view: TrajectoryView): State {
   const shown = onShow(recorded, s.annotation),
     { steps } = shown,
     last = steps.length - 1;
-  const index = same ? s.view?.steps[s.selected]?.index : s.input.step;
+  const index = same ? stepShown(s) : s.input.step;
   const pinned = view.live && s.pinned;
   // A trajectory that is over opens at its start, a live one at its end.
   const selected = pinned ? last : index === undefined ? Math.min(0, last) : positionOf(steps, index);
   return { ...s, recorded, view: shown, loading: false, stale: false, error: undefined, selected, pinned };
 }
 
+/** Index of the step on show. */
+export const stepShown = (s: Pick<State, 'view' | 'selected'>): number | undefined => s.view?.steps[s.selected]?.index;
+
 function withEvents(s: State, events: readonly RunEvent[], ended: boolean): State {
   if (!s.view || !s.recorded) return s;
   const { view: recorded, stale } = applyEvents(s.recorded, events, ended);
   if (recorded === s.recorded && !stale) return s;
-  const index = s.view.steps[s.selected]?.index,
+  const index = stepShown(s),
     view = recorded === s.recorded ? s.view : onShow(recorded, s.annotation);
   const selected = s.pinned
     ? view.steps.length - 1
@@ -178,7 +181,7 @@ function annotated(s: State, annotation: AnnotationView | undefined): State {
   if (annotation === s.annotation) return s;
   if (!s.recorded || !s.view) return { ...s, annotation };
   const view = onShow(s.recorded, annotation),
-    index = s.view.steps[s.selected]?.index;
+    index = stepShown(s);
   return {
     ...s,
     annotation,

@@ -3,7 +3,7 @@
  * template make them; nothing is tokenised here (runtime/policy/README.md#tokens-of-demonstrations).
  */
 import { StudioError, toRunError, type Action, type Size, type Trajectory } from '../../domain/index.js';
-import { pause } from '../../domain/pause.js';
+import { growingMs, pause, type Patience } from '../../domain/pause.js';
 import { messagesOf, uiTarsPrompt, type Message, type PromptOptions, type Turn } from '../actions/prompt.js';
 import { formatAnswer, type Coordinates } from '../actions/uiTars.js';
 import type { ModelServer } from './modelServer.js';
@@ -48,13 +48,6 @@ const spoken = (
   o: DemonstrationOptions,
 ): string => formatAnswer(said, { mode: o.coordinates, screen, limits: o.limits, boxTokens: true });
 
-/** How often servers of which none answers are asked again, and the pauses before, which double. */
-export interface Patience {
-  readonly baseMs: number;
-  readonly maxMs: number;
-  readonly attempts: number;
-}
-
 const ONCE: Patience = { baseMs: 0, maxMs: 0, attempts: 0 };
 
 export class ChatTokenizer {
@@ -65,7 +58,10 @@ export class ChatTokenizer {
   /** By size of the picture. */
   readonly #sizes = new Map<string, Promise<number>>();
 
-  /** `model`: a name that the servers know; adapters share the tokenizer of their base. */
+  /**
+   * `model`: a name that the servers know; adapters share the tokenizer of their base. `patience`: with servers of which
+   * none answers.
+   */
   constructor(servers: readonly ModelServer[], model: string, patience: Patience = ONCE) {
     this.#servers = servers;
     this.#model = model;
@@ -145,7 +141,6 @@ export class ChatTokenizer {
   }
   /** Of the servers the first that is there: they serve one model. */
   async #asked<T>(ask: (server: ModelServer) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const { baseMs, maxMs, attempts } = this.#patience;
     for (let asked = 0; ; asked++) {
       let lost: unknown;
       for (const server of this.#servers)
@@ -155,8 +150,8 @@ export class ChatTokenizer {
           if (toRunError(e).kind !== 'policy.lost') throw e;
           lost = e;
         }
-      if (asked === attempts) throw lost;
-      await pause(Math.min(maxMs, baseMs * 2 ** asked), signal, cancelled);
+      if (asked === this.#patience.attempts) throw lost;
+      await pause(growingMs(this.#patience, asked), signal, cancelled);
     }
   }
 }

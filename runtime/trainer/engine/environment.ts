@@ -2,9 +2,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { cacheFolder, whyUnwritable } from '../../files/cacheFolder.js';
+import { cacheFolder, earlierCacheFolder, whyUnwritable } from '../../files/cacheFolder.js';
 import {
   checkSpace,
   findPython,
@@ -95,14 +94,13 @@ export async function environmentState(
 ): Promise<EnvironmentState> {
   const { python, folder, cache } = await placeOf(options),
     ready = await isReady(folder);
-  if (ready) return { version: python.version, folder, ready, needed: 0, free: await freeAt(cache) };
   return {
     version: python.version,
     folder,
     ready,
-    needed: ENGINE.bytes,
+    needed: ready ? 0 : ENGINE.bytes,
     free: await freeAt(cache),
-    unwritable: await whyUnwritable(cache),
+    ...(ready ? {} : { unwritable: await whyUnwritable(cache) }),
   };
 }
 
@@ -115,8 +113,8 @@ async function placeOf(options: EnvironmentOptions): Promise<{ python: Python; f
     .update(JSON.stringify([text, python.version, process.platform, process.arch]))
     .digest('hex')
     .slice(0, 16);
-  // They used to be below the home folder wherever caches are; what is there is not fetched a second time.
-  const before = join(homedir(), '.cache', 'dart-studio', 'engine', hash),
+  // What is there is not fetched a second time.
+  const before = join(earlierCacheFolder('engine'), hash),
     there = options.cache === undefined && !existsSync(join(cache, hash)) && (await isReady(before));
   return { python, folder: there ? before : join(cache, hash), cache };
 }

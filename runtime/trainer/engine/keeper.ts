@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { StudioError, ignoreFailure, toRunError } from '../../domain/index.js';
-import { pause } from '../../domain/pause.js';
+import { growingMs, pause } from '../../domain/pause.js';
 import { engineFailed, howItEnded, type RunningEngine } from './serve.js';
 
 /**
@@ -131,7 +131,7 @@ export class EngineKeeper {
 
   /** Starts it anew, after growing pauses, until it answers or has died too often. */
   async #again(failure: StudioError): Promise<RunningEngine> {
-    const { attempts, baseMs, maxMs } = this.#restart,
+    const { attempts } = this.#restart,
       port = Number(new URL(this.#url).port),
       { signal } = this.#closed;
     for (let last = failure; ;) {
@@ -141,7 +141,7 @@ export class EngineKeeper {
       }
       const { message, remedy } = toRunError(last);
       this.#o.onNote(`${message} ${remedy} It is started again (${this.#deaths} of ${attempts}).`);
-      await pause(Math.min(maxMs, baseMs * 2 ** (this.#deaths - 1)), signal, stopped);
+      await pause(growingMs(this.#restart, this.#deaths - 1), signal, stopped);
       try {
         const engine = await this.#launch(port, signal);
         this.#o.onNote('The engine is back; training continues from its last checkpoint.');

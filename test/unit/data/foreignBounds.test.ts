@@ -45,26 +45,20 @@ describe('JSON in a run folder of somebody else is looked at before it is parsed
     expect(decodeRecord(encodeRecord(1, short))).toEqual(short);
   });
 
+  const head = {
+    format: trajectoryFileFormat,
+    formatVersion: 1,
+    framesDir: 'frames',
+    row: { rollout: 'r', instruction: 'i', task: 't', family: 'f', outcome: 'success' },
+  };
   it('a line of a trajectory file', () => {
-    const head = {
-      format: trajectoryFileFormat,
-      formatVersion: 1,
-      framesDir: 'frames',
-      row: { rollout: 'r', instruction: 'i', task: 't', family: 'f', outcome: 'success' },
-    };
     const t = parseTrajectory([head, nested(1000)].map((l) => JSON.stringify(l)).join('\n'));
     expect(t).toMatchObject({ ok: true, skipped: [{ line: 2 }] });
     expect(parseTrajectory(JSON.stringify({ ...head, x: nested(1000) }))).toMatchObject({ ok: false, line: 1 });
   });
 
   it('a step whose actions or timings could not be drawn is left out of a trajectory file', () => {
-    const head = {
-        format: trajectoryFileFormat,
-        formatVersion: 1,
-        framesDir: 'frames',
-        row: { rollout: 'r', instruction: 'i', task: 't', family: 'f', outcome: 'success' },
-      },
-      frame = { hash: 'a'.repeat(64), width: 1, height: 1 },
+    const frame = { hash: 'a'.repeat(64), width: 1, height: 1 },
       parsed = (action: object, timings: object = { observe: 1 }): string[] => {
         const t = parseTrajectory(
           [head, { index: 0, frame, timings, actions: [action] }].map((l) => JSON.stringify(l)).join('\n'),

@@ -153,6 +153,13 @@ const withQueue = async (
     await rm(dir, { recursive: true, force: true });
   }
 };
+/** A daemon that was killed in the first of two queued runs. */
+async function killedInOne(make: (d: Desk) => RunQueue, start: (seed: number) => QueuedRun): Promise<Desk> {
+  const killed = new Desk();
+  await (await opened(make(killed))).add([start(1), start(2)]);
+  await expect.poll(() => killed.begun).toEqual(['1']);
+  return killed;
+}
 /** The queue of a daemon that had nothing to resume. */
 const opened = async (q: RunQueue): Promise<RunQueue> => {
   await q.recover();
@@ -200,9 +207,7 @@ describe('the queue of a daemon', () => {
     }));
   it('a daemon that was killed leaves it to the next: the active run goes on, then the rest', async () =>
     withQueue(async (make, start) => {
-      const killed = new Desk();
-      await (await opened(make(killed))).add([start(1), start(2)]);
-      await expect.poll(() => killed.begun).toEqual(['1']);
+      const killed = await killedInOne(make, start);
       const d = new Desk(),
         q = make(d);
       // What was active is resumed before the queue is.
@@ -216,9 +221,7 @@ describe('the queue of a daemon', () => {
     }));
   it('begins nothing before what was active is resumed, whatever comes meanwhile', async () =>
     withQueue(async (make, start) => {
-      const killed = new Desk();
-      await (await opened(make(killed))).add([start(1), start(2)]);
-      await expect.poll(() => killed.begun).toEqual(['1']);
+      const killed = await killedInOne(make, start);
       // Docker starts later than the daemon: tries to resume the run fail, and after each the daemon is idle.
       const d = new Desk(),
         q = make(d);
@@ -239,9 +242,7 @@ describe('the queue of a daemon', () => {
     }));
   it('goes on where the run that was resumed ends while the queue is still written', async () =>
     withQueue(async (make, start) => {
-      const killed = new Desk();
-      await (await opened(make(killed))).add([start(1), start(2)]);
-      await expect.poll(() => killed.begun).toEqual(['1']);
+      const killed = await killedInOne(make, start);
       const d = new Desk(),
         q = make(d);
       await q.list();
@@ -271,9 +272,7 @@ describe('the queue of a daemon', () => {
     }));
   it('a run that had no folder yet is begun again; a runtime that stops begins no other', async () =>
     withQueue(async (make, start) => {
-      const killed = new Desk();
-      await (await opened(make(killed))).add([start(1), start(2)]);
-      await expect.poll(() => killed.begun).toEqual(['1']);
+      await killedInOne(make, start);
       const d = new Desk(),
         q = make(d);
       await q.recover();

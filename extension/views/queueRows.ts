@@ -18,8 +18,14 @@ export const queueRow = (runs: number, paused: boolean): Row => ({
 export const queuedRow = (i: QueueItem): Row => ({
   id: `queued ${i.id}`,
   label: i.name,
-  description: list(i.seed !== undefined && t('seed {0}', i.seed), i.state === 'failed' && t('not started')),
-  icon: i.state === 'failed' ? { id: 'warning', color: 'list.warningForeground' } : { id: 'watch' },
+  description: list(
+    i.seed !== undefined && t('seed {0}', i.seed),
+    i.state === 'failed' ? t('not started') : i.error !== undefined && t('waits for desktops'),
+  ),
+  icon:
+    i.error === undefined && i.state !== 'failed'
+      ? { id: 'watch' }
+      : { id: 'warning', color: 'list.warningForeground' },
   context: `queued.${i.state}`,
   tooltip: i.error === undefined ? t('Waits for the runs before it.') : plain(i.error),
   spoken: i.state === 'failed' ? t('{0}, not started', i.name) : t('{0}, waiting', i.name),

@@ -17,7 +17,7 @@ export interface QueueItem {
   readonly state: 'waiting' | 'running' | 'done' | 'failed';
   /** From when it runs. */
   readonly run?: RunPath;
-  /** Why it was not started. */
+  /** Why it was not started, or why it still waits. */
   readonly error?: string;
 }
 /** Runs that are begun one after another, with or without a window. */

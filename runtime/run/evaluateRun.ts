@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises';
 import { StudioError, id, ignoreFailure, type ProcessEntry, type RunId, type ProviderChoice } from '../domain/index.js';
 import { traitsOf, parseRunFile, type RunConfig, type RunFile } from '../config/index.js';
 import { DataManager } from '../data/dataManager.js';
@@ -21,7 +20,8 @@ import {
   type Tasks,
 } from '../tasks/open.js';
 import { lastCheckpoint } from './resume.js';
-import { sayRoom, scratchFolder } from './scratch.js';
+import { openScratch } from '../data/store/scratch.js';
+import { sayRoom } from './diskWords.js';
 
 export { EVALUATION_SPLITS, type EvaluationSplit, type ProbeSet } from '../tasks/open.js';
 
@@ -97,13 +97,13 @@ export async function evaluateAll(
       return [{ ...a, episodes, tasks: ofSplit(tasks, split, a.set) }];
     }),
     checkpoint = await checkpointOf(r, meta.id, config);
-  const scratch = await scratchFolder(r.dir, 'evaluation');
+  const scratch = await openScratch(r.dir, 'evaluation');
   let data: DataManager | undefined,
     engine: Engine | undefined,
     offRoom = (): void => undefined;
   try {
     data = await DataManager.open({
-      dir: scratch,
+      dir: scratch.dir,
       config: dataConfig(config),
       families: tasks.families,
       taskOf: tasks.taskOf,
@@ -113,7 +113,7 @@ export async function evaluateAll(
     engine = await startEngine({
       temporary: true,
       config,
-      dir: scratch,
+      dir: scratch.dir,
       run: meta.id,
       entry: r.entry,
       frames: data.frames,
@@ -128,7 +128,7 @@ export async function evaluateAll(
     offRoom();
     await engine?.close();
     await data?.close('finished');
-    await rm(scratch, { recursive: true, force: true });
+    await scratch.remove();
   }
 }
 

@@ -16,9 +16,9 @@ const mostOver = 20,
 const waits = (e: Entry): boolean => e.state === 'waiting';
 const over = (e: Entry): boolean => e.state === 'done' || e.state === 'failed';
 
-/** The one to begin now; none while another runs or the queue is paused. */
-export const nextOf = (q: QueueState): Entry | undefined =>
-  q.paused || q.items.some((e) => e.state === 'running') ? undefined : q.items.find(waits);
+/** The one to begin now, of those not `held`; none while another runs or the queue is paused. */
+export const nextOf = (q: QueueState, held: ReadonlySet<string> = new Set()): Entry | undefined =>
+  q.paused || q.items.some((e) => e.state === 'running') ? undefined : q.items.find((e) => waits(e) && !held.has(e.id));
 export const hasRoom = (q: QueueState, more: number): boolean => q.items.filter(waits).length + more <= mostWaiting;
 
 export const added = (q: QueueState, entries: readonly Entry[]): QueueState => ({
@@ -42,6 +42,19 @@ export function moved(q: QueueState, id: string, by: number): QueueState {
 export const changed = (q: QueueState, id: string, to: Partial<Entry>): QueueState => ({
   ...q,
   items: tidied(q.items.map((e) => (e.id === id ? { ...e, ...to } : e))),
+});
+export const begun = (q: QueueState, id: string, run: string): QueueState =>
+  replaced(q, id, ({ error: _error, ...e }) => ({ ...e, state: 'running', run }));
+/** It keeps its place. `error`: why it could not begin yet. */
+export const waitsAgain = (q: QueueState, id: string, error?: string): QueueState =>
+  replaced(q, id, ({ run: _run, error: _error, ...e }) => ({
+    ...e,
+    state: 'waiting',
+    ...(error === undefined ? {} : { error }),
+  }));
+const replaced = (q: QueueState, id: string, by: (e: Entry) => Entry): QueueState => ({
+  ...q,
+  items: q.items.map((e) => (e.id === id ? by(e) : e)),
 });
 /** What is over stands first; the oldest of it is forgotten. */
 function tidied(items: readonly Entry[]): readonly Entry[] {

@@ -3,13 +3,15 @@ import { existsSync } from 'node:fs';
 import { open, rename } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
-import { ServiceError, orUndefined, toRunError } from '../domain/index.js';
+import { ServiceError, orUndefined, toRunError, type RunError } from '../domain/index.js';
+import { growingMs, type Patience } from '../domain/pause.js';
 import { readForeignText } from '../files/foreignFile.js';
 import * as m from '../protocol/methods.js';
 import type { QueuedRun, QueueView } from '../protocol/types.js';
 import { fields, schemas, type Handlers } from './params.js';
 import {
   added,
+  begun,
   changed,
   emptyQueue,
   hasRoom,
@@ -18,12 +20,15 @@ import {
   recovered,
   removed,
   viewOf,
+  waitsAgain,
   type Entry,
   type QueueState,
 } from './queueState.js';
 import { planStart } from './runSession.js';
 import type { Studio } from './studio.js';
 
+/** Desktops may be away for a while, as where Docker starts after the daemon. */
+const AWAY: Patience = { baseMs: 5000, maxMs: 300_000, attempts: Infinity };
 const fileName = 'queue.json',
   mostBytes = 64 << 20;
 /** An item of `queue/add`: a run file's text is always given, so that what is queued is what is run. */
@@ -56,9 +61,15 @@ export class RunQueue {
   /** Until then what was active goes first; a daemon that is there for one run alone leaves the queue to the next. */
   #open = false;
   #loaded: Promise<void>;
+  /** Those that wait for desktops, until they are tried again. */
+  readonly #held = new Set<string>();
+  readonly #patience: Patience;
+  #tries = 0;
+  #again: NodeJS.Timeout | undefined;
 
-  constructor(studio: Studio, dir: string) {
+  constructor(studio: Studio, dir: string, patience = AWAY) {
     this.#studio = studio;
+    this.#patience = patience;
     this.#file = join(dir, fileName);
     this.#loaded = this.#load();
     studio.onSession((s) => {
@@ -66,10 +77,13 @@ export class RunQueue {
     });
     // What waits for the end of a long job is not begun by the end of a run.
     studio.onIdle(() => void this.#next());
+    studio.closing.addEventListener('abort', () => {
+      clearTimeout(this.#again);
+    });
   }
   /** Something is to begin: the daemon stays. */
   get busy(): boolean {
-    return this.#begins;
+    return this.#begins || (this.#again !== undefined && !this.#studio.draining);
   }
   get view(): QueueView {
     return viewOf(this.#q);
@@ -92,8 +106,9 @@ export class RunQueue {
   }
   async change(how: (q: QueueState) => QueueState): Promise<QueueView> {
     await this.#loaded;
-    await this.#put(how(this.#q));
-    void this.#next();
+    const written = this.#put(how(this.#q));
+    this.#release();
+    await written;
     return this.view;
   }
   async add(runs: readonly QueuedRun[]): Promise<QueueView> {
@@ -118,39 +133,59 @@ export class RunQueue {
     if (!this.#open || this.#studio.closing.aborted) return;
     const e = this.#q.items.find((x) => x.state === 'running');
     if (e) void this.#put(changed(this.#q, e.id, { state: 'done' }));
-    void this.#next();
+    this.#release();
   }
   async #next(): Promise<void> {
     const s = this.#studio;
     if (!this.#open || this.#begins || s.busy || s.draining || s.closing.aborted) return;
-    const e = nextOf(this.#q);
-    if (!e) return;
+    const e = nextOf(this.#q, this.#held);
+    if (!e) {
+      this.#wait();
+      return;
+    }
     this.#begins = true;
     try {
       const plan = planStart(e.start);
-      await this.#put(changed(this.#q, e.id, { state: 'running', run: plan.dir }));
+      await this.#put(begun(this.#q, e.id, plan.dir));
       await s.begin(plan);
+      this.#tries = 0;
     } catch (x) {
       const error = toRunError(x);
       // Another run was begun first: this one waits for its end.
-      if (x instanceof ServiceError && x.kind === 'busy') await this.#put(changed(this.#q, e.id, { state: 'waiting' }));
-      else if (!s.closing.aborted) {
-        s.log('error', `Queued run ${e.name}: ${error.message} ${error.remedy}`);
-        const why = `${error.message} ${error.remedy}`.trim();
-        s.alerts.send({
-          id: '',
-          name: e.name,
-          kind: 'finished',
-          message: `could not be started: ${why}`,
-          at: Date.now(),
-        });
-        await this.#put(changed(this.#q, e.id, { state: 'failed', error: why }));
-      }
+      if (x instanceof ServiceError && x.kind === 'busy') await this.#put(waitsAgain(this.#q, e.id));
+      else if (!s.closing.aborted) await this.#notBegun(e, error);
     } finally {
       this.#begins = false;
     }
-    // A failed one makes way for the next.
+    // One that could not begin makes way for the next.
     if (!s.session) void this.#next();
+  }
+  async #notBegun(e: Entry, error: RunError): Promise<void> {
+    const s = this.#studio,
+      why = `${error.message} ${error.remedy}`.trim(),
+      away = error.kind === 'desktop.unavailable';
+    if (away) this.#held.add(e.id);
+    // Said once, however often it is tried.
+    if (e.error === undefined) {
+      s.log('error', `Queued run ${e.name}: ${why}`);
+      const message = away
+        ? `waits for desktops, and starts when there are some: ${why}`
+        : `could not be started: ${why}`;
+      s.alerts.send({ id: '', name: e.name, kind: 'finished', message, at: Date.now() });
+    }
+    await this.#put(away ? waitsAgain(this.#q, e.id, why) : changed(this.#q, e.id, { state: 'failed', error: why }));
+  }
+  /** Nothing tells when there are desktops. */
+  #wait(): void {
+    if (this.#held.size === 0 || this.#again || this.#studio.closing.aborted) return;
+    this.#again = setTimeout(() => this.#release(), growingMs(this.#patience, this.#tries++));
+  }
+  /** Those that waited for desktops are tried again. */
+  #release(): void {
+    clearTimeout(this.#again);
+    this.#again = undefined;
+    this.#held.clear();
+    void this.#next();
   }
 
   async #load(): Promise<void> {

@@ -55,11 +55,14 @@ export function downloadsOf(tasks: readonly CheckedTask[]): string[] {
  * Mirrors what tasks download into a folder, with a manifest of sizes and SHA-256. Files that are there are left alone,
  * and one that was cut off goes on where it ended, so a call that was interrupted or killed is simply repeated. A file
  * that cannot be had is reported, and the others go on. One call at a time fetches into a folder: two would write into
- * one unfinished file, and each a manifest without what the other has fetched. Rejects with `config.invalid` for a
- * mirror that is no address, with `cancelled`.
+ * one unfinished file, and each a manifest without what the other has fetched. Into a folder that has everything nothing
+ * is written; it may be one that can only be read. Rejects with `config.invalid` for a mirror that is no address, with
+ * `cancelled`.
  */
 export async function fetchAssets(urls: readonly string[], o: FetchOptions): Promise<FetchReport> {
-  const from = sourceOf(o.mirror);
+  const from = sourceOf(o.mirror),
+    complete = urls.length > 0 && (await ifComplete(urls, o));
+  if (complete) return complete;
   await mkdir(o.into, { recursive: true });
   const unlock = await fileLock(join(o.into, LOCK), {
     kind: 'config.invalid',
@@ -74,6 +77,18 @@ export async function fetchAssets(urls: readonly string[], o: FetchOptions): Pro
 }
 
 const LOCK = '.fetching';
+
+async function ifComplete(urls: readonly string[], o: FetchOptions): Promise<FetchReport | undefined> {
+  const known = new Map(Object.entries((await readManifest(o.into)).files)),
+    files: FetchedFile[] = [];
+  for (const url of urls) {
+    const f = await ifThere(url, o.into, known);
+    if (!f) return undefined;
+    files.push(f);
+  }
+  files.forEach((f, i) => o.onFile?.(f, i + 1, files.length));
+  return reportOf(files);
+}
 
 async function fetchAll(urls: readonly string[], from: (url: string) => string, o: FetchOptions): Promise<FetchReport> {
   const manifest = new Manifest(o.into, (await readManifest(o.into)).files),
@@ -90,9 +105,13 @@ async function fetchAll(urls: readonly string[], from: (url: string) => string, 
   const ends = await Promise.allSettled(Array.from({ length: Math.min(o.atOnce ?? 4, urls.length) }, worker));
   await manifest.close();
   for (const end of ends) if (end.status === 'rejected') throw end.reason;
+  return reportOf(files);
+}
+
+function reportOf(files: readonly FetchedFile[]): FetchReport {
   const count = (state: FetchedFile['state']): number => files.filter((f) => f.state === state).length;
   return {
-    files: files.sort((a, b) => (a.url < b.url ? -1 : 1)),
+    files: files.toSorted((a, b) => (a.url < b.url ? -1 : 1)),
     fetched: count('fetched'),
     there: count('there'),
     failed: count('failed'),
@@ -172,17 +191,27 @@ function httpAddress(text: string): URL | undefined {
   return url && ['http:', 'https:'].includes(url.protocol) ? url : undefined;
 }
 
+async function ifThere(
+  url: string,
+  dir: string,
+  manifest: { get(url: string): Entry | undefined },
+): Promise<FetchedFile | undefined> {
+  const known = manifest.get(url);
+  if (!known) return undefined;
+  const file = await orUndefined(stat(join(dir, uuid5(url))), 'it is not there yet');
+  return file?.size === known.bytes ? { url, state: 'there', bytes: known.bytes } : undefined;
+}
+
 async function one(
   url: string,
   from: (url: string) => string,
   o: FetchOptions,
   manifest: Manifest,
 ): Promise<FetchedFile> {
+  const there = await ifThere(url, o.into, manifest);
+  if (there) return there;
   const name = uuid5(url),
-    file = join(o.into, name),
-    known = manifest.get(url),
-    there = await orUndefined(stat(file), 'it is not there yet');
-  if (known && there?.size === known.bytes) return { url, state: 'there', bytes: known.bytes };
+    file = join(o.into, name);
   for (let tries = 1; ; tries++) {
     try {
       const part = `${file}.part`;

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from dart_engine.errors import EngineError
 from dart_engine.worker import SampleJob, TrainJob, Worker
-from helpers import ENGINE, Client, HttpError, Server, datum, logprobs, signed_weights, until
+from helpers import ENGINE, Client, HttpError, Server, datum, drain, logprobs, signed_weights, until
 
 DATA = [datum(20, images=2, weights=signed_weights), datum(21, weights=signed_weights)]
 
@@ -156,6 +156,52 @@ def test_weights_loaded_into_a_model_do_not_silently_go_with_its_session(client,
     client.do("save_weights", {"model_id": model, "seq_id": 2, "path": "own"})
     client.post(f"/api/v1/sessions/{session}/finish", {})
     assert np.array_equal(final(client, model, 3), final(client, first, 6))
+
+
+def test_a_load_that_is_refused_or_fails_leaves_the_model_without_its_weights(tiny, tmp_path):
+    from dart_engine.engine import Engine, Slot
+    from dart_engine.ledger import Ledger
+    from dart_engine.settings import Settings
+
+    path = "tinker://other/weights/0005"
+    engine = Engine(Settings(model=str(tiny), state=tmp_path / "state", device="cpu", max_queue=0))
+    slot = engine.slots["m"] = Slot("m", {"session_id": engine.create_session([]).id}, Ledger.from_json({"last": 5, "floor": -1, "entries": []}))
+    slot.ledger.lost = path
+    engine.training_folder = lambda _path: tmp_path / "nothing"
+    jobs: list[TrainJob] = []
+    engine.worker.submit = jobs.append
+
+    with pytest.raises(EngineError, match="later"):
+        engine.load_weights("m", 9, path, True)
+    for seq in (6, None):
+        with pytest.raises(EngineError, match="load_weights again"):
+            engine.optim_step("m", seq, {})
+
+    engine.settings.max_queue = 9
+    for loading in (9, None):
+        engine.load_weights("m", loading, path, True)
+        engine.optim_step("m", 10, {})
+        for job in jobs:
+            with pytest.raises(Exception) as failed:
+                drain(job.run())
+            job.future.set_exception(failed.value)
+        assert "load_weights again" in str(failed.value)
+        jobs.clear()
+    slot.ledger.lost = None
+    with pytest.raises(EngineError, match="gap"):
+        engine.optim_step("m", 9, {})
+    assert slot.ledger.find(6, "digest") is None
+
+
+def test_a_model_that_could_not_be_queued_does_not_exist(tiny, tmp_path):
+    from dart_engine.engine import Engine
+    from dart_engine.settings import Settings
+
+    engine = Engine(Settings(model=str(tiny), state=tmp_path / "state", device="cpu", max_queue=0))
+    session = engine.create_session([])
+    with pytest.raises(EngineError, match="later"):
+        engine.create_model(session.id, 0, engine.settings.model, None, None)
+    assert engine.slots == {}
 
 
 def test_a_silent_session_ends_by_itself_unless_its_model_is_at_work(tiny, tmp_path):

@@ -23,6 +23,7 @@ import { ScreenThreads } from './screenEncoder.js';
 import { DiskRoom } from './room.js';
 import { Snapshots, indexTrouble } from './snapshots.js';
 import { stepPlaces, type StepPlace } from './stepPlaces.js';
+import { removeScratch } from './scratch.js';
 import { removeUnfinished, restoreReplaced, unfinishedDir } from './unfinished.js';
 
 export { readMeta, readMetaText, runPaths, type RunMeta } from './runMeta.js';
@@ -230,6 +231,7 @@ export class RunStore extends RunReader {
           throw io(e, d);
         });
       for (const d of [dir, unfinishedDir(p.frames), p.checkpoints]) await removeUnfinished(d, dir);
+      await removeScratch(dir);
       await restoreReplaced(p.checkpoints, dir);
       const meta = await readMeta(dir).catch(async (e: unknown) => {
         if (!o.create || !(e instanceof StudioError) || e.error.details?.['code'] !== 'ENOENT') throw e;

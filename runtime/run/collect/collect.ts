@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises';
 import { desktopContents } from '../../cluster/provide.js';
 import type { RunConfig } from '../../config/index.js';
 import { poolConfigOf } from '../../data/collections.js';
@@ -25,7 +24,8 @@ import { openTasks, type Tasks } from '../../tasks/open.js';
 import { episodeOf } from '../episodeOf.js';
 import { startEngine, type Engine } from '../engine.js';
 import { schedulerNote } from '../schedulerNote.js';
-import { sayRoom, scratchFolder } from '../scratch.js';
+import { openScratch } from '../../data/store/scratch.js';
+import { sayRoom } from '../diskWords.js';
 import { stepExtra } from '../stepExtra.js';
 import { sameSettings } from './settings.js';
 import { Attempts, type AttemptEnd, type Attempted, type AttemptRow } from './attempts.js';
@@ -191,7 +191,7 @@ async function attempt(
   run: RunAppender,
   begun: number,
 ): Promise<void> {
-  const scratch = await scratchFolder(r.dir, 'collection'),
+  const scratch = await openScratch(r.dir, 'collection'),
     offRoom = sayRoom(run.store.room, r.dir, r.onNote),
     fault = new AbortController();
   let engine: Engine | undefined;
@@ -199,7 +199,7 @@ async function attempt(
     engine = await startEngine({
       temporary: true,
       config: r.config,
-      dir: scratch,
+      dir: scratch.dir,
       run: r.name,
       entry: r.entry,
       frames: run.store.frames,
@@ -215,7 +215,7 @@ async function attempt(
   } finally {
     offRoom();
     await engine?.close();
-    await rm(scratch, { recursive: true, force: true });
+    await scratch.remove();
   }
 }
 

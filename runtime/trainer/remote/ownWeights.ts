@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { mkdir, readdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { orUndefined } from '../../domain/index.js';
@@ -13,8 +13,8 @@ const MOST_BYTES = 1 << 20,
   BOUNDS = { depth: 4, values: 1 << 14 };
 const uris = z.array(z.string().max(4096));
 const schema = z.object({
-  /** Where the run was when this was written: a copy of it must not delete what the original needs. */
-  dir: z.string(),
+  /** `identityOf` the folder in which this was written: a copy of a run must not delete what the original needs. */
+  folder: z.string(),
   /** With optimizer, to go on from. */
   saved: uris,
   /** For sampling. */
@@ -30,7 +30,7 @@ type Listed = z.infer<typeof schema>;
  * run saved or started from is never deleted: this looks at the runs beside it.
  */
 export class OwnWeights {
-  readonly #dir: string;
+  #dir: string;
   readonly #saved = new Set<string>();
   readonly #exported = new Set<string>();
   readonly #uses = new Set<string>();
@@ -44,9 +44,12 @@ export class OwnWeights {
   }
   /** What earlier starts of this run left. */
   async read(): Promise<void> {
+    await orUndefined(mkdir(this.#dir, { recursive: true }), 'what is saved is not known later');
+    // Runs beside it are those of where it lies, and not of a link to it.
+    this.#dir = await real(this.#dir);
     const l = await listIn(this.#dir);
     if (!l) return;
-    const own = l.dir === this.#dir;
+    const own = l.folder === (await identityOf(this.#dir));
     for (const uri of l.uses) this.#uses.add(uri);
     for (const uri of l.saved) (own ? this.#saved : this.#uses).add(uri);
     if (!own) return;
@@ -64,7 +67,7 @@ export class OwnWeights {
   }
   /** Starts from a checkpoint; one of this run's own holds nothing new. */
   async startsFrom(checkpoint: string): Promise<void> {
-    if (dirname(resolve(checkpoint)) === this.#dir) return;
+    if ((await real(dirname(checkpoint))) === this.#dir) return;
     for (const uri of await weightsIn(checkpoint)) this.#uses.add(uri);
     await this.#write();
   }
@@ -112,21 +115,30 @@ export class OwnWeights {
   /** One after the other, each with what is known by then. */
   #write(): Promise<void> {
     if (this.#ended) return this.#written;
-    const written = this.#written.then(async () => {
-      const l: Listed = {
-        dir: this.#dir,
-        saved: [...this.#saved],
-        exported: [...this.#exported],
-        uses: [...this.#uses],
-      };
-      const text = `${JSON.stringify(l, null, 2)}\n`;
-      await orUndefined(writeAtomic(join(this.#dir, FILE), Buffer.from(text)), 'a disk that is full keeps them there');
-    });
+    const written = this.#written.then(() =>
+      orUndefined(this.#writeNow(), 'a disk that is full keeps them there').then(() => undefined),
+    );
     this.#written = written;
     return written;
   }
+  async #writeNow(): Promise<void> {
+    const l: Listed = {
+      folder: await identityOf(this.#dir),
+      saved: [...this.#saved],
+      exported: [...this.#exported],
+      uses: [...this.#uses],
+    };
+    await writeAtomic(join(this.#dir, FILE), Buffer.from(`${JSON.stringify(l, null, 2)}\n`));
+  }
 }
 
+/** The same after the folder was moved or reached through a link; another one for a copy of it, here or elsewhere. */
+async function identityOf(dir: string): Promise<string> {
+  const { ino, birthtimeNs } = await stat(dir, { bigint: true });
+  return `${ino}-${birthtimeNs}`;
+}
+const real = async (dir: string): Promise<string> =>
+  (await orUndefined(realpath(dir), 'a folder that is not there is where its path says')) ?? resolve(dir);
 const namesIn = async (dir: string): Promise<readonly string[]> =>
   (await orUndefined(readdir(dir), 'a folder that is not there holds nothing')) ?? [];
 async function listIn(dir: string): Promise<Listed | undefined> {

@@ -278,6 +278,14 @@ print(n)"`,
       expect((await d.settle()).settled).toBe(true);
     });
 
+    it('has no window manager while it is judged, and then has one again', async () => {
+      await d.freeze!();
+      await d.exec(['pkill', '-9', '-x', 'jwm'], { verifier: true });
+      await expect.poll(() => d.exec(['pgrep', '-x', 'jwm'], { verifier: true })).toMatchObject({ code: 1 });
+      await d.thaw!();
+      await expect.poll(() => sh(d, 'pgrep -x jwm || true')).toMatch(/^\d+$/);
+    });
+
     it('can neither end nor stop the X server', async () => {
       await sh(d, 'pkill -STOP Xvfb; pkill -KILL Xvfb; kill -9 -1 2>/dev/null; true').catch(() => undefined);
       expect((await d.settle()).settled).toBe(true);

@@ -14,8 +14,13 @@ it('rows of the queue', () => {
     description: 'seed 7',
     context: 'queued.waiting',
   });
-  expect(queuedRow({ id: 'a', name: 'sweep', state: 'failed', error: 'No desktops.' })).toMatchObject({
-    description: 'not started',
-    tooltip: expect.stringContaining('No desktops') as string,
-  });
+  for (const [state, description] of [
+    ['failed', 'not started'],
+    ['waiting', 'waits for desktops'],
+  ] as const)
+    expect(queuedRow({ id: 'a', name: 'sweep', state, error: 'No desktops.' })).toMatchObject({
+      description,
+      icon: { id: 'warning' },
+      tooltip: expect.stringContaining('No desktops') as string,
+    });
 });

@@ -1,15 +1,16 @@
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { parseRunFile } from '../../../runtime/config/index.js';
 import { DataManager } from '../../../runtime/data/dataManager.js';
 import { RunAppender } from '../../../runtime/data/runAppender.js';
+import { RunStore } from '../../../runtime/data/store/runStore.js';
+import { openScratch } from '../../../runtime/data/store/scratch.js';
 import type { DiskRoom } from '../../../runtime/data/store/room.js';
 import { trainingTasks } from '../../../runtime/run/collect/chosen.js';
 import { collect } from '../../../runtime/run/collect/collect.js';
 import { evaluateRun, type EvaluateProgress } from '../../../runtime/run/evaluateRun.js';
-import { scratchFolder } from '../../../runtime/run/scratch.js';
 import { bundle } from '../../helpers/data/manager.js';
 import { writeSyntheticRun } from '../../helpers/data/syntheticRun.js';
 
@@ -73,7 +74,7 @@ describe('a full disk', () => {
     });
     expect(notes).toEqual([full, again]);
     expect(progress.map((p) => p.diskFull)).toEqual([true, undefined]);
-    expect(dirname(scratch)).toBe(run);
+    expect(dirname(dirname(scratch))).toBe(run);
     expect((await readdir(run)).sort()).toEqual(before);
   });
   it('is said by a collection', async () => {
@@ -104,7 +105,8 @@ describe('a full disk', () => {
     });
     await expect(made).rejects.toThrow('enough seen');
     expect(notes).toEqual([full, again]);
-    expect(dirname(scratch)).toBe(join(dir, 'tried'));
+    expect(dirname(dirname(scratch))).toBe(join(dir, 'tried'));
+    expect((await readdir(join(dir, 'tried'))).filter((name) => name.endsWith('.scratch'))).toEqual([]);
   });
 });
 
@@ -112,13 +114,49 @@ describe('a scratch folder', () => {
   it('is among the temporary files where the run folder takes none', async () => {
     const file = join(dir, 'file');
     await writeFile(file, '');
-    const made = await scratchFolder(file, 'evaluation');
-    expect(dirname(made)).toBe(tmpdir());
-    await rm(made, { recursive: true });
-    await mkdir(join(dir, 'run'));
-    const there = await scratchFolder(join(dir, 'run'), 'evaluation');
-    expect(dirname(there)).toBe(join(dir, 'run'));
+    const made = await openScratch(file, 'evaluation');
+    expect(dirname(dirname(made.dir))).toBe(tmpdir());
+    await made.remove();
+    await expect(readdir(dirname(made.dir))).rejects.toMatchObject({ code: 'ENOENT' });
+    const there = await openScratch(dir, 'evaluation');
+    expect(dirname(dirname(there.dir))).toBe(dir);
     // A process in another container may have our number.
-    expect(basename(there)).toMatch(/^evaluation-[\da-f]{12}\.\d+-\d+\.tmp$/);
+    expect(basename(there.dir)).toMatch(/^evaluation-[\da-f]{12}$/);
+    await there.remove();
+  });
+  it('of a killed process goes, one in use stays, whoever opens the run or another one', async () => {
+    const run = join(dir, 'run');
+    await writeSyntheticRun(run, { groups: 1, size: 2, steps: 1, close: 'finished', config: {} });
+    const used = await openScratch(run, 'evaluation'),
+      usedAt = dirname(used.dir),
+      scratches = async (): Promise<string[]> =>
+        (await readdir(run)).filter((name) => name.endsWith('.scratch')).toSorted(),
+      /** A claim on a copy is nobody's. `minutes`: how old it is. */
+      killed = async (hex: string, minutes: number): Promise<string> => {
+        const name = `evaluation-${hex.repeat(12)}.scratch`;
+        await cp(usedAt, join(run, name), { recursive: true });
+        for (const path of [usedAt, join(run, name)]) {
+          const at = new Date(Date.now() - minutes * 60_000);
+          await utimes(path, at, at);
+        }
+        return name;
+      };
+    // Nothing behind a link is touched.
+    const linked = `evaluation-${'d'.repeat(12)}.scratch`,
+      mine = join(dir, 'mine');
+    await mkdir(mine);
+    await symlink(mine, join(run, linked));
+    await killed('a', 5);
+    const next = await openScratch(run, 'collection');
+    expect(await scratches()).toEqual([basename(dirname(next.dir)), basename(usedAt), linked].toSorted());
+    await next.remove();
+    await killed('b', 5);
+    const young = await killed('c', 0);
+    const store = await RunStore.open(run, { index: 'local' });
+    await store.close();
+    expect(await scratches()).toEqual([young, basename(usedAt), linked].toSorted());
+    await used.remove();
+    expect(await scratches()).toEqual([young, linked].toSorted());
+    expect(await readdir(mine)).toEqual([]);
   });
 });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { StudioError } from '../../../runtime/domain/index.js';
+import type { Patience } from '../../../runtime/domain/pause.js';
 import type { QueuedRun } from '../../../runtime/protocol/types.js';
 import { RunQueue } from '../../../runtime/service/runQueue.js';
 import type { Studio } from '../../../runtime/service/studio.js';
@@ -97,6 +98,7 @@ describe('the queue of runs', () => {
 class Desk {
   session: { readonly run: string } | undefined;
   readonly begun: string[] = [];
+  readonly tried: string[] = [];
   readonly told: string[] = [];
   readonly alerts = { send: (a: { readonly message: string }): void => void this.told.push(a.message) };
   readonly stop = new AbortController();
@@ -130,6 +132,7 @@ class Desk {
     // Nobody reads it here.
   }
   begin(plan: { readonly dir: string; readonly config: { readonly seed: number } }): Promise<void> {
+    this.tried.push(String(plan.config.seed));
     if (this.refuse) return Promise.reject(this.refuse);
     this.session = { run: plan.dir };
     this.begun.push(String(plan.config.seed));
@@ -141,12 +144,12 @@ class Desk {
   }
 }
 const withQueue = async (
-  work: (make: (d: Desk) => RunQueue, start: (seed: number) => QueuedRun) => Promise<void>,
+  work: (make: (d: Desk, patience?: Patience) => RunQueue, start: (seed: number) => QueuedRun) => Promise<void>,
 ): Promise<void> => {
   const dir = await mkdtemp(join(tmpdir(), 'dart-queue-'));
   try {
     await work(
-      (d) => new RunQueue(d as unknown as Studio, dir),
+      (d, patience) => new RunQueue(d as unknown as Studio, dir, patience),
       (seed) => ({ text: '{"preset":"quickstart"}', base: dir, seed }),
     );
   } finally {
@@ -174,16 +177,54 @@ describe('the queue of a daemon', () => {
         q = await opened(make(d));
       await q.add([start(1), start(2), start(3)]);
       await expect.poll(() => d.begun).toEqual(['1']);
-      d.refuse = new StudioError('desktop.unavailable', 'No desktops.', 'Start Docker.');
+      d.refuse = new StudioError('store.io', 'No folder.', 'Make one.');
       d.end();
       await expect.poll(() => states(q)).toBe('1 done, 2 failed, 3 failed');
       d.refuse = undefined;
       await q.add([start(4)]);
       await expect.poll(() => d.begun).toEqual(['1', '4']);
-      expect(q.view.items[1]).toMatchObject({ error: 'No desktops. Start Docker.' });
+      expect(q.view.items[1]).toMatchObject({ error: 'No folder. Make one.' });
       expect(d.told).toContain('queue/changed');
       // Nobody may be looking: each that could not be started is an alert.
-      expect(d.told.filter((x) => x === 'could not be started: No desktops. Start Docker.')).toHaveLength(2);
+      expect(d.told.filter((x) => x === 'could not be started: No folder. Make one.')).toHaveLength(2);
+    }));
+  it('keeps runs that no desktops are there for, lets others pass, and tries again until there are some', async () =>
+    withQueue(async (make, start) => {
+      const d = new Desk(),
+        q = await opened(make(d, { baseMs: 1, maxMs: 1, attempts: Infinity }));
+      d.refuse = new StudioError('desktop.unavailable', 'No desktops.', 'Start Docker.');
+      await q.add([start(1), start(2)]);
+      await expect.poll(() => d.tried.filter((x) => x === '2').length).toBeGreaterThan(3);
+      expect(states(q)).toBe('1 waiting, 2 waiting');
+      expect(q.view.items[1]).toMatchObject({ error: 'No desktops. Start Docker.' });
+      expect(q.view.items[1]).not.toHaveProperty('run');
+      // Nobody needs to look until then; a newer daemon goes on by itself.
+      expect(q.busy).toBe(true);
+      d.draining = true;
+      await expect.poll(() => q.busy).toBe(false);
+      d.draining = false;
+      d.refuse = undefined;
+      await q.change((s) => s);
+      await expect.poll(() => d.begun).toEqual(['1']);
+      expect(q.view.items[0]).not.toHaveProperty('error');
+      d.end();
+      await expect.poll(() => d.begun).toEqual(['1', '2']);
+      // However often they were tried.
+      expect(d.told.filter((x) => x.startsWith('waits for desktops'))).toHaveLength(2);
+    }));
+  it('tries runs that wait for desktops at once when somebody changes the queue', async () =>
+    withQueue(async (make, start) => {
+      const d = new Desk(),
+        q = await opened(make(d));
+      d.refuse = new StudioError('desktop.unavailable', 'No desktops.', 'Start Docker.');
+      await q.add([start(1)]);
+      await expect.poll(() => d.tried).toEqual(['1']);
+      await expect.poll(() => states(q)).toBe('1 waiting');
+      d.refuse = undefined;
+      await q.add([start(2)]);
+      await expect.poll(() => d.begun).toEqual(['1']);
+      expect(states(q)).toBe('1 running, 2 waiting');
+      d.stop.abort();
     }));
   it('goes on when the long job is over that was under way at the end of a run', async () =>
     withQueue(async (make, start) => {

@@ -131,10 +131,12 @@ describe('tasks fetch', () => {
       expect(asked).toEqual(['/a', '/b', '/slow']);
       const killed = join(dir, 'killed');
       await mkdir(killed);
-      for (const name of ['manifest.json', ...urls.slice(0, 2).map(uuid5)])
-        await copyFile(join(dir, name), join(killed, name));
+      const names = ['manifest.json', ...urls.slice(0, 2).map(uuid5)];
+      for (const name of names) await copyFile(join(dir, name), join(killed, name));
       expect(await fetchAssets(urls.slice(0, 2), { into: killed, signal: never })).toMatchObject({ there: 2 });
       expect(asked).toHaveLength(3);
+      // Not even a lock: it may be a folder that can only be read.
+      expect((await readdir(killed)).toSorted()).toEqual(names.toSorted());
     } finally {
       stop.abort();
       await ended;

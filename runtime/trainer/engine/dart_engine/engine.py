@@ -180,7 +180,11 @@ class Engine:
             }
             yield
 
-        return self._enqueue("json", TrainJob("creating the model", run))
+        try:
+            return self._enqueue("json", TrainJob("creating the model", run))
+        except EngineError:
+            self.slots.pop(model_id, None)
+            raise
 
     def _known(self, model_id: str) -> Slot | None:
         """A model in memory, or one that an earlier engine left on disk: it comes back from its last checkpoint."""
@@ -236,8 +240,13 @@ class Engine:
         self.worker.submit(job)
         return self.answers.add(kind, job.future)
 
-    def _once(self, slot: Slot, kind: str, seq_id: int | None, digest: str, job: TrainJob, valid: Callable | None = None) -> str:
-        """Enqueues a request of a model unless its seq_id was there before; then the first one's answer serves."""
+    def _once(
+        self, slot: Slot, kind: str, seq_id: int | None, digest: str, job: TrainJob, valid: Callable | None = None, loads: bool = False
+    ) -> str:
+        """Enqueues a request of a model unless its seq_id was there before; then the first one's answer serves.
+
+        After one that `loads` weights the model goes on anywhere, unless it fails.
+        """
         ledger = slot.ledger
         entry = ledger.find(seq_id, digest) if seq_id is not None else None
         if entry is not None and entry.applied and (valid is None or (entry.answer is not None and valid(entry.answer))):
@@ -249,18 +258,32 @@ class Engine:
         if entry is not None and not entry.applied and self.answers.has(entry.request_id):
             return entry.request_id
         inner = job.run
+        if not loads:
+            ledger.check(seq_id)
+        before = ledger.continue_anywhere() if loads else None
 
         def run():
             try:
+                if before is None:
+                    ledger.check(seq_id)
                 answer = yield from inner()
             except BaseException:
                 ledger.forget(seq_id)
+                if before is not None:
+                    ledger.put_back(before)
                 raise
+            if before is not None:
+                ledger.continue_anywhere()
             ledger.applied(seq_id, answer)
             return answer
 
         job.run = run
-        request_id = self._enqueue(kind, job)
+        try:
+            request_id = self._enqueue(kind, job)
+        except EngineError:
+            if before is not None:
+                ledger.put_back(before)
+            raise
         if seq_id is not None:
             ledger.accept(seq_id, digest, request_id)
             job.future.add_done_callback(lambda done: ledger.forget(seq_id) if done.exception() else None)
@@ -314,18 +337,13 @@ class Engine:
         folder = self.training_folder(path)
 
         def run():
-            try:
-                trainer.load_training(self.policy, slot.trained, folder, optimizer=optimizer, pending=False)
-            except BaseException:
-                slot.ledger.lost = lost
-                raise
+            trainer.load_training(self.policy, slot.trained, folder, optimizer=optimizer, pending=False)
             self._write_meta(slot, path)
             return {"path": path, "type": "load_weights", "model_id": model_id}
             yield
 
-        lost = slot.ledger.lost
-        slot.ledger.continue_anywhere()
-        return self._once(slot, "json", seq_id, _digest("load_weights", path, optimizer), TrainJob("loading weights", run))
+        digest = _digest("load_weights", path, optimizer)
+        return self._once(slot, "json", seq_id, digest, TrainJob("loading weights", run), loads=True)
 
     def training_folder(self, path: str):
         model_id, kind, name = parse_uri(path)

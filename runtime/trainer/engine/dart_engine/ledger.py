@@ -10,6 +10,7 @@ import base64
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +26,14 @@ class Entry:
     request_id: str
     applied: bool = False
     answer: dict | None = None
+
+
+class Standing(NamedTuple):
+    """Why a model that came back does not go on anywhere: `Ledger` says what each means."""
+
+    restored: bool
+    lost: str | None
+    last: int
 
 
 class Ledger:
@@ -45,16 +54,19 @@ class Ledger:
             return entry
         if seq_id <= self.floor:
             raise user_error(f"seq_id {seq_id} is older than what is kept (after {self.floor}).")
+        return None
+
+    def check(self, seq_id: int | None) -> None:
+        """Raises where a request would be applied to other weights than its caller believes."""
         if self.lost is not None:
             raise user_error(
                 f"This model came back without the weights that were loaded into it ({self.lost}) and not saved since. load_weights again."
             )
-        if self.restored and seq_id > self.last + 1:
+        if self.restored and seq_id is not None and seq_id > self.last + 1:
             raise user_error(
                 f"The engine came back from a checkpoint that ends with seq_id {self.last}; {seq_id} would leave a gap. Send the "
                 f"requests from {self.last + 1} again, or load_weights to say where to go on."
             )
-        return None
 
     def accept(self, seq_id: int, digest: str, request_id: str) -> None:
         with self._lock:
@@ -70,6 +82,7 @@ class Ledger:
             entry.applied = True
             entry.answer = answer
             with self._lock:
+                self.last = max(self.last, seq_id)
                 for old in list(self._entries.values())[: -2 * KEPT_ANSWERS]:
                     if old.applied:
                         old.answer = None  # log-probs of a large batch are megabytes
@@ -80,10 +93,21 @@ class Ledger:
             if entry is not None and not entry.applied:
                 del self._entries[seq_id]
 
-    def continue_anywhere(self) -> None:
-        """After load_weights the caller has said where it goes on."""
-        self.restored = False
-        self.lost = None
+    def continue_anywhere(self) -> "Standing":
+        """With load_weights the caller says where it goes on. Returns what holds again if those weights are not loaded."""
+        with self._lock:
+            before = Standing(self.restored, self.lost, self.last)
+            self.restored = False
+            self.lost = None
+        return before
+
+    def put_back(self, before: "Standing") -> None:
+        """The weights were not loaded: requests that are queued behind that are refused when their turn comes."""
+        with self._lock:
+            if before.restored:
+                self.restored, self.last = True, before.last
+            if before.lost is not None:
+                self.lost = before.lost
 
     def at_work(self) -> bool:
         """A request is queued or under way."""

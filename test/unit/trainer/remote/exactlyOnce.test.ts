@@ -1,4 +1,4 @@
-import { cp, readFile, rm } from 'node:fs/promises';
+import { cp, readFile, rename, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { random } from '../../../../runtime/domain/index.js';
@@ -262,6 +262,45 @@ describe('every batch is trained exactly once', () => {
     await two.trainer.checkpoint();
     await expect.poll(() => weightsOn(s)).not.toContain(uri1);
     expect(weightsOn(s)).toContain(uri2);
+  });
+  it('a run that was moved is still its own, through a link too; what stands in its old place is not', async () => {
+    const root = await folder(),
+      dirOf = (run: string): string => join(root, run, 'checkpoints'),
+      one = await start({ dir: dirOf('a') }),
+      { s } = one;
+    await one.trainer.update(BATCHES[0]!);
+    await one.trainer.checkpoint();
+    await one.trainer.update(BATCHES[1]!);
+    await one.trainer.checkpoint();
+    const exported = await one.trainer.exportWeights();
+    await one.trainer.close();
+    await rename(join(root, 'a'), join(root, 'moved'));
+    // A copy in the same place, as on another machine.
+    await cp(join(root, 'moved'), join(root, 'a'), { recursive: true });
+    const copy = await start({ dir: dirOf('a') }, s);
+    await copy.trainer.restore({ version: 2, dir: join(dirOf('a'), 'v000002') });
+    await copy.trainer.forgetEarlier();
+    await copy.trainer.close();
+    expect([...s.disk.keys()]).toContain(exported.path);
+
+    // A run beside it starts from its first checkpoint; that is seen from behind a link elsewhere, too.
+    const other = await start({ dir: dirOf('b') }, s);
+    await other.trainer.restore({ version: 1, dir: join(dirOf('moved'), 'v000001') });
+    await other.trainer.close();
+    await rm(join(root, 'a'), { recursive: true });
+    const link = join(await folder(), 'link');
+    await symlink(join(root, 'moved'), link);
+    const moved = await start({ dir: join(link, 'checkpoints') }, s);
+    await moved.trainer.restore({ version: 2, dir: join(link, 'checkpoints', 'v000002') });
+    await moved.trainer.forgetEarlier();
+    expect([...s.disk.keys()]).not.toContain(exported.path);
+    const [first] = weightsOn(s);
+    await rm(join(dirOf('moved'), 'v000001'), { recursive: true });
+    await moved.trainer.checkpoint();
+    expect(weightsOn(s)).toContain(first);
+    await rm(join(root, 'b'), { recursive: true });
+    await moved.trainer.checkpoint();
+    await expect.poll(() => weightsOn(s)).not.toContain(first);
   });
   it('what the server cannot delete just now is asked for again', async () => {
     const { s, trainer } = await start();

@@ -916,7 +916,7 @@ class DesktopAgent:
     def __init__(self):
         self.clients, self.children, self.execs, self.forwards = [], {}, {}, {}
         self.env, self.resetting, self.x_line, self.bus_line = env_for(False), None, None, None
-        self.session, self.judging, self.xpid, self.wm, self.wm_restarts, self.frozen = None, None, None, None, 0, None
+        self.session, self.judging, self.xpid, self.wm, self.wm_restarts, self.wm_late, self.frozen = None, None, None, None, 0, False, None
         self.skeleton = load_skeleton()
         self.double_click = double_click_ms()
 
@@ -988,12 +988,8 @@ class DesktopAgent:
                        'signal': signal.Signals(sig).name if sig and sig < 32 else sig and str(sig)})
             if self.resetting and name in ('Xvfb', 'dbus-daemon'):
                 self.fail_reset('%s ended while the desktop was being started' % name)
-            elif (starter, pid) == self.wm and not self.resetting and self.wm_restarts < WM_RESTARTS:
-                self.wm_restarts += 1
-                try:
-                    self.start_wm()
-                except Fail:  # no room for it: the programs of the user have taken it all
-                    pass
+            elif (starter, pid) == self.wm and not self.resetting:
+                self.restart_wm()
 
     def tell(self, event):
         for c in list(self.clients):
@@ -1095,6 +1091,8 @@ class DesktopAgent:
     def do_thaw(self, m, _):
         self.frozen = None
         signal_all(signal.SIGCONT, (USER,))
+        if self.wm_late:
+            self.restart_wm()
         return {}
 
     def do_relieve(self, m, _):
@@ -1106,7 +1104,7 @@ class DesktopAgent:
         return {}
 
     def relieve(self):
-        self.wm = None
+        self.wm, self.wm_late = None, False
         if ROOT:
             signal_all(signal.SIGKILL, (USER,))
         elif self.session:
@@ -1224,7 +1222,7 @@ class DesktopAgent:
         for starter in (self.session, self.judging):
             if starter:
                 starter.close()
-        self.session, self.judging, self.xpid, self.wm, self.wm_restarts, self.frozen = None, None, None, None, 0, None
+        self.session, self.judging, self.xpid, self.wm, self.wm_restarts, self.wm_late, self.frozen = None, None, None, None, 0, False, None
         with as_user():
             SysV.remove_all()
         # In a container, /run and what else lies there is root's, and the agent's socket is in it.
@@ -1285,6 +1283,17 @@ class DesktopAgent:
 
     def start_wm(self):
         self.wm = self.start(['jwm'], oom=300).key
+
+    def restart_wm(self):
+        # Nothing of the user's starts while the desktop is judged.
+        self.wm_late = self.frozen is not None
+        if self.wm_late or self.wm_restarts >= WM_RESTARTS:
+            return
+        self.wm_restarts += 1
+        try:
+            self.start_wm()
+        except Fail:  # no room for it: the programs of the user have taken it all
+            pass
 
     def start_bus(self, then):
         r, w = os.pipe()

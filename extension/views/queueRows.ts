@@ -28,5 +28,10 @@ export const queuedRow = (i: QueueItem): Row => ({
       : { id: 'warning', color: 'list.warningForeground' },
   context: `queued.${i.state}`,
   tooltip: i.error === undefined ? t('Waits for the runs before it.') : plain(i.error),
-  spoken: i.state === 'failed' ? t('{0}, not started', i.name) : t('{0}, waiting', i.name),
+  spoken:
+    i.state === 'failed'
+      ? t('{0}, not started', i.name)
+      : i.error === undefined
+        ? t('{0}, waiting', i.name)
+        : t('{0}, waits for desktops', i.name),
 });

@@ -45,13 +45,18 @@ export const changed = (q: QueueState, id: string, to: Partial<Entry>): QueueSta
 });
 export const begun = (q: QueueState, id: string, run: string): QueueState =>
   replaced(q, id, ({ error: _error, ...e }) => ({ ...e, state: 'running', run }));
-/** It keeps its place. `error`: why it could not begin yet. */
-export const waitsAgain = (q: QueueState, id: string, error?: string): QueueState =>
-  replaced(q, id, ({ run: _run, error: _error, ...e }) => ({
-    ...e,
-    state: 'waiting',
-    ...(error === undefined ? {} : { error }),
-  }));
+/** It keeps its place. */
+export const waitsAgain = (q: QueueState, id: string): QueueState =>
+  replaced(q, id, ({ run: _run, ...e }) => ({ ...e, state: 'waiting' }));
+/** Why those of `ids` that wait cannot begin yet; undefined once they can. */
+export const waitFor = (q: QueueState, ids: ReadonlySet<string>, error?: string): QueueState => ({
+  ...q,
+  items: q.items.map((e): Entry => {
+    if (!waits(e) || !ids.has(e.id)) return e;
+    const { error: _error, ...rest } = e;
+    return { ...rest, ...(error === undefined ? {} : { error }) };
+  }),
+});
 const replaced = (q: QueueState, id: string, by: (e: Entry) => Entry): QueueState => ({
   ...q,
   items: q.items.map((e) => (e.id === id ? by(e) : e)),

@@ -7,6 +7,7 @@ import { ServiceError, orUndefined, toRunError, type RunError } from '../domain/
 import { growingMs, type Patience } from '../domain/pause.js';
 import { readForeignText } from '../files/foreignFile.js';
 import * as m from '../protocol/methods.js';
+import type { AlertKind } from '../domain/run.js';
 import type { QueuedRun, QueueView } from '../protocol/types.js';
 import { fields, schemas, type Handlers } from './params.js';
 import {
@@ -20,6 +21,7 @@ import {
   recovered,
   removed,
   viewOf,
+  waitFor,
   waitsAgain,
   type Entry,
   type QueueState,
@@ -145,40 +147,60 @@ export class RunQueue {
     }
     this.#begins = true;
     try {
-      const plan = planStart(e.start);
-      await this.#put(begun(this.#q, e.id, plan.dir));
-      await s.begin(plan);
-      this.#tries = 0;
+      await this.#begin(e);
     } catch (x) {
-      const error = toRunError(x);
       // Another run was begun first: this one waits for its end.
       if (x instanceof ServiceError && x.kind === 'busy') await this.#put(waitsAgain(this.#q, e.id));
-      else if (!s.closing.aborted) await this.#notBegun(e, error);
+      else if (!s.closing.aborted) await this.#notBegun(e, toRunError(x));
     } finally {
       this.#begins = false;
     }
+    if (s.session) return;
     // One that could not begin makes way for the next.
-    if (!s.session) void this.#next();
+    await this.#next();
+    s.settle();
+  }
+  async #begin(e: Entry): Promise<void> {
+    const plan = planStart(e.start);
+    // It still waits, and people can start runs and change the queue meanwhile.
+    await this.#studio.checkDesktops(plan);
+    if (nextOf(this.#q, this.#held)?.id !== e.id) return;
+    this.#tries = 0;
+    await this.#put(begun(waitFor(this.#q, this.#alike(e)), e.id, plan.dir));
+    await this.#studio.begin(plan);
   }
   async #notBegun(e: Entry, error: RunError): Promise<void> {
-    const s = this.#studio,
-      why = `${error.message} ${error.remedy}`.trim(),
-      away = error.kind === 'desktop.unavailable';
-    if (away) this.#held.add(e.id);
-    // Said once, however often it is tried.
-    if (e.error === undefined) {
-      s.log('error', `Queued run ${e.name}: ${why}`);
-      const message = away
-        ? `waits for desktops, and starts when there are some: ${why}`
-        : `could not be started: ${why}`;
-      s.alerts.send({ id: '', name: e.name, kind: 'finished', message, at: Date.now() });
+    const why = `${error.message} ${error.remedy}`.trim();
+    if (error.kind !== 'desktop.unavailable') {
+      this.#say(e, 'finished', `could not be started: ${why}`);
+      await this.#put(changed(this.#q, e.id, { state: 'failed', error: why }));
+      return;
     }
-    await this.#put(away ? waitsAgain(this.#q, e.id, why) : changed(this.#q, e.id, { state: 'failed', error: why }));
+    // Said once, however often it is tried.
+    if (e.error === undefined) this.#say(e, 'stalled', `waits for desktops, and starts when there are some: ${why}`);
+    const alike = this.#alike(e);
+    for (const id of alike) this.#held.add(id);
+    await this.#put(waitFor(waitsAgain(this.#q, e.id), alike, why));
+  }
+  /** Those that need the same desktops, itself among them: there are some for all of them, or for none. */
+  #alike(e: Entry): ReadonlySet<string> {
+    const of = desktopsOf(e);
+    return new Set(this.#q.items.filter((x) => desktopsOf(x) === of).map((x) => x.id));
+  }
+  #say(e: Entry, kind: AlertKind, message: string): void {
+    this.#studio.log('error', `Queued run ${e.name} ${message}`);
+    this.#studio.alerts.send({ id: '', name: e.name, kind, message, at: Date.now() });
   }
   /** Nothing tells when there are desktops. */
   #wait(): void {
     if (this.#held.size === 0 || this.#again || this.#studio.closing.aborted) return;
-    this.#again = setTimeout(() => this.#release(), growingMs(this.#patience, this.#tries++));
+    this.#again = setTimeout(
+      () => {
+        this.#release();
+        this.#studio.settle();
+      },
+      growingMs(this.#patience, this.#tries++),
+    );
   }
   /** Those that waited for desktops are tried again. */
   #release(): void {
@@ -214,6 +236,14 @@ export class RunQueue {
       await f.close();
     }
     await rename(tmp, this.#file);
+  }
+}
+/** One that cannot be planned is like no other. */
+function desktopsOf(e: Entry): string {
+  try {
+    return JSON.stringify(planStart(e.start).config.desktops);
+  } catch {
+    return e.id;
   }
 }
 function parsed(text: string): unknown {

@@ -157,7 +157,7 @@ export class Studio {
     this.free();
     const run = plan.dir,
       known = this.activeRuns.runs.some((r) => r.run === run),
-      starting: Promise<RunSession> = unlessAborted(this.#desktops(plan), signal)
+      starting: Promise<RunSession> = unlessAborted(this.checkDesktops(plan), signal)
         .then(async () => {
           await this.writers.closed(run);
           this.readers.forget(run);
@@ -211,12 +211,12 @@ export class Studio {
         for (const l of this.#sessions) l(undefined);
         void this.told(run);
         if (!this.#closing) void this.#sayEnded(run, error);
-        this.#settle();
+        this.settle();
       });
       return session;
     } finally {
       this.#starting = undefined;
-      if (!this.session) this.#settle();
+      if (!this.session) this.settle();
     }
   }
   /** Nobody may be looking at it: its summary is left for windows, and its end goes where alerts go. */
@@ -225,7 +225,7 @@ export class Studio {
     if (r) this.alerts.send(endAlert(r, error));
   }
   /** Reports at once what desktops lack, rather than let the run fail a moment later. */
-  async #desktops(plan: SessionPlan): Promise<void> {
+  async checkDesktops(plan: SessionPlan): Promise<void> {
     const provider = await chooseProvider(plan.config.desktops);
     await provider.dispose();
   }
@@ -246,7 +246,7 @@ export class Studio {
     try {
       return await this.#jobs.run(what, signal, work, o);
     } finally {
-      this.#settle();
+      this.settle();
     }
   }
 
@@ -401,7 +401,8 @@ export class Studio {
     );
     this.broadcast({ method: 'run/changed', params: { run, state } });
   }
-  #settle(): void {
+  /** Tells who waits for the end of all work, where there is none. */
+  settle(): void {
     if (!this.busy) for (const l of [...this.#idle]) l();
   }
 }

@@ -190,7 +190,13 @@ def test_a_load_that_is_refused_or_fails_leaves_the_model_without_its_weights(ti
     slot.ledger.lost = None
     with pytest.raises(EngineError, match="gap"):
         engine.optim_step("m", 9, {})
-    assert slot.ledger.find(6, "digest") is None
+    # Its own number was the next one: the one after it leaves no gap.
+    engine.load_weights("m", 6, path, True)
+    with pytest.raises(Exception):
+        drain(jobs.pop().run())
+    slot.ledger.check(7)
+    with pytest.raises(EngineError, match="gap"):
+        slot.ledger.check(8)
 
 
 def test_a_model_that_could_not_be_queued_does_not_exist(tiny, tmp_path):

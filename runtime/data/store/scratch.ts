@@ -67,7 +67,10 @@ export async function removeScratch(place: string): Promise<void> {
     if (!s?.isDirectory() || (me !== undefined && s.uid !== me) || Date.now() - s.mtimeMs < YOUNG_MS) continue;
     const taken = await orUndefined(lockFolder(path), 'one that cannot be locked stays');
     if (!taken || !('lock' in taken)) continue;
-    await orUndefined(rm(path, { recursive: true, force: true }), 'the next one tries again');
+    const inside = join(path, name.slice(0, -SUFFIX.length));
+    await orUndefined(rm(inside, { recursive: true, force: true }), 'the next one tries again');
+    // A network file system keeps what is open.
     await taken.lock.release();
+    await orUndefined(rm(path, { recursive: true, force: true }), 'the next one tries again');
   }
 }

@@ -30,6 +30,8 @@ type Listed = z.infer<typeof schema>;
  * run saved or started from is never deleted: this looks at the runs beside it.
  */
 export class OwnWeights {
+  /** As it was named, and where it lies. */
+  readonly #given: string;
   #dir: string;
   readonly #saved = new Set<string>();
   readonly #exported = new Set<string>();
@@ -40,12 +42,11 @@ export class OwnWeights {
 
   /** `dir`: this run's checkpoints. */
   constructor(dir: string) {
-    this.#dir = resolve(dir);
+    this.#given = this.#dir = resolve(dir);
   }
   /** What earlier starts of this run left. */
   async read(): Promise<void> {
     await orUndefined(mkdir(this.#dir, { recursive: true }), 'what is saved is not known later');
-    // Runs beside it are those of where it lies, and not of a link to it.
     this.#dir = await real(this.#dir);
     const l = await listIn(this.#dir);
     if (!l) return;
@@ -96,14 +97,16 @@ export class OwnWeights {
     return gone.filter((uri) => !others.has(uri));
   }
   async #ofOthers(): Promise<ReadonlySet<string>> {
-    const own = dirname(this.#dir),
-      runs = dirname(own),
+    const checkpoints = basename(this.#given),
       all = new Set<string>();
-    for (const name of await namesIn(runs)) {
-      if (name === basename(own)) continue;
-      const l = await listIn(join(runs, name, basename(this.#dir)));
-      for (const uri of l ? [...l.saved, ...l.uses] : []) all.add(uri);
-    }
+    // Runs beside a link to this one, and beside where it lies.
+    for (const runs of new Set([this.#given, this.#dir].map((dir) => dirname(dirname(dir)))))
+      for (const name of await namesIn(runs)) {
+        const dir = join(runs, name, checkpoints);
+        if ((await real(dir)) === this.#dir) continue;
+        const l = await listIn(dir);
+        for (const uri of l ? [...l.saved, ...l.uses] : []) all.add(uri);
+      }
     return all;
   }
 

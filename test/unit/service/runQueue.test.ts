@@ -103,6 +103,19 @@ class Desk {
   readonly alerts = { send: (a: { readonly message: string }): void => void this.told.push(a.message) };
   readonly stop = new AbortController();
   refuse: Error | undefined;
+  /** Of desktops, each time somebody asks for them. */
+  away: Error | undefined;
+  asked = 0;
+  looking: Promise<void> = Promise.resolve();
+  async checkDesktops(): Promise<void> {
+    this.asked++;
+    await this.looking;
+    if (this.away) throw this.away;
+  }
+  settled = 0;
+  settle(): void {
+    if (!this.busy) this.settled++;
+  }
   #listeners: ((s: unknown) => void)[] = [];
   get closing(): AbortSignal {
     return this.stop.signal;
@@ -192,35 +205,64 @@ describe('the queue of a daemon', () => {
     withQueue(async (make, start) => {
       const d = new Desk(),
         q = await opened(make(d, { baseMs: 1, maxMs: 1, attempts: Infinity }));
-      d.refuse = new StudioError('desktop.unavailable', 'No desktops.', 'Start Docker.');
+      d.away = new StudioError('desktop.unavailable', 'No desktops.', 'Start Docker.');
       await q.add([start(1), start(2)]);
-      await expect.poll(() => d.tried.filter((x) => x === '2').length).toBeGreaterThan(3);
-      expect(states(q)).toBe('1 waiting, 2 waiting');
-      expect(q.view.items[1]).toMatchObject({ error: 'No desktops. Start Docker.' });
-      expect(q.view.items[1]).not.toHaveProperty('run');
-      // Nobody needs to look until then; a newer daemon goes on by itself.
+      await expect.poll(() => d.asked).toBeGreaterThan(3);
+      // A run of the queue that waits is none that starts, for whoever wants to start another or take it out.
+      expect(d.tried).toEqual([]);
+      // Nobody needs to look until then; a newer daemon goes on by itself, and hears of it.
       expect(q.busy).toBe(true);
+      d.settled = 0;
       d.draining = true;
-      await expect.poll(() => q.busy).toBe(false);
+      await expect.poll(() => [q.busy, d.settled > 0]).toEqual([false, true]);
+      expect(states(q)).toBe('1 waiting, 2 waiting');
+      for (const i of q.view.items) expect(i).toMatchObject({ error: 'No desktops. Start Docker.' });
+      expect(q.view.items[1]).not.toHaveProperty('run');
       d.draining = false;
-      d.refuse = undefined;
+      d.away = undefined;
       await q.change((s) => s);
       await expect.poll(() => d.begun).toEqual(['1']);
-      expect(q.view.items[0]).not.toHaveProperty('error');
+      for (const i of q.view.items) expect(i).not.toHaveProperty('error');
       d.end();
       await expect.poll(() => d.begun).toEqual(['1', '2']);
-      // However often they were tried.
-      expect(d.told.filter((x) => x.startsWith('waits for desktops'))).toHaveLength(2);
+      // However often it was tried, and however many wait for the same.
+      expect(d.told.filter((x) => x.startsWith('waits for desktops'))).toHaveLength(1);
+    }));
+  it('says that a run which waited for desktops cannot be started; others need other desktops', async () =>
+    withQueue(async (make, start) => {
+      const d = new Desk(),
+        q = await opened(make(d));
+      d.away = new StudioError('desktop.unavailable', 'No desktops.', 'Start Docker.');
+      await q.add([start(1), { ...start(2), desktops: 3 }]);
+      await expect.poll(() => d.asked).toBe(2);
+      d.away = undefined;
+      d.refuse = new StudioError('store.io', 'No folder.', 'Make one.');
+      await q.change((s) => s);
+      await expect.poll(() => states(q)).toBe('1 failed, 2 failed');
+      expect(d.told.filter((x) => x.startsWith('waits for'))).toHaveLength(2);
+      expect(d.told.filter((x) => x.startsWith('could not be started'))).toHaveLength(2);
+    }));
+  it('does not begin what was taken out while it was looked for desktops', async () =>
+    withQueue(async (make, start) => {
+      const d = new Desk(),
+        q = await opened(make(d));
+      let found = (): void => undefined;
+      d.looking = new Promise<void>((r) => (found = r));
+      await q.add([start(1), start(2)]);
+      await expect.poll(() => d.asked).toBe(1);
+      await q.change((s) => removed(s, s.items[0]!.id));
+      found();
+      await expect.poll(() => d.begun).toEqual(['2']);
+      expect(states(q)).toBe('2 running');
     }));
   it('tries runs that wait for desktops at once when somebody changes the queue', async () =>
     withQueue(async (make, start) => {
       const d = new Desk(),
         q = await opened(make(d));
-      d.refuse = new StudioError('desktop.unavailable', 'No desktops.', 'Start Docker.');
+      d.away = new StudioError('desktop.unavailable', 'No desktops.', 'Start Docker.');
       await q.add([start(1)]);
-      await expect.poll(() => d.tried).toEqual(['1']);
-      await expect.poll(() => states(q)).toBe('1 waiting');
-      d.refuse = undefined;
+      await expect.poll(() => [d.asked, q.view.items[0]?.error !== undefined]).toEqual([1, true]);
+      d.away = undefined;
       await q.add([start(2)]);
       await expect.poll(() => d.begun).toEqual(['1']);
       expect(states(q)).toBe('1 running, 2 waiting');

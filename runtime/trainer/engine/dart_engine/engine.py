@@ -270,7 +270,7 @@ class Engine:
             except BaseException:
                 ledger.forget(seq_id)
                 if before is not None:
-                    ledger.put_back(before)
+                    ledger.put_back(before, seq_id)
                 raise
             if before is not None:
                 ledger.continue_anywhere()
@@ -282,7 +282,7 @@ class Engine:
             request_id = self._enqueue(kind, job)
         except EngineError:
             if before is not None:
-                ledger.put_back(before)
+                ledger.put_back(before, None)
             raise
         if seq_id is not None:
             ledger.accept(seq_id, digest, request_id)

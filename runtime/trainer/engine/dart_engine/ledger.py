@@ -101,11 +101,12 @@ class Ledger:
             self.lost = None
         return before
 
-    def put_back(self, before: "Standing") -> None:
-        """The weights were not loaded: requests that are queued behind that are refused when their turn comes."""
+    def put_back(self, before: "Standing", seq_id: int | None) -> None:
+        """The weights were not loaded: requests that are queued behind that are refused when their turn comes. Its own number
+        counts as given where it left no gap, as that of any other request that fails."""
         with self._lock:
             if before.restored:
-                self.restored, self.last = True, before.last
+                self.restored, self.last = True, before.last + (1 if seq_id == before.last + 1 else 0)
             if before.lost is not None:
                 self.lost = before.lost
 

@@ -1,5 +1,5 @@
 import { cp, readFile, rename, rm, symlink } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { random } from '../../../../runtime/domain/index.js';
 import { createRemoteTrainer } from '../../../../runtime/trainer/remote/engine.js';
@@ -298,7 +298,11 @@ describe('every batch is trained exactly once', () => {
     await rm(join(dirOf('moved'), 'v000001'), { recursive: true });
     await moved.trainer.checkpoint();
     expect(weightsOn(s)).toContain(first);
-    await rm(join(root, 'b'), { recursive: true });
+    // Another one beside that link.
+    await rename(join(root, 'b'), join(dirname(link), 'b'));
+    await moved.trainer.checkpoint();
+    expect(weightsOn(s)).toContain(first);
+    await rm(join(dirname(link), 'b'), { recursive: true });
     await moved.trainer.checkpoint();
     await expect.poll(() => weightsOn(s)).not.toContain(first);
   });

@@ -171,6 +171,8 @@ export class RunQueue {
   }
   async #notBegun(e: Entry, error: RunError): Promise<void> {
     const why = `${error.message} ${error.remedy}`.trim();
+    // Somebody has taken it out.
+    if (!this.#q.items.some((x) => x.id === e.id)) return;
     if (error.kind !== 'desktop.unavailable') {
       this.#say(e, 'finished', `could not be started: ${why}`);
       await this.#put(changed(this.#q, e.id, { state: 'failed', error: why }));

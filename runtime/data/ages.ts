@@ -42,14 +42,25 @@ export class Ages {
     this.#began = o.began;
   }
 
-  /** Updates a trajectory lags behind `version`. */
+  /** Updates a trajectory lags behind `version`. Of a branch, what it only acted out is trained with the rollout it is from. */
   lag(t: Trajectory, version: PolicyVersion): number {
     return Math.max(0, version - this.#oldestIn(t));
   }
+  /** The same of one that joins a group from the pool: all of it is trained there. */
+  poolLag(t: Trajectory, version: PolicyVersion): number {
+    return Math.max(0, version - oldestVersion(t.steps.map((s) => s.version)));
+  }
   /** Whether a trajectory lags more than may be trained with its behaviour log-probs. */
   overBound(t: Trajectory, version: PolicyVersion): boolean {
+    return this.#tooOld(this.lag(t, version));
+  }
+  /** The same of one that joins a group from the pool. */
+  aged(t: Trajectory, version: PolicyVersion): boolean {
+    return this.#tooOld(this.poolLag(t, version));
+  }
+  #tooOld(lag: number): boolean {
     const { enabled, eta, maxLag = eta } = this.#staleness;
-    return enabled && this.lag(t, version) > maxLag;
+    return enabled && lag > maxLag;
   }
   /** Oldest version that acted, or may act, in any of these rollouts; those not started count as `unknown`. */
   oldestOf(rollouts: Iterable<RolloutId>, unknown: PolicyVersion): PolicyVersion {

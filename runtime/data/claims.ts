@@ -149,7 +149,7 @@ export function claimedEvent(
 export const poolLagsOf = ({ groups, version }: ClaimedBatch, ages: Ages): number[] =>
   groups.flatMap((g) =>
     g.members.flatMap(({ injected, trajectory: t }) =>
-      injected && t.steps.some((s) => s.version !== undefined) ? [ages.lag(t, version)] : [],
+      injected && t.steps.some((s) => s.version !== undefined) ? [ages.poolLag(t, version)] : [],
     ),
   );
 

@@ -385,7 +385,7 @@ export class DataManager {
   }
 
   #batchOf(groups: readonly FormedGroup[], version: PolicyVersion): ClaimedBatch {
-    return batchOf(this.#state, groups, version, this.#trajectories.get, (t) => this.#ages.overBound(t, version));
+    return batchOf(this.#state, groups, version, this.#trajectories.get, (t) => this.#ages.aged(t, version));
   }
   /** What a crash cut off behind the record of a trajectory: in a deterministic run a success joins the pool all the same. */
   async #followUp(): Promise<void> {

@@ -52,7 +52,13 @@ export async function readingLessons(r: RunParts): Promise<void> {
   });
   const left = readingLeft(w.steps, r.progress.untaught ? 0 : r.state.version, r.progress.readingSteps);
   const report = await interruptible(r, learner, () =>
-    reading.read(screens, { steps: left, lr: w.lr, shift: READING_SHIFT, tones: r.config.warmStart.tones }),
+    reading.read(screens, {
+      steps: w.steps,
+      from: w.steps - left,
+      lr: w.lr,
+      shift: READING_SHIFT,
+      tones: r.config.warmStart.tones,
+    }),
   );
   if (report.steps === 0) return;
   await saveLearned(r, learner, {
@@ -150,7 +156,10 @@ export async function warmStart(r: RunParts): Promise<void> {
   if (left === 0 || r.state.warmStartVersion !== undefined || !learner || !imitate) return;
   r.state.phase = 'warm start';
   const imitated = await imitateReadable(r, learner, (steps) =>
-    imitate({ id: id('warm-start'), steps, epochs: 1 }, { steps: left, lr: w.lr, shift: w.shift, tones: w.tones }),
+    imitate(
+      { id: id('warm-start'), steps, epochs: 1 },
+      { steps: w.steps, from: w.steps - left, lr: w.lr, shift: w.shift, tones: w.tones },
+    ),
   );
   if (!imitated) return;
   const { report, steps } = imitated;

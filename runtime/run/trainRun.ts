@@ -1,5 +1,6 @@
 import { quarantineNote } from '../cluster/quarantine.js';
 import type { RunConfig } from '../config/index.js';
+import { mustBeTrainable } from '../config/trained.js';
 import {
   toRunError,
   type ProcessEntry,
@@ -73,6 +74,7 @@ export const trainRun = async (o: TrainRunOptions): Promise<TrainResult> => (awa
 
 /** Opens the run's folder for writing. Nothing has started yet; `run` must be called to release the folder. */
 export async function openRun(o: TrainRunOptions): Promise<TrainingRun> {
+  mustBeTrainable(o.config);
   const tasks = await openTasks(o.config, await desktopContents(o.config.desktops), o.entry),
     pools = (): Promise<PoolIntake> => readPools(o.config, new Set(tasks.families.map((f) => f.id)), o.entry);
   // Before there is a folder or a desktop, so that an unreadable pool costs nothing.

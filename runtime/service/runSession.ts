@@ -1,6 +1,7 @@
 import { dirname, join, resolve } from 'node:path';
 import { id, toRunError, type ProcessEntry, type RunError, type RunId } from '../domain/index.js';
 import { parseRunText, type RunConfig, type RunFile } from '../config/index.js';
+import { mustBeTrainable } from '../config/trained.js';
 import type { DataManager } from '../data/dataManager.js';
 import type { DataStats } from '../data/dataStats.js';
 import type { RunStore } from '../data/store/runStore.js';
@@ -60,6 +61,7 @@ export function planStart(p: StartParams): SessionPlan {
       notes.push(note);
     }),
     store = resolve(p.base, config.store.dir);
+  mustBeTrainable(config);
   const run = id<RunId>(newRunId(store, config.name, config.seed, new Date()));
   const beside = [...(p.file === undefined ? [] : [dirname(resolve(p.base, p.file))]), p.base],
     located = locate(config, beside, store);

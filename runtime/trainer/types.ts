@@ -52,6 +52,8 @@ export interface Augmentation {
 export interface ReadOptions extends Augmentation {
   readonly steps: number;
   readonly lr: number;
+  /** Steps of it that were made before, by a lesson that ended early. Default 0. */
+  readonly from?: number;
   /** Ends after so many of the steps, with the learning rates of all of them. */
   readonly until?: number;
 }
@@ -67,6 +69,8 @@ export interface ReadReport {
 export interface ImitateOptions extends Augmentation {
   readonly steps: number;
   readonly lr: number;
+  /** Steps of it that were made before, by a lesson that ended early. Default 0. */
+  readonly from?: number;
   /** Ends after so many of the steps, with the learning rates of all of them. */
   readonly until?: number;
 }

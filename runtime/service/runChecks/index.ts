@@ -3,6 +3,7 @@ import { startsEngine, type RunConfig } from '../../config/index.js';
 import { toRunError } from '../../domain/index.js';
 import type { CheckRow } from '../../protocol/types.js';
 import { apiKeyOf } from '../../config/apiKey.js';
+import { notTrainable } from '../../config/trained.js';
 import { checkCluster } from './cluster.js';
 import { updateCost, type UpdateCost } from './cost.js';
 import { checkModelDisk } from './modelDisk.js';
@@ -32,7 +33,13 @@ export async function runChecks(c: RunConfig, base: string, env: Env = process.e
     checkModelDisk(c, base),
     checkCluster(c),
   ]);
-  return { checks: [...servers, ...engine, ...storage, ...model, ...cluster], ...(update ? { update } : {}) };
+  const table = new Table(''),
+    untrainable = notTrainable(c);
+  if (untrainable) table.wrong(untrainable.key, untrainable.what, untrainable.remedy);
+  return {
+    checks: [...table.rows, ...servers, ...engine, ...storage, ...model, ...cluster],
+    ...(update ? { update } : {}),
+  };
 }
 
 /** The key of an option, or the row that says what is wrong with it. */

@@ -82,7 +82,7 @@ class LastingTrainer implements OutlivingTrainer {
     this.#interrupted = false;
     return this.#do('the warm start', async (t) => {
       const report = await t.imitate(b, this.#unlessInterrupted(o)),
-        until = report.optimizerSteps + report.skippedNonFinite;
+        until = (o.from ?? 0) + report.optimizerSteps + report.skippedNonFinite;
       this.#since.push(async (again) => (await again.imitate(b, { ...o, until })).version);
       return report;
     });
@@ -94,7 +94,8 @@ class LastingTrainer implements OutlivingTrainer {
       this.#mixed = { ...o, steps: 0 };
       if (report.steps > 0)
         this.#since.push(
-          async (again) => (await again.read(await this.#screens(), { ...o, until: report.steps })).version,
+          async (again) =>
+            (await again.read(await this.#screens(), { ...o, until: (o.from ?? 0) + report.steps })).version,
         );
       return report;
     });

@@ -224,10 +224,11 @@ export class Learner {
         norm = picked.reduce((n, s) => n + s.weight, 0);
       return picked.map((s) => this.#imitationState(s, s.weight / norm, i));
     };
+    const from = i.from ?? 0;
     let states = 0,
-      step = 0,
+      step = from,
       latest: ReportBuilder | undefined;
-    for (const packed of next ? this.#inTurn(i.until ?? i.steps, () => draw(next)) : []) {
+    for (const packed of next ? this.#inTurn((i.until ?? i.steps) - from, () => draw(next)) : []) {
       const lr = imitationRate(i.lr, step, i.steps),
         done = await this.#optimizer.step(packed, IMITATION.variant, lr, this.#rng, {
           temperature: IMITATION.temperature,
@@ -292,7 +293,7 @@ export class Learner {
       next = this.#drawing(screens),
       losses: number[] = [];
     this.#interrupted = false;
-    for (let step = 0; step < (r.until ?? r.steps) && next && !this.#interrupted; step++) {
+    for (let step = r.from ?? 0; step < (r.until ?? r.steps) && next && !this.#interrupted; step++) {
       const lr = imitationRate(r.lr, step, r.steps),
         loss = await this.#optimizer.readingStep(Array.from({ length: size }, next), r, this.#rng, lr);
       losses.push(loss);

@@ -135,7 +135,8 @@ class RemoteTrainer implements RemoteTrainerEngine {
       const start = performance.now(),
         samples = prepared(b.samples).map(asImitation),
         report = { early: new RemoteReport(this.#o.objective), late: new RemoteReport(this.#o.objective) };
-      let step = 0;
+      const from = i.from ?? 0;
+      let step = from;
       while (samples.length > 0 && step < i.steps && !this.#interrupted) {
         const part = await this.#surviving((c) => this.#lessonPart(c, b, samples, i, step));
         step = part.end;
@@ -145,7 +146,7 @@ class RemoteTrainer implements RemoteTrainerEngine {
         // Those of the part before.
         await this.#forgetSurplus(part.handle);
       }
-      if (step > 0) await this.#lessonEnds();
+      if (step > from) await this.#lessonEnds();
       const built = await (report.late.steps > 0 ? report.late : report.early).build({
         version: this.#version,
         ms: performance.now() - start,

@@ -11,6 +11,7 @@ import { policyModel } from '../../../runtime/trainer/native/model/policyGraph.j
 import { initialTheta } from '../../../runtime/trainer/native/model/params.js';
 import { perceive } from '../../../runtime/trainer/native/perceive.js';
 import { Sessions } from '../../../runtime/trainer/native/sessions.js';
+import { imitationRate } from '../../../runtime/trainer/schedule.js';
 import { trainerEntry } from '../../helpers/trainer/entry.js';
 import { demonstration, glyphTask, readingScreen, SMALL_READER } from '../../helpers/trainer/glyphScreens.js';
 import { baseTrainerOptions } from '../../helpers/trainer/options.js';
@@ -69,6 +70,27 @@ it('a lesson that is interrupted before its first step is over', async () => {
   l.interrupt();
   expect((await lesson).optimizerSteps).toBe(0);
   await l.release();
+});
+
+it('a lesson that goes on has the learning rates of a whole one', async () => {
+  const l = await Learner.create(SMALL_READER, { ...OPTIONS, readingCoef: 0 }, 1),
+    batch = { id: id<BatchId>('demos'), samples: demos, epochs: 1 },
+    rates: number[] = [],
+    ratesOf = (p: { readonly kind: string; readonly lr?: number }): void => void rates.push(p.lr!),
+    imitated = { steps: 6, lr: 3e-3, shift: 4 },
+    expected = Array.from({ length: 6 }, (_, i) => imitationRate(3e-3, i, 6));
+  try {
+    await l.imitate(batch, { ...imitated, until: 4 }, ratesOf);
+    expect((await l.imitate(batch, { ...imitated, from: 4 }, ratesOf)).optimizerSteps).toBe(2);
+    expect(rates).toEqual(expected);
+    rates.length = 0;
+    const screens = tasks(8).map(readingScreen);
+    await l.read(screens, { ...imitated, until: 4 }, ratesOf);
+    expect((await l.read(screens, { ...imitated, from: 4 }, ratesOf)).steps).toBe(2);
+    expect(rates).toEqual(expected);
+  } finally {
+    await l.release();
+  }
 });
 
 const oneProcessor = availableParallelism() < 2;

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { Ages } from '../../../runtime/data/ages.js';
 import type { EventSink } from '../../../runtime/data/commits.js';
 import type { ClaimedBatch } from '../../../runtime/data/claims.js';
 import { DataManager } from '../../../runtime/data/dataManager.js';
 import type { JournalEvent } from '../../../runtime/data/events.js';
+import type { DataState } from '../../../runtime/data/state.js';
 import type { RolloutOrder } from '../../../runtime/data/types.js';
 import { id, type Outcome, type RolloutId } from '../../../runtime/domain/index.js';
 import { creditOf } from '../../../runtime/run/backends/learner.js';
@@ -110,6 +112,27 @@ describe('a success that its step cap ended', () => {
 });
 
 describe('an injected success of the policy itself', () => {
+  it('that is a branch is as old as the beginning that it only acted out: all of it is trained', () => {
+    const t = makeTrajectory(
+        { rollout: id<RolloutId>('r000002'), family: familyIds[0]!, task: taskOf(familyIds[0]!, 1), cap: 9 },
+        success,
+        { steps: 4 },
+      ),
+      branch = {
+        ...t,
+        steps: t.steps.map((s, i) => ({ ...s, version: i < 2 ? 5 : 7 })),
+        branch: { of: id<RolloutId>('r000001'), step: 2 },
+      },
+      ages = new Ages({} as DataState, {
+        staleness: { enabled: true, eta: 2 },
+        minSize: 2,
+        trajectories: new Map(),
+        began: new Map(),
+      });
+    // In a group of its own its beginning belongs to the rollout it is from.
+    expect([ages.lag(branch, 9), ages.overBound(branch, 9)]).toEqual([2, false]);
+    expect([ages.poolLag(branch, 9), ages.aged(branch, 9)]).toEqual([4, true]);
+  });
   it('is in the staleness figures, and beyond the bound it is trained without behaviour log-probs', async () => {
     const { m, events } = open({ eta: 2 });
     const [won] = await group(m, 0, [success, failure]);

@@ -155,7 +155,8 @@ describe('checks of a run file', () => {
       ran = (o: Over = {}): Promise<readonly CheckRow[]> =>
         rowsOf(configFor(s, { ...o, remote: { url: engine.url, ...o.remote } })),
       rows = await ran({ policy: { temperature: 0.5 } });
-    expect(wrongOf(rows)).toEqual([]);
+    // Its log-probs are those at 0.5. Those of a training server are not.
+    expect(wrongOf(rows)).toEqual(['policy.temperature']);
     expect(row(rows, 'reachable').detail).toBe('SGLang 0.5.23: 1 model');
     expect(rows.map((r) => r.name.split(': ').at(-1))).toContain('scores');
     expect(s.count('/v1/load_lora_adapter')).toBe(0);
@@ -252,8 +253,8 @@ describe('checks of a run file', () => {
 
   it('find log-probs that are not of the temperature sampled at', async () => {
     const rows = await rowsOf(configFor(await start(), { policy: { temperature: 0.5 } }));
-    expect(wrongOf(rows)).toEqual(['temperature']);
-    expect(row(rows, 'temperature').remedy).toContain('processed_logprobs');
+    expect(wrongOf(rows)).toEqual(['policy.temperature', 'temperature']);
+    expect(row(rows, ': temperature').remedy).toContain('processed_logprobs');
   });
 
   it('know a model by another name that the server answers to, and how long its prompts may be', async () => {

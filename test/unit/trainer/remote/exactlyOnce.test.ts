@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { random } from '../../../../runtime/domain/index.js';
 import { createRemoteTrainer } from '../../../../runtime/trainer/remote/engine.js';
+import { imitationRate } from '../../../../runtime/trainer/schedule.js';
 import type { LearnerState } from '../../../helpers/engine/learner.js';
 import type { Disk } from '../../../helpers/engine/tinker.js';
 import { open, start, saved, sample, serve, batch, closeAll, folder } from '../../../helpers/engine/remoteTrainer.js';
@@ -315,6 +316,26 @@ describe('every batch is trained exactly once', () => {
     expect(weightsOn(s)).toHaveLength(2);
     await trainer.checkpoint();
     await expect.poll(() => weightsOn(s)).toHaveLength(1);
+  });
+  it('a lesson that was interrupted, and goes on in another process, teaches what a whole one does', async () => {
+    const lesson = batch('lesson', [1, 2, 3, 4, 5].map(sample)),
+      options = { steps: 20, lr: 0.01, shift: 0 },
+      whole = await start({ imitateSamples: 2 });
+    await whole.trainer.imitate!(lesson, options);
+    const rates: number[] = [],
+      onProgress = (p: { readonly kind: string; readonly step?: number; readonly lr?: number }): void => {
+        rates.push(p.lr!);
+        if (p.step === 8) one.trainer.interrupt();
+      },
+      one = await start({ imitateSamples: 2, onProgress });
+    expect((await one.trainer.imitate!(lesson, options)).optimizerSteps).toBe(8);
+    const ref = await one.trainer.checkpoint();
+    await one.trainer.close();
+    const two = await start({ imitateSamples: 2, onProgress, dir: one.dir }, one.s);
+    await two.trainer.restore(ref);
+    expect((await two.trainer.imitate!(lesson, { ...options, from: 8 })).optimizerSteps).toBe(12);
+    expect(rates).toEqual(Array.from({ length: 20 }, (_, i) => imitationRate(0.01, i, 20)));
+    expect(saved(one.s.disk)).toEqual(saved(whole.s.disk));
   });
   it('a long lesson leaves its latest weights alone', async () => {
     const { s, trainer } = await start();

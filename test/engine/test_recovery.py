@@ -131,9 +131,16 @@ def test_a_session_that_ends_frees_its_models_and_they_come_back_from_disk(clien
     client.post(f"/api/v1/sessions/{session}/finish", {})
     assert models_in_memory(client) == before
     script(client, model, 6, 7)  # all of it was saved: it goes on
+    # What is refused as it stands has had its number.
+    for seq, request in ((8, ("save_weights", {"path": "a/b"})), (9, ("forward_backward", {"forward_backward_input": {"data": [], "loss_fn": "?"}}))):
+        with pytest.raises(HttpError) as wrong:
+            client.post(f"/api/v1/{request[0]}", {"model_id": model, "seq_id": seq, **request[1]})
+        assert wrong.value.status == 400 and "gap" not in wrong.value.body["error"]
+    client.step(model, 10)
+    client.do("save_weights", {"model_id": model, "seq_id": 11, "path": "0011"})
     client.post(f"/api/v1/sessions/{session}/finish", {})
     with pytest.raises(HttpError) as gap:
-        client.step(model, 8)
+        client.step(model, 13)
     assert gap.value.status == 400 and "gap" in gap.value.body["error"]
 
 

@@ -160,12 +160,16 @@ def train_request_from_json(body: dict, forward_only: bool) -> TrainRequest:
     return _finish(request)
 
 
-def train_request_from_proto(raw: bytes) -> TrainRequest:
+def train_message(raw: bytes):
     message = wire.MESSAGES["ForwardBackwardRequest"]()
     try:
         message.ParseFromString(raw)
     except Exception as error:  # protobuf's DecodeError has no stable home
         raise user_error(f"The body is not a ForwardBackwardRequest: {error}.") from None
+    return message
+
+
+def train_request_from_proto(message) -> TrainRequest:
     loss_fn = _check_loss(message.loss_fn)
     data = []
     for item in message.data:

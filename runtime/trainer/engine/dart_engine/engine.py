@@ -15,6 +15,7 @@ import time
 import uuid
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from . import trainer
@@ -288,6 +289,17 @@ class Engine:
             ledger.accept(seq_id, digest, request_id)
             job.future.add_done_callback(lambda done: ledger.forget(seq_id) if done.exception() else None)
         return request_id
+
+    @contextmanager
+    def counting(self, model_id, seq_id):
+        """A request that is refused as it stands has had its number: the next one leaves no gap."""
+        try:
+            yield
+        except EngineError as error:
+            slot = self._known(model_id) if isinstance(model_id, str) and error.status == 400 else None
+            if slot is not None and type(seq_id) is int:
+                slot.ledger.refused(seq_id)
+            raise
 
     def forward_backward(self, request: TrainRequest) -> str:
         slot = self.model(request.model_id)

@@ -76,6 +76,11 @@ class Ledger:
                 oldest, _ = self._entries.popitem(last=False)
                 self.floor = max(self.floor, oldest)
 
+    def refused(self, seq_id: int) -> None:
+        with self._lock:
+            if seq_id == self.last + 1:
+                self.last = seq_id
+
     def applied(self, seq_id: int | None, answer: dict) -> None:
         entry = self._entries.get(seq_id) if seq_id is not None else None
         if entry is not None:

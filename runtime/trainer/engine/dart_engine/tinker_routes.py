@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
 from . import ENGINE_VERSION, wire
-from .data import parts_from_json, train_request_from_json, train_request_from_proto
+from .data import parts_from_json, train_message, train_request_from_json, train_request_from_proto
 from .engine import Engine, Slot
 from .errors import EngineError, user_error
 from .http_face import is_proto, read_body, read_json, wants_proto
@@ -111,11 +111,13 @@ def _training_routes(router: APIRouter, engine: Engine, limit: int) -> None:
 
     async def train(request: Request, forward_only: bool):
         if is_proto(request):
-            parsed = train_request_from_proto(await read_body(request, limit))
-        else:
-            body = await read_json(request, limit)
+            message = train_message(await read_body(request, limit))
+            with engine.counting(message.model_id, message.seq_id or None):
+                return submitted(engine.forward_backward(train_request_from_proto(message)), message.model_id)
+        body = await read_json(request, limit)
+        with engine.counting(body.get("model_id"), body.get("seq_id")):
             parsed = train_request_from_json(body, forward_only)
-        return submitted(engine.forward_backward(parsed), parsed.model_id)
+            return submitted(engine.forward_backward(parsed), parsed.model_id)
 
     @router.post("/forward_backward")
     async def forward_backward(request: Request):
@@ -130,29 +132,33 @@ def _training_routes(router: APIRouter, engine: Engine, limit: int) -> None:
         body = await read_json(request, limit)
         params = body.get("adam_params") or body.get("optim_params") or body.get("optimizer_params") or {}
         model_id = need(body, "model_id", str)
-        return submitted(engine.optim_step(model_id, number_or_none(body, "seq_id"), params), model_id)
+        with engine.counting(model_id, body.get("seq_id")):
+            return submitted(engine.optim_step(model_id, number_or_none(body, "seq_id"), params), model_id)
 
     @router.post("/save_weights")
     async def save_weights(request: Request):
         body = await read_json(request, limit)
-        return submitted(engine.save_weights(need(body, "model_id", str), number_or_none(body, "seq_id"), body.get("path")))
+        with engine.counting(body.get("model_id"), body.get("seq_id")):
+            return submitted(engine.save_weights(need(body, "model_id", str), number_or_none(body, "seq_id"), body.get("path")))
 
     @router.post("/load_weights")
     async def load_weights(request: Request):
         body = await read_json(request, limit)
         path, optimizer = need(body, "path", str), bool(body.get("optimizer", True))
         if body.get("model_id"):
-            return submitted(engine.load_weights(body["model_id"], number_or_none(body, "seq_id"), path, optimizer), body["model_id"])
+            with engine.counting(body["model_id"], body.get("seq_id")):
+                return submitted(engine.load_weights(body["model_id"], number_or_none(body, "seq_id"), path, optimizer), body["model_id"])
         session, seq = need(body, "session_id", str), need(body, "model_seq_id", int)
         return submitted(engine.load_new_model(session, seq, path, optimizer, body.get("user_metadata")), f"{session}:train:{seq}")
 
     @router.post("/save_weights_for_sampler")
     async def save_for_sampler(request: Request):
         body = await read_json(request, limit)
-        if body.get("kind", "snapshot") != "snapshot":
-            raise user_error("Only snapshots are supported for sampling; kind 'inflight' is not.")
-        seqs = number_or_none(body, "seq_id"), number_or_none(body, "sampling_session_seq_id")
-        return submitted(engine.save_for_sampler(need(body, "model_id", str), seqs[0], body.get("path"), seqs[1]))
+        with engine.counting(body.get("model_id"), body.get("seq_id")):
+            if body.get("kind", "snapshot") != "snapshot":
+                raise user_error("Only snapshots are supported for sampling; kind 'inflight' is not.")
+            seqs = number_or_none(body, "seq_id"), number_or_none(body, "sampling_session_seq_id")
+            return submitted(engine.save_for_sampler(need(body, "model_id", str), seqs[0], body.get("path"), seqs[1]))
 
     @router.post("/get_info")
     async def get_info(request: Request):

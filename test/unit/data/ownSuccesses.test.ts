@@ -124,7 +124,7 @@ describe('an injected success of the policy itself', () => {
         branch: { of: id<RolloutId>('r000001'), step: 2 },
       },
       ages = new Ages({} as DataState, {
-        staleness: { enabled: true, eta: 2 },
+        staleness: { enabled: true, eta: 2, perUpdate: 1 },
         minSize: 2,
         trajectories: new Map(),
         began: new Map(),

@@ -187,7 +187,7 @@ describe('SGLang servers as replicas', () => {
       model = await trained(s);
     await expect(pool([s], await model.save(1))).rejects.toMatchObject({
       kind: 'policy.remote',
-      remedy: expect.stringContaining('--lora-target-modules') as string,
+      message: expect.stringContaining('incompatible with the current LoRA memory pool') as string,
     });
     // As the page starts one, it takes what our engine trains.
     expect(readFileSync('runtime/config/README.md', 'utf8')).toContain(`--lora-target-modules ${LAYERS} `);

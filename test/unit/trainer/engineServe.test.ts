@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseRunFile } from '../../../runtime/config/index.js';
 import { untilEnded } from '../../../runtime/cli/engineServe.js';
 import { checkCommand } from '../../../runtime/cli/evaluatePolicy.js';
+import type { StudioError } from '../../../runtime/domain/index.js';
 import { serveEngine } from '../../../runtime/trainer/engine/serve.js';
 
 describe.skipIf(process.platform === 'win32')('engine serve', () => {
@@ -33,7 +34,7 @@ describe.skipIf(process.platform === 'win32')('engine serve', () => {
       message: 'The engine ended (exit code 0): lost the GPU',
     });
     await expect(untilEnded(running("process.kill(process.pid, 'SIGKILL')"), never)).rejects.toMatchObject({
-      remedy: expect.stringContaining('--micro-batch-tokens') as string,
+      error: { remedy: expect.stringContaining('--micro-batch-tokens') as string },
     });
   });
   it('ends as interrupted where it was stopped', async () => {
@@ -50,7 +51,7 @@ describe.skipIf(process.platform === 'win32')('engine serve', () => {
     const of = async (own: boolean): Promise<string> =>
       started(own).then(
         () => '',
-        (e: { remedy: string }) => e.remedy,
+        (e: StudioError) => e.error.remedy,
       );
     expect(await of(false)).toMatch(/Lower --micro-batch-tokens/);
     expect(await of(true)).toMatch(/Lower trainer\.remote\.options\.microBatchTokens/);

@@ -49,6 +49,11 @@ describe('pages for users', () => {
       expect(line, flag).toBeDefined();
       if (/^\d+$/.test(usual)) expect(line).toContain(`default=${usual}`);
     }
+    const program = createProgram({ serve: () => Promise.resolve(), train: () => Promise.resolve() }, () => undefined),
+      serve = program.commands.find((c) => c.name() === 'engine')!.commands.find((c) => c.name() === 'serve')!;
+    let help = '';
+    serve.configureOutput({ writeOut: (s) => (help += s) }).outputHelp();
+    expect(SERVE_FLAGS.filter(({ flag }) => !help.includes(`  ${flag} `))).toEqual([]);
   });
   it('show run files that are right', () => {
     const blocks = ['README.md', 'runtime/config/README.md'].flatMap((p) =>

@@ -1,6 +1,11 @@
 import { once } from 'node:events';
-import { engineFailed, howItEnded, LESS_MEMORY_FLAGS, type RunningEngine } from '../trainer/engine/serve.js';
-import { startEngineServer } from '../trainer/engine/server.js';
+import {
+  engineFailed,
+  howItEnded,
+  LESS_MEMORY_FLAGS,
+  startEngineServer,
+  type RunningEngine,
+} from '../trainer/engine/server.js';
 import { defaultState } from './exportModel.js';
 import type { Options } from './options.js';
 

@@ -75,6 +75,7 @@ const mayImport = {
     'tasks/index.ts',
     'trainer/remote/probe.ts',
     'trainer/engine/server.ts',
+    'trainer/engine/serveOptions.ts',
   ],
 };
 

@@ -20,7 +20,7 @@ function evaluateCommand(program: Command, act: Act): void {
     .option('--episodes <n>', 'episodes of the evaluation; with --policy: of each task file, or of each family (1)')
     .option(
       '--split <name>',
-      'train; heldout (the words of training, arranged otherwise), words (unseen ones), pairs, looks, places and styles (the two parts of looks); templates (never trained on), fresh (never trained on, and not considered when the training templates were chosen)',
+      'train; heldout (the words of training, arranged otherwise), words (unseen ones), pairs, looks, places and styles (the two parts of looks), near (unseen words among near-duplicates); templates (never trained on), fresh (never trained on, and not considered when the training templates were chosen). A folder has nothing held out: its tasks are those that are trained',
       'heldout',
     )
     .option('--dev', 'tasks for tuning, in place of those whose figures are reported', false)
@@ -45,7 +45,10 @@ function evaluateCommand(program: Command, act: Act): void {
     .option('--image <name>', 'with --policy: desktop image; default: that of the policy')
     .option('--image-extra <dir>', 'with --policy: a layer of your own upon the image (desktops.imageExtra)')
     .option('--screen <size>', "with --policy: size of the screen, e.g. 1280x720; default: the policy's or the image's")
-    .option('--network <name>', 'with --policy: none, or internet for tasks that visit the live web (Docker)')
+    .option(
+      '--network <name>',
+      'with --policy: none, or internet for tasks that visit the live web (providers docker and osworld)',
+    )
     .option('--max-steps <n>', 'with --policy: max steps of an episode')
     .option('--task-timeout <s>', 'with --policy: seconds of an episode; default: a minute a step')
     .option('--desktops <n>', 'with --policy: desktops at once')

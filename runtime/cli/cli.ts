@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { DEFAULT_IMAGE, PRESET_NAMES, providerWords, toRunError } from '../domain/index.js';
+import { serveFlagsHelp } from '../trainer/engine/serveOptions.js';
 import { actingCommands } from './actingCommands.js';
 import { withAlerts, withCluster, type Act } from './command.js';
 import { alertTargets, textOption, type Options } from './options.js';
@@ -56,7 +57,7 @@ function trainingCommands(program: Command, act: Act, daemon: DaemonCommands): v
     .option('--runs <dir>', 'folder of run folders')
     .option(
       '--figures [file.json]',
-      'afterwards, evaluate the policy on everything held out, each with a blank screen too, and a choice at random: report.html and figures.json in the run folder',
+      'afterwards, evaluate the policy on everything held out (of a folder, which has nothing held out: on its tasks), each with a blank screen too, and a choice at random: report.html and figures.json in the run folder',
     )
     .option(
       '--serve <storage>',
@@ -306,9 +307,10 @@ function engineCommands(program: Command, act: Act): void {
     .option('--json', 'address as JSON', false)
     .argument(
       '[options...]',
-      "options of the engine itself, such as --lora 16 --port 8377 (the engine's page lists them)",
+      "options of the engine itself, such as --lora 16 --port 8377 (--help and the engine's page list them)",
     )
     .allowUnknownOption()
+    .addHelpText('after', serveFlagsHelp)
     .action(act(async (rest: string[], o: Options) => (await import('./engineServe.js')).serve(rest, o)));
   engine
     .command('probe')

@@ -1,18 +1,18 @@
 import { once } from 'node:events';
-import { startEngineServer } from '../trainer/engine/server.js';
+import {
+  engineFailed,
+  howItEnded,
+  LESS_MEMORY_FLAGS,
+  startEngineServer,
+  type RunningEngine,
+} from '../trainer/engine/server.js';
 import { defaultState } from './exportModel.js';
 import type { Options } from './options.js';
 
-/** `engine serve`: the single-GPU engine until Ctrl-C. */
+/** `engine serve`: the single-GPU engine until Ctrl-C. Rejects with what ended it, where it ended by itself. */
 export async function serve(rest: readonly string[], o: Options): Promise<number> {
   const abort = new AbortController();
-  const stopped = new Promise<void>((done) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const)
-      process.once(signal, () => {
-        abort.abort();
-        done();
-      });
-  });
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => abort.abort());
   const engine = await startEngineServer({
     model: String(o['model']),
     state: String(o['state'] ?? defaultState()),
@@ -25,7 +25,19 @@ export async function serve(rest: readonly string[], o: Options): Promise<number
       ? `${JSON.stringify({ url: engine.url, device: engine.device })}\n`
       : `The engine answers at ${engine.url} on ${engine.device}. In the run file: trainer.remote.url ${engine.url}, policy.vlm.endpoints ["${engine.url}/v1"]. Ctrl-C ends it.\n`,
   );
-  await Promise.race([stopped, once(engine.process, 'exit')]);
+  return untilEnded(engine, abort.signal);
+}
+
+/** 130 once it is stopped. What starts it again must not take its own end for a success. */
+export async function untilEnded(
+  engine: Pick<RunningEngine, 'process' | 'log' | 'stop'>,
+  stopped: AbortSignal,
+): Promise<number> {
+  const child = engine.process;
+  if (!stopped.aborted && child.exitCode === null && child.signalCode === null)
+    // Its last lines are there when its output is closed.
+    await Promise.race([once(stopped, 'abort'), once(child, 'close')]);
+  if (!stopped.aborted) throw engineFailed('The engine ended', howItEnded(child), engine.log, LESS_MEMORY_FLAGS);
   await engine.stop();
-  return 0;
+  return 130;
 }

@@ -81,7 +81,7 @@ function print(p: Evaluated, json: boolean): void {
     return;
   }
   process.stdout.write(
-    `success ${evaluationText(p.split, p)} of ${p.episodes} episodes${onTemplates(p.split, p)}${p.set === 'dev' ? ' on tasks for tuning' : ''}, v${p.version}${p.errors ? `, ${p.errors} errors` : ''}\n`,
+    `success ${evaluationText(p.split, p)} of ${p.episodes} episodes${onTemplates(p.split, p)}${p.trained ? ' on tasks that are trained (a folder has none held out)' : p.set === 'dev' ? ' on tasks for tuning' : ''}, v${p.version}${p.errors ? `, ${p.errors} errors` : ''}\n`,
   );
   if (p.infeasible.episodes > 0)
     process.stdout.write(

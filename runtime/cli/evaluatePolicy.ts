@@ -71,7 +71,7 @@ export async function evaluatePolicy(o: Options): Promise<number> {
     });
     line.clear();
     const report = await writeResults(out, made, attempts, actor.name);
-    process.stdout.write(json ? `${JSON.stringify(report, null, 2)}\n` : `${lines(report, o).join('\n')}\n`);
+    process.stdout.write(json ? `${JSON.stringify(report, null, 2)}\n` : `${lines(report, config).join('\n')}\n`);
     return made.stopped ? 130 : report.givenUp > 0 ? 1 : 0;
   } finally {
     line.clear();
@@ -143,7 +143,19 @@ function progress(rows: readonly AttemptRow[], attempts: number): string {
   return `${made} of ${made + open} episodes · ${successes + infeasible.successes} successes`;
 }
 
-function lines(r: Report, o: Options): string[] {
+/** Asks about the very folder, image and files that this command had. */
+export const checkCommand = ({ tasks, desktops }: Pick<RunConfig, 'tasks' | 'desktops'>): string =>
+  [
+    'dart-studio tasks check',
+    ...[tasks.dir ?? 'DIR', '--image', desktops.image],
+    ...(tasks.assets === undefined ? [] : ['--assets', tasks.assets]),
+  ]
+    .map((word, i) => (i === 0 ? word : inShell(word)))
+    .join(' ');
+/** One word of a command that can be copied. */
+const inShell = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
+
+function lines(r: Report, config: RunConfig): string[] {
   const width = Math.max(11, ...Object.keys(r.domains).map((d) => d.length)),
     errors = (n: number): string => (n > 0 ? `; ${n} ended in errors and count as not solved` : ''),
     row = (name: string, t: Tally): string =>
@@ -160,9 +172,7 @@ function lines(r: Report, o: Options): string[] {
       ? [`${r.givenUp} tasks were given up: see the errors above. The same command tries them again.`]
       : []),
     ...(r.leftOut > 0
-      ? [
-          `${r.leftOut} task files cannot run here: \`dart-studio tasks check ${String(o['tasks'])}\` says what they need.`,
-        ]
+      ? [`${r.leftOut} task files cannot run here: \`${checkCommand(config)}\` says what they need.`]
       : []),
     ...r.notes,
     '',

@@ -131,7 +131,7 @@ async function concluded(
   o: Options,
   by: { readonly reporter: Reporter; readonly commit: string | undefined; readonly signal: AbortSignal },
 ): Promise<number> {
-  report(dir, run, result, o['json'] === true);
+  report(dir, run, result, { json: o['json'] === true, ofFolder: config.tasks.suite === 'folder' });
   if (o['figures'] !== undefined && result.stopped === 'budget' && result.version > 0)
     await figures({
       dir,
@@ -164,7 +164,9 @@ async function figures(r: {
     ]),
     entry = thisBundle();
   r.note(
-    'Measuring what is held out: arrangements, words, pairs, looks, near-duplicates, templates, each with a blank screen too, and a choice at random.',
+    r.config.tasks.suite === 'folder'
+      ? 'Measuring tasks that are trained (a folder has none held out), with a blank screen too.'
+      : 'Measuring what is held out: arrangements, words, pairs, looks, near-duplicates, templates, each with a blank screen too, and a choice at random.',
   );
   const f = await measureRun({
     dir: r.dir,
@@ -214,14 +216,20 @@ function overrides(o: Options): RunFile {
   };
 }
 
-function report(dir: string, run: string, r: TrainResult, json: boolean): void {
-  if (json) {
+function report(
+  dir: string,
+  run: string,
+  r: TrainResult,
+  o: { readonly json: boolean; readonly ofFolder: boolean },
+): void {
+  if (o.json) {
     process.stdout.write(JSON.stringify({ type: 'result', run, dir, ...r }) + '\n');
     return;
   }
   // Commands that can be copied: with the folder when the run is not in the default place.
   const name = dirname(dir) === resolve('runs') ? run : dir;
-  const out = ['', 'Success on the evaluation tasks, greedy, with 95 % intervals'];
+  const on = o.ofFolder ? 'tasks that are trained (a folder has none held out)' : 'the evaluation tasks',
+    out = ['', `Success on ${on}, greedy, with 95 % intervals`];
   for (const p of r.points)
     out.push(
       `  ${p.label.padEnd(14)} v${String(p.version).padEnd(5)} ${rateText(p.successes, p.episodes)} of ${p.episodes}`,

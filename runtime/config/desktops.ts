@@ -136,7 +136,7 @@ export const providerOptions = {
     .enum(['none', 'internet'])
     .default('none')
     .describe(
-      '`internet`: desktops reach what this machine reaches, its own network too (provider `docker` only). Tasks that visit the live web are left out without it.',
+      '`internet`: desktops reach what this machine reaches, its own network too (providers `docker` and `osworld`; servers of OSWorld have the network that they have). Tasks that visit the live web are left out without it.',
     ),
   hosts: hostOptions,
   kubernetes: kubernetesOptions,

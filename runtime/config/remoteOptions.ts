@@ -94,4 +94,6 @@ export const engineOptions = z
     maxContext: count(32_768, 'Maximum tokens of a prompt and its answer.'),
   })
   .optional()
-  .describe('Options of the engine that the run starts (`engine`: `auto`).');
+  .describe(
+    'Options of the engine that the run starts (`engine`: `auto`). Beside a `url`, `minPixels` and `maxPixels` alone, as that engine was started with them: clicks are read by them.',
+  );

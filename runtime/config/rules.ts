@@ -40,8 +40,8 @@ const needs: readonly Rule[] = [
   {
     key: 'desktops.network',
     broken: ({ desktops: d }) => d.network === 'internet' && d.provider !== 'docker' && d.provider !== 'osworld',
-    what: 'only containers can have a network',
-    remedy: 'Set desktops.provider to "docker", or desktops.network to "none".',
+    what: 'only containers and machines of OSWorld can have a network',
+    remedy: 'Set desktops.provider to "docker" or "osworld", or desktops.network to "none".',
   },
   {
     key: 'warmStart.demonstrations',

@@ -280,7 +280,10 @@ export const RunFileSchema = z.strictObject({
 
   evaluation: section(
     {
-      episodes: whole(64, 'Episodes per evaluation: held-out seeds, greedy, separate from training; 0 = none.'),
+      episodes: whole(
+        64,
+        'Episodes per evaluation, greedy, separate from training; 0 = none. Of held-out seeds; a folder of tasks (`tasks.suite`: `folder`) has nothing held out, so there they are of the very tasks that are trained, a sample where these are more.',
+      ),
       untrained: z.boolean().default(true).describe('Also evaluate the policy that training starts from.'),
       everyMinutes: nonNegative(
         5,

@@ -70,6 +70,8 @@ export type Evaluated = EvalPoint & {
   readonly blind: boolean;
   /** A choice at random, which is sampled too. */
   readonly random?: true;
+  /** Whatever the split: of tasks that are trained, since a folder has none held out. */
+  readonly trained?: true;
 };
 
 /** Episodes of one checkpoint, in a scratch folder; the run itself is only read. */
@@ -189,6 +191,7 @@ async function evaluateOne(
       sampled,
       blind,
       ...(a.random ? { random: true as const } : {}),
+      ...(a.tasks.noneHeldOut ? { trained: true as const } : {}),
     };
   } finally {
     offRoom();

@@ -21,7 +21,7 @@ export interface EvalPoint {
   readonly infeasible: { readonly episodes: number; readonly successes: number };
 }
 
-/** The orders of one evaluation: the same held-out tasks every time, under the global cap. */
+/** The orders of one evaluation: the same tasks every time, under the global cap. */
 export function probeOrders(
   tasks: Tasks,
   episodes: number,

@@ -65,6 +65,7 @@ export interface RunFigures {
   readonly blind_success: number | null;
   /** A choice at random, on instructions as in `unseen_words_success`. */
   readonly random_success: number | null;
+  /** Of a folder, which has nothing held out: of tasks that are trained (`trained` of its row). */
   readonly heldout_success: number | null;
   readonly heldout_templates_success: number | null;
   /** On held-out templates that were not considered when those of training were chosen. */

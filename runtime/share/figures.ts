@@ -15,8 +15,8 @@ const NAMES: Readonly<Record<FiguresRow['split'], string>> = {
   templates: 'templates never trained on',
   fresh: 'fresh templates',
 };
-export const rowName = (r: Pick<FiguresRow, 'split' | 'sampled' | 'blind' | 'random'>): string =>
-  `${NAMES[r.split]}${r.random ? ', a choice at random' : r.sampled ? ', sampled' : ''}${r.blind ? ', screen blanked' : ''}`;
+export const rowName = (r: Pick<FiguresRow, 'split' | 'sampled' | 'blind' | 'random' | 'trained'>): string =>
+  `${r.trained ? 'tasks that are trained (none is held out)' : NAMES[r.split]}${r.random ? ', a choice at random' : r.sampled ? ', sampled' : ''}${r.blind ? ', screen blanked' : ''}`;
 
 /** What the final policy came to on everything held out (`train --figures`). */
 export function figuresSection(f: RunFigures): string {

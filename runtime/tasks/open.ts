@@ -1,6 +1,7 @@
 import type { RunConfig } from '../config/index.js';
 import {
   StudioError,
+  hash32,
   id,
   type EvaluationSplit,
   type FamilyId,
@@ -48,7 +49,7 @@ export interface Tasks {
   /** Families trained on. */
   readonly families: readonly TrainedFamily[];
   readonly taskOf: (family: FamilyId, seed: number) => TaskId;
-  /** `n` held-out tasks for a run's own evaluations, by which it is tuned; families in turn. */
+  /** `n` tasks for a run's own evaluations, by which it is tuned, families in turn: held out, but for those of a folder. */
   readonly probes: (n: number) => readonly Probe[];
   /** The same of a split, of the tasks for reporting or for tuning; empty where there are none. */
   readonly probesOf: (split: EvaluationSplit, n: number, set?: ProbeSet) => readonly Probe[];
@@ -56,6 +57,8 @@ export interface Tasks {
   readonly demoSeeds: readonly number[];
   /** Whether a text has something that is held out: reading lessons show none of it. */
   readonly withheld: (text: string) => boolean;
+  /** Nothing is held out: every evaluation is of tasks that are trained. */
+  readonly noneHeldOut?: true;
   /** Of a folder: task files that cannot run here. */
   readonly leftOut?: number;
 }
@@ -227,16 +230,21 @@ async function folderTasks(c: RunConfig, parts: EngineParts): Promise<Tasks> {
     demoSeeds: [],
     families: usable.map((f) => ({ id: f.id, seeds: [0] })),
     taskOf: (f) => folder.task(f, 0).id,
-    // A folder has no seeds to hold out: the probe set is the tasks themselves, and evaluations say so.
+    // A folder has nothing held out: evaluations are of the tasks that are trained (runtime/tasks/README.md#splits).
     probes: (n) => ofFolder(usable, n),
     probesOf: (split, n) => (split === 'train' || split === 'heldout' ? ofFolder(usable, n) : []),
     withheld: () => false,
+    noneHeldOut: true,
     leftOut: folder.skipped.length + folder.families.length - able.length,
   };
 }
+/** By a hash of their names: in the order of paths, some of them would be those of one application. */
 const ofFolder = (usable: readonly { readonly id: FamilyId }[], n: number): Probe[] =>
   inTurn(
-    usable.map((f) => f.id),
+    usable
+      .map((f) => ({ id: f.id, place: hash32(f.id) }))
+      .sort((a, b) => a.place - b.place || (a.id < b.id ? -1 : 1))
+      .map((f) => f.id),
     n,
     () => 0,
   );

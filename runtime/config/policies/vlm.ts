@@ -1,5 +1,5 @@
 import type { RunConfig } from '../schema.js';
-import { vlmOptions } from '../remoteOptions.js';
+import { engineOptions, vlmOptions } from '../remoteOptions.js';
 import type { PolicyDeclaration, Rule } from './types.js';
 
 /** The run starts its engine and ends it; nobody gave an address of one. */
@@ -29,6 +29,14 @@ const needs: readonly Rule[] = [
   },
 ];
 
+/** Whether options say what only the engine needs to know. A run folder's own file has all defaults. */
+function tellsEngine(o: NonNullable<RunConfig['trainer']['remote']>['options']): boolean {
+  if (o === undefined) return false;
+  const { minPixels: _, maxPixels: __, ...rest } = o,
+    usual: Readonly<Record<string, unknown>> = engineOptions.unwrap().parse({});
+  return Object.entries(rest).some(([key, value]) => value !== usual[key]);
+}
+
 /** What stands beside an engine that the run starts, and beside one that runs already. */
 const engine: readonly Rule[] = [
   {
@@ -51,9 +59,10 @@ const engine: readonly Rule[] = [
   },
   {
     key: 'trainer.remote.options',
-    broken: (c) => c.trainer.remote?.url !== undefined && c.trainer.remote.options !== undefined,
+    broken: (c) => c.trainer.remote?.url !== undefined && tellsEngine(c.trainer.remote.options),
     what: 'they are for an engine that the run starts, and trainer.remote.url names one that is already running',
-    remedy: 'Leave them out and give them to that engine, or leave trainer.remote.url out.',
+    remedy:
+      'Leave them out and give them to that engine, or leave trainer.remote.url out. Only minPixels and maxPixels may stay: they must say what that engine was started with, since clicks are read by them.',
   },
 ];
 

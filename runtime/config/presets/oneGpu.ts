@@ -61,7 +61,7 @@ export const OSWORLD_VALUES: SourcedValues = {
     'osworld',
     "OSWorld: the applications of its tasks (`provider: osworld` has OSWorld's own machines)",
   ],
-  'desktops.count': [4, '3 GB each; as many as the engine keeps busy'],
+  'desktops.count': [4, '4 GB each at most; as many as the engine keeps busy'],
   'desktops.screen': [{ width: 1920, height: 1080 }, 'OSWorld: the screen of its desktops'],
   'desktops.memoryMb': [4096, 'OSWorld: 4 GB each'],
   'policy.vlm.coordinates': ['qwen25', 'UI-TARS 1.5 writes pixels of the resized picture: 1932x1092 at 1920x1080'],

@@ -8,6 +8,17 @@ export const QWEN3_LIMITS: ResizeLimits = { factor: 32, minPixels: 65_536, maxPi
 export const limitsOf = (mode: CoordinateMode): ResizeLimits =>
   mode === 'relative999' ? QWEN3_LIMITS : UI_TARS_15_LIMITS;
 
+/** The part of a run file's `trainer.remote.options` that is about pictures. */
+export interface PixelOptions {
+  readonly minPixels?: number | undefined;
+  readonly maxPixels?: number | undefined;
+}
+/** Answers in pixels are of the picture as the engine resizes it, so what the engine is told counts wherever one counts. */
+export function resizeLimits(mode: CoordinateMode, o: PixelOptions | undefined): ResizeLimits {
+  const usual = limitsOf(mode);
+  return { ...usual, minPixels: o?.minPixels ?? usual.minPixels, maxPixels: o?.maxPixels ?? usual.maxPixels };
+}
+
 /**
  * Tokens of a picture in a prompt: one for each square of `factor` pixels after resizing
  * (runtime/config/README.md#what-an-update-costs). RangeError beyond a ratio of 200.

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { basename, join, resolve } from 'node:path';
 import { startsEngine, type RunConfig } from '../../config/index.js';
 import { StudioError, id, withDeadline, type ReplicaId } from '../../domain/index.js';
-import { limitsOf } from '../../policy/actions/imageTokens.js';
+import { resizeLimits } from '../../policy/actions/imageTokens.js';
 import { ChatSession, type ChatOptions } from '../../policy/remote/chatSession.js';
 import { ChatTokenizer } from '../../policy/remote/demonstrationTokens.js';
 import { proofOf, type Proof } from '../../policy/remote/adapterProof.js';
@@ -40,7 +40,6 @@ import { probed } from './vlmProbe.js';
 import { TokenSamples } from './vlmSamples.js';
 
 type VlmConfig = NonNullable<RunConfig['policy']['vlm']>;
-type RemoteConfig = NonNullable<RunConfig['trainer']['remote']>;
 
 /** One answer may take as long as a large model needs for a long thought on a busy server. */
 const ANSWER_MS = 300_000;
@@ -316,16 +315,6 @@ const chatOptions = ({ config: { policy, trainer }, frames }: BackendRequest): C
     prompt: promptOf(vlm.prompt),
   };
 };
-
-/** Answers in pixels are of the picture as the engine resizes it, so what the run file tells it counts here too. */
-function resizeLimits(mode: VlmConfig['coordinates'], o: RemoteConfig['options']): NonNullable<ChatOptions['limits']> {
-  const usual = limitsOf(mode);
-  return {
-    ...usual,
-    ...(o?.minPixels === undefined ? {} : { minPixels: o.minPixels }),
-    ...(o?.maxPixels === undefined ? {} : { maxPixels: o.maxPixels }),
-  };
-}
 
 /** The run file's own prompt; undefined is that of UI-TARS. An instruction with a dollar sign stays as it is. */
 export const promptOf = (text: string | undefined): ChatOptions['prompt'] =>

@@ -1,5 +1,5 @@
 import { SCORED, trainingRate, type RunConfig } from '../../config/index.js';
-import { imageTokens, limitsOf } from '../../policy/actions/imageTokens.js';
+import { imageTokens, resizeLimits } from '../../policy/actions/imageTokens.js';
 import { TEXT_TOKENS } from './types.js';
 
 /** What an update of a vision-language model costs, from the run file alone (runtime/config/README.md#what-an-update-costs). */
@@ -41,7 +41,7 @@ export function updateCost(c: RunConfig): UpdateCost | undefined {
     rollouts = groups * c.curation.dynamicRollouts.max,
     kept = c.curation.highEntropy.enabled ? c.curation.highEntropy.keep : 1,
     steps = Math.ceil(rollouts * c.rollout.maxSteps * kept);
-  const image = imageTokens(c.desktops.screen, limitsOf(vlm.coordinates)),
+  const image = imageTokens(c.desktops.screen, resizeLimits(vlm.coordinates, remote.options)),
     step = TEXT_TOKENS + vlm.images * image + vlm.maxTokens,
     passes = passesOf(c),
     rate = trainingRate(vlm.model),

@@ -12,8 +12,11 @@ export interface Flags {
   readonly adapters: (rank: number) => string;
 }
 
-/** Layers of a language model that adapters are trained on; SGLang reserves room for them when it starts. */
-const LAYERS = 'q_proj k_proj v_proj o_proj gate_proj up_proj down_proj';
+/**
+ * Layers of a language model that our engine's adapters have; SGLang reserves room for them when it starts, and refuses
+ * adapters with others.
+ */
+export const LAYERS = 'q_proj k_proj v_proj o_proj gate_proj up_proj down_proj lm_head';
 
 const VLLM: Flags = {
     name: (model) => `vLLM: --served-model-name ${model}`,

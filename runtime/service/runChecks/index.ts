@@ -74,6 +74,7 @@ async function modelServers(c: RunConfig, env: Env): Promise<CheckRow[]> {
     maxTokens: of.maxTokens,
     temperature,
     coordinates: of.coordinates,
+    pixels: kind === 'vlm' ? c.trainer.remote?.options : undefined,
   };
   const named = c.trainer.remote?.url,
     engine = named === undefined ? undefined : new URL(named).origin;

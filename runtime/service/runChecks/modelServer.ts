@@ -1,7 +1,7 @@
 import { messageOf, orUndefined, withDeadline } from '../../domain/index.js';
 import { counted } from '../../domain/counted.js';
 import { spanOf, type CoordinateMode } from '../../policy/actions/coordinates.js';
-import { imageTokens, limitsOf } from '../../policy/actions/imageTokens.js';
+import { imageTokens, resizeLimits } from '../../policy/actions/imageTokens.js';
 import { asVllm, type Completion } from '../../policy/remote/completion.js';
 import { dialectOf, type Dialect } from '../../policy/remote/dialect.js';
 import { ModelServer } from '../../policy/remote/modelServer.js';
@@ -158,7 +158,7 @@ async function complete(
   return c && Array.isArray(c.choices) && c.choices.length > 0 ? asVllm(c) : { refused: wordsOf(r) };
 }
 const tokensOf = (o: ModelServerCheck): number =>
-  TEXT_TOKENS + o.images * imageTokens(o.screen, limitsOf(o.coordinates)) + o.maxTokens;
+  TEXT_TOKENS + o.images * imageTokens(o.screen, resizeLimits(o.coordinates, o.pixels)) + o.maxTokens;
 /** Context for a step, in whole thousands. */
 const needed = (o: ModelServerCheck): number => Math.ceil(tokensOf(o) / 1024) * 1024;
 
@@ -217,7 +217,8 @@ function checkPictures(o: ModelServerCheck, pad: number, prompt: readonly number
     return;
   }
   table.ok('image token', `${pad}, ${o.images} pictures`);
-  const expected = imageTokens(o.screen, limitsOf(o.coordinates)),
+  const limits = resizeLimits(o.coordinates, o.pixels),
+    expected = imageTokens(o.screen, limits),
     got = [...new Set(tokens)].join(', '),
     { width, height } = o.screen;
   if (tokens.every((t) => t === expected)) {
@@ -225,7 +226,7 @@ function checkPictures(o: ModelServerCheck, pad: number, prompt: readonly number
     return;
   }
   const other: CoordinateMode = o.coordinates === 'relative999' ? 'qwen25' : 'relative999';
-  if (tokens.every((t) => t === imageTokens(o.screen, limitsOf(other)))) {
+  if (tokens.every((t) => t === imageTokens(o.screen, resizeLimits(other, o.pixels)))) {
     table.wrong(
       'image size',
       `${got} tokens for ${width}x${height}: so counts ${other === 'qwen25' ? 'Qwen2.5-VL or UI-TARS 1.5' : 'Qwen3-VL'}, which does not write coordinates as ${o.coordinates}`,
@@ -233,13 +234,13 @@ function checkPictures(o: ModelServerCheck, pad: number, prompt: readonly number
     );
     return;
   }
-  const what = `${got} tokens for ${width}x${height}, where the model's own processor makes ${expected}`;
+  const what = `${got} tokens for ${width}x${height}, where ${o.pixels?.minPixels === undefined && o.pixels?.maxPixels === undefined ? "the model's own processor makes" : 'trainer.remote.options makes'} ${expected}`;
   if (o.coordinates === 'qwen25') {
-    const span = spanOf('qwen25', o.screen);
+    const span = spanOf('qwen25', o.screen, limits);
     table.wrong(
       'image size',
       `${what}: it resizes pictures to another size than ${span.width}x${span.height}, so every click would be off`,
-      `Give it the pixel limits of the model, 78400 to 12845056 (${flags.pixels}), or a smaller screen; or check policy.vlm.coordinates.`,
+      `Give it the pixel limits of the run, ${limits.minPixels} to ${limits.maxPixels} (${flags.pixels}), or a smaller screen; or check policy.vlm.coordinates.`,
     );
   } else
     table.doubtful(

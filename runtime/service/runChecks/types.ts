@@ -1,5 +1,6 @@
 import type { Size } from '../../domain/index.js';
 import type { CoordinateMode } from '../../policy/actions/coordinates.js';
+import type { PixelOptions } from '../../policy/actions/imageTokens.js';
 
 /** A server that acts with a model, and what a run will want of it. */
 export interface ModelServerCheck {
@@ -14,6 +15,8 @@ export interface ModelServerCheck {
   readonly maxTokens: number;
   readonly temperature: number;
   readonly coordinates: CoordinateMode;
+  /** What the run file says of the size of pictures, where it says something. */
+  readonly pixels: PixelOptions | undefined;
   /** What only a model that is trained needs; absent for one that is only rolled out. */
   readonly training?: {
     readonly imageToken: number;

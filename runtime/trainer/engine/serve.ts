@@ -77,7 +77,10 @@ export async function serveEngine(options: ServeOptions): Promise<RunningEngine>
   const ready = await readyLine(child, options);
   if (typeof ready === 'string') {
     await stop(child, 0);
-    throw options.signal?.aborted ? cancelled() : notStarted(ready, log);
+    throw options.signal?.aborted
+      ? cancelled()
+      : // One that is nobody's own was started by its flags: no run file says anything to it.
+        engineFailed('The engine did not start', ready, log, own ? LESS_MEMORY : LESS_MEMORY_FLAGS);
   }
   return { ...ready, process: child, log, stop: (graceMs = 10_000) => stop(child, graceMs) };
 }
@@ -118,22 +121,23 @@ export const howItEnded = ({ exitCode, signalCode }: Pick<ChildProcess, 'exitCod
   signalCode === null ? `exit code ${exitCode}` : `ended by ${signalCode}`;
 
 /** What ended the engine, with its last lines, and what to do about it. */
-export function engineFailed(what: string, why: string, log: readonly string[]): StudioError {
+export function engineFailed(what: string, why: string, log: readonly string[], lessMemory = LESS_MEMORY): StudioError {
   const last = log.findLast((l) => l.trim() !== '')?.trim() ?? 'no output',
     memory = /out of memory|MemoryError|cannot allocate memory/i.test(log.join('\n')) || /SIGKILL/.test(why);
   return new StudioError(
     'engine.unavailable',
     `${what} (${why}): ${last.slice(0, 500)}`,
-    memory ? LESS_MEMORY : 'Its last lines say why; check the model, the device and the free memory.',
+    memory ? lessMemory : 'Its last lines say why; check the model, the device and the free memory.',
     { details: { output: log.join('\n') } },
   );
 }
-/** What to lower when an engine has no memory left. */
+/** What to lower when the engine of a run has no memory left. */
 const LESS_MEMORY =
   'It most likely ran out of memory. Lower trainer.remote.options.microBatchTokens, trainer.remote.options.maxPixels, policy.vlm.images or policy.vlm.concurrency; set trainer.remote.rank to 16 or less instead of 0; or choose a smaller model.';
+/** The same of an engine that was started by its flags (`engine serve`). */
+export const LESS_MEMORY_FLAGS =
+  'It most likely ran out of memory. Lower --micro-batch-tokens, --sample-rows, --sample-tokens or --max-context; --max-pixels makes pictures smaller, and a run that names this engine must then say the same in trainer.remote.options.maxPixels; turn --checkpointing on; set --lora to 16 or less instead of 0; or choose a smaller model.';
 
-const notStarted = (why: string, log: readonly string[]): StudioError =>
-  engineFailed('The engine did not start', why, log);
 const cancelled = (): StudioError =>
   new StudioError('cancelled', 'The engine was stopped while it was starting.', 'Start it again when you are ready.');
 

@@ -6,6 +6,8 @@ import { StudioError } from '../../domain/index.js';
 import { ensureEngineEnvironment } from './environment.js';
 import { serveEngine, type RunningEngine, type ServeOptions } from './serve.js';
 
+export { engineFailed, howItEnded, LESS_MEMORY_FLAGS, type RunningEngine } from './serve.js';
+
 export interface EngineServerOptions extends Pick<ServeOptions, 'key' | 'own' | 'silenceMs'> {
   /** A folder with a model's files, or the name of one that the Hugging Face cache holds or can fetch. */
   readonly model: string;

@@ -267,7 +267,7 @@ function refused(what: string, said: string, user: boolean): StudioError {
     user ? 'trainer.invalid' : 'trainer.remote',
     `The training server could not do ${what}: ${said}`,
     memory
-      ? 'Lower trainer.remote.options.microBatchTokens or trainer.remote.options.maxPixels (of an engine that runs already: --micro-batch-tokens, --max-pixels), the number of images a step keeps (policy.vlm.images), or trainer.remote.rank.'
+      ? 'Lower trainer.remote.options.microBatchTokens or trainer.remote.options.maxPixels (of an engine that runs already: --micro-batch-tokens, --max-pixels, and the latter in trainer.remote.options.maxPixels too, since clicks are read by it), the number of images a step keeps (policy.vlm.images), or trainer.remote.rank.'
       : 'Training continues from the last checkpoint; the server log says more.',
   );
 }

@@ -1,3 +1,4 @@
+import { LAYERS } from '../../../runtime/service/runChecks/flags.js';
 import { OpenAi, type ChatBody } from './openai.js';
 import { HttpError } from './tinker.js';
 
@@ -13,7 +14,11 @@ export interface SglangOptions {
   readonly lora?: boolean;
   /** Data-parallel replicas: adapters cannot be loaded where there are several. */
   readonly dp?: number;
+  /** --lora-target-modules. Default: those that our remedies name. */
+  readonly modules?: readonly string[];
 }
+/** Layers of the engine's adapters, by its defaults (dart_engine/lora.py). */
+const TRAINED = [...['q_proj', 'k_proj', 'v_proj', 'o_proj'], ...['gate_proj', 'up_proj', 'down_proj'], 'lm_head'];
 export interface LoadBody {
   readonly lora_name: string;
   readonly lora_path: string;
@@ -30,7 +35,7 @@ export interface GenerateBody {
 }
 
 export class Sglang extends OpenAi {
-  server: Required<SglangOptions> = { version: '0.5.23', lora: true, dp: 1 };
+  server: Required<SglangOptions> = { version: '0.5.23', lora: true, dp: 1, modules: LAYERS.split(' ') };
   /** Every adapter that was ever loaded: one that is asked for after it was unloaded is loaded again. */
   readonly #known = new Map<string, string>();
   readonly #calls = new Map<string, number>();
@@ -66,6 +71,11 @@ export class Sglang extends OpenAi {
     const failed = (why: string): HttpError => new HttpError(400, why, this.#result(false, why));
     if (this.adapters.has(b.lora_name))
       throw failed(`Failed to load LoRA adapter ${b.lora_name} because it is already loaded`);
+    // lora_manager.py, validate_new_adapter; mem_pool.py, can_support.
+    if (!TRAINED.every((m) => this.server.modules.includes(m)))
+      throw failed(
+        `LoRA adapter ${b.lora_name} with rank 4 is incompatible with the current LoRA memory pool configuration.`,
+      );
     try {
       this.load(b);
     } catch (e) {

@@ -43,6 +43,12 @@ describe('what options need of one another', () => {
     expect(parseRunFile(c)).toEqual(c);
   });
 
+  it('lets the size of pictures of a running engine be told, which clicks are read by', () => {
+    const c = parseRunFile(withTrainer({}, { options: { minPixels: 3136, maxPixels: 500_000 } }));
+    expect(c.trainer.remote!.options).toMatchObject({ minPixels: 3136, maxPixels: 500_000 });
+    expect(parseRunFile(c)).toEqual(c);
+  });
+
   it.each<[string, RunFile, string]>([
     ['policy.vlm', { policy: { kind: 'vlm' }, trainer: vlm.trainer }, 'policy.vlm.endpoints'],
     ['trainer.remote', { policy: vlm.policy }, 'trainer.remote.url'],
@@ -59,6 +65,11 @@ describe('what options need of one another', () => {
       'policy.vlm.endpoints',
     ],
     ['trainer.remote.options', withTrainer({}, { options: { dtype: 'float32' } }), 'trainer.remote.url'],
+    [
+      'trainer.remote.options',
+      withTrainer({}, { options: { maxPixels: 500_000, microBatchTokens: 8192 } }),
+      'minPixels and maxPixels may stay',
+    ],
     ['policy.vlm', { policy: { ...vlm.policy, kind: 'embedded' } }, 'policy.kind'],
     ['trainer.remote', { trainer: vlm.trainer }, 'policy.kind'],
     [

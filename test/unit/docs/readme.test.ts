@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { createProgram } from '../../../runtime/cli/cli.js';
+import { SERVE_FLAGS } from '../../../runtime/trainer/engine/serveOptions.js';
 import { parseRunFile } from '../../../runtime/config/index.js';
 
 /** What the pages for users say can be done can be done. */
@@ -29,6 +30,30 @@ describe('pages for users', () => {
     const named = pages.flatMap((p) => [...text(p).matchAll(/npm run (?:-s )?([\w:]+\w)/g)].map((m) => m[1]!));
     expect(named).toEqual(expect.arrayContaining(['quickstart', 'cli', 'schema', 'lint']));
     expect(named.filter((n) => !(n in scripts) && n !== 'bench:NAME')).toEqual([]);
+  });
+  it('quote in the troubleshooting of README what is really said', () => {
+    const [, rows] = /## Troubleshooting\n([\s\S]*?)\n## /.exec(text('README.md'))!,
+      quoted = rows!
+        .split('\n')
+        .flatMap((l) => [...(l.split('|')[1] ?? '').matchAll(/`([^`]+ [^`]+)`/g)].map((m) => m[1]!)),
+      said = ['runtime/cluster/providers/choose.ts', 'package.nls.json'].map(text).join('\n');
+    expect(quoted.length).toBeGreaterThan(0);
+    expect(quoted.filter((q) => !said.includes(q))).toEqual([]);
+  });
+  it("list the engine's options as the engine has them", () => {
+    const engine = text('runtime/trainer/engine/dart_engine/__main__.py').replaceAll('_', ''),
+      page = text('runtime/trainer/engine/README.md');
+    for (const { flag, usual, says } of SERVE_FLAGS) {
+      expect(page).toContain(`| \`${flag}\` | ${usual} | ${says} |`);
+      const [line] = engine.split('\n').filter((l) => l.includes(`add("${flag}"`));
+      expect(line, flag).toBeDefined();
+      if (/^\d+$/.test(usual)) expect(line).toContain(`default=${usual}`);
+    }
+    const program = createProgram({ serve: () => Promise.resolve(), train: () => Promise.resolve() }, () => undefined),
+      serve = program.commands.find((c) => c.name() === 'engine')!.commands.find((c) => c.name() === 'serve')!;
+    let help = '';
+    serve.configureOutput({ writeOut: (s) => (help += s) }).outputHelp();
+    expect(SERVE_FLAGS.filter(({ flag }) => !help.includes(`  ${flag} `))).toEqual([]);
   });
   it('show run files that are right', () => {
     const blocks = ['README.md', 'runtime/config/README.md'].flatMap((p) =>

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
 import { id, type Frame, type ReplicaId, type RolloutId } from '../../../runtime/domain/index.js';
 import { proofOf } from '../../../runtime/policy/remote/adapterProof.js';
@@ -14,6 +15,7 @@ import { pooledChat } from '../../../runtime/policy/remote/pooledChat.js';
 import { factsOf } from '../../../runtime/policy/remote/serverFacts.js';
 import { systemClock } from '../../../runtime/rollout/clock.js';
 import { ModelPool } from '../../../runtime/rollout/modelPool.js';
+import { LAYERS } from '../../../runtime/service/runChecks/flags.js';
 import { SPECIAL } from '../../helpers/engine/policy.js';
 import type { ReferenceServer, ReferenceServerOptions } from '../../helpers/engine/server.js';
 import type { Sglang } from '../../helpers/engine/sglang.js';
@@ -178,6 +180,17 @@ describe('SGLang servers as replicas', () => {
     s.next('/load_lora_adapter', { status: 500 });
     await expect(p.publish(await model.save(4))).rejects.toMatchObject({ kind: 'policy.remote' });
     expect(await loaded(s)).toEqual(['run.a@v1']);
+  });
+
+  it('take no adapter with a layer that was not named when they were started', async () => {
+    const s = await serve({ sglang: { modules: LAYERS.split(' ').filter((l) => l !== 'lm_head') } }),
+      model = await trained(s);
+    await expect(pool([s], await model.save(1))).rejects.toMatchObject({
+      kind: 'policy.remote',
+      message: expect.stringContaining('incompatible with the current LoRA memory pool') as string,
+    });
+    // As the page starts one, it takes what our engine trains.
+    expect(readFileSync('runtime/config/README.md', 'utf8')).toContain(`--lora-target-modules ${LAYERS} `);
   });
 
   it('that were started again get their adapter again: no call fails', async () => {

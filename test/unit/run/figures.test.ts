@@ -269,6 +269,9 @@ describe('what the final policy is asked', () => {
     expect(rowName({ split: 'words', sampled: true, blind: false, random: true })).toBe(
       'unseen words and numbers, a choice at random',
     );
+    expect(rowName({ split: 'heldout', sampled: false, blind: true, trained: true })).toBe(
+      'tasks that are trained (none is held out), screen blanked',
+    );
   });
 });
 

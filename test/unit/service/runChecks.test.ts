@@ -131,6 +131,17 @@ describe('checks of a run file', () => {
     expect(wrongOf(await rowsOf(configFor(qwen3, { vlm: { coordinates: 'relative999' } })))).toEqual([]);
   });
 
+  it('count pictures as the run does, by the limits of its run file', async () => {
+    const options = { maxPixels: 20_000 },
+      small = imageTokens({ width: 320, height: 200 }, { ...UI_TARS_15_LIMITS, minPixels: 3136, ...options }),
+      s = await start({ policy: { imageTokens: () => small } }),
+      run = (o: object): RunConfig => configFor(s, { remote: { options: o } });
+    expect(wrongOf(await rowsOf(run({ minPixels: 3136, ...options })))).toEqual([]);
+    const other = row(await rowsOf(run({ minPixels: 3136, maxPixels: 10_000 })), 'image size');
+    expect(other.remedy).toContain('3136 to 10000 (');
+    expect(updateCost(run({ minPixels: 3136, ...options }))!.tokens.image).toBe(small);
+  });
+
   it('say how many pictures a prompt may have', async () => {
     const rows = await rowsOf(configFor(await start({ maxImages: 1 })));
     expect(wrongOf(rows)).toEqual(['generation']);

@@ -121,10 +121,15 @@ def serve(options: dict) -> int:
         return 2
     from .app import build_app
     from .engine import Engine
-    from .model import choose_device
+    from .model import NoCuda, choose_device
 
+    try:
+        device = choose_device(settings.device)
+    except NoCuda as error:
+        print(error, file=sys.stderr)
+        return 2
     if checkpointing is None:
-        settings.checkpointing = choose_device(settings.device).type == "cuda"
+        settings.checkpointing = device.type == "cuda"
     engine = Engine(settings)
     port = listener.getsockname()[1]
     host = f"[{settings.host}]" if family == socket.AF_INET6 else settings.host

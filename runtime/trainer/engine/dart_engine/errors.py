@@ -56,7 +56,8 @@ def describe(error: BaseException, doing: str) -> EngineError:
     if is_out_of_memory(error):
         return server_error(
             f"Out of memory while {doing}; nothing was applied. Lower --micro-batch-tokens, --sample-rows or --sample-tokens, the number "
-            "or size of the images (--max-pixels) or --max-context, turn --checkpointing on, or choose a smaller "
+            "or size of the images (--max-pixels; a run that names this engine must say the same in "
+            "trainer.remote.options.maxPixels) or --max-context, turn --checkpointing on, or choose a smaller "
             "model or LoRA rank; then send the request again."
         )
     if is_device_lost(error):

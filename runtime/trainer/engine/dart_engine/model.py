@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import os
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from pathlib import Path
 
 import torch
 from torch.utils.checkpoint import checkpoint
@@ -66,7 +68,29 @@ def choose_device(name: str) -> torch.device:
         return torch.device(name)
     if torch.cuda.is_available():
         return torch.device("cuda")
+    # A GPU that was hidden on purpose is none.
+    if Path("/dev/nvidia0").exists() and os.environ.get("CUDA_VISIBLE_DEVICES", "0").strip() not in ("", "-1"):
+        raise NoCuda(
+            f"There is a GPU, and torch {torch.__version__} cannot use it: {why_no_cuda()} "
+            "Update the NVIDIA driver (580 or newer), or set the device to cpu, which is for tests only "
+            "(trainer.remote.options.device of a run file, --device of engine serve)."
+        )
     return torch.device("cpu")
+
+
+class NoCuda(RuntimeError):
+    """The device `auto` would be the processor beside a GPU: hours of computing that nobody asked for."""
+
+
+def why_no_cuda() -> str:
+    """Torch's own reason, in one sentence."""
+    try:
+        torch.cuda.init()
+    except (RuntimeError, AssertionError) as error:
+        # What follows are addresses to download from.
+        said = str(error).strip().split("\n")[0].split(". ")[0] or type(error).__name__
+        return f"{said.removesuffix('.')}."
+    return "it says that there is none."
 
 
 def choose_dtype(name: str, device: torch.device) -> torch.dtype:

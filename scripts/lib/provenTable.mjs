@@ -74,7 +74,9 @@ export function provenTable({ tinker, vllm, sdk, cookbook, engine, gpu, vlm, kil
       'the whole stack on real desktops',
       'our engine, CPU, a model of 0.7 M parameters',
       'the same',
-      `RL removes ${share('failures_removed_by_rl')}${error} of the failures that imitation leaves, on places and looks that never occurred in training`,
+      bar('failures_removed_by_rl')
+        ? `RL removes ${share('failures_removed_by_rl')}${error} of the failures that imitation leaves, on places and looks that never occurred in training`
+        : '**no figure**: a seed is missing',
       '`test/bench/results/vlm/vlm.json`',
     ],
     [

@@ -17,13 +17,22 @@ export function curationTables({ now, before }, table) {
   return [
     `${plan.made} runs of ${plan.seeds.split(' ').length} seeds (${of('run').length} with starting policies and the rows beside the design), commit ${now.commit}.`,
     table(
-      ['mechanism', 'unseen words, points', 'verdict', 'other arrangements, points', 'by default'],
+      [
+        'mechanism',
+        'unseen words, points',
+        'verdict',
+        'of these that can move, points',
+        'other arrangements, points',
+        'by default',
+        'in the quick start',
+      ],
       effects.map((r) => [
         `${r.label}${r.ours ? ' (ours)' : ''}${r.among === '' ? '' : `, ${r.among}`}`,
         `${points(r.points)} [${points(r.low)}, ${points(r.high)}]`,
         r.verdict,
+        Number.isFinite(r.moved) ? `${points(r.moved)} ± ${r['moved±'].toFixed(1)}` : '',
         Number.isFinite(r.heldout) ? `${points(r.heldout)} ± ${r['heldout±'].toFixed(1)}` : '',
-        r.mechanism === 'nothing' ? '' : r.default,
+        ...[r.default, r.quickstart].map((x) => (r.mechanism === 'nothing' ? '' : x)),
       ]),
     ),
     table(
@@ -38,14 +47,15 @@ export function curationTables({ now, before }, table) {
 function earned(mechanisms) {
   const helps = (r) => r.resolved && r.low > 0,
     hurts = (r) => r.resolved && r.high < 0,
-    unearned = mechanisms.filter((r) => r.default === 'on' && !helps(r)),
-    missed = mechanisms.filter((r) => r.default === 'off' && helps(r));
+    on = (r) => r.default === 'on' || r.quickstart === 'on',
+    unearned = mechanisms.filter((r) => on(r) && !helps(r)),
+    missed = mechanisms.filter((r) => !on(r) && helps(r));
   const said = [
     ['Helps here', mechanisms.filter(helps)],
     ['Hurts here', mechanisms.filter(hurts)],
     ['An effect of 8 points is excluded', mechanisms.filter((r) => r.excluded && !r.resolved)],
     ['Cannot be told', mechanisms.filter((r) => !r.excluded && !r.resolved)],
-    ['**On by default without having earned its place here**', unearned],
+    ['**On by default or in the quick start without having earned its place here**', unearned],
     ['Off by default though it helps here', missed],
   ];
   return said

@@ -1,5 +1,5 @@
 // What pages say of the preset desk, from the files that `train --preset desk --figures FILE` wrote, one for each seed.
-import { HELD_OUT, ROWS, figuresText, pointOf, rowsOf } from './figuresText.mjs';
+import { HELD_OUT, ROWS, figuresText, madeBy, pointOf, rowsOf } from './figuresText.mjs';
 
 /** What was aimed at: [row, what it is called, goal, bar]. */
 const GOALS = [
@@ -33,6 +33,8 @@ export async function deskTables(seeds, table) {
           ],
     ),
     gone = removed(runs.map((r) => ['warm start', 'final'].map((l) => pointOf(r, l)))),
+    [imitated, after] = ['warm start', 'final'].map((l) => over(runs.map((r) => pointOf(r, l)))),
+    added = `imitation alone comes to ${imitated}, and reinforcement learning after it to ${after}: ${gone.low > 0 ? `it removed ${written(gone)} of the failures` : 'it added nothing that can be told'}`,
     trained = Object.keys(of('heldout')[0].perFamily).length,
     blind = [...new Set(runs.flatMap((r) => r.solved_blind))];
   return {
@@ -42,6 +44,7 @@ export async function deskTables(seeds, table) {
         [...(untrained.length === 0 ? [] : [['before training', over(untrained), '', '']]), ...measured],
       ),
       [
+        `${madeBy(runs)}`,
         `The run's own evaluations: ${timeline(runs[0], over)}${runs.length > 1 ? ` (seed ${runs[0].seed})` : ''}.`,
         `Reinforcement learning removed ${written(gone)} of the failures that imitation had left${gone.low <= 0 ? ': nothing that can be told from none' : ''}.`,
         ...GOALS.map((g) => goal(g, rate(of(g[0])))),
@@ -49,7 +52,7 @@ export async function deskTables(seeds, table) {
         `Templates never trained on: ${heldOut(of('templates'))}; fresh ones: ${heldOut(of('fresh'))}.`,
       ].join(' '),
     ].join('\n\n'),
-    said: `On all ${trained} templates for ${runs[0].minutes} minutes (\`--preset desk\`) it comes to ${over(of('heldout'))}, ${short(of('words'))} on unseen words, ${short(of('near'))} among near-duplicates and ${short(of('looks'))} in other looks; without the ${blind.length} templates that it solves blind to ${short(seeing('heldout'))}, ${short(seeing('words'))}, ${short(seeing('near'))} and ${short(seeing('looks'))}. On templates never trained on, of which training has near relatives, it comes to ${overRow('templates', of('templates'))} (${heldOut(of('templates'))}), and to ${overRow('fresh', of('fresh'))} on fresh ones, which were not considered when those of training were chosen (${heldOut(of('fresh'))}; [table](test/bench/README.md#all-templates)).`,
+    said: `On all ${trained} templates for ${runs[0].minutes} minutes (\`--preset desk\`, ${runs.length === 1 ? 'one seed' : `${runs.length} seeds`}) ${added}. Measured at the end it comes to ${over(of('heldout'))}, ${short(of('words'))} on unseen words, ${short(of('near'))} among near-duplicates and ${short(of('looks'))} in other looks; without the ${blind.length} templates that it solves blind to ${short(seeing('heldout'))}, ${short(seeing('words'))}, ${short(seeing('near'))} and ${short(seeing('looks'))}. On templates never trained on, of which training has near relatives, it comes to ${overRow('templates', of('templates'))} (${heldOut(of('templates'))}), and to ${overRow('fresh', of('fresh'))} on fresh ones, which were not considered when those of training were chosen (${heldOut(of('fresh'))}; [table](test/bench/README.md#all-templates)).`,
   };
 }
 

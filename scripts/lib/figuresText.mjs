@@ -1,5 +1,6 @@
-// Rates and intervals as pages write them, from files of figures. Intervals over seeds are hierarchical bootstraps: they
-// have the variance between seeds in them. On templates never trained on they have that between templates too.
+// Rates and intervals as pages write them, from files of figures. Intervals over seeds have the variance between seeds in
+// them: a hierarchical bootstrap, or Student's t over seeds where that is wider, since draws of two or three seeds cannot
+// leave their range. On templates never trained on they have that between templates too.
 import { load } from './load.mjs';
 
 const without = (row, families) =>
@@ -14,6 +15,7 @@ export async function figuresText() {
   const { failuresRemoved, hierarchicalBootstrap, outcomesOf, pairedBootstrap, templateBootstrap } =
       await load('runtime/domain/bootstrap.ts'),
     { wilson } = await load('runtime/domain/wilson.ts'),
+    { estimate } = await load('test/bench/schedule/statistics.ts'),
     percent = (x) => `${Math.round(100 * x)}`,
     written = ({ mean, low, high }) => `${percent(mean)} % [${percent(low)}, ${percent(high)}]`,
     outcomes = (e) => outcomesOf(e.successes, e.episodes);
@@ -29,7 +31,18 @@ export async function figuresText() {
     const all = some.reduce((n, r) => [n[0] + r.successes, n[1] + r.episodes], [0, 0]);
     // Where all episodes ended alike every draw does, which is not certainty.
     if (all[0] === 0 || all[0] === all[1]) return one({ successes: all[0], episodes: all[1] });
-    return hierarchicalBootstrap(some.map(outcomes));
+    const wide = widened(
+      hierarchicalBootstrap(some.map(outcomes)),
+      some.map((r) => r.successes / r.episodes),
+    );
+    return { ...wide, low: Math.max(0, wide.low) };
+  };
+  /** The wider end of each: an interval, and that of Student's t over what each seed came to; a share is at most 1. */
+  const widened = (of, seeds) => {
+    const { half } = estimate(seeds.filter(Number.isFinite));
+    return Number.isFinite(half)
+      ? { ...of, low: Math.min(of.low, of.mean - half), high: Math.min(1, Math.max(of.high, of.mean + half)) }
+      : of;
   };
   const held = (rows) => (rows.length === 0 ? undefined : templateBootstrap(rows.map((r) => r.perFamily)));
   const text = (of) => (of === undefined ? '' : written(of));
@@ -42,11 +55,14 @@ export async function figuresText() {
     /** The same of a row by its label; of templates that were never trained on over seeds and templates. */
     overRow: (label, rows) => text(HELD_OUT.test(label) ? held(rows) : interval(rows)),
     /** Of pairs [before, after], a seed each: the share of the failures before that are gone after. */
-    removed: (pairs) =>
-      pairedBootstrap(
-        pairs.map((p) => p.map(outcomes)),
-        failuresRemoved,
-      ),
+    removed: (pairs) => {
+      const runs = pairs.map((p) => p.map(outcomes));
+      return widened(
+        pairedBootstrap(runs, failuresRemoved),
+        runs.map((r) => failuresRemoved([r])),
+      );
+    },
+    widened,
   };
 }
 /** Rows of a file in the order of a page: [in words, label]. Blind ones stand beside them, as "LABEL-blind". */
@@ -65,4 +81,10 @@ export const ROWS = [
 export const HELD_OUT = /^(templates|fresh)(-|$)/;
 /** The same of every seed that has it. */
 export const rowsOf = (runs, label) => runs.map((r) => r.rows.find((x) => x.label === label)).filter((x) => x);
+/** Which commits files of figures are of; older files do not say. */
+export function madeBy(runs) {
+  const commits = [...new Set(runs.map((r) => r.commit ?? ''))],
+    days = [...new Set(runs.map((r) => r.at?.slice(0, 10)).filter((d) => d))].join(', ');
+  return `Recorded${days === '' ? '' : ` on ${days}`}${commits.map((c) => (c === '' ? ', before commits were kept' : `, commit ${c}`)).join('')}.`;
+}
 export const pointOf = (run, label) => run.points.findLast((p) => p.label === label);

@@ -55,9 +55,11 @@ const NOT_RUN = [
 ];
 
 /** The recorded results, and how a table is written. */
-export function provenTable({ tinker, vllm, sdk, cookbook, engine, gpu, vlm, kills }, table) {
+export function provenTable({ tinker, vllm, sdk, cookbook, engine, gpu, vlm, kills, halfOf }, table) {
   const bar = (name) => vlm.bars.find((b) => b.name === name),
     share = (name) => `${Math.round(100 * bar(name).value)} %`,
+    bySeed = vlm.rows.filter((r) => r.section === 'seed').map((r) => r.failures_removed_by_rl),
+    error = bySeed.length < 2 ? ' (one seed)' : ` ± ${Math.round(100 * halfOf(bySeed))} (${bySeed.length} seeds)`,
     f = engine.figures,
     fastest = gpu.runs[0].rows.find((r) => r.shape.endsWith('7B'));
   const own = [
@@ -72,7 +74,9 @@ export function provenTable({ tinker, vllm, sdk, cookbook, engine, gpu, vlm, kil
       'the whole stack on real desktops',
       'our engine, CPU, a model of 0.7 M parameters',
       'the same',
-      `RL removes ${share('failures_removed_by_rl')} of the failures that imitation leaves, on places and looks that never occurred in training`,
+      bar('failures_removed_by_rl')
+        ? `RL removes ${share('failures_removed_by_rl')}${error} of the failures that imitation leaves, on places and looks that never occurred in training`
+        : '**no figure**: a seed is missing',
       '`test/bench/results/vlm/vlm.json`',
     ],
     [

@@ -1,19 +1,20 @@
 // What pages say of the quick start, from the files that `npm run quickstart -- --json FILE` writes, one for each seed.
-import { HELD_OUT, ROWS, figuresText, pointOf, rowsOf } from './figuresText.mjs';
+import { HELD_OUT, ROWS, figuresText, madeBy, pointOf, rowsOf } from './figuresText.mjs';
 
 /** A template that the policy solves as often with its screen blanked needs no eyes. */
 const BLIND_SHARE = 0.2;
 
 /**
- * `seeds`: the files, in any order; `learnedBlind`: templates that bench:blind found to need no eyes; `imitation`: what
+ * `seeds`: the files, in any order; `learnedBlind`: templates that bench:blind found to need no eyes; `unsure`: others that it cannot tell from these; `imitation`: what
  * imitationTables says of imitation alone. `short`: the table over all seeds with what stands below it; `each`: a row for
  * each seed. Rows that no seed has, because its file is older, are left out.
  */
-export async function quickstartTables({ seeds, learnedBlind, imitation }, table) {
+export async function quickstartTables({ seeds, learnedBlind, unsure = [], imitation }, table) {
   const { over, overRow, removed, without, written } = await figuresText(),
     runs = [...seeds].sort((a, b) => a.seed - b.seed),
     families = Object.keys(runs[0].points[0].perFamily),
     learned = learnedBlind.filter((f) => families.includes(f)),
+    doubted = unsure.filter((f) => families.includes(f)).length,
     sighted = (row) => without(row, learned),
     named = (list) => list.map((f) => `\`${f.replace('desk/', '')}\``).join(', '),
     byRL = (of, which = (e) => e) =>
@@ -48,33 +49,36 @@ export async function quickstartTables({ seeds, learnedBlind, imitation }, table
         ['the trained policy on', 'templates that need to see', 'all templates', 'all, its screen blanked'],
         [...points, ...measured],
       ),
-      `Reinforcement learning removed ${byRL(runs, sighted)} of the failures that imitation had left on templates that need to see, ${byRL(runs)} on all. ${imitation.sentence} ([how](test/bench/README.md#imitation-alone)). ${learned.length} of the ${families.length} templates need no eyes: a policy that was trained on blank screens for as long solves a fifth of their episodes or more ([which](test/bench/results/blind/blind.md)). The trained policy, its screen blanked, solves as much of ${named(blindFamilies(rowsOf(runs, 'heldout-blind')))}.`,
+      `Reinforcement learning removed ${byRL(runs, sighted)} of the failures that imitation had left on templates that need to see, ${byRL(runs)} on all. ${imitation.sentence} ([how](test/bench/README.md#imitation-alone)). ${learned.length} of the ${families.length} templates need no eyes: a policy that was trained on blank screens for as long solves a fifth of their episodes or more (one seed${doubted === 0 ? '' : `; of the other ${families.length - learned.length}, ${doubted} cannot be told from these`}; [which](test/bench/results/blind/blind.md)). The trained policy, its screen blanked, solves as much of ${named(blindFamilies(rowsOf(runs, 'heldout-blind')))}.`,
     ].join('\n\n'),
-    each: table(
-      [
-        'seed',
-        'untrained',
-        'after imitation',
-        'after RL',
-        'failures removed by RL',
-        'unseen words',
-        'near-duplicates',
-        'other looks',
-        'held-out templates',
-        'blind',
-        ...(chance ? ['random'] : []),
-        'errors',
-      ],
-      runs.map((r) => [
-        r.seed,
-        ...['untrained', 'warm start', 'final'].map((l) => over([pointOf(r, l)])),
-        byRL([r]),
-        ...['words', 'near', 'looks', 'templates', 'heldout-blind', ...(chance ? ['words-random'] : [])].map((l) =>
-          overRow(l, rowsOf([r], l)),
-        ),
-        r.rows.reduce((n, x) => n + x.errors, 0),
-      ]),
-    ),
+    each: [
+      table(
+        [
+          'seed',
+          'untrained',
+          'after imitation',
+          'after RL',
+          'failures removed by RL',
+          'unseen words',
+          'near-duplicates',
+          'other looks',
+          'held-out templates',
+          'blind',
+          ...(chance ? ['random'] : []),
+          'errors',
+        ],
+        runs.map((r) => [
+          r.seed,
+          ...['untrained', 'warm start', 'final'].map((l) => over([pointOf(r, l)])),
+          byRL([r]),
+          ...['words', 'near', 'looks', 'templates', 'heldout-blind', ...(chance ? ['words-random'] : [])].map((l) =>
+            overRow(l, rowsOf([r], l)),
+          ),
+          r.rows.reduce((n, x) => n + x.errors, 0),
+        ]),
+      ),
+      madeBy(runs),
+    ].join('\n\n'),
   };
 }
 

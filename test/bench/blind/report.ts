@@ -1,7 +1,7 @@
-import { hierarchicalBootstrap, outcomesOf } from '../../../runtime/domain/bootstrap.js';
 import { quickstartFamilies } from '../../../runtime/tasks/suites/desk/index.js';
 import { dotChart } from '../lib/chart.js';
 import type { RunResult } from '../lib/experiments.js';
+import { successInterval } from '../lib/interval.js';
 import { bar } from '../lib/report.js';
 import type { Written } from '../lib/session.js';
 import { barLines, markdown } from '../schedule/report.js';
@@ -29,7 +29,7 @@ export function blindTemplates(results: readonly RunResult[]): BlindTemplate[] {
     .map(([family, counts]): BlindTemplate => {
       const sum = (of: 'episodes' | 'successes'): number => counts.reduce((n, c) => n + c[of], 0),
         rate = sum('successes') / Math.max(1, sum('episodes')),
-        { low, high } = hierarchicalBootstrap(counts.map((c) => outcomesOf(c.successes, c.episodes)));
+        { low, high } = successInterval(counts) ?? { low: 0, high: 1 };
       return {
         family,
         episodes: sum('episodes'),
@@ -41,6 +41,18 @@ export function blindTemplates(results: readonly RunResult[]): BlindTemplate[] {
       };
     })
     .sort((a, b) => b.rate - a.rate || (a.family < b.family ? -1 : 1));
+}
+
+/** Counted among those that need to see, though their interval reaches the share from which on a template is blind. */
+export const isUnsure = (t: BlindTemplate): boolean => !t.blind && t.high >= BLIND_SHARE;
+function unsureLine(sighted: readonly BlindTemplate[]): string[] {
+  const unsure = sighted.filter(isUnsure).map((t) => `\`${t.family.replace('desk/', '')}\``);
+  return unsure.length === 0
+    ? []
+    : [
+        `Of the ${sighted.length} that need to see, ${unsure.length} cannot be told from ${100 * BLIND_SHARE} %: ${unsure.join(', ')}.`,
+        '',
+      ];
 }
 
 export function blindReport(
@@ -71,10 +83,11 @@ export function blindReport(
     markdown: [
       '# Templates that need no eyes',
       '',
-      `The quick start with one even grey in place of every screen, ${how.minutes} minutes for each part of ${Math.min(templates.length, quickstartFamilies.length)} templates${how.quick ? ' (a short look, no figures to quote)' : ''}. A template is blind if the policy then solves ${percent(BLIND_SHARE)} % of its episodes or more, on other arrangements of the words of training. Intervals by bootstrap over seeds and episodes.`,
+      `The quick start with one even grey in place of every screen, ${how.minutes} minutes for each part of ${Math.min(templates.length, quickstartFamilies.length)} templates${how.quick ? ' (a short look, no figures to quote)' : ''}. A template is blind if the policy then solves ${percent(BLIND_SHARE)} % of its episodes or more, on other arrangements of the words of training. Intervals by bootstrap over seeds and episodes; of one seed, or where all episodes ended alike, Wilson's.`,
       '',
       barLines(bars),
       '',
+      ...unsureLine(sighted),
       markdown(
         ['template', 'success %', '[95 %]', 'episodes', ''],
         templates.map((t) => [

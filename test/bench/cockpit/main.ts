@@ -20,6 +20,7 @@ import { liveDashboard } from './live.js';
 import { measureTable } from './table.js';
 import { wide, wideRun } from './wide.js';
 import { runsLike, size, syntheticRun } from './synthetic.js';
+import { visibleAfter } from './visible.js';
 
 const { quick, json } = benchArgs();
 const rows: Record<string, unknown>[] = [];
@@ -348,7 +349,7 @@ function soon(run: string): string {
 
 /**
  * Trains on two local desktops and looks at one running rollout after the other; ms from each step's time to its
- * appearance, of steps that came while the page was open.
+ * appearance, of steps that came while the page was open. One that the page never showed counts as Infinity.
  */
 async function liveSteps(wanted: number, atMostMs: number): Promise<number[]> {
   await c.closeEditors();
@@ -406,7 +407,11 @@ async function liveSteps(wanted: number, atMostMs: number): Promise<number[]> {
     await c.w.host.begin('dartStudio.openTrajectory', { kind: 'trajectory', run: live, row: { rollout: watching } });
     page ??= await c.ui.webview('inspector');
     // Only steps that happen after the page shows the rollout: what it costs to open is another bar.
-    const shown = await page.evaluate<{ readonly since: number; readonly at: Record<string, number> }>(`(async () => {
+    const shown = await page.evaluate<{
+      readonly since: number;
+      readonly until: number;
+      readonly at: Record<string, number>;
+    }>(`(async () => {
       const frame = () => new Promise((r) => requestAnimationFrame(r)), head = () => document.querySelector('.ds-head'), opened = Date.now();
       while (head()?.dataset.rollout !== ${JSON.stringify(watching)} && Date.now() - opened < 10000) await frame();
       const since = Date.now(), at = {}, look = () => { for (const s of document.querySelectorAll('.ds-shot')) at[s.dataset.at] ??= Date.now(); };
@@ -415,12 +420,9 @@ async function liveSteps(wanted: number, atMostMs: number): Promise<number[]> {
       o.observe(document.body, { childList: true, subtree: true, attributes: true });
       while (head()?.querySelector('.ds-badge-slot .ds-outcome.running') && Date.now() - since < 15000) await frame();
       o.disconnect();
-      return { since, at };
+      return { since, at, until: Date.now() };
     })()`);
-    for (const [index, t] of Object.entries(shown.at)) {
-      const happened = at.get(`${watching}/${index}`);
-      if (happened !== undefined && happened >= shown.since) out.push(t - happened);
-    }
+    out.push(...visibleAfter(watching, shown, at));
   }
   await client.request(m.stopRun, { run: live });
   client.dispose();

@@ -19,8 +19,8 @@ export interface Additive {
   readonly freedom: number;
   /** Standard deviation of a run about the model. */
   readonly scatter: number;
-  /** What the model says of runs with these levels, over all blocks that are not aside. */
-  readonly predicted: (levels: Levels) => number;
+  /** What the model says of the mean of runs with these levels, over all blocks that are not aside. */
+  readonly predicted: (levels: Levels) => Estimate;
 }
 
 /** On less off is 1. What acts only beside another is 0 without it, so that neither effect is mixed into the other. */
@@ -41,8 +41,8 @@ export function additive(observed: readonly Observed[], mechanisms: readonly Mec
     beta = inverse.map((row) => sum(row.map((v, j) => v * xty[j]!))),
     fitted = x.map((row) => sum(row.map((v, j) => v * beta[j]!))),
     variance = sum(fitted.map((f, k) => (runs[k]!.value - f) ** 2)) / freedom,
-    levels = beta.filter((_, k) => k < blocks.length && !runs.some((r) => r.aside && r.block === blocks[k])),
-    level = sum(levels) / levels.length;
+    main = blocks.map((b) => !runs.some((r) => r.aside && r.block === b)),
+    share = 1 / main.filter((m) => m).length;
   return {
     runs: runs.length,
     freedom,
@@ -53,7 +53,15 @@ export function additive(observed: readonly Observed[], mechanisms: readonly Mec
       half: t975(freedom) * Math.sqrt(variance * inverse[blocks.length + k]![blocks.length + k]!),
       n: runs.length,
     })),
-    predicted: (levels) => level + sum(mechanisms.map((m, k) => coded(m, levels) * beta[blocks.length + k]!)),
+    predicted: (levels) => {
+      const at = [...main.map((m) => (m ? share : 0)), ...mechanisms.map((m) => coded(m, levels))],
+        spread = sum(inverse.map((row, i) => at[i]! * sum(row.map((v, j) => v * at[j]!))));
+      return {
+        mean: sum(at.map((v, k) => v * beta[k]!)),
+        half: t975(freedom) * Math.sqrt(variance * spread),
+        n: runs.length,
+      };
+    },
   };
 }
 

@@ -192,9 +192,10 @@ function refusal(m: Mechanism, known: readonly Mechanism[]): string | undefined 
   }
 }
 
-/** Whether a run file that says nothing has it, at this strength or another. */
-export function onByDefault(m: Mechanism): boolean {
-  const same = (keys: Keys): boolean => JSON.stringify(parseRunFile(keys)) === JSON.stringify(parseRunFile({}));
+/** Whether a run file that says no more than this has it, at this strength or another. */
+export function onByDefault(m: Mechanism, beside: RunFile = {}): boolean {
+  const same = (keys: Keys): boolean =>
+    JSON.stringify(parseRunFile(merge(beside, keys))) === JSON.stringify(parseRunFile(beside));
   // One that shares its key with another has no value of its own for off.
   return !same(m.off) || (Object.keys(m.on).length > 0 && same(m.on));
 }

@@ -1,6 +1,7 @@
-import { hierarchicalBootstrap, outcomesOf, type BootstrapInterval } from '../../../runtime/domain/bootstrap.js';
+import { hierarchicalBootstrap, type BootstrapInterval } from '../../../runtime/domain/bootstrap.js';
 import { dotChart } from '../lib/chart.js';
 import type { Counts, SplitCount } from '../lib/evaluated.js';
+import { successInterval } from '../lib/interval.js';
 import { bar, type Bar } from '../lib/report.js';
 import type { RunMeasure } from '../lib/runMeasure.js';
 import type { Written } from '../lib/session.js';
@@ -8,6 +9,7 @@ import { markdown } from '../schedule/report.js';
 import { additive, type Additive, type MainEffect } from './additive.js';
 import { BLOCK_RUNS, areWhole, wholeRuns } from './design.js';
 import { amongWhich, isNested, MECHANISMS, NOTHING, type LeftOut, type Mechanism } from './mechanisms.js';
+import { movingTemplates, onTemplates, room } from './moving.js';
 import {
   REFERENCES,
   RELEVANT,
@@ -88,15 +90,16 @@ const BESIDE: readonly {
 
 /** Over seeds and the episodes of each; of the design over seeds and the runs of each. */
 function over(runs: readonly Recorded[], split: string): BootstrapInterval | undefined {
-  const outcomes = (r: Recorded): readonly number[] => {
-    const c = r.measured[split];
-    return !c ? [] : inDesign(r) ? [rate(c)] : outcomesOf(c.successes, c.episodes);
-  };
-  const seeds = [...new Set(runs.map((r) => r.seed))].map((s) => runs.filter((r) => r.seed === s).flatMap(outcomes));
-  return seeds.some((s) => s.length > 0) ? hierarchicalBootstrap(seeds.filter((s) => s.length > 0)) : undefined;
+  const counts = runs.flatMap((r) => (r.measured[split] ? [{ r, c: r.measured[split] }] : []));
+  if (!counts.some(({ r }) => inDesign(r))) return successInterval(counts.map(({ c }) => c));
+  const seeds = [...new Set(counts.map(({ r }) => r.seed))];
+  return hierarchicalBootstrap(seeds.map((s) => counts.flatMap(({ r, c }) => (r.seed === s ? [rate(c)] : []))));
 }
 const percent = (i: BootstrapInterval | undefined): string =>
   i ? `${(100 * i.mean).toFixed(1)} % [${(100 * i.low).toFixed(0)}, ${(100 * i.high).toFixed(0)}]` : '';
+
+const plain = ({ mean, half }: Pick<MainEffect, 'mean' | 'half'>): string =>
+  `${(100 * mean).toFixed(1)} % ± ${(100 * half).toFixed(1)}`;
 
 function besideRows(recorded: readonly Recorded[], model: Additive | undefined): Record<string, unknown>[] {
   return BESIDE.flatMap(({ name, label, of, words }) => {
@@ -112,7 +115,7 @@ function besideRows(recorded: readonly Recorded[], model: Additive | undefined):
         seeds: new Set(runs.map((r) => r.seed)).size,
         words: percent(w),
         heldout: words === 'words' ? percent(over(runs, 'heldout')) : '',
-        model: model && levels && name !== 'blind' ? `${(100 * model.predicted(levels)).toFixed(1)} %` : '',
+        model: model && levels && name !== 'blind' ? plain(model.predicted(levels)) : '',
         errors: runs.reduce((n, r) => n + (r.measured[words]?.errors ?? 0), 0),
       },
     ];
@@ -209,7 +212,12 @@ export function curationReport(recorded: readonly Recorded[], { plan, leftOut, f
     state = stateOf(plan, recorded),
     facts = factsOf(plan),
     of = (f: (r: Recorded) => number): Additive | undefined => (plan.quick ? undefined : modelOf(recorded, columns, f)),
-    models: Models = { words: of(successOf), heldout: of((r) => successOf(r, 'heldout')) },
+    moving = movingTemplates(recorded),
+    models: Models = {
+      words: of(successOf),
+      heldout: of((r) => successOf(r, 'heldout')),
+      moved: of((r) => onTemplates(r, moving)),
+    },
     effects = models.words?.effects ?? [],
     told = effects.filter((e) => e.mechanism !== NOTHING).map(effectBar),
     beside = besideRows(recorded, models.words);
@@ -224,7 +232,7 @@ export function curationReport(recorded: readonly Recorded[], { plan, leftOut, f
     rows: [
       planRow(plan, state, facts),
       ...recorded.map(runRow),
-      ...effects.map((e, k) => effectRow(e, models.heldout?.effects[k])),
+      ...effects.map((e, k) => effectRow(e, models.heldout?.effects[k], models.moved?.effects[k])),
       ...beside,
       ...leftOut.map(({ mechanism, why }) => ({ section: 'left out', mechanism: mechanism.name, why })),
     ],
@@ -257,6 +265,8 @@ export function curationReport(recorded: readonly Recorded[], { plan, leftOut, f
 interface Models {
   readonly words: Additive | undefined;
   readonly heldout: Additive | undefined;
+  /** On unseen words of the templates that can move. */
+  readonly moved: Additive | undefined;
 }
 const listed = (title: string, lines: readonly string[]): string[] =>
   lines.length === 0 ? [] : [`## ${title}`, '', ...lines.map((l) => `- ${l}`), ''];
@@ -285,13 +295,15 @@ function helps(plan: CurationPlan, state: State, models: Models, recorded: reado
   return [
     `${state.complete ? '' : partly}An additive model of ${model.runs} runs: a level for each seed, one effect for each mechanism. A run scatters about it by ${(100 * model.scatter).toFixed(1)} points (${expectedScatter(plan).toFixed(1)} expected), of which at most ${(100 * drawn).toFixed(1)} come from its number of episodes: every run is measured on the same tasks. ± are 95 % intervals with ${model.freedom} degrees of freedom; of ${model.effects.length} verdicts at 95 % one is wrong in ${(1 / (1 - 0.95 ** model.effects.length)).toFixed(1)} such reports.`,
     '',
-    effectTable(model, models.heldout),
+    room(recorded),
+    '',
+    effectTable(model, models),
   ];
 }
 
 const besideTable = (rows: readonly Record<string, unknown>[]): string =>
   [
-    'On unseen words, and on other arrangements of known ones; [ ] are 95 % intervals over seeds and the episodes of each. "By the model": what the effects above add up to. Where it is far from what was measured, mechanisms do not add up.',
+    'On unseen words, and on other arrangements of known ones; [ ] are 95 % intervals over seeds and the episodes of each. Where all episodes ended alike they are of Wilson. "By the model": what the effects above add up to, and how far that is certain; what was measured has an interval of its own beside it, so that one inside the other says nothing against mechanisms adding up.',
     '',
     markdown(
       ['', 'seeds', 'unseen words', 'other arrangements', 'by the model', 'errors'],
@@ -299,17 +311,26 @@ const besideTable = (rows: readonly Record<string, unknown>[]): string =>
     ),
   ].join('\n');
 
-function effectTable(model: Additive, heldout: Additive | undefined): string {
+function effectTable(model: Additive, { heldout, moved }: Models): string {
   return markdown(
-    ['mechanism', 'unseen words, points', 'verdict', 'other arrangements, points', 'by default'],
+    [
+      'mechanism',
+      'unseen words, points',
+      'verdict',
+      'of these that can move, points',
+      'other arrangements, points',
+      'by default',
+      'in the quick start',
+    ],
     model.effects.map((e, k) => {
-      const row = effectRow(e, undefined);
+      const row = effectRow(e, undefined, undefined);
       return [
         `${e.mechanism.label}${e.mechanism.ours ? ' (ours)' : ''}${isNested(e.mechanism) ? `, ${amongWhich(e.mechanism)}` : ''}`,
         written(e, 1, 100),
         judged(e).verdict,
+        moved ? written(moved.effects[k]!, 1, 100) : '',
         heldout ? written(heldout.effects[k]!, 1, 100) : '',
-        e.mechanism === NOTHING ? '' : String(row['default']),
+        ...['default', 'quickstart'].map((of) => (e.mechanism === NOTHING ? '' : String(row[of]))),
       ];
     }),
   );

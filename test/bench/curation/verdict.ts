@@ -1,3 +1,4 @@
+import { PRESETS } from '../../../runtime/config/index.js';
 import type { Bar } from '../lib/report.js';
 import type { Estimate } from '../schedule/statistics.js';
 import type { MainEffect } from './additive.js';
@@ -50,7 +51,11 @@ export const written = (e: Pick<Estimate, 'mean' | 'half'>, digits = 1, scale = 
   `${signed(scale * e.mean, digits)} ± ${(scale * e.half).toFixed(digits)}`;
 
 /** As a row of the JSON, which the tables of pages are made of. */
-export function effectRow(e: MainEffect, heldout: Estimate | undefined): Record<string, unknown> {
+export function effectRow(
+  e: MainEffect,
+  heldout: Estimate | undefined,
+  moved: Estimate | undefined,
+): Record<string, unknown> {
   const { name, label, ours } = e.mechanism,
     { points, low, high, resolved, excluded, verdict } = judged(e);
   return {
@@ -67,6 +72,9 @@ export function effectRow(e: MainEffect, heldout: Estimate | undefined): Record<
     verdict,
     heldout: 100 * (heldout?.mean ?? NaN),
     'heldout±': 100 * (heldout?.half ?? NaN),
+    moved: 100 * (moved?.mean ?? NaN),
+    'moved±': 100 * (moved?.half ?? NaN),
     default: onByDefault(e.mechanism) ? 'on' : 'off',
+    quickstart: onByDefault(e.mechanism, PRESETS.quickstart) ? 'on' : 'off',
   };
 }

@@ -3,8 +3,8 @@
 // for more, beside the quick start's own results. Goes on where it was stopped.
 import { existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { Interrupted, Lab, StatusLine, interruptSignal } from '../lib/experiments.js';
-import { finish } from '../lib/report.js';
+import { Interrupted, Lab, StatusLine, interruptSignal, type RunResult } from '../lib/experiments.js';
+import { finish, madeOf } from '../lib/report.js';
 import { sessionArgs } from '../lib/session.js';
 import { RATES, STEPS, imitationPlan } from './plan.js';
 import { imitationReport, needNoEyes, type Imitated, type QuickstartFile } from './report.js';
@@ -30,14 +30,17 @@ const quickstart = (existsSync(results) && !quick ? readdirSync(results) : [])
     .map((f) => read(join(results, f)) as QuickstartFile),
   keys = existsSync(blind) ? needNoEyes(read(blind)) : [];
 const lab = new Lab({ bench: 'imitation', dir: work, runtime, provider, signal, log });
-const imitated: Imitated[] = [];
+const imitated: Imitated[] = [],
+  made: RunResult[] = [];
 try {
   for (const e of imitationPlan({ seeds, steps, rates, quick })) {
-    const { measure, wallSeconds, splits } = await lab.run(e, `seed ${e.seed},`),
+    const run = await lab.run(e, `seed ${e.seed},`),
+      { measure, wallSeconds, splits } = run,
       tuned = measure.evals.findLast((p) => p.label === 'warm start'),
       { steps: updates, lr } = e.file.warmStart!;
     if (!tuned || !splits) throw new Error(`${e.name} was not evaluated`);
     const { episodes, successes } = tuned;
+    made.push(run);
     imitated.push({
       seed: e.seed,
       steps: updates!,
@@ -49,7 +52,7 @@ try {
   }
   const { rows, bars, markdown } = imitationReport(imitated, quickstart, keys);
   console.log(markdown);
-  finish('imitation', rows, bars, json);
+  finish('imitation', rows, bars, json, undefined, madeOf(made));
 } catch (e) {
   if (!(e instanceof Interrupted)) throw e;
   process.exitCode = 130;

@@ -107,6 +107,28 @@ export const machine = (): Record<string, unknown> => ({
   kernel: release(),
   node: process.version,
 });
+/**
+ * The same of runs that were made before: a report of them has their commits, machine and time, not its own. Where there
+ * are none it is of now.
+ */
+export function madeOf(
+  runs: readonly {
+    readonly commit: string;
+    readonly machine: Readonly<Record<string, unknown>>;
+    readonly startedAt: string;
+  }[],
+): RunStamp & { readonly machine: Record<string, unknown> } {
+  const [first] = runs;
+  if (!first) return { ...stamp(), machine: machine() };
+  return {
+    commit: [...new Set(runs.map((r) => r.commit))].join(' '),
+    at: runs
+      .map((r) => r.startedAt)
+      .sort()
+      .at(-1)!,
+    machine: { ...first.machine },
+  };
+}
 /** As a line of a page; `scripts/readme.mjs` compares it with the JSON's. */
 export const stampLine = ({ commit, at }: RunStamp): string => `Run of ${at}, commit ${commit}.`;
 
@@ -117,9 +139,10 @@ export function finish(
   bars: readonly Bar[],
   json?: string,
   shown: readonly (readonly Record<string, unknown>[])[] = bySection(rows),
-  run: RunStamp = stamp(),
+  made: RunStamp & { readonly machine?: Record<string, unknown> } = stamp(),
 ): void {
-  const measured = { ...machine(), loadavg: loadavg().map((x) => Math.round(x * 100) / 100) };
+  const { commit, at } = made,
+    measured = made.machine ?? { ...machine(), loadavg: loadavg().map((x) => Math.round(x * 100) / 100) };
   for (const t of shown) console.table(t);
   if (shown.length > 0)
     for (const b of bars)
@@ -129,6 +152,6 @@ export function finish(
   if (json)
     writeFileSync(
       json,
-      JSON.stringify({ bench, ...run, machine: measured, rows, bars } satisfies BenchReport, null, 2) + '\n',
+      JSON.stringify({ bench, commit, at, machine: measured, rows, bars } satisfies BenchReport, null, 2) + '\n',
     );
 }

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Bar } from './report.js';
-import { benchArgs, finish, machine } from './report.js';
+import { benchArgs, finish, madeOf, stampLine } from './report.js';
 import {
   Interrupted,
   Lab,
@@ -89,20 +89,17 @@ export async function session(
     if (there) done.set(e.name, there);
   }
   const resultsOf = (): RunResult[] => inOrder(experiments, done, only !== undefined);
-  // A report of runs that were made elsewhere names their commits and machine, not this one's.
-  const made = (results: readonly RunResult[]): { commit: string; machine: RunResult['machine'] } =>
-    kept && results.length > 0
-      ? { commit: [...new Set(results.map((r) => r.commit))].join(' '), machine: results[0]!.machine }
-      : { commit: lab.commit, machine: machine() };
   const write = (): Written => {
     const results = resultsOf(),
-      w = report(results, failed);
-    writeAtomic(join(out, `${bench}.md`), `${w.markdown}\nCommand: \`${command}\`\n`);
+      w = report(results, failed),
+      // Runs may have been made earlier, or elsewhere.
+      made = madeOf(results);
+    writeAtomic(join(out, `${bench}.md`), `${w.markdown}\n${stampLine(made)}\n\nCommand: \`${command}\`\n`);
     writeAtomic(join(out, `${bench}.svg`), w.svg);
     writeAtomic(runs, results.map((r) => JSON.stringify(r) + '\n').join(''));
     writeAtomic(
       join(out, `${bench}.json`),
-      JSON.stringify({ bench, ...made(results), command, rows: w.rows, bars: w.bars }, null, 1) + '\n',
+      JSON.stringify({ bench, ...made, command, rows: w.rows, bars: w.bars }, null, 1) + '\n',
     );
     return w;
   };
@@ -120,7 +117,7 @@ export async function session(
     }
   }
   const w = write();
-  finish(bench, w.rows, w.bars, args.json);
+  finish(bench, w.rows, w.bars, args.json, undefined, madeOf(resultsOf()));
   console.log(
     `${out}; ${resultsOf().length} of ${experiments.length} runs, ${((Date.now() - began) / 1000).toFixed(0)} s`,
   );

@@ -61,8 +61,8 @@ export function livePlan(p: LivePlan): Experiment[] {
 export const syncOf = (r: Arrangement): 'replica' | 'global' => (r.sync === 'replica' ? 'replica' : 'global');
 
 /**
- * Regimes turn after turn, each from the base. In another order each turn: what drifts over an hour, and what one run
- * leaves to the next, hits each alike.
+ * Regimes turn after turn, each from the base. The order is drawn, and each second turn has that of the one before it
+ * turned over: what drifts over an hour, and what one run leaves to the next, hits each alike, also where few turns are made.
  */
 export function inTurns(
   o: {
@@ -75,17 +75,16 @@ export function inTurns(
   },
   fileOf: (r: Arrangement) => RunFile,
 ): Experiment[] {
-  return Array.from({ length: o.turns }, (_, turn) =>
-    random(`${o.order}/${o.seed}/${turn}`)
-      .shuffle(o.regimes)
-      .map((r): Experiment => ({
-        name: `turn${turn + 1}-${r.name}`,
-        variant: r.name,
-        seed: o.seed,
-        from: BASE,
-        half: 'redo',
-        warmupMs: o.warmupMs,
-        file: fileOf(r),
-      })),
-  ).flat();
+  return Array.from({ length: o.turns }, (_, turn) => {
+    const drawn = random(`${o.order}/${o.seed}/${turn - (turn % 2)}`).shuffle(o.regimes);
+    return (turn % 2 === 0 ? drawn : [...drawn].reverse()).map((r): Experiment => ({
+      name: `turn${turn + 1}-${r.name}`,
+      variant: r.name,
+      seed: o.seed,
+      from: BASE,
+      half: 'redo',
+      warmupMs: o.warmupMs,
+      file: fileOf(r),
+    }));
+  }).flat();
 }

@@ -40,6 +40,18 @@ function resolved(a: Cell | undefined, d: Cell): Bar[] {
     : [];
 }
 
+/** Where replicas load new weights in service none is ever out of it: there is nothing to hold a bar against. */
+const syncBars = (d: Cell): Bar[] =>
+  d.runs.every((t) => t.outMax === 0)
+    ? []
+    : [
+        bar('sync_replicas_out_live', Math.max(...d.runs.map((t) => t.outMax)), 'replicas at once (regime d)', '<= 1'),
+        bar('sync_downtime_live', 100 * of(d, (t) => t.syncDown).mean, '% of replica time (regime d)', '<= 0.5'),
+      ];
+/** Addresses are swapped one after another in every regime: sync is no difference between these. */
+const labelOf = ({ regime: { name, label } }: Cell, { vlm }: LiveHow): string =>
+  `${name}: ${vlm ? label.replace(/, [\w-]+ sync/, '') : label}`;
+
 export interface LiveHow {
   readonly quick: boolean;
   readonly turns: number;
@@ -71,8 +83,7 @@ export function liveReport(results: readonly RunResult[], failed: readonly strin
           'requests',
           '<= 0',
         ),
-        bar('sync_replicas_out_live', Math.max(...d.runs.map((t) => t.outMax)), 'replicas at once (regime d)', '<= 1'),
-        bar('sync_downtime_live', 100 * of(d, (t) => t.syncDown).mean, '% of replica time (regime d)', '<= 0.5'),
+        ...syncBars(d),
         ...resolved(a, d),
       ]
     : [];
@@ -107,7 +118,7 @@ export function liveReport(results: readonly RunResult[], failed: readonly strin
     cells.map((c) => {
       const f = (g: (t: Throughput) => number, digits = 1, scale = 100): string => num(of(c, g), digits, scale);
       return [
-        `${c.regime.name}: ${c.regime.label}`,
+        labelOf(c, how),
         f((t) => t.ratio, 3, 1),
         [...new Set(c.runs.map((t) => t.boundBy))].join(', '),
         f((t) => t.rate, 0, 3600),
@@ -169,7 +180,7 @@ export function liveReport(results: readonly RunResult[], failed: readonly strin
       mark: 0.9,
       format: (x) => x.toFixed(2),
       rows: cells.map((c) => ({
-        label: `${c.regime.name}: ${c.regime.label}`,
+        label: labelOf(c, how),
         at: of(c, (t) => t.ratio),
         ...(c.regime.name === 'd' ? {} : { colour: '#b35806' }),
       })),
@@ -239,7 +250,7 @@ function aboutLive({ quick, turns, minutes, vlm }: LiveHow, order: string): stri
       ? 'a short look (`--quick`), no figures to quote'
       : `${turns} turns of the regimes, ${order}, of ${minutes} min a run, from one warm start, same seed`,
     shares = vlm
-      ? 'A replica takes as many calls at once as there are desktops, so that "replicas busy" counts calls under way; the load of the machine stands beside each run'
+      ? 'A replica takes as many calls at once as there are desktops, so that "replicas busy" counts calls under way; replicas load new weights in service, one after another in every regime, so that regimes differ in what they wait for alone, and "sync down" is loading, not being out of service; the load of the machine stands beside each run'
       : 'Desktops, replicas and trainer share the cores, so T is longer where more of them work at once: X/X* says how much of what the machine gave was used, rollouts/h and trained actions/min which regime got further';
   return `${what}; ${how}. ± is a 95 % interval over turns${turns < 3 ? ' (two turns make it wide)' : ''}. X* = min(N/T, G mu/L, B/(alpha T_tr)) with each run's own reset, step, decision and verify times (waiting for a replica not counted), lengths and surviving share; the column of it is in rollouts/h. Possible trained actions/min = X* / 60 x (trained actions / rollouts ended), both as the run measured them: so much could be trained at these latencies of what curation keeps, if nothing ever waited; what was trained is the same share of it as X/X*, and how many actions curation keeps is not in it. ${shares}. Loose: a desktop is leased to a rollout or being reset; strict: without waiting for the policy. The first ${vlm ? 30 : 10} s of a run are left out.`;
 }

@@ -5,10 +5,10 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { cliJson, type Counts } from '../lib/evaluated.js';
 import { Interrupted, Lab, StatusLine, interruptSignal, writeAtomic } from '../lib/experiments.js';
-import { finish, machine } from '../lib/report.js';
+import { finish, madeOf } from '../lib/report.js';
 import { sessionArgs } from '../lib/session.js';
 import { ROWS, deskFirst, trainOn, type RowName } from './plan.js';
-import { miniwobBars, miniwobPage, pageResults, solvedPages } from './report.js';
+import { meanSuccess, miniwobBars, miniwobPage, pageResults, solvedPages } from './report.js';
 
 const args = sessionArgs(),
   { quick, json } = args,
@@ -73,12 +73,14 @@ try {
     rows = [
       ...results.map((p) => ({ section: 'page', ...p })),
       ...left.map((l) => ({ section: 'left out', ...l })),
+      { section: 'mean', trained: meanSuccess(results), pages: results.length },
       { section: 'training', minutes, seed, measure: trained.measure },
     ];
-  const stamp = { bench: 'miniwob', commit: lab.commit, machine: machine(), seed, minutes, episodes, controls };
+  const of = madeOf([trained]),
+    stamp = { bench: 'miniwob', commit: of.commit, machine: of.machine, seed, minutes, episodes, controls };
   writeAtomic(join(out, 'miniwob.json'), JSON.stringify({ ...stamp, rows, bars }, null, 1) + '\n');
   writeAtomic(join(out, 'miniwob.md'), miniwobPage(results, { minutes, seed: seed!, quick, controls }));
-  finish('miniwob', rows, bars, json);
+  finish('miniwob', rows, bars, json, undefined, of);
   console.log(out);
 } catch (e) {
   if (!(e instanceof Interrupted)) throw e;

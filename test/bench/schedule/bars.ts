@@ -36,6 +36,17 @@ export function regimeBars(cells: readonly Cell[], ratios: readonly Ratio[], lis
   return [
     barOfMost('strict_env_utilisation_ratio', strict!.value, 'x', strict!.most),
     barOfMost('trained_actions_ratio_equal_rollouts', lists.ratio.value, 'x', lists.ratio.most),
+    // The three ratios hold where d comes near its bound, whatever a does: that d beats a is this one.
+    ...(Number.isFinite(lists.ratio.half)
+      ? [
+          bar(
+            'trained_actions_ratio_low',
+            lists.ratio.value - lists.ratio.half,
+            'x, lower end of d over a, the same rollouts',
+            '> 1',
+          ),
+        ]
+      : []),
     barOfMost('replica_utilisation_ratio', replicas!.value, 'x', replicas!.most),
     bar('x_over_bound_min', cellEstimate(worst, 'ratio').mean, `X* (regime d, ${worst.workload})`, '>= 0.97'),
     bar('x_over_bound_max', Math.max(...every(cells, 'ratio')), 'X* (every regime, workload and seed)', '<= 1'),

@@ -141,7 +141,7 @@ const base = (p: VlmPlan, seed: number): Experiment => ({
     evaluation: { untrained: true },
     budget: { rollouts: 1 },
   }),
-  ...unseen(p, [...UNSEEN, ...UNSEEN.map((s) => `${s}-untrained`)]),
+  ...unseen(p, [...SPLITS, ...UNSEEN.map((s) => `${s}-untrained`)]),
 });
 const reinforced = (p: VlmPlan, seed: number): Experiment => ({
   name: `s${seed}-rl`,
@@ -168,8 +168,8 @@ const imitated = (p: VlmPlan, seed: number): Experiment[] =>
       warmStart: { lr: part === 0 ? 5e-4 : 1.5e-4 },
       budget: { minutes: p.minutes / p.parts + p.demonstrating },
     }),
-    // Every part is a candidate for the best that imitation comes to where places and looks are new.
-    ...(part === p.parts - 1 ? unseen(p) : unseen(p, ['looks'])),
+    // Every part is a candidate for the best that imitation comes to, where places and looks are new and where words are.
+    ...(part === p.parts - 1 ? unseen(p) : unseen(p, ['words', 'looks'])),
   }));
 const blind = (p: VlmPlan, seed: number): Experiment => ({
   name: `s${seed}-blind`,

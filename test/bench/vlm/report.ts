@@ -98,7 +98,17 @@ export function vlmReport(
     over = estimate(seeds.flatMap((s) => removed(s) ?? [])),
     overNear = estimate(seeds.flatMap((s) => removedNear(s) ?? [])),
     bars: Bar[] = [
-      ...(over.n > 0 ? [bar('failures_removed_by_rl', over.mean, HEADLINE, '>= 0.4')] : []),
+      // A mean of those seeds alone that came through would be another figure.
+      ...(over.n > 0 && over.n === seeds.length
+        ? [
+            bar(
+              'failures_removed_by_rl',
+              over.mean,
+              `${HEADLINE}${Number.isFinite(over.half) ? ` (± ${over.half.toFixed(2)} over seeds)` : ''}`,
+              '>= 0.4',
+            ),
+          ]
+        : []),
       ...(how.bars ?? []),
     ];
   return {
@@ -114,6 +124,7 @@ export function vlmReport(
         section: 'split',
         split: c.split,
         policy: c.policy,
+        ...(c.atEnd ? { atEnd: true } : {}),
         seeds: c.seeds,
         ...figuresOf(c),
       })),
@@ -218,13 +229,13 @@ function about(results: readonly RunResult[], how: Parameters<typeof vlmReport>[
 function splitTable(cells: readonly SplitCell[], missing: readonly string[]): string[] {
   if (cells.length === 0) return [];
   return [
-    'Held out beyond tasks, at the end of an arm (imitation alone with the best of its checkpoints that were measured so):',
+    'Held out beyond tasks, at the end of an arm (imitation alone with the best of its checkpoints that were measured so, of which the start of this arm is one; "at its end": the last was measured alone):',
     '',
     markdown(
       ['', 'policy', 'seeds', 'success', 'mean over seeds'],
       cells.map((c) => [
         SPLIT_NAMES[c.split],
-        SPLIT_ROWS[c.policy],
+        c.atEnd ? `${SPLIT_ROWS[c.policy]}, at its end` : SPLIT_ROWS[c.policy],
         String(c.seeds),
         counted(c.all),
         withError(c.success),

@@ -41,10 +41,17 @@ export function ofSeed(results: readonly RunResult[], seed: number, split: Split
   }
 }
 
+function atEnd(results: readonly RunResult[], seed: number, split: Split): boolean {
+  const of = results.filter((r) => r.seed === seed && (r.variant === 'base' || r.variant === 'imitation'));
+  return of.filter((r) => r.splits?.[split]).length < 2;
+}
+
 export interface SplitCell extends Pooled {
   readonly split: Split;
   readonly policy: Policy;
   readonly seeds: number;
+  /** Of imitation alone the last checkpoint was measured so and no earlier one: no best of several. */
+  readonly atEnd?: true;
 }
 /** Over all seeds that measured it. */
 export function splitCells(results: readonly RunResult[]): SplitCell[] {
@@ -52,7 +59,17 @@ export function splitCells(results: readonly RunResult[]): SplitCell[] {
   return SPLITS.flatMap((split) =>
     POLICIES.flatMap((policy) => {
       const there = seeds.flatMap((s) => ofSeed(results, s, split, policy) ?? []);
-      return there.length === 0 ? [] : [{ split, policy, seeds: there.length, ...pooled(there) }];
+      return there.length === 0
+        ? []
+        : [
+            {
+              split,
+              policy,
+              seeds: there.length,
+              ...(policy === 'longer' && seeds.every((s) => atEnd(results, s, split)) ? { atEnd: true as const } : {}),
+              ...pooled(there),
+            },
+          ];
     }),
   );
 }

@@ -2,7 +2,7 @@ import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { parseRunFile } from '../../../runtime/config/index.js';
+import { PRESETS, parseRunFile } from '../../../runtime/config/index.js';
 import { random } from '../../../runtime/domain/index.js';
 import { deskSuite } from '../../../runtime/tasks/suites/desk/index.js';
 import { additive, halfWidths, type Observed } from '../../bench/curation/additive.js';
@@ -18,6 +18,7 @@ import {
   type Levels,
   type Mechanism,
 } from '../../bench/curation/mechanisms.js';
+import { movingTemplates, onTemplates } from '../../bench/curation/moving.js';
 import {
   columnsOf,
   curationPlan,
@@ -131,6 +132,13 @@ describe('mechanisms', () => {
       byDefault('variance'),
     ]).toEqual([true, true, false, false, false]);
     expect(onByDefault(NOTHING)).toBe(false);
+    // The quick start has what a plain run file has not.
+    const quick = (name: string): boolean =>
+      onByDefault(
+        MECHANISMS.find((m) => m.name === name)!,
+        PRESETS.quickstart,
+      );
+    expect(['pool', 'replay', 'fork', 'variance', 'strong'].map(quick)).toEqual([true, true, false, true, false]);
   });
 });
 
@@ -168,7 +176,7 @@ describe('the additive model', () => {
     expect([m.runs, m.freedom]).toEqual([48, 48 - 4 - columns.length]);
     expect(m.scatter).toBeLessThan(1e-9);
     const none = Object.fromEntries(columns.map((c) => [c.name, false]));
-    expect(m.predicted({ ...none, pool: true }) - m.predicted(none)).toBeCloseTo(0.12, 9);
+    expect(m.predicted({ ...none, pool: true }).mean - m.predicted(none).mean).toBeCloseTo(0.12, 9);
   });
   it('is not misled by mechanisms that act together: only these two have half of what both do', () => {
     const more: Readonly<Record<string, number>> = { pool: 0.1, fork: 0.1, tis: -0.1, reuse: -0.1 },
@@ -223,10 +231,18 @@ describe('the additive model', () => {
     expect(of([...runs, ...pair(5)], 'hindsight')).toBeCloseTo(of([...runs, ...pair(0)], 'hindsight'), 9);
     expect(of([...runs, ...pair(5)], 'hindsight')).toBeGreaterThan(of(runs, 'hindsight') + 0.05);
     const none = Object.fromEntries(columns.map((c) => [c.name, false]));
-    expect(additive([...runs, ...pair(5)], columns)!.predicted(none)).toBeCloseTo(
-      additive([...runs, ...pair(0)], columns)!.predicted(none),
+    expect(additive([...runs, ...pair(5)], columns)!.predicted(none).mean).toBeCloseTo(
+      additive([...runs, ...pair(0)], columns)!.predicted(none).mean,
       9,
     );
+  });
+  it('says how far a prediction is certain: at a corner of the design least', () => {
+    const m = additive(simulated([1, 2, 3, 4], { scatter: 0.06, draw: noise('corner') }), columns)!,
+      none = Object.fromEntries(columns.map((c) => [c.name, false])),
+      middle = (t975(m.freedom) * m.scatter) / Math.sqrt(m.runs);
+    // Each free mechanism that is off adds a quarter of its effect's variance.
+    expect(m.predicted(none).half).toBeGreaterThan(2.5 * middle);
+    expect(m.predicted(none).half).toBeLessThan(6 * middle);
   });
   it('has intervals as wide as they were planned', () => {
     const runs = simulated([1, 2, 3, 4], { scatter: 0.06, draw: noise('wide') }),
@@ -521,6 +537,32 @@ describe('the report of the ablation', () => {
       'design',
     ]);
   });
+  it('tells effects once more over the templates that can move, and Wilson where all episodes ended alike', () => {
+    const count = (successes: number) => ({ episodes: 40, successes }),
+      all = recordedOf([1, 2, 3, 4]).map((r): Recorded => {
+        const { words, ...rest } = r.measured,
+          still = { 'desk/idle': count(6), 'desk/known': count(40) },
+          random = rest['words-random'] && { ...rest['words-random'], successes: 0 };
+        return {
+          ...r,
+          measured: {
+            ...rest,
+            ...(random ? { 'words-random': random } : {}),
+            words: { ...words!, perFamily: { ...words!.perFamily, ...still } },
+          },
+        };
+      });
+    expect(movingTemplates(all)).toEqual(['desk/survey']);
+    expect(onTemplates(all[0]!, ['desk/idle', 'desk/known'])).toBeCloseTo(46 / 80);
+    const w = curationReport(all, { plan, leftOut: [], failed: [] });
+    expect(w.markdown).toContain('over the 1 that can (`survey`)');
+    expect(w.rows.find((r) => r['mechanism'] === 'replay' && r['section'] === 'effect')).toMatchObject({
+      moved: expect.closeTo(20, -1) as number,
+      quickstart: 'on',
+    });
+    expect(w.rows.find((r) => r['row'] === 'random')!['words']).toBe('0.0 % [0, 2]');
+    expect(w.rows.find((r) => r['row'] === 'none')!['model']).toMatch(/^\d+\.\d % ± \d+\.\d$/);
+  });
   it('says so where not all is made, and what is left out', () => {
     const all = recordedOf([1, 2]),
       leftOut = [{ mechanism: MECHANISMS[0]!, why: 'unknown key' }],
@@ -543,7 +585,13 @@ describe('what pages say of it', () => {
     };
     return curationTables({ now, before }, table);
   };
-  const effect = (label: string, points: number, half: number, by: string): Record<string, unknown> => ({
+  const effect = (
+    label: string,
+    points: number,
+    half: number,
+    by: string,
+    quickstart = by,
+  ): Record<string, unknown> => ({
     section: 'effect',
     mechanism: label,
     label,
@@ -557,7 +605,10 @@ describe('what pages say of it', () => {
     verdict: 'v',
     heldout: 1,
     'heldout±': 4,
+    moved: 2,
+    'moved±': 8,
     default: by,
+    quickstart,
   });
 
   it('is version 0.1 until all runs are made', async () => {
@@ -587,16 +638,19 @@ describe('what pages say of it', () => {
         effect('idle', 1, 4, 'on'),
         effect('found', 7, 4, 'off'),
         effect('dark', 6, 7, 'off'),
+        effect('preset', -4, 3, 'off', 'on'),
         effect('nothing', 0, 4, 'off'),
         { section: 'beside', label: 'random choices', seeds: 4, words: '0 %', heldout: '', model: '' },
       ],
     });
-    expect(page).toContain('| good | +9.0 [+5.0, +13.0] | v | +1.0 ± 4.0 | on |');
+    expect(page).toContain('| good | +9.0 [+5.0, +13.0] | v | +2.0 ± 8.0 | +1.0 ± 4.0 | on | on |');
     expect(page).toContain('- Helps here: good, found.');
-    expect(page).toContain('- Hurts here: bad.');
+    expect(page).toContain('- Hurts here: bad, preset.');
     expect(page).toContain('- An effect of 8 points is excluded: idle.');
     expect(page).toContain('- Cannot be told: dark.');
-    expect(page).toContain('- **On by default without having earned its place here**: bad, idle.');
+    expect(page).toContain(
+      '- **On by default or in the quick start without having earned its place here**: bad, idle, preset.',
+    );
     expect(page).toContain('- Off by default though it helps here: found.');
     expect(page).toContain('| random choices | 4 | 0 % |  |  |');
   });

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { parseRunFile } from '../../../runtime/config/index.js';
 import { deskSuite } from '../../../runtime/tasks/suites/desk/index.js';
 import { deskFirst, trainOn } from '../../bench/miniwob/plan.js';
+import { meanSuccess, miniwobBars, pageResults } from '../../bench/miniwob/report.js';
 
 /** What commit aceb4142, of which the figures are, trained with; presets and defaults are not asked. */
 const plan = { dir: '/pages', pages: ['miniwob/click-test'], seed: 1, minutes: 60, quick: false },
@@ -36,5 +37,26 @@ describe('the plan of bench:miniwob', () => {
     expect(c.trainer).toMatchObject({ ...learns, lrDecay: 0.7, replayVaried: true });
     expect([c.policy.temperature, c.curation.planner, c.curation.pilot]).toEqual([0.8, 'variance', 4]);
     expect([c.budget, c.rollout.maxSteps, c.desktops.count]).toEqual([{ minutes: 48 }, 8, 8]);
+  });
+});
+
+describe('the report of bench:miniwob', () => {
+  const count = (successes: number) => ({ episodes: 50, successes }),
+    pages = pageResults({
+      trained: { a: count(50), b: count(50), c: count(10) },
+      blind: { a: count(0) },
+      random: { a: count(0), b: count(0) },
+    });
+  it('counts a page only where both controls were measured and do not solve it', () => {
+    expect(pages.map((p) => [p.page, p.at80])).toEqual([
+      ['a', true],
+      ['b', false],
+      ['c', false],
+    ]);
+  });
+  it('has no bar for the mean where nothing stands against it', () => {
+    expect(miniwobBars(pages, 'solved').map((b) => b.name)).toEqual(['tasks_at_80']);
+    expect(miniwobBars(pages, 'all').map((b) => b.name)).toEqual(['tasks_at_80', 'mean_success']);
+    expect(meanSuccess(pages)).toBeCloseTo(110 / 150);
   });
 });

@@ -11,8 +11,11 @@ import { executedFlops, usefulFlops } from '../../bench/trainer/flops.js';
 import { POOL_VARIANTS, poolPlan } from '../../bench/pool/plan.js';
 import { neverSolved, poolCells, poolReport } from '../../bench/pool/report.js';
 import { resultOf } from '../../helpers/bench/results.js';
+import { visibleAfter } from '../../bench/cockpit/visible.js';
+import { madeOf } from '../../bench/lib/report.js';
 import { baseTrainerOptions } from '../../helpers/trainer/options.js';
 
+const range = (n: number): number[] => [...Array(n).keys()];
 const wellFormed = (svg: string): void => {
   const open: string[] = [];
   for (const [, close, name, self] of svg.matchAll(/<(\/?)([a-z]+)[^>]*?(\/?)>/g)) {
@@ -142,6 +145,13 @@ describe('the regimes live', () => {
         expect(times, `${r} at ${place}`).toBeGreaterThan(2);
         expect(times, `${r} at ${place}`).toBeLessThan(20);
       }
+    // However few turns are made, both orders come as often as the other.
+    for (const seed of [1, 2, 3]) {
+      const orders = livePlan({ regimes: ['a', 'd'], turns: 8, minutes: 1, seed, quick: false })
+        .slice(1)
+        .map((e) => e.variant);
+      for (const turns of [2, 4, 8]) expect(range(turns).filter((t) => orders[2 * t] === 'a')).toHaveLength(turns / 2);
+    }
     expect(livePlan({ regimes: ['a', 'd'], turns: 3, minutes: 1, seed: 1, quick: false })).toEqual(
       livePlan({ regimes: ['a', 'd'], turns: 3, minutes: 1, seed: 1, quick: false }),
     );
@@ -167,6 +177,17 @@ describe('the regimes live', () => {
     expect(w.rows.find((r) => r['name'] === 'trained_actions_ratio_live')).toMatchObject({ value: 3 });
     wellFormed(w.svg);
     expect(liveReport([], [], { quick: true, turns: 1, minutes: 1 }).bars).toEqual([]);
+  });
+  it('have no bar and no name of sync where replicas never leave service', () => {
+    const of = (variant: string) => resultOf(variant, 1, { throughput: { outMax: 0 } }),
+      w = liveReport([of('a'), of('d')], [], { quick: false, turns: 1, minutes: 1, vlm: true });
+    expect(w.bars.map((b) => b.name)).toEqual([
+      'x_over_bound_live',
+      'desktop_utilisation_loose',
+      'sync_failed_requests_live',
+    ]);
+    expect(w.markdown).toContain('| d: rollout-wise |');
+    expect(w.svg).not.toContain('per-worker sync');
   });
   it('say what was possible at their latencies: X* in rollouts, and in the trained actions that these had', () => {
     const of = (variant: string, rate: number, bound: number, trainedActions: number) =>
@@ -247,6 +268,14 @@ describe('templates that need no eyes', () => {
       ['desk/edge', 8, 40, true],
       ['desk/eyes', 3, 40, false],
     ]);
+    // One seed, all failures: 0 of 20 is not certain, and 1 of 20 cannot be told from a fifth.
+    const one = resultOf('part 1', 1, { after: { 'desk/none': [0, 20], 'desk/few': [1, 20] } }),
+      [few, none] = blindTemplates([one]);
+    expect([none!.low, none!.high]).toEqual([0, expect.closeTo(0.161, 3)]);
+    expect([few!.low, few!.high]).toEqual([expect.closeTo(0.009, 3), expect.closeTo(0.236, 3)]);
+    expect(blindReport([one], [], { quick: false, minutes: 20 }).markdown).toContain(
+      'Of the 2 that need to see, 1 cannot be told from 20 %: `few`.',
+    );
     const w = blindReport([], ['lost'], { quick: true, minutes: 1 });
     expect(w.markdown).toContain('lost');
     expect(w.markdown).not.toMatch(/undefined|NaN/);
@@ -276,5 +305,29 @@ describe('useful operations of the trainer', () => {
     expect(executed.update).toBeGreaterThan(look + 2 * policyGraph(m).gemmFlops());
     for (const pass of ['forward', 'update'] as const)
       expect(usefulFlops(m, executed[pass], pass)).toBeCloseTo(executed[pass] - product + convolution, 0);
+  });
+});
+
+describe('a report of runs that were made before', () => {
+  it('has their commits, machine and time, not its own', () => {
+    const run = (commit: string, startedAt: string) => ({ commit, startedAt, machine: { cpu: 'old' } }),
+      of = madeOf([run('a1', '2026-01-02T00:00:00.000Z'), run('b2', '2026-01-01T00:00:00.000Z')]);
+    expect(of).toEqual({ commit: 'a1 b2', at: '2026-01-02T00:00:00.000Z', machine: { cpu: 'old' } });
+    expect(Date.now() - Date.parse(madeOf([]).at)).toBeLessThan(60_000);
+  });
+});
+
+describe('steps that a page shows', () => {
+  const at = new Map([
+      ['r1/0', 1000],
+      ['r1/1', 2000],
+      ['r1/2', 3000],
+      ['r1/3', 9500],
+      ['r10/0', 2000],
+    ]),
+    shown = { since: 1500, until: 10_000 };
+  it('count from when they happened, and for ever where the page stops; not those before, nor the last ones', () => {
+    expect(visibleAfter('r1', { ...shown, at: { '0': 1600, '1': 2100 } }, at)).toEqual([100, Infinity]);
+    expect(visibleAfter('r1', { ...shown, at: { '1': 2100, '2': 3300, '3': 9700 } }, at)).toEqual([100, 300, 200]);
   });
 });

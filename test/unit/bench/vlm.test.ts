@@ -116,6 +116,11 @@ describe('the report of the vision-language bench', () => {
       { split: 'looks', policy: 'rl', successes: 30 },
     ]);
     expect(w.markdown).toContain('140 of 200: 70 %');
+    // Held against RL at its end alone it is no best of several, and says so.
+    expect(w.markdown).toContain('| unseen words | imitation alone, at its end |');
+    const start = { ...run('base', 1, 'warm start', 50), splits: { words: of(50) } },
+      best = vlmReport([start, ...measured], [], { quick: false, ...size }).markdown;
+    expect(best).toMatch(/\| unseen words \| imitation alone \| 1 \| 50 of 100/);
   });
   it('counts the failures that RL removes where places and looks never occurred by themselves', () => {
     const of = (successes: number): { episodes: number; successes: number } => ({ episodes: 100, successes }),
@@ -129,6 +134,8 @@ describe('the report of the vision-language bench', () => {
     const unseen = bars(recorded).get('failures_removed_by_rl')!;
     expect(unseen).toMatchObject({ goal: '>= 0.4', holds: false });
     expect(unseen.value).toBeCloseTo(0.1);
+    // A seed that failed leaves no mean of the others behind.
+    expect(bars([...recorded, run('base', 2, 'warm start', 50)]).has('failures_removed_by_rl')).toBe(false);
     expect(unseen.unit).toContain('never occurred in training');
     const page = (results: readonly RunResult[]): string => vlmReport(results, [], { quick: false, ...size }).markdown;
     expect(page(recorded)).toContain('places and looks never seen (untrained, after imitation, blind)');
@@ -164,8 +171,8 @@ describe('the report of the vision-language bench', () => {
         expect(splits.get(`s${s}-${arm}`)).toEqual(['words', 'looks', 'places', 'styles']);
       expect(splits.get(`s${s}-blind`)).toEqual(['looks', 'places', 'styles']);
       const unseen = ['looks', 'places', 'styles'];
-      expect(splits.get(`s${s}-base`)).toEqual([...unseen, ...unseen.map((x) => `${x}-untrained`)]);
-      expect(splits.get(`s${s}-imitation-1`)).toEqual(['looks']);
+      expect(splits.get(`s${s}-base`)).toEqual(['words', ...unseen, ...unseen.map((x) => `${x}-untrained`)]);
+      expect(splits.get(`s${s}-imitation-1`)).toEqual(['words', 'looks']);
     }
     expect(new Set(plan.flatMap((e) => (e.splits ? [e.episodes] : [])))).toEqual(new Set([100]));
   });

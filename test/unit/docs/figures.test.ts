@@ -27,7 +27,12 @@ interface Imitation {
 const script = async <T>(name: string): Promise<T> => (await import(pathToFileURL(`scripts/lib/${name}`).href)) as T,
   { quickstartTables } = await script<{
     quickstartTables(
-      o: { seeds: readonly Figures[]; learnedBlind: readonly string[]; imitation: Imitation },
+      o: {
+        seeds: readonly Figures[];
+        learnedBlind: readonly string[];
+        unsure?: readonly string[];
+        imitation: Imitation;
+      },
       table: Table,
     ): Promise<{ short: string; each: string }>;
   }>('quickstartTables.mjs'),
@@ -88,6 +93,9 @@ describe('tables of the preset desk', () => {
     const record = JSON.parse(readFileSync('test/bench/results/desk/seed-1.json', 'utf8')) as Figures,
       { table: text, said } = await deskTables([record], table);
     expect([text, said].join()).not.toMatch(/NaN|undefined/);
+    // What an hour comes to is imitation's, of one seed.
+    expect(said).toMatch(/one seed\) imitation alone comes to 88 % \[.*\]: it added nothing that can be told\./);
+    expect(text).toContain('before commits were kept');
     const sum = (label: string): number => {
       const left = Object.entries(record.rows.find((r) => r.label === label)!.perFamily).filter(
         ([name]) => !record.solved_blind.includes(name),
@@ -109,6 +117,22 @@ describe('tables of the quick start', () => {
       /^\| templates never trained on \| {2}\| 36 % \[\d, [67]\d\] \| 0 % \[0, 26\] \|$/,
     );
     expect(each).not.toContain('[30, 43]');
+  });
+  it('have intervals no narrower than Student of three seeds', async () => {
+    const seeds = [1, 2, 3].map((seed) => ({
+        ...figures().rows[0]!,
+        ...{ seed, label: 'words', episodes: 100, successes: 40 + 10 * seed, perFamily: {} },
+      })),
+      runs = seeds.map((words, i) => ({ ...figures(), seed: i + 1, rows: [...figures().rows.slice(0, 2), words] })),
+      { short, each } = await of(runs);
+    // 50, 60, 70: mean 60, half 4.30 x 10 / sqrt(3) = 25.
+    expect(lines(short, 'unseen words and')[0]).toContain('| 60 % [35, 85] |');
+    expect(each).toMatch(/^Recorded, before commits were kept\.$/m);
+  });
+  it('say which templates cannot be told from blind ones', async () => {
+    const more = { learnedBlind: ['desk/a'], unsure: ['desk/b', 'desk/other'], imitation },
+      { short } = await quickstartTables({ seeds: [figures()], ...more }, table);
+    expect(short).toContain('(one seed; of the other 1, 1 cannot be told from these;');
   });
   it('read files without the rows that came later, and show these where they are', async () => {
     const older = await of([figures()]),

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { createProgram } from '../../../runtime/cli/cli.js';
 import { SERVE_FLAGS } from '../../../runtime/trainer/engine/serveOptions.js';
 import { parseRunFile } from '../../../runtime/config/index.js';
+import { estimate } from '../../bench/schedule/statistics.js';
 
 /** What the pages for users say can be done can be done. */
 const pages = [
@@ -174,7 +175,7 @@ describe('what was proven against which server', () => {
     readonly cookbook: object;
     readonly engine: { readonly figures: object };
     readonly gpu: { readonly probe: object };
-    readonly vlm: object;
+    readonly vlm: { readonly bars: readonly { readonly name: string }[] };
     readonly kills: object;
   }
   const of = <T>(file: string): T => JSON.parse(readFileSync(file, 'utf8')) as T,
@@ -190,16 +191,26 @@ describe('what was proven against which server', () => {
     };
   it('says of our engine what its results say', async () => {
     const { provenTable } = (await import(pathToFileURL('scripts/lib/provenTable.mjs').href)) as {
-        provenTable(r: Results, table: (head: string[], rows: string[][]) => string[][]): string[][];
+        provenTable(
+          r: Results & { halfOf(xs: readonly number[]): number },
+          table: (head: string[], rows: string[][]) => string[][],
+        ): string[][];
       },
       rows = (r: Partial<Results>): string[] =>
-        provenTable({ ...recorded, ...r }, (_, cells) => cells).map((cells) => cells.join(' | '));
+        provenTable({ ...recorded, ...r, halfOf: (xs) => estimate(xs).half }, (_, cells) => cells).map((cells) =>
+          cells.join(' | '),
+        );
     for (const r of rows({})) expect(text('runtime/config/README.md')).toContain(r);
+    expect(rows({}).join()).toMatch(/RL removes \d+ % ± \d+ \(\d seeds\) of the failures/);
     const changed = rows({
       cookbook: { ...recorded.cookbook, reward_first_5: 0.125, 'tinker-cookbook': '9.9' },
       sdk: { ...recorded.sdk, checks: [{ name: 'sampling', ok: false }] },
       engine: { ...recorded.engine, figures: { ...recorded.engine.figures, gradient_relative_error: 1.5e-6 } },
       kills: { ...recorded.kills, kills: 7, batches_twice: 1 },
+      vlm: {
+        ...recorded.vlm,
+        bars: recorded.vlm.bars.filter((b) => b.name !== 'failures_removed_by_rl'),
+      },
       vllm: { ...recorded.vllm, logprob_max_difference: 4e-5, stale_versions: 2 },
       gpu: { ...recorded.gpu, probe: { ...recorded.gpu.probe, ok: true } },
     }).join('\n');
@@ -210,6 +221,7 @@ describe('what was proven against which server', () => {
       'kill -9 of daemon, runtime and engine, 7 times',
       '**1 batches twice',
       'the probe passes',
+      '**no figure**: a seed is missing',
       '2 stale answers during 20 publishes',
       '4.0e-5 (goal 3e-5)',
     ])

@@ -1,0 +1,17 @@
+import { hierarchicalBootstrap, outcomesOf, type BootstrapInterval } from '../../../runtime/domain/bootstrap.js';
+import { wilson } from '../../../runtime/domain/wilson.js';
+import type { Count } from './evaluated.js';
+
+/**
+ * The mean over seeds with its interval. Where there is one seed, or all episodes ended alike, every draw of a bootstrap
+ * tells the same, which would pass for certainty: the interval is then Wilson's of all episodes.
+ */
+export function successInterval(seeds: readonly Count[]): BootstrapInterval | undefined {
+  const some = seeds.filter((c) => c.episodes > 0),
+    [won, n] = some.reduce(([w, k], c) => [w + c.successes, k + c.episodes], [0, 0]);
+  if (n === 0) return undefined;
+  if (some.length > 1 && won > 0 && won < n)
+    return hierarchicalBootstrap(some.map((c) => outcomesOf(c.successes, c.episodes)));
+  const { low, high } = wilson(won, n);
+  return { mean: won / n, low, high };
+}

@@ -318,7 +318,10 @@ describe('every batch is trained exactly once', () => {
     await expect.poll(() => weightsOn(s)).toHaveLength(1);
   });
   it('a lesson that was interrupted, and goes on in another process, teaches what a whole one does', async () => {
-    const lesson = batch('lesson', [1, 2, 3, 4, 5].map((i) => sample(i))),
+    const lesson = batch(
+        'lesson',
+        [1, 2, 3, 4, 5].map((i) => sample(i)),
+      ),
       options = { steps: 20, lr: 0.01, shift: 0 },
       whole = await start({ imitateSamples: 2 });
     await whole.trainer.imitate!(lesson, options);

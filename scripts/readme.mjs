@@ -206,7 +206,8 @@ async function curation() {
     }),
     readFile(join(root, 'test/bench/results/curation/version-0.1.md'), 'utf8'),
   ]);
-  return curationTables({ now, before }, table);
+  const { EFFECT_COLUMNS: columns } = await load('test/bench/curation/verdict.ts');
+  return curationTables({ now, before, columns }, table);
 }
 /** The figures of each seed that is recorded. */
 async function seedsIn(folder) {

@@ -15,23 +15,24 @@ export const queueRow = (runs: number, paused: boolean): Row => ({
   ),
   spoken: t('Queue, {0} runs', runs),
 });
-export const queuedRow = (i: QueueItem): Row => ({
-  id: `queued ${i.id}`,
-  label: i.name,
-  description: list(
-    i.seed !== undefined && t('seed {0}', i.seed),
-    i.state === 'failed' ? t('not started') : i.error !== undefined && t('waits for desktops'),
-  ),
-  icon:
-    i.error === undefined && i.state !== 'failed'
-      ? { id: 'watch' }
-      : { id: 'warning', color: 'list.warningForeground' },
-  context: `queued.${i.state}`,
-  tooltip: i.error === undefined ? t('Waits for the runs before it.') : plain(i.error),
-  spoken:
-    i.state === 'failed'
+export const queuedRow = (i: QueueItem): Row => {
+  const failed = i.state === 'failed',
+    away = !failed && i.error !== undefined;
+  return {
+    id: `queued ${i.id}`,
+    label: i.name,
+    description: list(
+      i.seed !== undefined && t('seed {0}', i.seed),
+      failed && t('not started'),
+      away && t('waits for desktops'),
+    ),
+    icon: failed || away ? { id: 'warning', color: 'list.warningForeground' } : { id: 'watch' },
+    context: `queued.${i.state}`,
+    tooltip: i.error === undefined ? t('Waits for the runs before it.') : plain(i.error),
+    spoken: failed
       ? t('{0}, not started', i.name)
-      : i.error === undefined
-        ? t('{0}, waiting', i.name)
-        : t('{0}, waits for desktops', i.name),
-});
+      : away
+        ? t('{0}, waits for desktops', i.name)
+        : t('{0}, waiting', i.name),
+  };
+};

@@ -2,6 +2,7 @@ import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join, resolve, sep } from 'node:path';
 import type { RunConfig, RunFile } from '../config/index.js';
 import { StudioError } from '../domain/index.js';
+import { shellWord } from '../domain/shellQuoted.js';
 import { rateText } from '../domain/stats.js';
 import { onInterrupt, progressLine } from '../interchange/terminal.js';
 import { backendOf } from '../run/backends/index.js';
@@ -147,13 +148,13 @@ function progress(rows: readonly AttemptRow[], attempts: number): string {
 export const checkCommand = ({ tasks, desktops }: Pick<RunConfig, 'tasks' | 'desktops'>): string =>
   [
     'dart-studio tasks check',
-    ...[tasks.dir ?? 'DIR', '--image', desktops.image],
-    ...(tasks.assets === undefined ? [] : ['--assets', tasks.assets]),
-  ]
-    .map((word, i) => (i === 0 ? word : inShell(word)))
-    .join(' ');
-/** One word of a command that can be copied. */
-const inShell = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
+    ...[
+      tasks.dir ?? 'DIR',
+      '--image',
+      desktops.image,
+      ...(tasks.assets === undefined ? [] : ['--assets', tasks.assets]),
+    ].map(shellWord),
+  ].join(' ');
 
 function lines(r: Report, config: RunConfig): string[] {
   const width = Math.max(11, ...Object.keys(r.domains).map((d) => d.length)),

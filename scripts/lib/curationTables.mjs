@@ -5,10 +5,11 @@ const points = (x) => `${x >= 0 ? '+' : ''}${x.toFixed(1)}`;
 const named = (rows) => rows.map((r) => `${r.label}${r.ours ? ' (ours)' : ''}`).join(', ');
 
 /**
- * `now`: the JSON, or undefined before the first run; `before`: version 0.1's page. Effects are quoted only of a whole
+ * `now`: the JSON, or undefined before the first run; `before`: version 0.1's page; `columns`: of effects, as in that page
+ * of the benchmark. Effects are quoted only of a whole
  * plan: of a part of it two mechanisms acting together may pass for a third.
  */
-export function curationTables({ now, before }, table) {
+export function curationTables({ now, before, columns }, table) {
   const of = (section) => (now?.rows ?? []).filter((r) => r.section === section),
     [plan] = of('plan'),
     effects = of('effect');
@@ -17,15 +18,7 @@ export function curationTables({ now, before }, table) {
   return [
     `${plan.made} runs of ${plan.seeds.split(' ').length} seeds (${of('run').length} with starting policies and the rows beside the design), commit ${now.commit}.`,
     table(
-      [
-        'mechanism',
-        'unseen words, points',
-        'verdict',
-        'of these that can move, points',
-        'other arrangements, points',
-        'by default',
-        'in the quick start',
-      ],
+      columns,
       effects.map((r) => [
         `${r.label}${r.ours ? ' (ours)' : ''}${r.among === '' ? '' : `, ${r.among}`}`,
         `${points(r.points)} [${points(r.low)}, ${points(r.high)}]`,

@@ -63,6 +63,8 @@ export async function figuresText() {
       );
     },
     widened,
+    /** The share of failures that each pair removed. */
+    removedBy: (pairs) => pairs.map((p) => failuresRemoved([p.map(outcomes)])),
   };
 }
 /** Rows of a file in the order of a page: [in words, label]. Blind ones stand beside them, as "LABEL-blind". */

@@ -18,18 +18,14 @@ const many = (n) => n.toLocaleString('en'),
  * where it counted failures; it is read, and said to have.
  */
 export async function imitationTables({ rows, quickstart, learnedBlind, own }, table) {
-  const { over, percent, widened, without, written } = await figuresText(),
+  const { over, percent, removedBy, widened, without, written } = await figuresText(),
     all = rows.filter((r) => r.section === 'imitation'),
     pairs = rows.filter((r) => r.section === 'pair').sort((a, b) => a.seed - b.seed),
     recorded = rows.find((r) => r.section === 'removed'),
     sighted = rows.find((r) => r.section === 'removed, sighted');
   if (all.length === 0 || pairs.length === 0 || recorded === undefined)
     throw new Error('results/quickstart/imitation.json has no rows "imitation", "pair" and "removed": record it again');
-  const failed = (c) => 1 - c.successes / c.episodes,
-    removed = widened(
-      recorded,
-      pairs.map((p) => 1 - failed(p.rl) / failed(p.best)),
-    );
+  const removed = widened(recorded, removedBy(pairs.map((p) => [p.best, p.rl])));
   const candidates = candidatesOf(all),
     runs = quickstart.filter((q) => pairs.some((p) => p.seed === q.seed)).sort((a, b) => a.seed - b.seed),
     episodes = all[0].tuned.episodes,

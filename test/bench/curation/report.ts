@@ -23,7 +23,7 @@ import {
   type CurationPlan,
 } from './plan.js';
 import type { Recorded } from './record.js';
-import { effectBar, effectRow, judged, written } from './verdict.js';
+import { EFFECT_COLUMNS, effectBar, effectRow, judged, written } from './verdict.js';
 
 export interface ReportOf {
   readonly plan: CurationPlan;
@@ -313,15 +313,7 @@ const besideTable = (rows: readonly Record<string, unknown>[]): string =>
 
 function effectTable(model: Additive, { heldout, moved }: Models): string {
   return markdown(
-    [
-      'mechanism',
-      'unseen words, points',
-      'verdict',
-      'of these that can move, points',
-      'other arrangements, points',
-      'by default',
-      'in the quick start',
-    ],
+    EFFECT_COLUMNS,
     model.effects.map((e, k) => {
       const row = effectRow(e, undefined, undefined);
       return [

@@ -5,6 +5,17 @@ import type { MainEffect } from './additive.js';
 import { amongWhich, onByDefault } from './mechanisms.js';
 import { RELEVANT } from './plan.js';
 
+/** Of a table of effects, here and in the page of all benchmarks. */
+export const EFFECT_COLUMNS = [
+  'mechanism',
+  'unseen words, points',
+  'verdict',
+  'of these that can move, points',
+  'other arrangements, points',
+  'by default',
+  'in the quick start',
+];
+
 export interface Judged {
   /** Points of success. */
   readonly points: number;

@@ -32,7 +32,7 @@ import {
 import { claimWork, mixture, readRecord, type Recorded } from '../../bench/curation/record.js';
 import { curationReport } from '../../bench/curation/report.js';
 import { makeRuns, type Session } from '../../bench/curation/session.js';
-import { effectBar, judged } from '../../bench/curation/verdict.js';
+import { EFFECT_COLUMNS, effectBar, judged } from '../../bench/curation/verdict.js';
 import { Interrupted, type Experiment, type RunResult } from '../../bench/lib/experiments.js';
 import { t975 } from '../../bench/schedule/statistics.js';
 import { resultOf } from '../../helpers/bench/results.js';
@@ -581,9 +581,9 @@ describe('what pages say of it', () => {
   const before = '- **old one** (ours) hurts here: -5.3 ± 4.6 points (in pairs of runs: none).';
   const tables = async (now: unknown): Promise<string> => {
     const { curationTables } = (await import(pathToFileURL('scripts/lib/curationTables.mjs').href)) as {
-      curationTables(o: { now: unknown; before: string }, t: typeof table): string;
+      curationTables(o: { now: unknown; before: string; columns: readonly string[] }, t: typeof table): string;
     };
-    return curationTables({ now, before }, table);
+    return curationTables({ now, before, columns: EFFECT_COLUMNS }, table);
   };
   const effect = (
     label: string,

@@ -1,3 +1,4 @@
+import { shellWord } from '../../../domain/shellQuoted.js';
 import type { Random, Size } from '../../../domain/index.js';
 import type { Evaluator, SetupStep } from '../../types.js';
 import type { Box } from './box.js';
@@ -40,8 +41,7 @@ export interface Template {
   build(r: Scene, screen: Size): Instance;
 }
 
-/** Quote a word for the shell. */
-export const q = (s: string): string => (/^[\w@%+=:,./-]+$/.test(s) ? s : `'${s.replaceAll("'", `'\\''`)}'`);
+export const q = shellWord;
 
 type Tuple<T, N extends number, Picked extends T[] = []> = number extends N
   ? T[]

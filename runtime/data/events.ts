@@ -69,6 +69,8 @@ export interface LaneSpans {
  */
 export interface TrainedSteps {
   readonly rollout: RolloutId;
+  /** In a group that it was injected into. */
+  readonly injected?: true;
   readonly advantage: number;
   readonly steps: Int32Array;
   readonly weights: Float32Array;
@@ -79,6 +81,15 @@ export interface TrainedSteps {
    * where the trainer keeps none.
    */
   readonly tokenWeights?: readonly Float32Array[];
+}
+
+/**
+ * Steps that an update trained: those that got a weight, which a step has none of that a stopped update did not reach; all
+ * of them where the trainer says no weights.
+ */
+export function countTrained(trajectories: readonly TrainedSteps[]): number {
+  const reached = trajectories.reduce((n, t) => n + t.weights.filter((w) => !Number.isNaN(w)).length, 0);
+  return reached > 0 ? reached : trajectories.reduce((n, t) => n + t.steps.length, 0);
 }
 
 /** A trajectory that entered a group, and the steps of it that are trained. */

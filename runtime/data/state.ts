@@ -1,6 +1,7 @@
 import {
   endedInSuccess,
   id,
+  ownFrom,
   type BatchId,
   type FamilyId,
   type GroupId,
@@ -12,7 +13,7 @@ import type { DataConfig } from './config.js';
 import { SuccessLengths } from './curation/dynamicLength.js';
 import { tallyHindsight, type HindsightTally } from './curation/hindsight.js';
 import { SuccessStats } from './curation/successStats.js';
-import { faultOf, inLedger, isAssisted, isError, ledgerMoves } from './events.js';
+import { countTrained, faultOf, inLedger, isAssisted, isError, ledgerMoves } from './events.js';
 import type { EventOf, GroupMember, JournalEvent } from './events.js';
 import { ExperiencePool } from './experiencePool.js';
 import { Ledger, type LedgerMove } from './ledger.js';
@@ -138,7 +139,7 @@ export class DataState {
 
   #applied(e: JournalEvent, moves: readonly LedgerMove[]): void {
     if (e.type === 'trajectory.recorded' && inLedger(e.head.provenance))
-      this.stepLedger.ended(e.head.id, e.head.steps, e.head.human);
+      this.stepLedger.ended(e.head.id, Math.max(0, e.head.steps - ownFrom(e.head)), e.head.human);
     if (e.type === 'group.formed')
       for (const m of e.members) if (!m.injected) this.stepLedger.kept(m.rollout, m.keep.filter(Boolean).length);
     for (const m of moves) this.stepLedger.moved(m);
@@ -265,7 +266,10 @@ const changes: Changes = {
     }
     for (const lag of b?.lags ?? []) s.tally.lags.set(lag, (s.tally.lags.get(lag) ?? 0) + 1);
     for (const lag of b?.poolLags ?? []) s.tally.poolLags.set(lag, (s.tally.poolLags.get(lag) ?? 0) + 1);
-    for (const g of b?.groups ?? []) for (const m of g.members) s.tally.trainedSteps += m.keep.filter(Boolean).length;
+    const members = b?.groups.flatMap((g) => g.members) ?? [];
+    s.tally.trainedSteps += e.trajectories
+      ? countTrained(e.trajectories)
+      : members.reduce((n, m) => n + m.keep.filter(Boolean).length, 0);
     s.saw(e.version);
   },
   checkpoint(s, e) {

@@ -16,6 +16,8 @@ export interface Group {
  */
 export interface LearnStep {
   readonly trajectory: Trajectory;
+  /** The group that it is trained in, which a success from the pool was never in; absent of what is only imitated. */
+  readonly group?: GroupId;
   readonly step: number;
   /**
    * `policy`: a policy-gradient term with the step's advantage. `imitation`: trained by the imitation loss; a
@@ -41,7 +43,7 @@ export interface LearnBatch extends Omit<TrainBatch, 'samples'> {
 }
 
 /** A step as a trainer takes it: credit that is the same for every policy, and in subtypes its input and targets. */
-export interface StepSample extends Omit<LearnStep, 'trajectory' | 'precollected'> {
+export interface StepSample extends Omit<LearnStep, 'trajectory' | 'group' | 'precollected'> {
   readonly rollout: RolloutId;
   /** log pi_rollout of each token; absent -> truncated importance weight 1. */
   readonly rolloutLogprobs?: Float32Array;

@@ -58,6 +58,10 @@ export class BusyShare {
   begin(lane: string, at: number): void {
     if (!this.#since.has(lane)) this.#since.set(lane, at);
   }
+  set(lane: string, busy: boolean, at: number): void {
+    if (busy) this.begin(lane, at);
+    else this.end(lane, at);
+  }
   end(lane: string, at: number): void {
     const s = this.#since.get(lane);
     if (s === undefined) return;

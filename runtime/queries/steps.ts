@@ -20,8 +20,11 @@ import type { FrameLink, PromptView, RejectedView, StepView, TokenView } from '.
 export interface Interpreter {
   /** What a step's sampled choices are called, for journals that did not keep their labels; undefined when unknown. */
   choiceNames(step: Step, instruction: string): readonly string[] | undefined;
-  /** Advantage of each trajectory of a group, from its reward and its number of kept steps. */
-  advantages(rewards: readonly number[], keptSteps: readonly number[]): readonly number[];
+  /**
+   * Advantage of each trajectory of a group, from its reward and its number of steps, trained or not; undefined where
+   * every step has one of its own.
+   */
+  advantages(rewards: readonly number[], steps: readonly number[]): readonly number[] | undefined;
 }
 
 /** A recorded step and what is known beside it. */

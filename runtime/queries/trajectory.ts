@@ -196,7 +196,7 @@ export async function groupView(
   };
 }
 
-/** Advantages as the trainer computes them from the same members (run/samples.ts). */
+/** Advantages as the trainer computes them from the same members (run/credit.ts). */
 export function advantagesOf(
   members: readonly GroupMember[],
   interpreter: Pick<Interpreter, 'advantages'>,
@@ -205,9 +205,9 @@ export function advantagesOf(
   if (members.length === 0 || members.some((m) => m.from !== undefined)) return new Map();
   const a = interpreter.advantages(
     members.map((m) => m.reward),
-    members.map((m) => m.keep.filter(Boolean).length),
+    members.map((m) => m.keep.length),
   );
-  return new Map(members.map((m, i) => [m.rollout as string, a[i]!]));
+  return new Map(a?.map((advantage, i) => [members[i]!.rollout as string, advantage]));
 }
 
 async function formedRecord(run: RunReader, group: string): Promise<Formed | undefined> {
@@ -217,7 +217,7 @@ async function formedRecord(run: RunReader, group: string): Promise<Formed | und
   return e?.type === 'group.formed' ? e : undefined;
 }
 function trainedOf(e: Awaited<ReturnType<RunReader['at']>>, rollout: string): TrainedSteps | undefined {
-  return e?.type === 'batch.trained' ? e.trajectories?.find((t) => t.rollout === rollout) : undefined;
+  return e?.type === 'batch.trained' ? e.trajectories?.find((t) => t.rollout === rollout && !t.injected) : undefined;
 }
 async function newestThreshold(run: RunReader): Promise<number | undefined> {
   const [row] = await run.index.query(

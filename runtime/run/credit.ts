@@ -1,4 +1,4 @@
-import { rewardOf, type Group, type LearnStep, type Trajectory } from '../domain/index.js';
+import { rewardOf, type Group, type GroupId, type LearnStep, type Trajectory } from '../domain/index.js';
 import { siblingsAt } from '../data/curation/branches.js';
 import { stepWeight } from '../trainer/objective/aggregation.js';
 import { groupAdvantages, type AdvantageOptions } from '../trainer/objective/advantages.js';
@@ -47,6 +47,7 @@ export function policySteps(groups: readonly CuratedGroup[], o: CreditOptions, e
       out.push(
         ...stepsOf(t, keep[i]!, (s) => advantages[i]![s]!, {
           balance: o.balance,
+          group: group.id,
           expressible,
           aged: aged?.[i] === true,
         }),
@@ -106,7 +107,12 @@ function stepsOf(
   t: Trajectory,
   keep: readonly boolean[],
   advantageOf: (step: number) => number,
-  o: { readonly balance: CreditOptions['balance']; readonly expressible: Expressible; readonly aged: boolean },
+  o: {
+    readonly balance: CreditOptions['balance'];
+    readonly group: GroupId;
+    readonly expressible: Expressible;
+    readonly aged: boolean;
+  },
 ): LearnStep[] {
   const imitate = t.outcome.kind === 'success',
     people = t.steps.filter((s) => s.origin === 'human').length,
@@ -117,7 +123,7 @@ function stepsOf(
       human = s.origin === 'human',
       learned = human ? imitate && advantage > 0 : keep[s.index] && advantage !== 0;
     if (!learned || !o.expressible(t, s.index)) return [];
-    const step = { trajectory: t, step: s.index, weight };
+    const step = { trajectory: t, group: o.group, step: s.index, weight };
     return human
       ? [{ ...step, kind: 'imitation', advantage: 0, coefficient: advantage }]
       : [{ ...step, kind: 'policy', advantage, ...(o.aged ? { precollected: true } : {}) }];

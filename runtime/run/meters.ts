@@ -29,9 +29,13 @@ interface Recent {
   ms?: number;
 }
 
-/** Rates and utilisation of a run, fed by events; times are ms of one clock. */
+/**
+ * Rates and utilisation of a run, fed by events; times are ms of one clock. Rates are of the last two minutes; shares and
+ * what is told per minute are of the time since the beginning, without pauses.
+ */
 export class Meters {
   readonly #startedAt: number;
+  readonly #time: UnpausedTime;
   /** What the replicas had worked until then, in evaluations and lessons. */
   readonly #busyBefore: number;
   readonly #leased = new BusyShare();
@@ -44,7 +48,7 @@ export class Meters {
   #perPoint = POINT_EVERY;
   rollouts = 0;
   steps = 0;
-  errors = 0;
+  /** Of the newest training rollout that a fault ended. */
   newestError: string | undefined;
   trainedActions = 0;
   updates = 0;
@@ -57,16 +61,23 @@ export class Meters {
   #decides = 0;
   constructor(startedAt: number, replicas?: ModelPoolStatus) {
     this.#startedAt = startedAt;
+    this.#time = new UnpausedTime(startedAt);
     this.#busyBefore = busyMs(replicas);
+  }
+
+  pause(at: number): void {
+    this.#time.pause(at);
+  }
+  resume(at: number): void {
+    this.#time.resume(at);
   }
 
   onScheduler(e: SchedulerEvent): void {
     if (e.type === 'lane') {
-      const { leased, working } = desktopUse(e.phase);
-      if (leased) this.#leased.begin(e.desktop, e.at);
-      else this.#leased.end(e.desktop, e.at);
-      if (working) this.#working.begin(e.desktop, e.at);
-      else this.#working.end(e.desktop, e.at);
+      const { leased, working } = desktopUse(e.phase),
+        at = this.#time.of(e.at);
+      this.#leased.set(e.desktop, leased, at);
+      this.#working.set(e.desktop, working, at);
     } else if (e.type === 'step') {
       this.steps++;
       if (e.step.timings.decide > 0) {
@@ -74,14 +85,12 @@ export class Meters {
         this.#decides++;
       }
     } else if (e.type === 'ended') {
-      if (e.trajectory.outcome.kind === 'error') {
-        if (!NO_FAULT.has(e.trajectory.outcome.error.kind)) {
-          this.errors++;
-          this.newestError = e.trajectory.outcome.error.message;
-        }
+      if (e.kind !== 'rollout') return;
+      const { outcome } = e.trajectory;
+      if (outcome.kind === 'error') {
+        if (!NO_FAULT.has(outcome.error.kind)) this.newestError = outcome.error.message;
         return;
       }
-      if (e.kind !== 'rollout') return;
       this.rollouts++;
       const { steps, resetMs, verifyMs, hindsight } = e.trajectory;
       const recent: Recent = { at: e.at, steps: steps.length };
@@ -99,7 +108,7 @@ export class Meters {
       this.#own++;
       // How a branch ends says what its beginning is worth.
       if (e.trajectory.branch) return;
-      this.success.add(e.trajectory.outcome.kind === 'success' ? 1 : 0);
+      this.success.add(outcome.kind === 'success' ? 1 : 0);
       if (++this.#sinceCurve >= this.#perPoint) {
         this.#sinceCurve = 0;
         this.curve.push(this.success.mean);
@@ -117,13 +126,10 @@ export class Meters {
   /** A reset belongs to the rollout that it prepares for: T = r + ... includes it, and so do both utilisations. */
   onPool(e: PoolEvent): void {
     if (e.type !== 'state' || e.state === 'leased') return;
-    for (const m of [this.#leased, this.#working])
-      if (e.state === 'resetting') m.begin(e.desktop, e.at);
-      else m.end(e.desktop, e.at);
+    for (const m of [this.#leased, this.#working]) m.set(e.desktop, e.state === 'resetting', this.#time.of(e.at));
   }
   trainer(busy: boolean, at: number): void {
-    if (busy) this.#trainer.begin('trainer', at);
-    else this.#trainer.end('trainer', at);
+    this.#trainer.set('trainer', busy, this.#time.of(at));
   }
 
   trained(actions: number, trajectories: number, ms: number): void {
@@ -187,19 +193,47 @@ export class Meters {
     desktops: number,
     replicas: ModelPoolStatus,
   ): { desktops: number; desktopsStrict: number; replicas: number; trainer: number } {
-    const span = Math.max(1, now - this.#startedAt);
-    return {
-      desktops: this.#leased.share(this.#startedAt, now, desktops),
-      desktopsStrict: this.#working.share(this.#startedAt, now, desktops),
+    const ran = this.#time.of(now),
       // A replica that was replaced begins at 0.
-      replicas:
-        Math.max(0, busyMs(replicas) - this.#busyBefore) /
-        (span * Math.max(1, replicas.replicas.length) * replicas.concurrency),
-      trainer: this.#trainer.share(this.#startedAt, now, 1),
+      computed = Math.max(0, busyMs(replicas) - this.#busyBefore);
+    return {
+      desktops: this.#leased.share(0, ran, desktops),
+      desktopsStrict: this.#working.share(0, ran, desktops),
+      // What was under way when a pause began is computed in it.
+      replicas: Math.min(
+        1,
+        computed / (Math.max(1, ran) * Math.max(1, replicas.replicas.length) * replicas.concurrency),
+      ),
+      trainer: this.#trainer.share(0, ran, 1),
     };
   }
   minutesRun(now: number): number {
-    return Math.max(1e-9, (now - this.#startedAt) / 6e4);
+    return Math.max(1e-9, this.#time.of(now) / 6e4);
+  }
+}
+
+/** ms since a start, pauses left out: during a pause it stands still. */
+class UnpausedTime {
+  readonly #startedAt: number;
+  /** The newest pause; an event of the time before it may come when it is over. */
+  #pause = { from: Infinity, to: Infinity };
+  /** In all pauses before it. */
+  #pausedMs = 0;
+  constructor(startedAt: number) {
+    this.#startedAt = startedAt;
+  }
+  pause(at: number): void {
+    const { from, to } = this.#pause;
+    if (to === Infinity && from !== Infinity) return;
+    if (from !== Infinity) this.#pausedMs += to - from;
+    this.#pause = { from: at, to: Infinity };
+  }
+  resume(at: number): void {
+    if (this.#pause.to === Infinity && this.#pause.from !== Infinity) this.#pause = { ...this.#pause, to: at };
+  }
+  of(at: number): number {
+    const { from, to } = this.#pause;
+    return Math.min(at, from) + Math.max(0, at - to) - this.#startedAt - this.#pausedMs;
   }
 }
 

@@ -32,6 +32,8 @@ export class RunMonitor {
   readonly spans: SpanRecorder;
   readonly #d: RunMonitorDeps;
   #meters: Meters;
+  /** When reinforcement learning was over, and the replicas at that time. */
+  #ended: { readonly at: number; readonly models: ModelPoolStatus | undefined } | undefined;
   #engine: Engine | undefined;
   #scheduler: Scheduler | undefined;
   #notedMs = 0;
@@ -47,31 +49,48 @@ export class RunMonitor {
   }
   /** Rates and shares start again from here. */
   restart(): void {
-    this.#meters = new Meters(this.#d.clock.now(), this.#engine?.replicas?.status());
+    const now = this.#d.clock.now();
+    this.#meters = new Meters(now, this.#engine?.replicas?.status());
+    if (this.#d.budget.paused) this.#meters.pause(now);
+  }
+  /** Rates and shares stay as they are now: what is still done teaches nothing. */
+  end(): void {
+    this.#ended ??= { at: this.#d.clock.now(), models: this.#engine?.replicas?.status() };
+  }
+  pause(): void {
+    this.#meters.pause(this.#d.clock.now());
+  }
+  resume(): void {
+    this.#meters.resume(this.#d.clock.now());
   }
 
   watch(engine: Engine, scheduler: Scheduler): void {
     this.#engine = engine;
     this.#scheduler = scheduler;
     scheduler.onEvent((e) => {
-      this.#meters.onScheduler(e);
+      if (!this.#ended) this.#meters.onScheduler(e);
       this.spans.onScheduler(e);
     });
     engine.pool.onEvent((e) => {
       this.spans.onPool(e);
-      this.#meters.onPool(e);
+      if (!this.#ended) this.#meters.onPool(e);
     });
     engine.replicas?.onEvent((e) => {
       this.spans.onModels(e);
     });
   }
 
+  /** The time that figures are of. */
+  get #now(): number {
+    return this.#ended?.at ?? this.#d.clock.now();
+  }
+
   status(): RunProgress {
-    const { clock, config, data, budget, state } = this.#d,
-      now = clock.now(),
+    const { config, data, budget, state } = this.#d,
+      now = this.#now,
       m = this.#meters,
       models = this.#engine?.replicas?.status(),
-      use = m.utilisation(now, config.desktops.count, models ?? NO_REPLICAS),
+      use = m.utilisation(now, config.desktops.count, (this.#ended ?? { models }).models ?? NO_REPLICAS),
       { ledger, ready } = data.counts();
     return {
       phase: state.phase,
@@ -88,7 +107,7 @@ export class RunMonitor {
       replicaVersions: models?.replicas.map((x) => x.version) ?? [],
       running: this.#scheduler?.status().running.length ?? 0,
       waitingGroups: ready,
-      errors: m.errors,
+      errors: ledger.retired.error ?? 0,
       newestError: m.newestError,
       detail: state.trouble ?? state.detail,
     };
@@ -97,7 +116,7 @@ export class RunMonitor {
   /** What a dashboard shows, with the bound X* (runtime/rollout/README.md#throughput-bound) once it is known. */
   wireStatus(stopping: boolean): WireStatus {
     const { success, ...s } = this.status(),
-      { clock, config, data, budget } = this.#d;
+      { config, data, budget } = this.#d;
     const x = bounds(
       this.#meters.measured(
         {
@@ -105,7 +124,7 @@ export class RunMonitor {
           replicas: traitsOf(config.policy.kind).processes ? config.policy.replicas : 0,
           share: survivingShare(data.counts().ledger),
         },
-        clock.now(),
+        this.#now,
       ),
     );
     return {

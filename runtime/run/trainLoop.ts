@@ -12,7 +12,7 @@ import type { ClaimedBatch } from '../data/claims.js';
 import type { DataManager } from '../data/dataManager.js';
 import type { RegimeGate } from '../rollout/regime.js';
 import type { UpdateReport } from '../trainer/types.js';
-import type { TrainedSteps } from '../data/events.js';
+import { countTrained, type TrainedSteps } from '../data/events.js';
 import type { Learner, Replicas, Snapshot } from './backends/index.js';
 import { unreadableTrajectory } from './backends/learner.js';
 import { imitationSteps, policySteps, type Expressible } from './credit.js';
@@ -33,7 +33,6 @@ interface Update {
   readonly snapshot: Snapshot;
   readonly report: UpdateReport;
   readonly batch: ClaimedBatch;
-  readonly lr: number;
   /** What was imitated beside it, where that is weighed by need. */
   readonly imitation: WeighedImitation['metrics'] | undefined;
 }
@@ -127,8 +126,9 @@ async function train(d: Training, batch: ClaimedBatch): Promise<Update> {
     monitor.meters.trainer(false, clock.now());
     monitor.spans.trainerEnds(clock.now(), report?.version);
   }
+  const trained = trainedSteps(own, report);
   monitor.meters.trained(
-    batch.steps,
+    countTrained(trained),
     batch.groups.reduce((n, g) => n + g.members.length, 0),
     clock.now() - began,
   );
@@ -136,9 +136,9 @@ async function train(d: Training, batch: ClaimedBatch): Promise<Update> {
   // the old weights, never twice. Both are one record: what was trained without its weights would be lost.
   const snapshot = await data.room.write(() => d.learner.snapshot()),
     checkpoint = await data.room.write(() => d.learner.checkpoint());
-  await data.trained(batch.id, report.version, trainedSteps(own, report), checkpoint.dir);
+  await data.trained(batch.id, report.version, trained, checkpoint.dir);
   newVersion(d, report.version);
-  return { snapshot, report, batch, lr: config.trainer.lr * scale, imitation: beside.metrics };
+  return { snapshot, report, batch, imitation: beside.metrics };
 }
 
 /** Damage on disk costs the groups it concerns, and never the run. */
@@ -219,7 +219,7 @@ function newVersion({ run: r, orders }: Training, version: PolicyVersion): void 
   );
 }
 
-async function publish({ run: r }: Training, { snapshot, report, batch, lr, imitation }: Update): Promise<void> {
+async function publish({ run: r }: Training, { snapshot, report, batch, imitation }: Update): Promise<void> {
   const sync = await snapshot.publish();
   const { tisHistogram, sampleWeights: _s, tokenWeights: _t, ...numbers } = report;
   await Promise.all([
@@ -227,7 +227,7 @@ async function publish({ run: r }: Training, { snapshot, report, batch, lr, imit
       type: 'metrics',
       source: 'update',
       version: report.version,
-      values: { ...numbers, lr, batchSteps: batch.steps, batchGroups: batch.groups.length, ...imitation },
+      values: { ...numbers, batchSteps: batch.steps, batchGroups: batch.groups.length, ...imitation },
       lists: { tisHistogram },
     }),
     r.data.note({
@@ -239,7 +239,7 @@ async function publish({ run: r }: Training, { snapshot, report, batch, lr, imit
   ]);
 }
 
-/** Advantage and weights of a batch's policy steps, trajectory by trajectory. */
+/** Advantage and weights of a batch's policy steps: for each group, trajectory by trajectory. */
 export function trainedSteps(
   steps: readonly LearnStep[],
   report: Pick<UpdateReport, 'sampleWeights' | 'tokenWeights'>,
@@ -248,6 +248,7 @@ export function trainedSteps(
     string,
     {
       rollout: TrainedSteps['rollout'];
+      injected?: true;
       advantage: number;
       steps: number[];
       weights: number[];
@@ -258,12 +259,23 @@ export function trainedSteps(
   for (const [i, s] of steps.entries()) {
     // A person's step in a group is imitated: it has no advantage or weight to show.
     if (s.coefficient !== undefined) continue;
-    const rollout = s.trajectory.id;
-    let t = by.get(rollout);
+    const { id: rollout, group } = s.trajectory,
+      // A success can be trained in its own group and, injected, in others of the same batch.
+      use = `${s.group} ${rollout}`,
+      injected = s.group === group ? {} : { injected: true as const };
+    let t = by.get(use);
     if (!t)
       by.set(
-        rollout,
-        (t = { rollout, advantage: s.advantage, steps: [], weights: [], advantages: [], tokenWeights: [] }),
+        use,
+        (t = {
+          rollout,
+          ...injected,
+          advantage: s.advantage,
+          steps: [],
+          weights: [],
+          advantages: [],
+          tokenWeights: [],
+        }),
       );
     t.steps.push(s.step);
     t.weights.push(report.sampleWeights?.[i] ?? NaN);

@@ -141,7 +141,8 @@ export class TrainingRun {
     this.#log = new RunLog(o.reporter, data, () => this.#ending.abort());
     this.#retention = new Retention(o.config, data, this.#log, o.annotated);
     this.#pauses = new Pauses((paused) => {
-      for (const part of [this.#budget, this.#evaluations, this.#scheduler]) part?.[paused ? 'pause' : 'resume']();
+      for (const part of [this.#budget, this.#monitor, this.#evaluations, this.#scheduler])
+        part?.[paused ? 'pause' : 'resume']();
     }, this.#log);
     this.#monitor = new RunMonitor({
       config: o.config,
@@ -182,6 +183,7 @@ export class TrainingRun {
         reinforcement: this.#reinforcement,
         stop: this.#o,
       });
+      this.#monitor.end();
       this.#log.throwFault();
       await this.#monitor.noteProgress(this.#state.version);
       if (!this.#o.signal.aborted)
@@ -378,6 +380,7 @@ export class TrainingRun {
   /** Ends rollouts or records them as stopped, writes the index, and ends processes and desktops. */
   async #close(failure: unknown, ticker: NodeJS.Timeout): Promise<void> {
     this.#state.phase = 'stopping';
+    this.#monitor.end();
     const { signal, now, reporter } = this.#o,
       hurry = (): void => {
         void this.#scheduler?.stop({ graceMs: 0 });

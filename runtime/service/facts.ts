@@ -8,14 +8,19 @@ import { openTasks } from '../tasks/open.js';
 import { deskSuite, trainSeed } from '../tasks/suites/desk/index.js';
 import type { TaskSource } from '../tasks/types.js';
 
+/** Undefined for a run that was made by hand, or for a version with other options. */
+export function configOf(run: RunReader): RunConfig | undefined {
+  try {
+    return parseRunFile(run.meta.config ?? {}, {} satisfies RunFile);
+  } catch {
+    return undefined;
+  }
+}
+
 /** What the run file says of a run, and what its task source says of its families. */
 export async function factsOf(run: RunReader): Promise<RunFacts> {
-  let config: RunConfig | undefined;
-  try {
-    config = parseRunFile(run.meta.config ?? {}, {} satisfies RunFile);
-  } catch {
-    return { trained: [], families: suiteFamilies() };
-  }
+  const config = configOf(run);
+  if (!config) return { trained: [], families: suiteFamilies() };
   try {
     // The folder of a layer may be gone; what the image has is enough to name tasks.
     const contents = await desktopContents(config.desktops).catch(() =>

@@ -1,14 +1,17 @@
 import { choiceNames } from '../policy/embedded/choiceNames.js';
+import type { RunConfig } from '../config/index.js';
 import type { RunFacts } from '../queries/facts.js';
 import type { Interpreter } from '../queries/steps.js';
 import { groupAdvantages, type AdvantageOptions } from '../trainer/objective/advantages.js';
 
+type Credit = AdvantageOptions & Pick<RunConfig['trainer'], 'credit'>;
+const byDefault: Credit = { baseline: 'trajectory', norm: 'std', credit: 'trajectory' };
+
 /** Journals in the words of the embedded policy, advantages as this trainer computes them. */
-export const interpreter = (o: AdvantageOptions): Interpreter => ({
+export const interpreter = (o: Credit): Interpreter => ({
   choiceNames,
-  advantages: (rewards, keptSteps) => groupAdvantages(rewards, keptSteps, o),
+  advantages: (rewards, steps) => (o.credit === 'trajectory' ? groupAdvantages(rewards, steps, o) : undefined),
 });
 
 /** As the run's own trainer computes them. */
-export const interpreterOf = (f: RunFacts): Interpreter =>
-  interpreter({ baseline: f.config?.trainer.baseline ?? 'trajectory', norm: f.config?.trainer.norm ?? 'std' });
+export const interpreterOf = (f: Pick<RunFacts, 'config'>): Interpreter => interpreter(f.config?.trainer ?? byDefault);

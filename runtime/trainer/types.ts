@@ -107,9 +107,15 @@ export interface UpdateReport {
    */
   readonly epochs: number;
   readonly reuseEss: number;
+  /** Mean over the optimizer steps, with warm-up and decay; NaN without one. */
+  readonly lr: number;
   readonly loss: number;
   readonly policyLoss: number;
   readonly imitationLoss: number;
+  /**
+   * Nats: of the embedded policy the mean over whole decisions, of a language model over tokens. Of an update over what
+   * the policy sampled itself; NaN where that is nothing.
+   */
   readonly entropy: number;
   /** KL(train || rollout) estimators and reference KL, means over tokens. */
   readonly klK1: number;

@@ -153,7 +153,7 @@ export class Figures {
             ].join(' · ')
           : t('ended'),
     });
-    const errors = st?.errors ?? m.ledger?.retired['error'] ?? last(m, 'run.errors');
+    const errors = m.ledger?.retired['error'] ?? st?.errors ?? last(m, 'run.errors');
     this.#errors.set({
       value: count(errors),
       detail: errors ? t('retried, never trained on') : errors === 0 ? (isOver(m) ? t('none') : t('none so far')) : '',

@@ -40,12 +40,14 @@ export const throughputCharts: readonly MetricChart[] = [
     'trainedActionsPerMinute',
     t('Trained actions per minute'),
     t('trained actions/min'),
-    t('Actions that survived curation and were trained on, per minute since the run began.'),
+    t(
+      'Actions of the policy that survived curation and were trained on, per minute of reinforcement learning since it began or was resumed.',
+    ),
   ),
   {
     title: t('Utilisation'),
     says: t(
-      'Share of time busy since the run began: desktops leased to a rollout or being reset after one, replicas computing an answer (of model servers: answers under way, of the policy.vlm.concurrency that each may handle), the trainer in an update.',
+      'Share of time busy since reinforcement learning began or was resumed, pauses and the final evaluation left out: desktops leased to a rollout or being reset after one, replicas computing an answer (of model servers: answers under way, of the policy.vlm.concurrency that each may handle), the trainer in an update.',
     ),
     lines: [
       { name: 'run.desktopUtilisation', label: t('desktops'), hue: 'blue' },
@@ -75,7 +77,7 @@ export const trainerCharts: readonly MetricChart[] = [
   {
     title: t('Policy entropy'),
     says: t(
-      'Mean entropy of the trained choices, in nats. Falling towards 0: the policy grows certain, and may stop exploring.',
+      'Mean entropy of what the policy sampled and was trained on, in nats: of whole decisions of the embedded policy, of tokens of a language model. Falling towards 0: the policy grows certain, and may stop exploring.',
     ),
     lines: [{ name: 'update.entropy', label: t('entropy'), hue: 'blue' }],
     format: decimal,
@@ -92,7 +94,9 @@ export const trainerCharts: readonly MetricChart[] = [
   },
   {
     title: t('Learning rate'),
-    says: t('Step size of each update: constant, then decreasing if the run file sets a decay.'),
+    says: t(
+      'Mean over the optimizer steps of each update. The embedded policy’s rises over its first 20 steps; then it is constant, until it decreases if the run file sets a decay.',
+    ),
     lines: [{ name: 'update.lr', label: t('learning rate'), hue: 'blue' }],
     format: decimal,
     floor: 0,

@@ -35,7 +35,7 @@ export const overridden = (t: Trajectory): Trajectory =>
  * holds outcomes only, never errors. `inject` returns a pool success or undefined and is called at most once. A
  * trajectory none of whose steps is kept stays as a member with an empty mask: its reward belongs to the baseline.
  * Steps of a taken-over rollout in which a person acted are outside the mask: policy gradient does not apply to them
- * (run/samples.ts); neither are steps that a branch only acted out again, which are another rollout's samples.
+ * (run/credit.ts); neither are steps that a branch only acted out again, which are another rollout's samples.
  */
 export function curateGroup(
   own: readonly Trajectory[],

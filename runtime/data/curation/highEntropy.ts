@@ -83,6 +83,9 @@ function kindOf(own: readonly StepEntropy[]): EntropyKind {
 }
 const KINDS: readonly EntropyKind[] = ['share', 'exact', 'lower'];
 
+/** Steps of a row that a branch, whose origin is ROLLOUT@STEP, took from another. */
+const ACTED_OUT =
+  "CASE WHEN r.provenance = 'rollout' AND r.origin IS NOT NULL THEN CAST(substr(r.origin, instr(r.origin, '@') + 1) AS INTEGER) ELSE 0 END";
 /** Rollouts whose steps the entropy chart shows, newest first. */
 const SHOWN_ROLLOUTS = 200;
 
@@ -140,14 +143,14 @@ export const highEntropy: Mechanism<'highEntropy'> = {
       unit: 'share',
       words: {
         title: message('Share of steps kept'),
-        says: message('Steps that were trained, of all steps of the groups formed.'),
+        says: message('Of the steps that the policy sampled in the groups formed, those that are trained.'),
         label: message('mean of 20 groups'),
         empty: message('No group was formed.'),
         summary: message('Share of steps kept: {0} now.'),
       },
       read: async (run, { keep }) => {
         const [at, kept, seen] = await run.index.columns(
-          'SELECT g.closed_at, SUM(r.kept), SUM(r.steps) FROM rollouts r JOIN groups g ON g.id = r.grp WHERE r.kept IS NOT NULL GROUP BY g.id ORDER BY g.closed_at',
+          `SELECT g.closed_at, SUM(r.kept), SUM(r.steps - r.human - ${ACTED_OUT}) FROM rollouts r JOIN groups g ON g.id = r.grp WHERE r.kept IS NOT NULL GROUP BY g.id ORDER BY g.closed_at`,
         );
         const all = numbers(seen);
         return {

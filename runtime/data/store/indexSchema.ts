@@ -1,5 +1,5 @@
 /** Raise when a table changes: an index of another schema is rebuilt from the journal. */
-export const schemaVersion = 10;
+export const schemaVersion = 11;
 
 /**
  * The queryable view of a journal. `position` columns say where in the journal a record lies. Times are ms since the

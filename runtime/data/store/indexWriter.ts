@@ -1,7 +1,7 @@
 /** Updates the tables of indexSchema.ts from the journal, one record after another. */
 import type { SqlValue } from 'sql.js';
 import { stepEntropy } from '../curation/highEntropy.js';
-import { faultOf, isError, timesOf } from '../events.js';
+import { countTrained, faultOf, isError, timesOf } from '../events.js';
 import type { EventOf, JournalEvent, StoredEvent, TrajectoryHead } from '../events.js';
 import { addMetrics, addTokens } from './indexMetrics.js';
 import type { Rows } from './indexRows.js';
@@ -201,11 +201,11 @@ const handlers: Handlers = {
     }
   },
   'batch.trained'(rows, e, position) {
-    rows.run("UPDATE batches SET state = 'trained', trained_version = ?, trained_at = ? WHERE id = ?", [
-      e.version,
-      e.at,
-      e.batch,
-    ]);
+    const steps = e.trajectories ? countTrained(e.trajectories) : null;
+    rows.run(
+      "UPDATE batches SET state = 'trained', trained_version = ?, trained_at = ?, steps = COALESCE(?, steps) WHERE id = ?",
+      [e.version, e.at, steps, e.batch],
+    );
     for (const r of e.rollouts) {
       rows.run("UPDATE rollouts SET state = 'trained', trained_version = ?, trained_position = ? WHERE id = ?", [
         e.version,
@@ -214,11 +214,13 @@ const handlers: Handlers = {
       ]);
       rows.run("UPDATE groups SET state = 'trained' WHERE id = (SELECT grp FROM rollouts WHERE id = ?)", [r]);
     }
+    // What a success had in its own group is not replaced by what it has where it is injected.
     for (const t of e.trajectories ?? [])
-      rows.run('UPDATE rollouts SET advantage = ?, weight = ? WHERE id = ?', [
+      rows.run('UPDATE rollouts SET advantage = ?, weight = ? WHERE id = ? AND (advantage IS NULL OR ?)', [
         finite(t.advantage),
-        finite(mean([...t.weights])),
+        mean(t.weights.filter((w) => Number.isFinite(w))),
         t.rollout,
+        !t.injected && e.rollouts.includes(t.rollout) ? 1 : 0,
       ]);
   },
   'pool.added'(rows, e) {
@@ -393,5 +395,5 @@ function originOf({ provenance: p, branch }: Pick<TrajectoryHead, 'provenance' |
   if (p.kind === 'hindsight') return p.instruction;
   return p.kind === 'imported' ? p.from : p.kind === 'human' ? p.of : undefined;
 }
-const mean = (xs: readonly number[]): number | null =>
-  xs.length === 0 ? null : xs.reduce((a, b) => a + b, 0) / xs.length;
+const mean = (xs: readonly number[] | Float32Array): number | null =>
+  xs.length === 0 ? null : Array.from(xs).reduce((a, b) => a + b, 0) / xs.length;

@@ -204,7 +204,7 @@ export class Learner {
     report.moved(kl());
     if (done.stopped) return undefined;
     if (done.applied) this.#updateSteps++;
-    report.step(states, done.parts, done.norm, done.applied, variant.reference);
+    report.step(states, { ...done, lr }, variant.reference);
     return { loss: done.parts[0]!, lr };
   }
 
@@ -235,7 +235,7 @@ export class Learner {
         });
       states += packed.length;
       latest = i.steps - step <= reportedSteps(i.steps) ? late : early;
-      latest.step(packed, done.parts, done.norm, done.applied, false);
+      latest.step(packed, { ...done, lr }, false);
       onProgress?.({
         kind: 'imitate',
         step: ++step,

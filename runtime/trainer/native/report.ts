@@ -3,6 +3,7 @@ import { correctionMetrics, HISTOGRAM_BINS, tisToken } from '../objective/correc
 import { k1, k3, klTerm } from '../objective/kl.js';
 import { clipState, gspoRatio, MAX_LOG_RATIO, ratioOf } from '../objective/policyLoss.js';
 import type { UpdateReport } from '../types.js';
+import type { OptimizerStep } from './optimizer.js';
 import type { TrainerOptions } from './options.js';
 import type { PackedState, Slot } from './packing.js';
 
@@ -21,6 +22,7 @@ export class ReportBuilder {
   #loss = 0;
   #policyLoss = 0;
   #imitationLoss = 0;
+  #lr = 0;
   #entropy = 0;
   #entropies = 0;
   #ratios = 0;
@@ -37,27 +39,29 @@ export class ReportBuilder {
     this.#o = o;
   }
 
-  /** `parts` = [loss, policy, imitation, kl, bonus] summed over the step's micro-batches. */
+  /** `parts` = [loss, policy, imitation, kl, bonus] summed over the step's micro-batches; `lr` its learning rate. */
   step(
     states: readonly PackedState[],
-    parts: readonly number[],
-    norm: number,
-    applied: boolean,
+    done: Pick<OptimizerStep, 'parts' | 'norm' | 'applied'> & { readonly lr: number },
     withReference: boolean,
   ): void {
     this.#steps++;
-    if (!applied) {
+    if (!done.applied) {
       this.#skipped++;
       return;
     }
-    this.#gradNorm += norm;
-    this.#loss += parts[0]!;
-    this.#policyLoss += parts[1]!;
-    this.#imitationLoss += parts[2]!;
+    this.#lr += done.lr;
+    this.#gradNorm += done.norm;
+    this.#loss += done.parts[0]!;
+    this.#policyLoss += done.parts[1]!;
+    this.#imitationLoss += done.parts[2]!;
     for (const p of states) {
+      const own = p.slots.filter((s) => s.term === 'policy');
+      for (const s of own) this.#slot(s, withReference);
+      // How sure it is of what it is shown to imitate says nothing about how it explores.
+      if (own.length === 0) continue;
       this.#entropy += p.entropy;
       this.#entropies++;
-      for (const s of p.slots) if (s.term === 'policy') this.#slot(s, withReference);
     }
   }
   passes(p: Passes): void {
@@ -107,10 +111,11 @@ export class ReportBuilder {
       plannedSteps: this.#passes.planned,
       epochs: this.#passes.epochs,
       reuseEss: this.#passes.reuseEss,
+      lr: this.#steps > this.#skipped ? this.#lr / done : NaN,
       loss: this.#loss / done,
       policyLoss: this.#policyLoss / done,
       imitationLoss: this.#imitationLoss / done,
-      entropy: per(this.#entropy, this.#entropies),
+      entropy: this.#entropies === 0 ? NaN : this.#entropy / this.#entropies,
       klK1: per(kl1, tokens),
       klK3: per(kl3, tokens),
       refKl: per(this.#refKl, this.#ratios),

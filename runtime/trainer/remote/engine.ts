@@ -140,8 +140,7 @@ class RemoteTrainer implements RemoteTrainerEngine {
       while (samples.length > 0 && step < i.steps && !this.#interrupted) {
         const part = await this.#surviving((c) => this.#lessonPart(c, b, samples, i, step));
         step = part.end;
-        for (const { index, result, metrics } of part.steps)
-          (index >= i.steps - part.reported ? report.late : report.early).step(result, metrics);
+        for (const made of part.steps) (made.index >= i.steps - part.reported ? report.late : report.early).step(made);
         this.#handle = part.handle;
         // Those of the part before.
         await this.#forgetSurplus(part.handle);

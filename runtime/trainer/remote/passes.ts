@@ -79,7 +79,7 @@ export async function updatePasses(job: Job, samples: readonly Prepared[], b: Ba
     // Only until the weights have changed.
     fresh = undefined;
     if (!made) break;
-    job.report.step(made.result, made.metrics);
+    job.report.step({ ...made, lr });
     step++;
     for (const s of m.items) reached.add(s);
     job.onProgress?.({
@@ -216,6 +216,7 @@ export interface LessonPart extends ImitateOptions {
 }
 export interface LessonStep extends Stepped {
   readonly index: number;
+  readonly lr: number;
 }
 /** Steps of a lesson until `to`, or until it is interrupted. */
 export async function imitatePart(
@@ -231,7 +232,7 @@ export async function imitatePart(
   for (; i < o.to && (i === o.from || !interrupted()); i++) {
     const lr = imitationRate(o.lr, i, o.steps),
       done = await lessonStep(job, picks(i), lr);
-    steps.push({ index: i, ...done });
+    steps.push({ index: i, lr, ...done });
     job.onProgress?.({
       kind: 'imitate',
       step: i + 1,

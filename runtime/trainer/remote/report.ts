@@ -7,11 +7,19 @@ import type { UpdateReport } from '../types.js';
 import { inSlices, turn, type Prepared } from './datums.js';
 import type { Slope } from './gradient.js';
 
+/** An optimizer step: what its gradient was made from, what the server says of it, and its learning rate. */
+interface ReportedStep {
+  readonly result: Slope['result'];
+  readonly metrics: ReadonlyMap<string, number>;
+  readonly lr: number;
+}
+
 /** Collects what one call of the trainer did, optimizer step by optimizer step. What a server does not say is NaN. */
 export class RemoteReport {
   readonly #o: ObjectiveOptions;
   #steps = 0;
   #skipped = 0;
+  #lr = 0;
   #gradNorm = 0;
   #loss = 0;
   #policyLoss = 0;
@@ -29,12 +37,12 @@ export class RemoteReport {
     return this.#steps;
   }
 
-  /** `metrics` are the server's of the optimizer step. */
-  step(r: Slope['result'], metrics: ReadonlyMap<string, number>): void {
+  step({ result: r, metrics, lr }: ReportedStep): void {
     const norm = gradientNorm(metrics);
     this.#steps++;
     // Said, and no number: such a gradient is not applied.
     if (norm !== undefined && !Number.isFinite(norm)) this.#skipped++;
+    this.#lr += lr;
     this.#gradNorm += norm ?? NaN;
     this.#loss += r.loss;
     this.#policyLoss += r.policyLoss;
@@ -76,6 +84,7 @@ export class RemoteReport {
       plannedSteps: d.planned ?? 0,
       epochs: d.epochs,
       reuseEss: reuseEss(d.samples),
+      lr: this.#steps === 0 ? NaN : this.#lr / this.#steps,
       loss: this.#loss / done,
       policyLoss: this.#policyLoss / done,
       imitationLoss: this.#imitationLoss / done,

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { random, type BranchPoint, type GroupId, type RolloutId, type Step } from '../../../runtime/domain/index.js';
 import { curateGroup } from '../../../runtime/data/curation/curateGroup.js';
+import { highEntropy } from '../../../runtime/data/curation/highEntropy.js';
+import type { ChartSource } from '../../../runtime/data/curation/mechanism.js';
 import { branchesOf, branchPoint } from '../../../runtime/data/curation/branches.js';
 import type { RolloutOrder } from '../../../runtime/data/types.js';
 import type { DataManager } from '../../../runtime/data/dataManager.js';
@@ -119,6 +121,23 @@ describe('a group with branches', () => {
       expect(keep(a.rollout).slice(0, 2)).toEqual([false, false]);
       expect(keep(a.rollout).slice(2)).toContain(true);
       expect(members.find((x) => x.trajectory.id === b.rollout)!.trajectory.branch).toEqual(point);
+      await m.close();
+    }));
+  it('counts as generated, kept and left out what they sampled, not what they acted out again', () =>
+    withDir(async (dir) => {
+      const m = await openManager(dir, config);
+      await whole(m);
+      await ends(m, await branch(m), success);
+      await ends(m, await branch(m));
+      const batch = (await m.claimBatch({ version: 0, minGroups: 1 }))!,
+        kept = batch.groups[0]!.members.flatMap((x) => x.keep).filter(Boolean).length,
+        shown = highEntropy.charts
+          .find((c) => c.name === 'kept')!
+          .read(m.store as unknown as ChartSource, { enabled: true, keep: 0.8 });
+      // Four rollouts of four steps, two of which begin at the third.
+      expect(await shown).toMatchObject({ value: [kept / 12] });
+      await m.trained(batch.id, 1);
+      expect(m.stats().stepLedger).toMatchObject({ generated: 12, trained: kept, masked: 12 - kept });
       await m.close();
     }));
   it('gives them the turns that the rollout they branch off from had', () =>

@@ -25,6 +25,38 @@ it('a desktop is busy from its reset to the end of its rollout; the policy’s t
   expect([u.desktops, u.desktopsStrict]).toEqual([0.6, 0.5]);
 });
 
+it('a pause is no time: shares and rates per minute go on from where they were, and what runs on in it adds nothing', () => {
+  const m = new Meters(1000),
+    desktop = id<DesktopId>('d1'),
+    models = (busyMs: number) => ({
+      replicas: [{ id: 'a', busyMs }] as unknown as ModelPoolStatus['replicas'],
+      concurrency: 1,
+      waiting: 0,
+      version: 0,
+      publishing: false,
+    });
+  const lane = (phase: 'setup' | 'released', at: number): void => {
+    m.onScheduler({ type: 'lane', desktop, phase, at });
+  };
+  lane('setup', 1500);
+  m.trainer(true, 1800);
+  m.pause(2000);
+  lane('released', 3000);
+  m.trainer(false, 4000);
+  expect(m.utilisation(9000, 1, models(0))).toMatchObject({ desktops: 0.5, desktopsStrict: 0.5, trainer: 0.2 });
+  expect(m.minutesRun(9000) * 60).toBeCloseTo(1);
+  m.resume(11_000);
+  lane('setup', 11_000);
+  expect(m.minutesRun(12_000) * 60).toBeCloseTo(2);
+  // What replicas computed in the pause cannot make them busier than all the time.
+  expect(m.utilisation(12_000, 1, models(60_000))).toEqual({
+    desktops: 0.75,
+    desktopsStrict: 0.75,
+    replicas: 1,
+    trainer: 0.1,
+  });
+});
+
 it('replicas are busy with what they decide from its start on, not with evaluations before it', () => {
   const worked = (busyMs: number, concurrency = 1): ModelPoolStatus => ({
     replicas: [

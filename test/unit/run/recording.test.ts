@@ -31,7 +31,7 @@ import { unpackAlternatives } from '../../../runtime/data/alternatives.js';
 import { stepExtra } from '../../../runtime/run/stepExtra.js';
 import { coalesce } from '../../../runtime/service/desktops.js';
 import { baseTrainerOptions } from '../../helpers/trainer/options.js';
-import { packSamples } from '../../../runtime/trainer/native/packing.js';
+import { packSamples, type PackedState } from '../../../runtime/trainer/native/packing.js';
 import { ReportBuilder } from '../../../runtime/trainer/native/report.js';
 import { frameOf } from '../../helpers/policy/frames.js';
 import { FakeDesktop, fakeFrames, fakeTasks, order, scriptedPolicy, task } from '../../helpers/rollout/fakes.js';
@@ -74,6 +74,26 @@ describe('the weight of each trained sample', () => {
       1,
       NaN,
     ]);
+  });
+});
+
+describe('what an update says of itself', () => {
+  const state = (term: 'policy' | 'imitation', entropy: number): PackedState =>
+      ({ entropy, slots: [{ term, tokens: 0 }] }) as unknown as PackedState,
+    made = (lr: number, applied = true) => ({ parts: [1, 2, 3, 0, 0], norm: 1, applied, lr });
+  it('is the entropy of its own decisions, not of those it imitates, and the learning rate it was made with', () => {
+    const b = new ReportBuilder(baseTrainerOptions);
+    b.step([state('policy', 1), state('imitation', 9)], made(0.1), false);
+    b.step([state('policy', 2), state('imitation', 9)], made(0.3), false);
+    b.step([state('policy', 50)], made(5, false), false);
+    const r = b.build(1, 0, 0, []);
+    expect([r.entropy, r.lr]).toEqual([1.5, expect.closeTo(0.2)]);
+  });
+  it('is neither where there is nothing of its own', () => {
+    const b = new ReportBuilder(baseTrainerOptions);
+    b.step([state('imitation', 9)], made(5, false), false);
+    const r = b.build(1, 0, 0, []);
+    expect([r.entropy, r.lr]).toEqual([NaN, NaN]);
   });
 });
 

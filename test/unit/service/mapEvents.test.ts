@@ -38,7 +38,7 @@ describe('events for subscribers', () => {
     ['q', { ...row('q', { outcome: 'error' }), startedAt: undefined } as unknown as TrajectoryRow],
   ]);
   const stored = (e: object): StoredEvent => ({ seq: 7, at: 100, ...e }) as StoredEvent,
-    options = interpreter({ baseline: 'trajectory', norm: 'std' });
+    options = interpreter({ baseline: 'trajectory', norm: 'std', credit: 'trajectory' });
   const map = (e: object) => toRunEvent(stored(e), rows, options);
   const formed = {
     type: 'group.formed',

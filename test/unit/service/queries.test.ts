@@ -24,7 +24,7 @@ import { families, writeSyntheticRun, type SyntheticRun, type Told } from '../..
 
 /** Every query against a journal whose truth is known, through the real index. */
 let dir: string, run: RunReader, truth: SyntheticRun, facts: RunFacts;
-const interpreter = interpreterFor({ baseline: 'trajectory', norm: 'std' });
+const interpreter = interpreterFor({ baseline: 'trajectory', norm: 'std', credit: 'trajectory' });
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'dart-queries-'));
   truth = await writeSyntheticRun(join(dir, 'run'), { groups: 30, size: 4, steps: 5, running: 2 });

@@ -1,4 +1,4 @@
-import { assisted, isLogical, type RetireReason } from '../domain/index.js';
+import { assisted, byPerson, isLogical, type RetireReason } from '../domain/index.js';
 import type {
   BatchId,
   ChoicePlaces,
@@ -290,7 +290,7 @@ export type NoteEvent = EventOf<
 export const headOf = (t: Trajectory): TrajectoryHead => ({
   ...t,
   steps: t.steps.length,
-  human: assisted(t) ? t.steps.filter((s) => s.origin === 'human').length : undefined,
+  human: assisted(t) ? t.steps.filter(byPerson).length : undefined,
 });
 /**
  * When it began and ended, ms since the epoch: of a deterministic run, whose trajectories have logical times, when that

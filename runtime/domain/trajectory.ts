@@ -79,6 +79,8 @@ export interface Step {
   readonly rejected?: readonly RejectedAnswer[];
   readonly version?: PolicyVersion;
   readonly origin: 'policy' | 'human' | 'oracle';
+  /** Of the policy's: how many of its proposals on this screen a person declined before they accepted this one. */
+  readonly declined?: number;
   /** Whether the desktop came to rest after the action, within the bound. */
   readonly settled: boolean;
   readonly timings: StepTimings;
@@ -92,7 +94,7 @@ export const sampledRemotely = (s: Pick<Step, 'tokens' | 'prompt' | 'rejected'>)
 
 /** A step without what was sampled in it: for another run, and for what people put in its place. */
 export function unsampled(s: Step): Step {
-  const { tokens: _t, prompt: _p, rejected: _r, version: _v, progress: _a, ...rest } = s;
+  const { tokens: _t, prompt: _p, rejected: _r, version: _v, progress: _a, declined: _d, ...rest } = s;
   return rest;
 }
 
@@ -212,9 +214,14 @@ export interface BranchPoint {
 /** The first step that is a rollout's own: those before it are another's, acted out again. */
 export const ownFrom = (t: Pick<Trajectory, 'branch'>): number => t.branch?.step ?? 0;
 
+/**
+ * Whether a person took a step, or chose it by declining others: either is no sample of the policy, which would not have
+ * gone on like this by itself.
+ */
+export const byPerson = (s: Pick<Step, 'origin' | 'declined'>): boolean => s.origin === 'human' || !!s.declined;
 /** Whether a person acted in it: its outcome is then not the policy's alone. */
 export const assisted = (t: Pick<Trajectory, 'provenance' | 'steps'>): boolean =>
-  (t.provenance.kind === 'rollout' || t.provenance.kind === 'probe') && t.steps.some((s) => s.origin === 'human');
+  (t.provenance.kind === 'rollout' || t.provenance.kind === 'probe') && t.steps.some(byPerson);
 
 export interface Trajectory {
   readonly id: RolloutId;

@@ -100,6 +100,8 @@ export interface StepView {
   readonly thought?: string;
   readonly actions: readonly Action[];
   readonly origin: 'policy' | 'human' | 'oracle';
+  /** Proposals that a person declined before they accepted this one. */
+  readonly declined?: number;
   readonly settled: boolean;
   readonly tokens?: readonly TokenView[];
   /**

@@ -58,6 +58,7 @@ export function stepView(f: StepFacts, interpreter: Pick<Interpreter, 'choiceNam
     thought: step.thought,
     actions: step.actions,
     origin: step.origin,
+    declined: step.declined,
     settled: step.settled,
     tokens: tokenViews(f, interpreter),
     entropy: stepEntropy(step),

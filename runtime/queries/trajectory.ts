@@ -1,4 +1,11 @@
-import { type RolloutId, type SampledSequence, SequenceReader, ServiceError, type Step } from '../domain/index.js';
+import {
+  byPerson,
+  type RolloutId,
+  type SampledSequence,
+  SequenceReader,
+  ServiceError,
+  type Step,
+} from '../domain/index.js';
 import type { EventOf, GroupMember, TrainedSteps } from '../data/events.js';
 import type { Row } from '../data/store/runIndex.js';
 import { runPaths, type RunReader } from '../data/store/runStore.js';
@@ -116,7 +123,8 @@ function stepViews(
         instruction: t.instruction,
         after: steps[i + 1]?.step.frame ?? done?.last,
         kept:
-          member && (member.injected || (step.origin === 'policy' && step.index >= (member.from ?? 0)))
+          member &&
+          (member.injected || (step.origin === 'policy' && !byPerson(step) && step.index >= (member.from ?? 0)))
             ? member.keep[step.index]
             : undefined,
         weight: weightAt.get(step.index),

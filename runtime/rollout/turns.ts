@@ -44,6 +44,8 @@ export class Turns {
   readonly #progress = new ProgressOfEpisode();
   #turn = 0;
   #last: Action | undefined;
+  /** Proposals that a person has declined on the screen before step `index`. */
+  #declined = { index: 0, n: 0 };
   /** Of a branch: the screen that it begins with, until somebody acts. */
   #begins: Observation | undefined;
 
@@ -85,6 +87,7 @@ export class Turns {
       const { decided, ...before } = await this.#decide(seen);
       if (person && end?.next === 'propose' && !(await this.#consents(person, index, decided))) {
         this.#c.policy.retract?.();
+        this.#declined = { index, n: this.#declinedAt(index) + 1 };
         continue;
       }
       this.#turn++;
@@ -106,6 +109,10 @@ export class Turns {
       if (acted.ended) return { how: 'ended', last: this.#last };
       if (!acted.settled && this.#c.deps.mustRest) return { how: 'restless' };
     }
+  }
+
+  #declinedAt(index: number): number {
+    return this.#declined.index === index ? this.#declined.n : 0;
   }
 
   /** The person controls the desktop until they hand it back; each of their steps is recorded when it is complete. */
@@ -203,6 +210,7 @@ export class Turns {
     settled: boolean,
     timings: StepTimings,
   ): Promise<void> {
+    const declined = this.#declinedAt(index);
     const step: Step = {
       index,
       frame: await whenStored(this.#c, seen.stored),
@@ -216,6 +224,7 @@ export class Turns {
       rejected: d.rejected.length > 0 ? d.rejected : undefined,
       version: d.version,
       ...(d.progress ? { progress: d.progress } : {}),
+      ...(declined > 0 ? { declined } : {}),
     };
     this.#add(step, d.alternatives, {
       labels: d.labels,

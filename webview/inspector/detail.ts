@@ -99,6 +99,17 @@ function badges(step: StepView, mark: StepMark | undefined, note: StepNote | und
           icon(originIcons[step.origin]),
           t('by {0}', originWords[step.origin]),
         ),
+    step.declined
+      ? h(
+          'span',
+          {
+            class: 'ds-badge',
+            title: t('A person declined {0} other proposals for this step: it is not trained', step.declined),
+          },
+          icon(originIcons.human),
+          t('chosen by a person'),
+        )
+      : undefined,
     note?.deleted ? h('span', { class: 'ds-badge dropped' }, icon('trash'), t('deleted')) : undefined,
     note?.changed ? h('span', { class: 'ds-badge' }, icon('edit'), t('edited')) : undefined,
     mark?.high

@@ -1,4 +1,5 @@
 import {
+  byPerson,
   ownFrom,
   rewardOf,
   type Random,
@@ -34,8 +35,8 @@ export const overridden = (t: Trajectory): Trajectory =>
  * A completed group through the mechanisms of curation (runtime/data/README.md#group-to-batch; registry.ts). `own`
  * holds outcomes only, never errors. `inject` returns a pool success or undefined and is called at most once. A
  * trajectory none of whose steps is kept stays as a member with an empty mask: its reward belongs to the baseline.
- * Steps of a taken-over rollout in which a person acted are outside the mask: policy gradient does not apply to them
- * (run/credit.ts); neither are steps that a branch only acted out again, which are another rollout's samples.
+ * Steps of a taken-over rollout in which a person acted, or that they chose by declining others, are outside the mask:
+ * policy gradient does not apply to them (run/credit.ts); neither are steps that a branch only acted out again, which are another rollout's samples.
  */
 export function curateGroup(
   own: readonly Trajectory[],
@@ -69,7 +70,7 @@ const memberOf = (trajectory: Trajectory): CuratedMember => ({
   trajectory,
   injected: false,
   reward: rewardOf(trajectory),
-  keep: trajectory.steps.map((s) => s.origin !== 'human' && s.index >= ownFrom(trajectory)),
+  keep: trajectory.steps.map((s) => !byPerson(s) && s.index >= ownFrom(trajectory)),
 });
 /** The injected success is all that a failed group can learn from: it is never masked entirely. */
 const keepInjected = (m: CuratedMember): CuratedMember =>

@@ -1,8 +1,19 @@
 import { describe, expect, it } from 'vitest';
-import { StudioError, type Action, type FrameRef, type Step } from '../../../runtime/domain/index.js';
+import { curateGroup } from '../../../runtime/data/curation/curateGroup.js';
+import { headOf } from '../../../runtime/data/events.js';
+import {
+  StudioError,
+  assisted,
+  random,
+  type Action,
+  type FrameRef,
+  type GroupId,
+  type Step,
+} from '../../../runtime/domain/index.js';
 import type { EpisodeResult } from '../../../runtime/rollout/types.js';
 import { runEpisode } from '../../../runtime/rollout/episode.js';
 import { Steering, type HumanStep, type Person } from '../../../runtime/rollout/steering.js';
+import { dataConfig, failure as lost } from '../../helpers/data/manager.js';
 import { FakeDesktop, fakeFrames, fakeTasks, order, scriptedPolicy, task } from '../../helpers/rollout/fakes.js';
 import { VirtualClock } from '../../helpers/rollout/virtualClock.js';
 
@@ -107,6 +118,31 @@ describe('a rollout with a person at the wheel', () => {
     expect(r.desktop.performed).toEqual([click, click]);
     expect(r.tasks.verified).toEqual([done]);
     expect(r.t.outcome).toMatchObject({ kind: 'success', truncated: false });
+  });
+
+  it('a proposal that is accepted after others were declined on the same screen is no sample of the policy', async () => {
+    let asked = 0;
+    const r = await play(() => ({
+      act: (t) => {
+        if (asked === 4) t.record(step(other));
+        return Promise.resolve(asked === 6 ? { next: 'end', last: done } : { next: 'propose' });
+      },
+      // Two declined before the first step; one before the person acts instead, which is another screen.
+      consent: () => Promise.resolve([3, 5, 6].includes(++asked)),
+    }));
+    expect(r.t.steps.map((s) => [s.origin, s.declined])).toEqual([
+      ['policy', 2],
+      ['human', undefined],
+      ['policy', undefined],
+      ['policy', undefined],
+    ]);
+    expect(assisted(r.t)).toBe(true);
+    const alone = { ...r.t, steps: r.t.steps.slice(0, 1), group: 'g' as GroupId },
+      { human } = headOf(alone),
+      formed = curateGroup([alone, { ...alone, outcome: lost }], () => undefined, dataConfig(), random(1));
+    expect(human).toBe(1);
+    // Nothing of it is left to train.
+    expect(formed).toMatchObject({ kind: 'dropped', reason: 'masked' });
   });
 
   it('its time limit stands still while a person holds it, and only then', async () => {

@@ -3,10 +3,13 @@
  * it has returned.
  */
 import { join } from 'node:path';
-import { l10n, type ExtensionContext } from 'vscode';
+import { l10n, workspace, type ExtensionContext } from 'vscode';
 import { createStudioContext } from './context.js';
 import { sweepFetched } from './panels/remotePictures.js';
-import { setTranslator } from './words.js';
+import { settings } from './settings.js';
+import type { StudioContext } from './studioContext.js';
+import { offerCommand } from './terminalCommand.js';
+import { setTranslator, t } from './words.js';
 
 export function activate(extension: ExtensionContext): void {
   const began = performance.now();
@@ -18,7 +21,26 @@ export function activate(extension: ExtensionContext): void {
   setImmediate(() => {
     void studio.attach();
     void sweepFetched(join(studio.storage, 'cache'));
+    commandInTerminals(extension, studio);
   });
+}
+/** Its command line, as messages name it; not in Restricted Mode, where nothing is started. */
+function commandInTerminals(extension: ExtensionContext, { storage, report }: StudioContext): void {
+  const offer = (): void =>
+    report.background(
+      offerCommand(
+        {
+          storage,
+          runtime: join(extension.extensionPath, 'dist', 'runtime.js'),
+          node: settings.nodePath || process.execPath,
+          windows: process.platform === 'win32',
+        },
+        extension.environmentVariableCollection,
+      ),
+      t('offer the command in terminals'),
+    );
+  if (workspace.isTrusted) offer();
+  else extension.subscriptions.push(workspace.onDidGrantWorkspaceTrust(offer));
 }
 /** The runtime outlives the window on purpose; what belongs to the window is ended through `subscriptions`. */
 export function deactivate(): void {

@@ -5,6 +5,8 @@ import { spawn } from 'node:child_process';
 await ensureBuilt();
 const child = spawn(process.execPath, ['--enable-source-maps', 'dist/runtime.js', ...process.argv.slice(2)], {
   stdio: 'inherit',
+  // Messages name commands as they are typed here.
+  env: { DART_STUDIO_CALLED: 'npm run -s cli --', ...process.env },
 });
 for (const s of ['SIGINT', 'SIGTERM'])
   process.on(s, () => {

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { DEFAULT_IMAGE, IMAGE_NAME, StudioError } from '../domain/index.js';
 import { buildDesktop, desktopStatus, exportDesktop, photographDesktop, referenceOf } from '../service/desktopImage.js';
+import { asCalled } from './called.js';
 import { buildProgress } from './buildProgress.js';
 import { allowMachine, type Options } from './options.js';
 
@@ -71,7 +72,7 @@ export async function status(o: Options): Promise<number> {
   }
   for (const r of providers)
     process.stdout.write(
-      `${r.ok ? '✓' : '✗'} ${r.provider.padEnd(6)} ${r.ok ? r.detail : `${r.problem?.message ?? r.detail}\n         ${r.problem?.remedy ?? ''}`}\n`,
+      `${r.ok ? '✓' : '✗'} ${r.provider.padEnd(6)} ${r.ok ? r.detail : `${r.problem?.message ?? r.detail}\n         ${asCalled(r.problem?.remedy ?? '')}`}\n`,
     );
   process.stdout.write(
     `image            ${built.image ? `${built.tag}, ${Math.round(built.image.bytes / 1e6)} MB` : 'not built'}\nroot file system ${built.rootfs ? built.rootfs.path : 'not built'}\n`,

@@ -6,6 +6,7 @@ import { locate } from '../run/locate.js';
 import { machineChecks } from '../service/checks.js';
 import { thisBundle } from '../service/engines.js';
 import { costLines, runChecks, type RunChecks } from '../service/runChecks/index.js';
+import { asCalled } from './called.js';
 import { allowMachine, type Options } from './options.js';
 
 /** A check as the command prints it. */
@@ -67,6 +68,6 @@ function print(o: Options, rows: readonly Row[], json: () => unknown): void {
   const width = Math.max(20, ...rows.map((c) => c.what.length));
   for (const c of rows)
     process.stdout.write(
-      `${c.ok ? '✓' : c.needed ? '✗' : '!'} ${c.what.padEnd(width)} ${c.found}${c.ok || !c.remedy ? '' : `\n  ${' '.repeat(width)} → ${c.remedy}`}\n`,
+      `${c.ok ? '✓' : c.needed ? '✗' : '!'} ${c.what.padEnd(width)} ${c.found}${c.ok || !c.remedy ? '' : `\n  ${' '.repeat(width)} → ${asCalled(c.remedy)}`}\n`,
     );
 }

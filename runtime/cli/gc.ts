@@ -2,6 +2,7 @@ import { toRunError } from '../domain/index.js';
 import { annotatedRollouts } from '../queries/annotated.js';
 import { collectScreens, removedText } from '../run/collectScreens.js';
 import { listRunFolders, runFolder } from '../run/runFolders.js';
+import { asCalled } from './called.js';
 import { numberOption, type Options } from './options.js';
 
 interface Collected {
@@ -28,7 +29,7 @@ export async function gc(dir: string, run: string | undefined, o: Options): Prom
     } catch (e) {
       const { message, remedy } = toRunError(e);
       failed = true;
-      say(`${message} ${remedy}`);
+      say(asCalled(`${message} ${remedy}`));
       out.push({ ...NOTHING, run: folder, skipped: message });
     }
   }

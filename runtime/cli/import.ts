@@ -9,6 +9,7 @@ import { coordinateModes, importFormats } from '../interchange/types.js';
 import type { CoordinateMode, ImportFormat } from '../interchange/types.js';
 import { importLines, previewLines } from '../interchange/words.js';
 import { thisBundle } from '../service/engines.js';
+import { asCalled } from './called.js';
 import type { Options } from './options.js';
 import { runFolder } from '../run/runFolders.js';
 import { onInterrupt, progressLine } from '../interchange/terminal.js';
@@ -64,7 +65,9 @@ export async function importTrajectories(path: string, o: Options): Promise<numb
     process.stdout.write(json ? `${JSON.stringify(report, null, 2)}\n` : `${importLines(report).join('\n')}\n`);
     if (report.stopped && !json)
       process.stdout.write(
-        `Stopped. Go on: dart-studio import ${path} --into ${report.imported > 0 || !target!.create ? target!.dir : `… (nothing was imported yet: --new ${String(o['new'])})`}\n`,
+        asCalled(
+          `Stopped. Go on: dart-studio import ${path} --into ${report.imported > 0 || !target!.create ? target!.dir : `… (nothing was imported yet: --new ${String(o['new'])})`}\n`,
+        ),
       );
     return report.stopped ? 130 : report.imported + report.already + report.duplicateCount > 0 ? 0 : 1;
   } finally {

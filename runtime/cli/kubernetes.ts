@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { parseRunFile, parseRunText } from '../config/index.js';
 import { messageOf, StudioError } from '../domain/index.js';
 import { buildRuntimeImage, clusterManifests } from '../service/kubernetes.js';
+import { asCalled } from './called.js';
 import { buildProgress } from './buildProgress.js';
 import { numberOption, textOption, type Options } from './options.js';
 
@@ -48,7 +49,9 @@ export async function buildImage(o: Options): Promise<number> {
     p.end();
     if (file !== undefined)
       process.stdout.write(`It is in ${file}. On every node: ctr -n k8s.io images import ${file}\n`);
-    process.stdout.write(`${image} is ready: dart-studio kubernetes manifests --run RUN.json --job ${image}\n`);
+    process.stdout.write(
+      asCalled(`${image} is ready: dart-studio kubernetes manifests --run RUN.json --job ${image}\n`),
+    );
   } finally {
     p.end();
   }

@@ -5,6 +5,7 @@ import { RETIRE_WORDS } from '../share/retired.js';
 import { EventFile, scalarsOf } from '../run/tensorBoard.js';
 import { listRunFolders, runFolder } from '../run/runFolders.js';
 import { rateText, sparkline } from '../domain/stats.js';
+import { asCalled } from './called.js';
 import type { Options } from './options.js';
 
 /** Words of a task as a cell of a table. */
@@ -21,7 +22,7 @@ export async function list(dir: string, o: Options): Promise<number> {
   const rows = runs.filter((r) => r !== undefined);
   if (o['json']) process.stdout.write(JSON.stringify(rows, null, 2) + '\n');
   else if (rows.length === 0)
-    process.stdout.write(`No runs in ${dir}. Start one: dart-studio train --preset quickstart\n`);
+    process.stdout.write(asCalled(`No runs in ${dir}. Start one: dart-studio train --preset quickstart\n`));
   else
     for (const r of rows) {
       const last = r.evals.at(-1);

@@ -12,6 +12,7 @@ import {
   openEvaluators,
   readFolder,
 } from '../tasks/index.js';
+import { asCalled } from './called.js';
 import { imageOf } from './desktop.js';
 import type { Options } from './options.js';
 
@@ -32,7 +33,7 @@ export async function check(dir: string, o: Options): Promise<number> {
       `${dir} holds no task files.`,
       'Give a folder with OSWorld task files (*.json).',
     );
-  process.stdout.write((o['json'] ? JSON.stringify(rows, null, 2) : formatCheck(rows)) + '\n');
+  process.stdout.write((o['json'] ? JSON.stringify(rows, null, 2) : asCalled(formatCheck(rows))) + '\n');
   return rows.some((r) => r.error) ? 1 : 0;
 }
 
@@ -52,7 +53,7 @@ async function checkMiniwob(dir: string, o: Options): Promise<number> {
       provider,
       signal: abort.signal,
       onRow: (row, index, of) => {
-        if (!o['json']) process.stdout.write(`${pageLine(row)}\n`);
+        if (!o['json']) process.stdout.write(asCalled(`${pageLine(row)}\n`));
         else if (process.stderr.isTTY) process.stderr.write(`\r${index} of ${of}`);
       },
     });

@@ -8,6 +8,7 @@ import { usedMinutes } from '../service/usedTime.js';
 import { alertTargets, allowMachine, numberOption, textOption, type Options } from './options.js';
 import { withAlertsSent } from './alerts.js';
 import { commitOf } from './checkout.js';
+import { asCalled } from './called.js';
 import { jsonReporter, terminalReporter, type Reporter } from '../run/reporter.js';
 import { locate } from '../run/locate.js';
 import { newRunId, runFolder, startedWith } from '../run/runFolders.js';
@@ -39,7 +40,7 @@ export async function train(file: string | undefined, o: Options, served: TrainS
     storage = textOption(o, 'serve'),
     // Before the run: the checkout may move on while it trains.
     commit = o['figures'] === undefined ? undefined : await commitOf(thisBundle().file);
-  const reporter = o['json'] ? jsonReporter(process.stdout) : terminalReporter(process.stderr);
+  const reporter = o['json'] ? jsonReporter(process.stdout) : terminalReporter(process.stderr, { words: asCalled });
   const begin = (): void => {
     for (const note of deprecated) reporter.note(note);
     reporter.note(`Run ${run} in ${dir}`);
@@ -255,10 +256,10 @@ function report(
     '',
     `run folder   ${dir}`,
     ...(existsSync(policy) ? [`policy       ${policy}`] : []),
-    `look at it   npm run -s cli -- runs show ${name}`,
+    `look at it   dart-studio runs show ${name}`,
     r.stopped === 'signal'
-      ? `go on        npm run -s cli -- train --resume ${name}`
-      : `train longer npm run -s cli -- train --resume ${name} --more-minutes 40`,
+      ? `go on        dart-studio train --resume ${name}`
+      : `train longer dart-studio train --resume ${name} --more-minutes 40`,
   );
-  process.stdout.write(out.join('\n') + '\n');
+  process.stdout.write(asCalled(out.join('\n') + '\n'));
 }

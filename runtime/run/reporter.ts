@@ -25,6 +25,12 @@ export interface RunProgress {
   readonly detail?: string;
 }
 
+interface TerminalReporterOptions {
+  readonly now?: () => number;
+  /** How notes are put for whoever reads them here. */
+  readonly words?: (text: string) => string;
+}
+
 export function statusLine(s: RunProgress): string {
   const parts = [duration(s.elapsedMs), s.phase + (s.detail ? ` (${s.detail})` : '')];
   if (s.phase === 'training' || s.phase === 'evaluating') {
@@ -54,7 +60,10 @@ export interface Reporter {
   end(): void;
 }
 
-export function terminalReporter(out: NodeJS.WriteStream, now: () => number = Date.now): Reporter {
+export function terminalReporter(
+  out: NodeJS.WriteStream,
+  { now = Date.now, words = (text) => text }: TerminalReporterOptions = {},
+): Reporter {
   let shown = '';
   let last = 0;
   const clear = (): void => {
@@ -81,7 +90,7 @@ export function terminalReporter(out: NodeJS.WriteStream, now: () => number = Da
     },
     note(text) {
       clear();
-      out.write(text + '\n');
+      out.write(words(text) + '\n');
     },
     end() {
       clear();

@@ -101,6 +101,18 @@ describe.skipIf(missing !== undefined)(`VS Code, current, commands on ${provider
     await c.ui.told('The desktop image is ready', 240_000);
   });
 
+  flow('terminals know the command that messages name', async () => {
+    const said = join(c.w.folder, 'said.txt');
+    await c.w.host.run((v, file) => {
+      const terminal = v.window.createTerminal('command');
+      terminal.show();
+      terminal.sendText(`dart-studio --version > ${file}`);
+    }, said);
+    await until(() => existsSync(said) && readFileSync(said, 'utf8') === '0.1.0\n', 'the terminal ran it', 60_000);
+    await c.picture('terminal');
+    await c.w.host.run((v) => v.window.terminals.forEach((x) => x.dispose()));
+  });
+
   flow('a run is paused and goes on; its desktop is watched', async () => {
     await given.training();
     await given.dashboard();

@@ -31,6 +31,8 @@ export interface AgentSettle {
   readonly settled: boolean;
   readonly ms: number;
   readonly detector: 'exact' | 'hold';
+  /** Agents of older images do not say it. */
+  readonly starved?: number;
 }
 
 /** A line from inside the desktop that the agent never writes. */
@@ -100,6 +102,7 @@ export const ANSWERS = {
       settled: boolean(m, 'settled'),
       ms: number(m, 'ms'),
       detector: detector(m),
+      ...(m['starved'] === undefined ? {} : { starved: number(m, 'starved') }),
     }),
   },
 } as const satisfies Record<string, Answer<unknown>>;

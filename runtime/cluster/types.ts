@@ -18,6 +18,11 @@ export interface SettleReport {
   readonly ms: number;
   /** Which detector judged. */
   readonly detector: 'exact' | 'hold';
+  /**
+   * Where it did not come to rest: the share of the time in which that one of its programs waited for a processor which
+   * waited longest. Absent where that cannot be told.
+   */
+  readonly starved?: number;
 }
 
 export interface ExecOptions {

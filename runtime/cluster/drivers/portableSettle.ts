@@ -13,7 +13,7 @@ export function agentSettler(x: X11Client, agent: AgentClient): Settler {
         maxMs: o.maxMs ?? MAX_MS,
         terminalHoldMs: o.terminalHoldMs ?? TERMINAL_HOLD_MS,
       });
-      return { settled: r.settled, ms: performance.now() - began, detector: r.detector };
+      return { ...r, ms: performance.now() - began };
     },
     close: () => undefined,
   };

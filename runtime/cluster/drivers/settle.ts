@@ -93,7 +93,31 @@ export interface Settler {
 export interface Watch {
   /** `dueMs`: a time-out up to this is all that needs to be known. */
   look(dueMs?: number): Look;
+  /** ms that each task has waited for a processor since it began. */
+  waits(): ReadonlyMap<string, number>;
   close(): void;
+}
+
+/**
+ * How much the tasks were kept waiting, told where a desktop does not come to rest: over the second half of that time, so
+ * that those that do come to rest cost nothing.
+ */
+class Starvation {
+  readonly #watch: Pick<Watch, 'waits'>;
+  #from: { readonly at: number; readonly waits: ReadonlyMap<string, number> } | undefined;
+  constructor(watch: Pick<Watch, 'waits'>) {
+    this.#watch = watch;
+  }
+  begin(now: number): void {
+    this.#from ??= { at: now, waits: this.#watch.waits() };
+  }
+  /** Share, 0 to 1, of the task that waited longest. */
+  share(now: number): number {
+    const { at, waits } = this.#from ?? { at: now, waits: new Map<string, number>() };
+    let most = 0;
+    for (const [task, ms] of this.#watch.waits()) most = Math.max(most, ms - (waits.get(task) ?? 0));
+    return now > at ? Math.min(1, most / (now - at)) : 0;
+  }
 }
 
 export function procSettler(x: X11Client, watch: Watch): Settler {
@@ -103,6 +127,7 @@ export function procSettler(x: X11Client, watch: Watch): Settler {
         maxMs = o.maxMs ?? MAX_MS;
       const horizonMs = o.horizonMs ?? HORIZON_MS,
         judge = new SettleJudge(horizonMs, o.terminalHoldMs),
+        starvation = new Starvation(watch),
         // With a longer horizon the work of all tasks says whether what is due only looks.
         dueMs = horizonMs <= HORIZON_MS ? horizonMs : -1;
       await x.sync();
@@ -114,7 +139,9 @@ export function procSettler(x: X11Client, watch: Watch): Settler {
         const verdict = judge.judge(look, now);
         const detector = look.exact ? ('exact' as const) : ('hold' as const);
         if ('settled' in verdict) return { settled: true, ms: now - began, detector };
-        if (now - began >= maxMs) return { settled: false, ms: now - began, detector };
+        if (now - began >= maxMs)
+          return { settled: false, ms: now - began, detector, starved: starvation.share(performance.now()) };
+        if (now - began >= maxMs / 2) starvation.begin(now);
         await delay(Math.min(Math.max(verdict.waitMs, restMs), Math.max(1, maxMs - (now - began))));
         if (x.isClosed) await x.sync(); // rejects: the desktop is gone
       }

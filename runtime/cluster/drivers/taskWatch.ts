@@ -58,6 +58,9 @@ export function parseStat(stat: string): { state: string; terminal: boolean } {
   return { state, terminal: tty !== '0' };
 }
 
+/** From /proc/T/schedstat, which has run time, time on a run queue (both ns) and time slices; 0 where it says neither. */
+export const parseWait = (schedstat: string): number => (Number(schedstat.split(' ')[1]) || 0) / 1e6;
+
 interface Task {
   readonly key: string;
   readonly path: string;
@@ -201,6 +204,11 @@ export class TaskWatch {
     const { state, terminal } = parseStat(this.#read(t.stat));
     if (terminal) this.#terminal = true;
     return AT_WORK.has(state) ? { is: 'running' } : doing;
+  }
+
+  /** ms that each task has waited for a processor since it began, by its number. */
+  waits(): ReadonlyMap<string, number> {
+    return new Map([...this.#tasks].map(([key, t]) => [key, parseWait(this.#read(t.sched))]));
   }
 
   close(): void {

@@ -2,10 +2,36 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { HOLD_MS, SettleJudge, TERMINAL_HOLD_MS } from '../../../runtime/cluster/drivers/settle.js';
+import type { X11Client } from '../../../runtime/cluster/drivers/x11Client.js';
+import { HOLD_MS, procSettler, SettleJudge, TERMINAL_HOLD_MS } from '../../../runtime/cluster/drivers/settle.js';
 import { parseStat, parseSyscall, TaskWatch, type Look } from '../../../runtime/cluster/drivers/taskWatch.js';
 
 const quiet: Look = { active: false, ranSince: false, soonestMs: undefined, ranMs: 0, exact: true, terminal: false };
+
+describe('a desktop that does not come to rest', () => {
+  const x = { sync: () => Promise.resolve(), isClosed: false } as unknown as X11Client;
+  /** One program works on; `kept` is the share of the time in which it waits for a processor. */
+  const restless = (kept: number) => {
+    const began = performance.now();
+    return procSettler(x, {
+      look: () => ({ ...quiet, active: true }),
+      waits: () =>
+        new Map([
+          ['1', 7],
+          ['2', 100 + kept * (performance.now() - began)],
+        ]),
+      close: () => undefined,
+    });
+  };
+  it.each([0, 0.25, 0.75])('says what share of the time its programs were kept waiting: %s', async (kept) => {
+    const r = await restless(kept).settle({ maxMs: 60 });
+    expect(r).toMatchObject({ settled: false, starved: expect.closeTo(kept, 1) as number });
+  });
+  it('and one that does says nothing of it', async () => {
+    const s = procSettler(x, { look: () => quiet, waits: () => new Map(), close: () => undefined });
+    expect(await s.settle()).not.toHaveProperty('starved');
+  });
+});
 
 describe('SettleJudge', () => {
   it('exact: settled when all sleep without a timer soon', () => {

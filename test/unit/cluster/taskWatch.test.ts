@@ -55,6 +55,19 @@ describe('a look at the tasks of a desktop', () => {
     expect(rests()).toBe(false);
   });
 
+  it('says how long each has waited for a processor', () => {
+    task(7, 'S', '61 0x0\n');
+    task(8, 'S', '61 0x0\n');
+    const w = new TaskWatch(proc);
+    w.look();
+    writeFileSync(join(proc, '8/task/8/schedstat'), '5 2500000 9\n');
+    expect([...w.waits()]).toEqual([
+      ['7', 2e-6],
+      ['8', 2.5],
+    ]);
+    w.close();
+  });
+
   it('follows so many and no more: with more the desktop is at work, and our descriptors last', () => {
     for (let pid = 2; pid < 1100; pid++) task(pid, 'S', '61 0x0\n');
     expect(rests()).toBe(false);

@@ -191,13 +191,14 @@ export class RemoteDesktop implements Desktop {
           { timeoutMs: maxMs + LATE_MS, over: this.#over.signal },
         ),
       ),
-      { settled, detector } = fieldsOf(a);
+      { settled, detector, starved } = fieldsOf(a);
     if (a.status !== 200)
       throw this.lose(lost(`The desktop at ${this.server.url} cannot say when it is at rest: ${wordsOf(a)}`));
     return {
       settled: settled === true,
       ms: performance.now() - began,
       detector: detector === 'exact' ? 'exact' : 'hold',
+      ...(typeof starved === 'number' ? { starved } : {}),
     };
   }
 

@@ -871,7 +871,7 @@ class Settle:
         self.horizon, self.done, self.began = horizon, done, time.monotonic()
         self.terminal_hold = self.TERMINAL_HOLD if terminal_hold is None else terminal_hold / 1000
         self.end, self.quiet_since, self.last, self.exact = self.began + most / 1000, None, None, True
-        self.measured, self.idle = None, False
+        self.measured, self.idle, self.late = None, False, None
         self.look()
 
     def look(self):
@@ -891,6 +891,8 @@ class Settle:
         self.last = marks
         if now >= self.end:
             return self.finish(False, now)
+        if self.late is None and now - self.began >= (self.end - self.began) / 2:
+            self.late = now, self.waits(marks)
         timers.at(min(wait, max(0.0, self.end - now)), self.look)
 
     def only_looks(self, marks, now):
@@ -902,6 +904,19 @@ class Settle:
             self.idle = bool(last) and 0 <= self.measured[1] - last[1] <= self.IDLE_SHARE * (now - last[0])
         return self.idle
 
+    @staticmethod
+    def waits(marks):
+        """Seconds that each task has waited for a processor."""
+        return {t: int(m.split()[1]) / 1e9 for t, m in marks}
+
+    def starved(self, now):
+        """Of the second half of the time, the share that one task waited for a processor, that which waited longest."""
+        if self.late is None or now <= self.late[0]:
+            return 0
+        since, before = self.late
+        longest = max((w - before.get(t, 0) for t, w in self.waits(self.last).items()), default=0)
+        return min(1, max(0, longest / (now - since)))
+
     def hold(self, terminal):
         """A horizon of 0 asks only whether something is at work now."""
         if self.horizon <= 0:
@@ -909,7 +924,8 @@ class Settle:
         return self.HOLD if not self.exact else self.terminal_hold if terminal else 0
 
     def finish(self, settled, now):
-        self.done({'settled': settled, 'ms': (now - self.began) * 1000, 'detector': 'exact' if self.exact else 'hold'})
+        report = {'settled': settled, 'ms': (now - self.began) * 1000, 'detector': 'exact' if self.exact else 'hold'}
+        self.done(report if settled else {**report, 'starved': self.starved(now)})
 
 
 class DesktopAgent:

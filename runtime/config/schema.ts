@@ -191,7 +191,7 @@ export const RunFileSchema = z.strictObject({
         'Maximum model inputs per optimizer step; a batch is divided into equal parts. 0 = the whole batch in one step (paper).',
       ),
       replay: whole(
-        24,
+        0,
         'Pool successes that are imitated beside each batch (weight `imitationCoef`); 0 = none (paper).',
       ),
       replayVaried: flag(false, 'Vary them as the warm start varies what it imitates (`warmStart.shift`, `tones`).'),

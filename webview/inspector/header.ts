@@ -69,7 +69,7 @@ export function correctedBadge(v: TrajectoryView, outcome: NonNullable<Annotatio
 }
 /** Whose steps these are, where a person acted in a policy's rollout. */
 export function assistedBadge(v: TrajectoryView): HTMLElement | undefined {
-  const byHand = v.steps.filter((s) => s.origin === 'human').length;
+  const byHand = v.steps.filter((s) => s.origin === 'human' || s.declined).length;
   return v.row.assisted
     ? h(
         'span',

@@ -17,8 +17,8 @@ export const PRESET_SOURCES: Readonly<Partial<Record<PresetName, SourcedValues>>
 /** A laptop: the embedded policy on the easier templates of the desk suite, within 20 minutes. */
 const QUICKSTART = {
   name: 'quickstart',
-  // The published figures were measured with this planner. On the templates of version 0.1 it cost 5 points against
-  // `shuffle` (± 4.6; bench:curation); the plan for today's has not been run.
+  // The published figures were measured with this planner, and with successes imitated beside each batch (`replay`), which
+  // bench:curation tells no good of: -2.2 ± 3.5 and -4.7 ± 3.5 points, from weaker starting policies on harder templates.
   curation: { planner: 'variance' },
   warmStart: {
     reading: { screens: 480, steps: 1600, lr: 4e-3 },

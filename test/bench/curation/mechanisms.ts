@@ -194,8 +194,15 @@ function refusal(m: Mechanism, known: readonly Mechanism[]): string | undefined 
 
 /** Whether a run file that says no more than this has it, at this strength or another. */
 export function onByDefault(m: Mechanism, beside: RunFile = {}): boolean {
-  const same = (keys: Keys): boolean =>
-    JSON.stringify(parseRunFile(merge(beside, keys))) === JSON.stringify(parseRunFile(beside));
+  const configOf = (keys: Keys): string | undefined => {
+    try {
+      return JSON.stringify(parseRunFile(merge(beside, keys)));
+    } catch {
+      // What needs another mechanism is refused where that is off.
+      return undefined;
+    }
+  };
+  const same = (keys: Keys): boolean => configOf(keys) === configOf({});
   // One that shares its key with another has no value of its own for off.
   return !same(m.off) || (Object.keys(m.on).length > 0 && same(m.on));
 }

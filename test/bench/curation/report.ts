@@ -11,6 +11,7 @@ import { BLOCK_RUNS, areWhole, wholeRuns } from './design.js';
 import { amongWhich, isNested, MECHANISMS, NOTHING, type LeftOut, type Mechanism } from './mechanisms.js';
 import { movingTemplates, onTemplates, room } from './moving.js';
 import {
+  LATER,
   REFERENCES,
   RELEVANT,
   columnsOf,
@@ -79,7 +80,7 @@ const BESIDE: readonly {
     words: 'words-blind',
   },
   { name: 'start', label: 'the starting policy', of: (r) => r.variant === 'start', words: 'words' },
-  ...REFERENCES.map(({ name, label }) => ({
+  ...[...REFERENCES, ...LATER].map(({ name, label }) => ({
     name,
     label,
     of: (r: Recorded) => r.variant === name,

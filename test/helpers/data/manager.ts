@@ -33,6 +33,8 @@ export const baseDataConfig: DataConfig = {
   groupFilter: { enabled: true, maxSize: 8, minSize: 2 },
   pool: {
     enabled: true,
+    learn: 'group',
+    varied: false,
     from: [],
     addSuccesses: true,
     selection: 'shortest',

@@ -132,7 +132,9 @@ describe.skipIf(!status.ok)('siblings on real desktops', () => {
 });
 
 describe.skipIf(!status.ok)('a failed rollout on a real desktop', () => {
-  const hindsight = hindsightOf(parseRunFile({ curation: { hindsight: { enabled: true } } }), { source: suite })!;
+  const hindsight = hindsightOf(parseRunFile({ curation: { hindsight: { enabled: true } }, trainer: { replay: 4 } }), {
+    source: suite,
+  })!;
   let desktop: Desktop;
   beforeAll(async () => {
     desktop = await provider.create({ screen, memoryMb: 512, pids: 256, a11y: true });

@@ -130,7 +130,7 @@ describe('mechanisms', () => {
       byDefault('fork'),
       byDefault('progress'),
       byDefault('variance'),
-    ]).toEqual([true, true, false, false, false]);
+    ]).toEqual([true, false, false, false, false]);
     expect(onByDefault(NOTHING)).toBe(false);
     // The quick start has what a plain run file has not.
     const quick = (name: string): boolean =>
@@ -390,6 +390,7 @@ function pretend(dir: string, o: { fail?: string; stop?: string; lost?: boolean 
     leftOut: [],
     identity: { plan: 'p', code: 'c' },
     mix: false,
+    later: false,
     signal: new AbortController().signal,
     log: { status: () => undefined, note: () => undefined },
     recorded,

@@ -13,7 +13,7 @@ const suite = deskSuite();
 
 describe('looking back in a run', () => {
   it('is off unless the run file says so, and where tasks have no siblings', () => {
-    const on = { curation: { hindsight: { enabled: true } } };
+    const on = { curation: { hindsight: { enabled: true } }, trainer: { replay: 4 } };
     expect(hindsightOf(parseRunFile({}), { source: suite })).toBeUndefined();
     expect(hindsightOf(parseRunFile(on), { source: { ...suite, siblings: undefined } })).toBeUndefined();
     expect(hindsightOf(parseRunFile(on), { source: suite })?.withinMs).toBe(3000);
@@ -22,7 +22,9 @@ describe('looking back in a run', () => {
   });
 
   it('asks for those that the verdict leaves', () => {
-    const h = hindsightOf(parseRunFile({ curation: { hindsight: { enabled: true } } }), { source: suite })!,
+    const h = hindsightOf(parseRunFile({ curation: { hindsight: { enabled: true } }, trainer: { replay: 4 } }), {
+        source: suite,
+      })!,
       task = suite.task('desk/press-grid' as never, trainSeed(3)),
       [first] = suite.siblings!(task),
       wanted = (first!.evaluator.expected as { rules: { expected: string } }).rules.expected,

@@ -27,10 +27,6 @@ export const pool = section(
       .describe(
         'What is trained of a group that a success joined: `group`, its failures with their negative advantages, too (paper); `success`, that alone: failures then only are what it is compared with, as they teach nothing in a group without it.',
       ),
-    varied: flag(
-      false,
-      'Vary a success without behaviour log-probs as the warm start varies what it imitates (`warmStart.shift`, `tones`); for the embedded policy.',
-    ),
     addSuccesses: flag(true, "Add the policy's own successes to the pool."),
     maxPerFamily: count(
       64,

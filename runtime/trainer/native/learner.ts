@@ -343,18 +343,12 @@ export class Learner {
     };
   }
 
-  /**
-   * A replayed step, or an injected one, as the warm start would show it: what is trained beside it was seen as it was, in
-   * few looks.
-   */
+  /** A replayed step as the warm start would show it: what is trained beside it was seen as it was, in few looks. */
   #varied(s: EmbeddedSample, i: number): EmbeddedSample {
-    const { replayVary, injectedVary } = this.options,
-      { spec } = this.model,
-      replayed = s.kind === 'imitation' && s.advantage === 0,
-      injected = s.kind === 'policy' && !s.rolloutLogprobs,
-      vary = replayed ? replayVary : injected ? injectedVary : undefined;
-    if (!vary || s.weight === 0) return s;
-    const { state, choices } = augment(spec, forgetful(spec, s.state, this.#rng), s.choices, vary, this.#rng);
+    const { replayVary } = this.options,
+      { spec } = this.model;
+    if (!replayVary || s.weight === 0 || s.kind !== 'imitation' || s.advantage !== 0) return s;
+    const { state, choices } = augment(spec, forgetful(spec, s.state, this.#rng), s.choices, replayVary, this.#rng);
     return { ...s, state, choices, stateKey: `${s.stateKey}/varied/${i}` };
   }
 

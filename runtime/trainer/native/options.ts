@@ -28,8 +28,6 @@ export interface RunFileOptions extends Readonly<Pick<RunConfig['trainer'], From
   readonly readingCoef: number;
   /** How replayed successes are varied (`trainer.replayVaried`); absent: they are shown as they were. */
   readonly replayVary?: Augmentation;
-  /** How successes that were injected without behaviour log-probs are varied (`curation.pool.varied`). */
-  readonly injectedVary?: Augmentation;
 }
 
 /** The trainer's own constants, in no run file: measured on the embedded policy. */
@@ -71,8 +69,7 @@ export const TRAINER_CONSTANTS: TrainerConstants = {
 
 /** The training options of the run file, and where weights are written. */
 export function trainerOptions(c: RunConfig, exportDir: string): RunFileOptions & Pick<TrainerConstants, 'exportDir'> {
-  const { trainer: t } = c,
-    vary: Augmentation = { shift: c.warmStart.shift, tones: c.warmStart.tones };
+  const { trainer: t } = c;
   return {
     algorithm: t.algorithm,
     epsLow: t.epsLow,
@@ -90,8 +87,7 @@ export function trainerOptions(c: RunConfig, exportDir: string): RunFileOptions 
     minibatchStates: t.minibatchStates,
     threads: t.threads,
     readingCoef: c.warmStart.reading.coef,
-    ...(t.replayVaried ? { replayVary: vary } : {}),
-    ...(c.curation.pool.varied ? { injectedVary: vary } : {}),
+    ...(t.replayVaried ? { replayVary: { shift: c.warmStart.shift, tones: c.warmStart.tones } } : {}),
     exportDir,
   };
 }

@@ -34,7 +34,6 @@ export const baseDataConfig: DataConfig = {
   pool: {
     enabled: true,
     learn: 'group',
-    varied: false,
     from: [],
     addSuccesses: true,
     selection: 'shortest',

@@ -27,8 +27,8 @@ export async function offerCommand(
     { name, text } = o.windows ? batchFile(o) : shellScript(o);
   await mkdir(bin, { recursive: true });
   await write(join(bin, name), text);
-  // Of this window: the next one may have another version of the extension.
-  terminals.persistent = false;
+  // For windows too in which the extension has nothing to do yet: the folder has the command of the newest that was used.
+  terminals.persistent = true;
   terminals.description = t('The command `dart-studio`');
   terminals.prepend('PATH', `${bin}${delimiter}`, { applyAtProcessCreation: true, applyAtShellIntegration: true });
 }

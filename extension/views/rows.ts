@@ -262,7 +262,7 @@ export function trajectoryRow(run: string, r: TrajectoryRow): Row {
       r.group && t('Group {0}', plain(r.group)),
       r.state && t('Ledger: {0}', plain(r.state)),
       r.startedAt !== undefined && r.endedAt !== undefined && t('Took {0}', span(r.endedAt - r.startedAt)),
-      r.assisted && t('A person acted in some of its steps: it is left out of success rates.'),
+      r.assisted && t('A person took or chose some of its steps: it is left out of success rates.'),
       r.relabelledFrom !== undefined && t('Relabelled from: {0}', plain(r.relabelledFrom)),
       corrected && t('Outcome corrected by hand to {0}', outcomeWord(a.outcome)),
       marks.length > 0 && t('Annotations: {0}', marks.join(', ')),

@@ -3,4 +3,4 @@ const called = process.env['DART_STUDIO_CALLED'];
 
 /** A text with the commands in it as they can be typed here. Pure but for how this process was called. */
 export const asCalled = (text: string, as = called): string =>
-  as === undefined || as === '' ? text : text.replace(/\bdart-studio (?=[a-z])/g, () => `${as} `);
+  as === undefined || as === '' ? text : text.replace(/(?<![\w./\\-])dart-studio (?=[a-z])/g, () => `${as} `);

@@ -12,7 +12,7 @@ export interface StepCounts {
   /** Left out by the high-entropy selection, in trajectories that were trained or kept for the baseline. */
   readonly masked: number;
   /**
-   * Steps of taken-over rollouts in which a person acted. At most they are imitated, whatever happens to the rollout.
+   * Steps of taken-over rollouts that a person took or chose. At most they are imitated, whatever happens to the rollout.
    */
   readonly human: number;
   /** Rollouts with such steps. */

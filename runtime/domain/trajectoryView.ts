@@ -141,7 +141,7 @@ export interface StepView {
 /** A step's view without what was sampled in it, and what training made of that. */
 export function unsampledView(s: StepView): StepView {
   const { tokens: _t, entropy: _e, entropyBound: _b, prompt: _p, rejected: _r, version: _v, ...seen } = s,
-    { finish: _f, kept: _k, advantage: _a, weight: _w, progress: _g, ...rest } = seen;
+    { finish: _f, kept: _k, advantage: _a, weight: _w, progress: _g, declined: _d, ...rest } = seen;
   return rest;
 }
 

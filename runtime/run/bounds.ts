@@ -25,7 +25,7 @@ type Limit = [by: NonNullable<RunStatus['bounds']>['by'], perSecond: number];
 
 /**
  * X* = min(N/T, G mu/L, B/(alpha T_tr)) rollouts a second, as the three rates that the dashboard shows; undefined until
- * enough is measured. What is trained is counted since the run began, and so is its bound.
+ * enough is measured. What is trained is counted since reinforcement learning began, and so is its bound.
  */
 export function bounds(m: Measured): RunStatus['bounds'] {
   if (!(m.rolloutSeconds > 0) || !(m.steps > 0)) return undefined;

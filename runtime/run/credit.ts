@@ -1,4 +1,4 @@
-import { rewardOf, type Group, type GroupId, type LearnStep, type Trajectory } from '../domain/index.js';
+import { byPerson, rewardOf, type Group, type GroupId, type LearnStep, type Trajectory } from '../domain/index.js';
 import { siblingsAt } from '../data/curation/branches.js';
 import { stepWeight } from '../trainer/objective/aggregation.js';
 import { groupAdvantages, type AdvantageOptions } from '../trainer/objective/advantages.js';
@@ -35,8 +35,8 @@ export type Expressible = (t: Trajectory, step: number) => boolean;
  * the whole group, the injected success among them; an injected trajectory of a script or an import has no behaviour
  * log-probs, so its truncated weight is 1, as in the paper.
  *
- * A step in which a person acted never has a policy-gradient term: it is imitated, and only when its trajectory
- * succeeded. Weight and advantage are those of the paper's injected step, so that at rho = 1 the gradient is the same,
+ * A step that a person took, or chose by declining others, never has a policy-gradient term: it is imitated, and only
+ * when its trajectory succeeded. Weight and advantage are those of the paper's injected step, so that at rho = 1 the gradient is the same,
  * -A w grad log p; there is no ratio, and nothing is clipped.
  */
 export function policySteps(groups: readonly CuratedGroup[], o: CreditOptions, expressible: Expressible): LearnStep[] {
@@ -115,12 +115,12 @@ function stepsOf(
   },
 ): LearnStep[] {
   const imitate = t.outcome.kind === 'success',
-    people = t.steps.filter((s) => s.origin === 'human').length,
-    own = keep.filter((k, j) => k && t.steps[j]!.origin !== 'human').length,
+    people = t.steps.filter(byPerson).length,
+    own = keep.filter((k, j) => k && !byPerson(t.steps[j]!)).length,
     weight = stepWeight(o.balance, own + (imitate ? people : 0));
   return t.steps.flatMap((s): LearnStep[] => {
     const advantage = advantageOf(s.index),
-      human = s.origin === 'human',
+      human = byPerson(s),
       learned = human ? imitate && advantage > 0 : keep[s.index] && advantage !== 0;
     if (!learned || !o.expressible(t, s.index)) return [];
     const step = { trajectory: t, group: o.group, step: s.index, weight };

@@ -58,10 +58,10 @@ export class RunMonitor {
     this.#ended ??= { at: this.#d.clock.now(), models: this.#engine?.replicas?.status() };
   }
   pause(): void {
-    this.#meters.pause(this.#d.clock.now());
+    if (!this.#ended) this.#meters.pause(this.#d.clock.now());
   }
   resume(): void {
-    this.#meters.resume(this.#d.clock.now());
+    if (!this.#ended) this.#meters.resume(this.#d.clock.now());
   }
 
   watch(engine: Engine, scheduler: Scheduler): void {

@@ -95,7 +95,7 @@ const families: readonly Family[] = [
   {
     name: 'dart_trained_actions_per_minute',
     type: 'gauge',
-    help: 'Actions trained on per minute since the run began.',
+    help: 'Actions trained on per minute of reinforcement learning since it began or was resumed, without pauses.',
     of: one((t) => t.status.trainedActionsPerMinute),
   },
   {

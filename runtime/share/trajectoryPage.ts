@@ -118,6 +118,15 @@ const clip = (s: string, most: number): string => (s.length > most ? `${s.slice(
 const alt = (s: StepView, i: number): string => text(`Step ${i + 1} screenshot: ${clip(actionsWords(s.actions), 300)}`);
 const marks = (s: StepView): string => s.actions.map(markOf).join('');
 
+const by = (s: StepView): string =>
+  s.declined
+    ? ', chosen by a person'
+    : s.origin === 'policy'
+      ? ''
+      : s.origin === 'human'
+        ? ', by a person'
+        : ', scripted';
+
 function step(
   s: StepView,
   i: number,
@@ -125,7 +134,7 @@ function step(
 ): string {
   const did = text(clip(actionsWords(s.actions), 600));
   return `<section class="step" id="s${i + 1}" data-did="${did}"${o.high ? ' data-high="1"' : ''} aria-label="Step ${i + 1}">
-<h3>Step ${i + 1}${s.origin === 'policy' ? '' : s.origin === 'human' ? ', by a person' : ', scripted'}</h3>
+<h3>Step ${i + 1}${by(s)}</h3>
 ${o.picture}
 <p class="did"><b>${did}</b></p>${o.said}</section>`;
 }

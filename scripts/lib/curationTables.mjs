@@ -32,14 +32,6 @@ export function curationTables({ now, before, columns }, table) {
       ['beside it', 'seeds', 'unseen words', 'other arrangements', 'by the model'],
       of('beside').map((r) => [r.label, r.seeds, r.words, r.heldout, r.model]),
     ),
-    ...(of('later').length === 0
-      ? []
-      : [
-          table(
-            ['thought of when these had been seen', 'against', 'seed by seed, points', 'mean'],
-            of('later').map((r) => [r.label, r.against, r.each, r.points]),
-          ),
-        ]),
     earned(mechanisms),
   ].join('\n\n');
 }

@@ -100,6 +100,7 @@ function edited(was: StepView, now: Editable): StepView {
     kept: _k,
     advantage: _a,
     weight: _w,
+    declined: _d,
     after,
     ...rest
   } = was;

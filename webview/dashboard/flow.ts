@@ -60,12 +60,7 @@ const reasons: Readonly<Record<RetireReason, readonly [string, string]>> = {
   ],
   lost: [t('runtime died'), t('It was running when the runtime process died.')],
   trimmed: [t('group larger than a batch takes'), t('Its group had more rollouts than are trained at once.')],
-  masked: [
-    t('no step kept'),
-    t(
-      'None of its steps is trained: below the entropy threshold, a person’s, or beside a success of the pool that is trained alone.',
-    ),
-  ],
+  masked: [t('no step kept'), t('None of its steps is trained: each was below the entropy threshold, or a person’s.')],
   stale: [
     t('too old'),
     t('Its policy version is older than the staleness limit allows. Rare: rollouts are held back before that.'),

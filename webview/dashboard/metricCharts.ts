@@ -41,7 +41,7 @@ export const throughputCharts: readonly MetricChart[] = [
     t('Trained actions per minute'),
     t('trained actions/min'),
     t(
-      'Actions of the policy that survived curation and were trained on, per minute of reinforcement learning since it began or was resumed.',
+      'Actions that survived curation and were trained on, per minute of reinforcement learning since it began or was resumed.',
     ),
   ),
   {

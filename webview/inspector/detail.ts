@@ -104,7 +104,10 @@ function badges(step: StepView, mark: StepMark | undefined, note: StepNote | und
           'span',
           {
             class: 'ds-badge',
-            title: t('A person declined {0} other proposals for this step: it is not trained', step.declined),
+            title: t(
+              'A person declined {0} other proposals for this step: imitated, never trained with a policy gradient',
+              step.declined,
+            ),
           },
           icon(originIcons.human),
           t('chosen by a person'),

@@ -76,7 +76,7 @@ export function assistedBadge(v: TrajectoryView): HTMLElement | undefined {
         {
           class: 'ds-badge',
           title: t(
-            'A person took over for a while: left out of success rates; the person’s steps are imitated, never trained with a policy gradient',
+            'A person took over for a while: left out of success rates; steps that they took or chose are imitated, never trained with a policy gradient',
           ),
         },
         icon(originIcons.human),

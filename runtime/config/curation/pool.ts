@@ -21,12 +21,6 @@ export const pool = section(
       0,
       'Ageing: successes of the policy made more versions ago than this are no longer injected; 0 = no limit. Beyond `curation.staleness.eta` they are trained without behaviour log-probs, like demonstrations. Demonstrations and imports do not age.',
     ),
-    learn: z
-      .enum(['group', 'success'])
-      .default('group')
-      .describe(
-        'What is trained of a group that a success joined: `group`, its failures with their negative advantages, too (paper); `success`, that alone: failures then only are what it is compared with, as they teach nothing in a group without it.',
-      ),
     addSuccesses: flag(true, "Add the policy's own successes to the pool."),
     maxPerFamily: count(
       64,

@@ -135,12 +135,7 @@ export const poolInjection: Mechanism<'pool'> = {
       joined = { trajectory, injected: true, reward: rewardOf(trajectory), keep: trajectory.steps.map(() => true) };
     return {
       ...group,
-      members: [
-        ...members
-          .filter((m) => m !== out)
-          .map((m) => (options.learn === 'group' ? m : { ...m, keep: m.keep.map(() => false) })),
-        joined,
-      ],
+      members: [...members.filter((m) => m !== out), joined],
       retired: out ? [...group.retired, { rollout: out.trajectory.id, reason: 'replaced' }] : group.retired,
     };
   },

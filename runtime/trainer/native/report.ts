@@ -58,8 +58,8 @@ export class ReportBuilder {
     for (const p of states) {
       const own = p.slots.filter((s) => s.term === 'policy');
       for (const s of own) this.#slot(s, withReference);
-      // How sure it is of what it is shown to imitate says nothing about how it explores.
-      if (own.length === 0) continue;
+      // How sure it is of what others did, imitated or injected, says nothing about how it explores.
+      if (!own.some((s) => s.rollout)) continue;
       this.#entropy += p.entropy;
       this.#entropies++;
     }

@@ -1,7 +1,7 @@
 // npm run bench:curation [-- --quick] [-- --seeds 1,2,3,4] [-- --minutes 5] [-- --words 144] [-- --heldout 48] [-- --json
 // FILE] [-- --out DIR] [-- --work DIR] [-- --provider docker] [-- --report] [-- --mix]: what each mechanism of curation and of
 // the trainer does to success; goes on where it was stopped. --report: only the report of what is recorded in --out.
-// --mix: goes on with a record of another plan or of other sources. --later: makes rows that were thought of later (plan.ts).
+// --mix: goes on with a record of another plan or of other sources.
 import { sessionArgs } from '../lib/session.js';
 import { sorted } from './mechanisms.js';
 import { curationSession } from './session.js';

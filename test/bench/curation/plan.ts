@@ -77,37 +77,6 @@ export const REFERENCES: readonly Reference[] = [
   { name: 'pool', label: 'experience pool alone, injected and imitated', on: ['pool', 'replay'], part: 'pair' },
   { name: 'hindsight', label: 'the same with hindsight', on: ['pool', 'replay', 'hindsight'], part: 'pair' },
 ];
-interface LaterReference extends Reference {
-  readonly file: RunFile;
-}
-/**
- * Rows that were thought of when runs of the plan had been seen: compared with those beside the design seed by seed, and
- * in no model. They start from starting policies made anew by the same plan.
- */
-export const LATER: readonly LaterReference[] = [
-  {
-    name: 'pool-success',
-    label: 'the pool alone, of its groups the success alone trained',
-    on: ['pool', 'replay'],
-    file: { curation: { pool: { learn: 'success' } } },
-  },
-];
-const startAgainOf = (seed: number): string => `${startOf(seed)}-again`;
-/** Seed by seed, what `--later` makes. */
-export function laterRuns(p: CurationPlan): readonly Planned[] {
-  return p.seeds.flatMap((seed) => {
-    const { experiment, measures } = start(p, seed),
-      again = { ...experiment, name: startAgainOf(seed), variant: 'start-again' };
-    return [
-      { experiment: again, measures: measures.slice(0, 1) },
-      ...LATER.map((r) => {
-        const { levels: _, experiment: e, ...planned } = reference(p, seed, r);
-        return { ...planned, experiment: { ...e, from: again.name, file: merge(e.file, r.file) as RunFile } };
-      }),
-    ];
-  });
-}
-
 /** Those whose mechanisms this version has. */
 const referencesOf = (p: CurationPlan): readonly Reference[] =>
   REFERENCES.filter((r) => r.on.every((name) => p.mechanisms.some((m) => m.name === name)));

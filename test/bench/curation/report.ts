@@ -9,10 +9,8 @@ import { markdown } from '../schedule/report.js';
 import { additive, type Additive, type MainEffect } from './additive.js';
 import { BLOCK_RUNS, areWhole, wholeRuns } from './design.js';
 import { amongWhich, isNested, MECHANISMS, NOTHING, type LeftOut, type Mechanism } from './mechanisms.js';
-import { laterRows, laterTable } from './laterRows.js';
 import { movingTemplates, onTemplates, room } from './moving.js';
 import {
-  LATER,
   REFERENCES,
   RELEVANT,
   columnsOf,
@@ -81,7 +79,7 @@ const BESIDE: readonly {
     words: 'words-blind',
   },
   { name: 'start', label: 'the starting policy', of: (r) => r.variant === 'start', words: 'words' },
-  ...[...REFERENCES, ...LATER].map(({ name, label }) => ({
+  ...REFERENCES.map(({ name, label }) => ({
     name,
     label,
     of: (r: Recorded) => r.variant === name,
@@ -222,8 +220,7 @@ export function curationReport(recorded: readonly Recorded[], { plan, leftOut, f
     },
     effects = models.words?.effects ?? [],
     told = effects.filter((e) => e.mechanism !== NOTHING).map(effectBar),
-    beside = besideRows(recorded, models.words),
-    later = laterRows(recorded);
+    beside = besideRows(recorded, models.words);
   return {
     bars: [
       ...planBars(plan, facts),
@@ -237,7 +234,6 @@ export function curationReport(recorded: readonly Recorded[], { plan, leftOut, f
       ...recorded.map(runRow),
       ...effects.map((e, k) => effectRow(e, models.heldout?.effects[k], models.moved?.effects[k])),
       ...beside,
-      ...later,
       ...leftOut.map(({ mechanism, why }) => ({ section: 'left out', mechanism: mechanism.name, why })),
     ],
     svg: chart(plan, effects),
@@ -254,7 +250,6 @@ export function curationReport(recorded: readonly Recorded[], { plan, leftOut, f
       ...(recorded.length === 0
         ? []
         : ['## Beside it', '', besideTable(beside), '', '## By template', '', templateTable(recorded), '']),
-      ...(later.length === 0 ? [] : ['## Thought of later', '', laterTable(later), '']),
       ...(models.words
         ? ['## What each mechanism changes besides success', '', figuresTable(recorded, columns), '']
         : []),

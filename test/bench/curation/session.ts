@@ -5,7 +5,7 @@ import { Interrupted, Lab, StatusLine, interruptSignal, writeAtomic } from '../l
 import { finish, machine } from '../lib/report.js';
 import type { SessionArgs, Written } from '../lib/session.js';
 import type { LeftOut } from './mechanisms.js';
-import { curationPlan, laterRuns, minutesOf, planId, type CurationPlan, type Planned } from './plan.js';
+import { curationPlan, minutesOf, planId, startOf, type CurationPlan, type Planned } from './plan.js';
 import {
   appendRecord,
   checkStart,
@@ -34,8 +34,6 @@ export interface Session extends Place {
   readonly identity: Identity;
   /** Go on with a record of something else. */
   readonly mix: boolean;
-  /** Makes the rows of `laterRuns` instead of the plan's. */
-  readonly later: boolean;
   readonly lab: Pick<Lab, 'run' | 'finished' | 'evaluate' | 'commit'>;
   readonly log: Pick<StatusLine, 'status' | 'note'>;
   readonly signal: AbortSignal;
@@ -74,7 +72,6 @@ export async function curationSession(
       log,
       signal,
       mix: args.flag('--mix'),
-      later: args.flag('--later'),
       recorded: readRecord(runs),
       failed: [],
     };
@@ -90,8 +87,6 @@ export async function curationSession(
   else if (s.failed.length > 0) process.exitCode = 1;
 }
 
-const everyRun = (plan: CurationPlan): readonly Planned[] => [...curationPlan(plan), ...laterRuns(plan)];
-
 /** A short look is made anew each time. */
 function forget(plan: CurationPlan, { runs, work }: Place): void {
   for (const f of [runs, join(work, 'of.json')]) rmSync(f, { force: true });
@@ -103,7 +98,7 @@ function forget(plan: CurationPlan, { runs, work }: Place): void {
 export async function makeRuns(s: Session): Promise<void> {
   refuseMixture(s);
   const built = builtAt(),
-    planned = s.later ? laterRuns(s.plan) : curationPlan(s.plan),
+    planned = curationPlan(s.plan),
     left = (): readonly Planned[] => planned.filter((x) => !s.recorded.some((r) => r.name === x.experiment.name));
   for (const x of left()) {
     if (s.signal.aborted) return;
@@ -146,7 +141,7 @@ async function make(
 ): Promise<Omit<Recorded, 'plan' | 'code'>> {
   const { experiment: e, measures, levels, part } = x;
   if (e.from !== undefined) {
-    const start = everyRun({ ...plan, seeds: [e.seed] }).find((p) => p.experiment.name === e.from)!;
+    const start = curationPlan({ ...plan, seeds: [e.seed] }).find((p) => p.experiment.name === startOf(e.seed))!;
     checkStart(
       recorded.find((r) => r.name === e.from),
       lab.finished(start.experiment),
@@ -176,7 +171,7 @@ async function make(
 
 /** By what was expected of the runs that are left, and how runs so far compared with it. */
 function hoursLeft({ plan, recorded }: Session, left: readonly Planned[]): string {
-  const expected = new Map(everyRun(plan).map((x) => [x.experiment.name, minutesOf(x)])),
+  const expected = new Map(curationPlan(plan).map((x) => [x.experiment.name, minutesOf(x)])),
     known = recorded.filter((r) => expected.has(r.name)),
     took = known.reduce((n, r) => n + (r.wallSeconds + r.measuredSeconds) / 60, 0),
     thought = known.reduce((n, r) => n + expected.get(r.name)!, 0),

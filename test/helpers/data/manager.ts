@@ -33,7 +33,6 @@ export const baseDataConfig: DataConfig = {
   groupFilter: { enabled: true, maxSize: 8, minSize: 2 },
   pool: {
     enabled: true,
-    learn: 'group',
     from: [],
     addSuccesses: true,
     selection: 'shortest',

@@ -390,7 +390,6 @@ function pretend(dir: string, o: { fail?: string; stop?: string; lost?: boolean 
     leftOut: [],
     identity: { plan: 'p', code: 'c' },
     mix: false,
-    later: false,
     signal: new AbortController().signal,
     log: { status: () => undefined, note: () => undefined },
     recorded,

@@ -67,23 +67,6 @@ describe('where branches begin', () => {
 });
 
 describe('a success from the pool', () => {
-  it.each([
-    ['group', true],
-    ['success', false],
-  ] as const)('trains of the group that it joins: %s', (learn, failures) => {
-    const rollouts = ['a', 'b', 'c'].map((name, i) => ({ ...made(name, [1, 2]), endedAt: 30 + i })),
-      won = made('won', [1], success),
-      config = dataConfig({ pool: { learn }, highEntropy: { enabled: false } }),
-      formed = curateGroup(rollouts, () => won, config, random(1));
-    if (formed.kind !== 'formed') throw new Error('no group was formed');
-    // The failures stay what it is compared with.
-    expect(formed.members.map((m) => [m.trajectory.id, m.reward, m.keep.includes(true)])).toEqual([
-      ['b', 0, failures],
-      ['c', 0, failures],
-      ['won', 1, true],
-    ]);
-    expect(formed.retired.map((r) => r.reason)).toEqual(failures ? ['replaced'] : ['replaced', 'masked', 'masked']);
-  });
   it('takes the place of a branch where only one rollout began with the task', () => {
     const alone = made('alone', [1, 2]),
       a = { ...made('a', [1, 2, 3]), branch: { of: alone.id, step: 1 }, endedAt: 30 },

@@ -17,7 +17,7 @@ afterEach(async () => {
 
 function terminals() {
   const put: [string, string][] = [];
-  return { put, persistent: true, description: undefined, prepend: (k: string, v: string) => void put.push([k, v]) };
+  return { put, persistent: false, description: undefined, prepend: (k: string, v: string) => void put.push([k, v]) };
 }
 
 describe('the command in terminals', () => {
@@ -30,7 +30,7 @@ describe('the command in terminals', () => {
       'console.log(JSON.stringify([process.env.ELECTRON_RUN_AS_NODE, ...process.argv.slice(2)]))',
     );
     await offerCommand({ storage, runtime, node: process.execPath, windows: false }, to);
-    expect(to).toMatchObject({ persistent: false, put: [['PATH', `${join(storage, 'bin')}:`]] });
+    expect(to).toMatchObject({ persistent: true, put: [['PATH', `${join(storage, 'bin')}:`]] });
     const env = { PATH: `${to.put[0]![1]}${process.env['PATH']}` },
       { stdout } = await run('dart-studio', ['runs', 'a b', '$HOME'], { env });
     expect(JSON.parse(stdout)).toEqual(['1', 'runs', 'a b', '$HOME']);

@@ -78,13 +78,16 @@ describe('the weight of each trained sample', () => {
 });
 
 describe('what an update says of itself', () => {
-  const state = (term: 'policy' | 'imitation', entropy: number): PackedState =>
-      ({ entropy, slots: [{ term, tokens: 0 }] }) as unknown as PackedState,
+  const state = (what: 'policy' | 'imitation' | 'injected', entropy: number): PackedState => {
+      const term = what === 'imitation' ? what : 'policy',
+        rollout = what === 'policy' ? Float32Array.of(-1) : undefined;
+      return { entropy, slots: [{ term, tokens: 0, rollout }] } as unknown as PackedState;
+    },
     made = (lr: number, applied = true) => ({ parts: [1, 2, 3, 0, 0], norm: 1, applied, lr });
   it('is the entropy of its own decisions, not of those it imitates, and the learning rate it was made with', () => {
     const b = new ReportBuilder(baseTrainerOptions);
     b.step([state('policy', 1), state('imitation', 9)], made(0.1), false);
-    b.step([state('policy', 2), state('imitation', 9)], made(0.3), false);
+    b.step([state('policy', 2), state('imitation', 9), state('injected', 7)], made(0.3), false);
     b.step([state('policy', 50)], made(5, false), false);
     const r = b.build(1, 0, 0, []);
     expect([r.entropy, r.lr]).toEqual([1.5, expect.closeTo(0.2)]);

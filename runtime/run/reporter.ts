@@ -43,7 +43,9 @@ export function statusLine(s: RunProgress): string {
       `trainer ${percent(s.trainerUtilisation)}`,
     );
     if (s.errors > 0)
-      parts.push(`${s.errors} errors${s.newestError === undefined ? '' : ` (newest: ${s.newestError.slice(0, 120)})`}`);
+      parts.push(
+        `${s.errors} errors${s.newestError === undefined ? '' : ` (newest: ${s.newestError.replace(/\s+/g, ' ').slice(0, 120)})`}`,
+      );
   }
   return parts.join(' · ');
 }

@@ -52,5 +52,9 @@ describe('statistics of a run', () => {
     expect(statusLine(s)).toBe(
       '1:05 · training · last 64 rollouts 50 % ▁▅ · v3 · 40 rollouts, 2000/h · desktops 90 % · replicas 30 % (v3, v2) · trainer 50 % · 2 errors',
     );
+    // A terminal rewrites one line.
+    expect(statusLine({ ...s, newestError: 'bash -c a\n  b failed' })).toMatch(
+      / · 2 errors \(newest: bash -c a b failed\)$/,
+    );
   });
 });

@@ -33,13 +33,19 @@ export async function offerCommand(
   terminals.prepend('PATH', `${bin}${delimiter}`, { applyAtProcessCreation: true, applyAtShellIntegration: true });
 }
 
+/** An update of the extension lies in another folder. */
+const MOVED = "'DART Studio was updated or removed: open its view in VS Code once, then try again.'";
+
 interface Script {
   readonly name: string;
   readonly text: string;
 }
 function shellScript({ node, runtime }: TerminalCommandOptions): Script {
   const quoted = [node, runtime].map((p) => `'${p.replaceAll("'", "'\\''")}'`);
-  return { name: 'dart-studio', text: `#!/bin/sh\nELECTRON_RUN_AS_NODE=1 exec ${quoted.join(' ')} "$@"\n` };
+  return {
+    name: 'dart-studio',
+    text: `#!/bin/sh\n[ -e ${quoted[1]} ] || { echo ${MOVED} >&2; exit 127; }\nELECTRON_RUN_AS_NODE=1 exec ${quoted.join(' ')} "$@"\n`,
+  };
 }
 /** A per cent sign in a path would begin a variable. */
 function batchFile({ node, runtime }: TerminalCommandOptions): Script {

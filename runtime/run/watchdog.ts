@@ -39,8 +39,9 @@ export class Watchdog {
   update(values: Readonly<Record<string, number>>): Alert[] {
     const { entropyBelow, klAbove } = this.#c,
       { entropy, klK3: kl } = values;
-    if (entropy !== undefined) this.#low = entropy < entropyBelow ? this.#low + 1 : 0;
-    if (kl !== undefined) this.#far = kl > klAbove ? this.#far + 1 : 0;
+    // An update without samples of the policy's own says nothing of either.
+    if (Number.isFinite(entropy)) this.#low = entropy! < entropyBelow ? this.#low + 1 : 0;
+    if (Number.isFinite(kl)) this.#far = kl! > klAbove ? this.#far + 1 : 0;
     return [
       ...this.#tell(
         'entropy',

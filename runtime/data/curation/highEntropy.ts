@@ -11,7 +11,7 @@ import type { HighEntropyConfig } from '../config.js';
 import { unpackSteps } from '../store/stepPack.js';
 import { numbers, type CuratedMember, type Mechanism } from './mechanism.js';
 
-type Sampled = Pick<Step, 'tokens' | 'prompt' | 'rejected'> & Partial<Pick<Step, 'origin'>>;
+type Sampled = Pick<Step, 'tokens' | 'prompt' | 'rejected' | 'declined'> & Partial<Pick<Step, 'origin'>>;
 
 /**
  * H_t: mean entropy of the step's real tokens; undefined where the policy did not act, which leaves no tokens
@@ -50,9 +50,11 @@ interface StepEntropy {
  * the quantile.
  */
 export function selectHighEntropy(members: readonly EntropyMember[], c: HighEntropyConfig): EntropySelection {
-  // What a branch only acted out again was sampled once, by another.
+  // What a branch only acted out again was sampled once, by another; what a person chose is not trained.
   const entropies = members.map((m) =>
-      m.trajectory.steps.map((s, i) => (!m.injected && i < ownFrom(m.trajectory) ? undefined : entropyOf(s))),
+      m.trajectory.steps.map((s, i) =>
+        s.declined || (!m.injected && i < ownFrom(m.trajectory)) ? undefined : entropyOf(s),
+      ),
     ),
     own = entropies.filter((_, i) => !members[i]!.injected).flatMap((hs) => hs.filter((h) => h !== undefined)),
     kind = kindOf(own);

@@ -44,9 +44,12 @@ describe('the command in terminals', () => {
     await offerCommand(o, terminals());
     expect((await stat(file)).ino).toBe(first.ino);
     await offerCommand({ ...o, runtime: '/two/runtime.js' }, terminals());
-    expect(await readFile(file, 'utf8')).toBe(
-      "#!/bin/sh\nELECTRON_RUN_AS_NODE=1 exec '/usr/bin/node' '/two/runtime.js' \"$@\"\n",
-    );
+    expect(await readFile(file, 'utf8')).toContain("exec '/usr/bin/node' '/two/runtime.js' \"$@\"\n");
+    // Until the extension of a later version has been used, this one's runtime may be gone.
+    await expect(run(file)).rejects.toMatchObject({
+      code: 127,
+      stderr: expect.stringContaining('open its view') as string,
+    });
   });
 
   it('writes through no link that somebody put in its place', async () => {

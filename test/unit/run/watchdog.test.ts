@@ -24,6 +24,8 @@ describe('a run is watched', () => {
     expect(tells([0.05, 9])).toEqual(['entropy', 'kl']);
     expect(tells([0.05, 9], [0.05, 9])).toEqual([]);
     expect(tells([0.5, 0.1], [0.05, 0.1], [0.05, 0.1], [0.05, 0.1])).toEqual(['entropy']);
+    // What could not be measured is no recovery.
+    expect(tells([NaN, NaN], [0.05, 0.1])).toEqual([]);
     // What an update did not measure says nothing.
     expect(kinds(dog().update({ loss: 1 }))).toEqual([]);
   });

@@ -160,12 +160,12 @@ export class TakeOverSession extends ControlSession {
     }
   }
 
-  async #propose(p: Proposed): Promise<boolean> {
+  async #propose(p: Proposed): Promise<boolean | 'unseen'> {
     if (this.#wantedMode === 'policy') {
       this.#policyActs = true;
       return true;
     }
-    if (this.#overriding || this.#finishing || this.#wantedMode === 'human') return false;
+    if (this.#overriding || this.#finishing || this.#wantedMode === 'human') return 'unseen';
     const { decision: d } = p,
       probability = d.tokens && probabilityOf(d.tokens),
       answer = (this.#consent = deferred<boolean>()),

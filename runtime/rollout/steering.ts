@@ -39,9 +39,10 @@ export interface Person {
    */
   act(turn: Turn): Promise<TurnEnd>;
   /**
-   * True: exactly this decision is carried out, as the policy's own step. False: it is discarded, and `act` is called.
+   * True: exactly this decision is carried out, as the policy's own step. False: the person declined it, or `unseen`: they
+   * act before it was shown to them; it is discarded, and `act` is called.
    */
-  consent(p: Proposed): Promise<boolean>;
+  consent(p: Proposed): Promise<boolean | 'unseen'>;
 }
 
 /** Who steers one rollout: a person set here acts from the next decision on, until removed. */

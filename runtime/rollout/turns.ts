@@ -85,9 +85,10 @@ export class Turns {
       const seen = (person ? undefined : this.#begins) ?? (await this.#observe());
       this.#begins = undefined;
       const { decided, ...before } = await this.#decide(seen);
-      if (person && end?.next === 'propose' && !(await this.#consents(person, index, decided))) {
+      const answer = person && end?.next === 'propose' ? await this.#consents(person, index, decided) : true;
+      if (answer !== true) {
         this.#c.policy.retract?.();
-        this.#declined = { index, n: this.#declinedAt(index) + 1 };
+        if (answer === false) this.#declined = { index, n: this.#declinedAt(index) + 1 };
         continue;
       }
       this.#turn++;
@@ -158,7 +159,7 @@ export class Turns {
     return decided;
   }
 
-  #consents(person: Person, index: number, decided: Decision | StudioError): Promise<boolean> {
+  #consents(person: Person, index: number, decided: Decision | StudioError): Promise<boolean | 'unseen'> {
     const { request: r, limit, guard } = this.#c;
     const decision = decided instanceof StudioError ? { ...answerOf(decided), actions: [] } : decided;
     const proposed = { index, left: r.order.cap - this.#turn, signal: limit.signal, decision };

@@ -125,10 +125,11 @@ describe('a rollout with a person at the wheel', () => {
     const r = await play(() => ({
       act: (t) => {
         if (asked === 4) t.record(step(other));
-        return Promise.resolve(asked === 6 ? { next: 'end', last: done } : { next: 'propose' });
+        return Promise.resolve(asked === 7 ? { next: 'end', last: done } : { next: 'propose' });
       },
       // Two declined before the first step; one before the person acts instead, which is another screen.
-      consent: () => Promise.resolve([3, 5, 6].includes(++asked)),
+      // And one that was never shown.
+      consent: () => Promise.resolve(++asked === 6 ? 'unseen' : [3, 5, 7].includes(asked)),
     }));
     expect(r.t.steps.map((s) => [s.origin, s.declined])).toEqual([
       ['policy', 2],

@@ -6,6 +6,7 @@ import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import type { EnvironmentVariableCollection } from 'vscode';
 import { orUndefined } from '../runtime/protocol/failures.js';
+import { shellQuoted } from '../runtime/protocol/shared.js';
 import { t } from './words.js';
 
 export interface TerminalCommandOptions {
@@ -34,17 +35,17 @@ export async function offerCommand(
 }
 
 /** An update of the extension lies in another folder. */
-const MOVED = "'DART Studio was updated or removed: open its view in VS Code once, then try again.'";
+const MOVED = 'DART Studio was updated or removed: open its view in VS Code once, then try again.';
 
 interface Script {
   readonly name: string;
   readonly text: string;
 }
 function shellScript({ node, runtime }: TerminalCommandOptions): Script {
-  const quoted = [node, runtime].map((p) => `'${p.replaceAll("'", "'\\''")}'`);
+  const [program, bundle] = [shellQuoted(node), shellQuoted(runtime)];
   return {
     name: 'dart-studio',
-    text: `#!/bin/sh\n[ -e ${quoted[1]} ] || { echo ${MOVED} >&2; exit 127; }\nELECTRON_RUN_AS_NODE=1 exec ${quoted.join(' ')} "$@"\n`,
+    text: `#!/bin/sh\n[ -e ${bundle} ] || { echo ${shellQuoted(MOVED)} >&2; exit 127; }\nELECTRON_RUN_AS_NODE=1 exec ${program} ${bundle} "$@"\n`,
   };
 }
 /** A per cent sign in a path would begin a variable. */

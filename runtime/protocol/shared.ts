@@ -9,4 +9,5 @@ export { byApplication, nameOfTask, sumOf, type ApplicationTasks } from './taskG
 export { listColumns, rangeColumns, savedTableFiltersOf, tableFilterOf, tableFlags } from './table.js';
 export { probePrefix } from '../domain/probeNames.js';
 export { isProviderChoice } from '../domain/provider.js';
+export { shellQuoted } from '../domain/shellQuoted.js';
 export { wilson } from '../domain/wilson.js';

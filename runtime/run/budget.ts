@@ -1,6 +1,7 @@
 import type { RunConfig } from '../config/index.js';
 import type { StateCounts } from '../data/dataStats.js';
 import type { Clock } from '../rollout/clock.js';
+import { UnpausedTime } from './unpausedTime.js';
 
 const MINUTE_MS = 60_000;
 
@@ -43,10 +44,8 @@ export class RunBudget {
   readonly #clock: Clock;
   readonly #earlierMs: number;
   readonly #counts: RunBudgetOptions['counts'];
-  readonly #startedAt: number;
+  readonly #time: UnpausedTime;
   readonly #over = new AbortController();
-  #pausedAt: number | undefined;
-  #pausedMs = 0;
   #watching = false;
   #stopTimer: (() => void) | undefined;
 
@@ -55,12 +54,12 @@ export class RunBudget {
     this.#clock = o.clock;
     this.#earlierMs = o.elapsedMs;
     this.#counts = o.counts;
-    this.#startedAt = o.clock.now();
+    this.#time = new UnpausedTime(o.clock.now());
   }
 
   /** ms the run has taken, earlier parts included and pauses left out. */
   get elapsedMs(): number {
-    return this.#earlierMs + (this.#pausedAt ?? this.#clock.now()) - this.#startedAt - this.#pausedMs;
+    return this.#earlierMs + this.#time.of(this.#clock.now());
   }
   /** Total ms that the run may take; undefined without a limit. */
   get limitMs(): number | undefined {
@@ -92,16 +91,15 @@ export class RunBudget {
   }
 
   get paused(): boolean {
-    return this.#pausedAt !== undefined;
+    return this.#time.paused;
   }
   pause(): void {
-    this.#pausedAt ??= this.#clock.now();
+    this.#time.pause(this.#clock.now());
     this.#arm();
   }
   resume(): void {
-    if (this.#pausedAt === undefined) return;
-    this.#pausedMs += this.#clock.now() - this.#pausedAt;
-    this.#pausedAt = undefined;
+    if (!this.paused) return;
+    this.#time.resume(this.#clock.now());
     this.#arm();
   }
 

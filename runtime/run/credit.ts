@@ -36,8 +36,8 @@ export type Expressible = (t: Trajectory, step: number) => boolean;
  * log-probs, so its truncated weight is 1, as in the paper.
  *
  * A step that a person took, or chose by declining others, never has a policy-gradient term: it is imitated, and only
- * when its trajectory succeeded. Weight and advantage are those of the paper's injected step, so that at rho = 1 the gradient is the same,
- * -A w grad log p; there is no ratio, and nothing is clipped.
+ * when its trajectory succeeded. Weight and advantage are those of the paper's injected step, so that at rho = 1 the
+ * gradient is the same, -A w grad log p; there is no ratio, and nothing is clipped.
  */
 export function policySteps(groups: readonly CuratedGroup[], o: CreditOptions, expressible: Expressible): LearnStep[] {
   const out: LearnStep[] = [];

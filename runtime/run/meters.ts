@@ -3,6 +3,7 @@ import type { PoolEvent } from '../cluster/types.js';
 import type { ModelPoolEvent, ModelPoolStatus, SchedulerEvent } from '../rollout/types.js';
 import type { Measured } from './bounds.js';
 import { BusyShare, Rolling } from '../domain/stats.js';
+import { UnpausedTime } from './unpausedTime.js';
 
 /** Rollouts of one point of the success curve, at first, and the most points it has. */
 const POINT_EVERY = 32,
@@ -209,31 +210,6 @@ export class Meters {
   }
   minutesRun(now: number): number {
     return Math.max(1e-9, this.#time.of(now) / 6e4);
-  }
-}
-
-/** ms since a start, pauses left out: during a pause it stands still. */
-class UnpausedTime {
-  readonly #startedAt: number;
-  /** The newest pause; an event of the time before it may come when it is over. */
-  #pause = { from: Infinity, to: Infinity };
-  /** In all pauses before it. */
-  #pausedMs = 0;
-  constructor(startedAt: number) {
-    this.#startedAt = startedAt;
-  }
-  pause(at: number): void {
-    const { from, to } = this.#pause;
-    if (to === Infinity && from !== Infinity) return;
-    if (from !== Infinity) this.#pausedMs += to - from;
-    this.#pause = { from: at, to: Infinity };
-  }
-  resume(at: number): void {
-    if (this.#pause.to === Infinity && this.#pause.from !== Infinity) this.#pause = { ...this.#pause, to: at };
-  }
-  of(at: number): number {
-    const { from, to } = this.#pause;
-    return Math.min(at, from) + Math.max(0, at - to) - this.#startedAt - this.#pausedMs;
   }
 }
 

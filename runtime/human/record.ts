@@ -139,7 +139,7 @@ export class RecordSession extends ControlSession {
       own.registry.phase(own.desktop.id, 'verify');
       this.changed();
       const t0 = clock.now();
-      await lastRest(own.desktop);
+      await lastRest(own.desktop, this.#stop.signal);
       const outcome = await tasks.verify(task, own.desktop, last, this.#stop.signal),
         verifyMs = clock.now() - t0;
       this.verdict = {

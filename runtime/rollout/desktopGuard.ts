@@ -97,8 +97,8 @@ export class DesktopGuard {
   }
 
   /** Waits for what is still on its way before the task is judged. */
-  async lastRest(desktop: Pick<Desktop, 'settle'>): Promise<void> {
-    await lastRest(this.#settling(desktop));
+  async lastRest(desktop: Pick<Desktop, 'settle'>, signal: AbortSignal): Promise<void> {
+    await lastRest(this.#settling(desktop), signal);
   }
   #settling(desktop: Pick<Desktop, 'settle'>): Pick<Desktop, 'settle'> {
     return { settle: (s?: SettleOptions) => this.call(desktop.settle(s), 'settle', s?.maxMs) };

@@ -121,7 +121,8 @@ async function verify(
   end: Extract<TurnsEnd, { how: 'ended' | 'cap' }>,
 ): Promise<Outcome> {
   r.onPhase('verify');
-  await guard.lastRest(desktop);
+  // A machine that has too much to do takes no time from the rollout.
+  await limit.suspendedDuring(guard.lastRest(desktop, limit.signal));
   // Its commands have a time limit of their own, under which whatever hangs is the policy's failure and no error.
   const judged = await limit.suspendedDuring(
     guard.free(deps.tasks.verify(r.task, desktop, end.last, limit.signal), 'Verifying the task'),

@@ -39,9 +39,9 @@ export async function rest(
  * Before a task is judged: what was typed last may still be on its way to a shell, and would count as not done. Takes
  * about a millisecond where no terminal is open.
  */
-export async function lastRest(desktop: Pick<Desktop, 'settle'>): Promise<void> {
+export async function lastRest(desktop: Pick<Desktop, 'settle'>, signal?: AbortSignal): Promise<void> {
   for (let n = 0; n < STARVED_WAITS; n++) {
     const { settled, starved = 0 } = await desktop.settle({ terminalHoldMs: AGAIN_MS, maxMs: LAST_MAX_MS });
-    if (settled || starved < STARVED) return;
+    if (settled || starved < STARVED || signal?.aborted) return;
   }
 }

@@ -118,16 +118,18 @@ export class Scheduler {
   }
 
   /**
-   * Evaluation rollouts on the same desktops, before any training rollout. Resolves with one trajectory per order, in
+   * Evaluation rollouts on the same desktops, before any training rollout: sampled at `temperature`, or, without one, the
+   * most probable choice always. Resolves with one trajectory per order, in
    * order; errors are outcomes like any other. Rejects with `cancelled` when the scheduler stops before the last one
    * started or `signal` fires.
    */
   runProbe(
     orders: readonly RolloutOrder[],
-    o: { readonly greedy: boolean; readonly temperature?: number; readonly signal?: AbortSignal },
+    o: { readonly temperature?: number | undefined; readonly signal?: AbortSignal } = {},
   ): Promise<Trajectory[]> {
     if (this.#stopping) return Promise.reject(cancelled('An evaluation'));
-    const mine: Probe[] = [];
+    const mine: Probe[] = [],
+      { temperature } = o;
     const all = orders.map(
       (order) =>
         new Promise<Trajectory>((done, fail) => {
@@ -135,7 +137,11 @@ export class Scheduler {
             order,
             done,
             cancelled: fail,
-            sampling: { greedy: o.greedy, temperature: o.temperature ?? 1, seed: hash32(`probe/${order.rollout}`) },
+            sampling: {
+              greedy: temperature === undefined,
+              temperature: temperature ?? 1,
+              seed: hash32(`probe/${order.rollout}`),
+            },
           });
         }),
     );

@@ -148,7 +148,7 @@ async function perform(d: DemonstrateDeps, lease: Lease, task: Task, r: Demonstr
     setupMs = d.now() - startedAt;
     const last = await act(d, desktop, task, r, steps);
     const t0 = d.now();
-    await lastRest(desktop);
+    await lastRest(desktop, r.signal);
     outcome = await d.tasks.verify(task, desktop, last, r.signal);
     verifyMs = d.now() - t0;
   } catch (e) {

@@ -179,7 +179,7 @@ async function evaluateOne(
       ].join('-'),
       version,
       maxSteps: config.rollout.maxSteps,
-      sampled,
+      temperature: sampled ? config.policy.temperature : undefined,
       signal: r.signal,
     });
     return {

@@ -77,8 +77,8 @@ export interface EvaluationRequest {
   readonly label: string;
   readonly version: number;
   readonly maxSteps: number;
-  /** Sampled as in training, at its temperature; default: the most probable choice always. */
-  readonly sampled?: boolean;
+  /** Samples at this temperature; default: the most probable choice always. */
+  readonly temperature?: number | undefined;
   /** Cancels the evaluation: it rejects with `cancelled` and measures nothing. */
   readonly signal?: AbortSignal;
 }
@@ -87,7 +87,7 @@ export interface EvaluationRequest {
 export async function evaluateNow(o: EvaluationRequest): Promise<EvalPoint> {
   const { label, version } = o,
     orders = probeOrders(o.tasks, o.episodes, label, version, o.maxSteps);
-  const trajectories = await o.scheduler.runProbe(orders, { greedy: !o.sampled, signal: o.signal });
+  const trajectories = await o.scheduler.runProbe(orders, { temperature: o.temperature, signal: o.signal });
   const infeasibleFamilies = new Set(o.tasks.source.families.filter((f) => f.infeasible).map((f) => f.id)),
     { infeasible, ...counts } = tallyEpisodes(trajectories, infeasibleFamilies);
   await o.data.note({

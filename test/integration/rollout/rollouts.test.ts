@@ -161,7 +161,7 @@ describe.skipIf(why !== undefined)('rollouts on real desktops', () => {
 
   it('runs probes, greedily, while no training rollout may start', async () => {
     const { s, events } = scheduler(0, 3);
-    const probes = await s.runProbe([order(100, 3), order(101, 3)], { greedy: true });
+    const probes = await s.runProbe([order(100, 3), order(101, 3)]);
     await s.stop({ graceMs: 0 });
     expect(probes.map((t) => [t.id, t.provenance.kind, t.outcome.kind === 'error'])).toEqual([
       ['r100', 'probe', false],

@@ -85,7 +85,7 @@ describe('scheduler under random schedules', () => {
             if (m.do === 'probe') {
               probed += 2;
               probes.push(
-                s.runProbe([order(`p${probed}`), order(`p${probed + 1}`)], { greedy: true }).then(
+                s.runProbe([order(`p${probed}`), order(`p${probed + 1}`)]).then(
                   () => 'ok',
                   (e: StudioError) => e.kind,
                 ),

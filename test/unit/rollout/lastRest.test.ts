@@ -22,3 +22,18 @@ it('before a task is judged, a desktop whose programs wait for a processor is gi
   // Not for ever.
   expect(await asked({ starved: 1 })).toBe(10);
 });
+
+it('a starved desktop is not waited for once the run stops', async () => {
+  const stop = new AbortController();
+  let n = 0;
+  await lastRest(
+    {
+      settle: () => {
+        if (++n === 2) stop.abort();
+        return Promise.resolve({ settled: false, ms: 500, detector: 'exact', starved: 1 });
+      },
+    },
+    stop.signal,
+  );
+  expect(n).toBe(2);
+});

@@ -241,7 +241,7 @@ describe('scheduler', () => {
   it('runs probes before training rollouts, also while paused, and answers in the order asked', async () => {
     const { clock, of, s, policy, made } = setUp(2);
     const orders = ['p0', 'p1', 'p2'].map((n) => order(n));
-    const probe = s.runProbe(orders, { greedy: true });
+    const probe = s.runProbe(orders);
     await clock.advance(2000);
     const ts = await probe;
     expect(ts.map((t) => t.id)).toEqual(orders.map((o) => o.rollout));
@@ -250,10 +250,7 @@ describe('scheduler', () => {
     expect(made()).toBe(0);
     s.start();
     await clock.advance(1);
-    const second = s.runProbe(
-      ['q0', 'q1'].map((n) => order(n)),
-      { greedy: true },
-    );
+    const second = s.runProbe(['q0', 'q1'].map((n) => order(n)));
     await clock.until(() => of('ended').filter((e) => e.kind === 'probe').length === 5);
     await second;
     // Two training rollouts were running; the next two desktops went to the probes.
@@ -268,7 +265,7 @@ describe('scheduler', () => {
   it('starts no probe while they are held: nothing can be stored', async () => {
     const { clock, of, s } = setUp(2);
     s.holdProbes(true);
-    const probe = s.runProbe([order('p0')], { greedy: true });
+    const probe = s.runProbe([order('p0')]);
     await clock.advance(2000);
     expect([of('started').length, s.status().probesWaiting]).toEqual([0, 1]);
     s.holdProbes(false);
@@ -277,12 +274,21 @@ describe('scheduler', () => {
     await halt(s, clock);
   });
 
+  it('samples a probe at the temperature asked for', async () => {
+    const { clock, s, policy } = setUp(1);
+    const probe = s.runProbe([order('p0')], { temperature: 0.6 });
+    await clock.advance(2000);
+    await probe;
+    expect(policy.opened.map((o) => o.sampling)).toMatchObject([{ greedy: false, temperature: 0.6 }]);
+    await halt(s, clock);
+  });
+
   it('cancels a probe', async () => {
     const { clock, s, pool } = setUp(1);
     const a = new AbortController();
-    const probe = expect(
-      s.runProbe([order('p0'), order('p1')], { greedy: true, signal: a.signal }),
-    ).rejects.toMatchObject({ kind: 'cancelled' });
+    const probe = expect(s.runProbe([order('p0'), order('p1')], { signal: a.signal })).rejects.toMatchObject({
+      kind: 'cancelled',
+    });
     await clock.advance(60);
     a.abort();
     await probe;

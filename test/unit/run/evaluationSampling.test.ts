@@ -1,0 +1,41 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { evaluateRun } from '../../../runtime/run/evaluateRun.js';
+import { bundle } from '../../helpers/data/manager.js';
+import { writeSyntheticRun } from '../../helpers/data/syntheticRun.js';
+
+const asked: (number | undefined)[] = [];
+vi.mock('../../../runtime/run/engine.js', () => ({
+  startEngine: () => Promise.resolve({ pool: {}, policy: {}, close: () => Promise.resolve() }),
+}));
+vi.mock('../../../runtime/run/evaluation.js', () => ({
+  evaluateNow: (o: { readonly temperature?: number }) => {
+    asked.push(o.temperature);
+    return Promise.resolve({ version: 0, episodes: 0, successes: 0, errors: 0, low: 0, high: 1, perFamily: {} });
+  },
+}));
+
+let dir = '';
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'dart-sampling-'));
+});
+afterEach(() => rm(dir, { recursive: true, force: true }));
+
+it('a sampled evaluation has the temperature of training, any other one takes the most probable choice', async () => {
+  const entry = await bundle('runtime/main.ts', 'runtime'),
+    run = join(dir, 'run');
+  await writeSyntheticRun(run, {
+    groups: 1,
+    size: 2,
+    steps: 1,
+    close: 'finished',
+    config: { policy: { temperature: 0.6 } },
+  });
+  const evaluate = (o: { readonly sampled?: boolean }): Promise<unknown> =>
+    evaluateRun({ dir: run, version: 0, entry, signal: new AbortController().signal, ...o });
+  await evaluate({ sampled: true });
+  await evaluate({});
+  expect(asked).toEqual([0.6, undefined]);
+});

@@ -69,6 +69,8 @@ export class StudioModel implements Ends {
   #chosen: RunPath | undefined;
   #loaded = false;
   #loading: Promise<void> | undefined;
+  /** How many lists of runs were asked for. */
+  #lists = 0;
   #problem: HostError | undefined;
   #subscription: Ends | undefined;
   #subscribedTo: RunPath | undefined;
@@ -246,9 +248,12 @@ export class StudioModel implements Ends {
     this.#changed.fire('runs');
   }
   async #list(): Promise<void> {
-    const { runtime } = this.#o;
+    const { runtime } = this.#o,
+      asked = ++this.#lists;
     try {
       const { runs } = await runtime.request(methods.listRuns, { roots: this.#o.roots([...this.#heard]) });
+      // A newer list was asked for meanwhile, and may be there already.
+      if (asked !== this.#lists) return;
       const before = this.#runs;
       this.#runs = runs;
       this.#fromFolders = false;
@@ -306,8 +311,13 @@ export class StudioModel implements Ends {
     void this.#loadDetail().then(() => this.#subscribe(run));
   }
   #subscribe(run: RunPath): void {
+    if (this.#subscribedTo !== run || this.#subscription) return;
     const seq = this.detail?.seq;
-    if (seq === undefined || this.#subscribedTo !== run || this.#subscription) return;
+    if (seq === undefined) {
+      // It could not be read: the next list of runs tries again.
+      this.#subscribedTo = undefined;
+      return;
+    }
     this.#subscription = this.#own.defer(
       this.#o.runtime.subscribe(
         { run, sinceSeq: seq, types: rowEvents },

@@ -81,7 +81,7 @@ export async function train(file: string | undefined, o: Options, served: TrainS
   }
 }
 
-type Plan = Pick<SessionPlan, 'config' | 'dir' | 'run' | 'resume'>;
+type Plan = Pick<SessionPlan, 'config' | 'dir' | 'run' | 'resume' | 'alone'>;
 /** What is trained, and where. Throws `config.invalid`. */
 async function planOf(file: string | undefined, o: Options, deprecated: (note: string) => void): Promise<Plan> {
   const over = overrides(o);
@@ -122,7 +122,7 @@ async function planOf(file: string | undefined, o: Options, deprecated: (note: s
     const beside = [...(file === undefined ? [] : [dirname(resolve(file))]), process.cwd()];
     config = locate(config, beside, resolve(config.store.dir));
   }
-  return { config, dir, run, resume };
+  return { config, dir, run, resume, alone: more !== undefined };
 }
 
 /** Says what came of a run, measures it where that was asked for, and gives the exit code. */

@@ -1,3 +1,5 @@
+import { notify } from '../domain/notify.js';
+
 /** Who wants to hear of something. */
 export class Listeners<E> {
   readonly #all = new Set<(e: E) => void>();
@@ -9,6 +11,6 @@ export class Listeners<E> {
     };
   }
   tell(e: E): void {
-    for (const l of this.#all) l(e);
+    notify(this.#all, e);
   }
 }

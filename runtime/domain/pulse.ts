@@ -69,10 +69,11 @@ export class PulseCount {
   }
 }
 
-/** Watches one child until it is stopped; `hung` is called once. */
+/** Watches one child until it is stopped; `hung` is called once at most, and not after `stop`. */
 export class Pulse {
   readonly #count: PulseCount;
   readonly #timer: NodeJS.Timeout;
+  #stopped = false;
 
   constructor(o: {
     readonly pid: number | undefined;
@@ -82,10 +83,15 @@ export class Pulse {
   }) {
     const { pid, workOf } = o,
       count = (this.#count = new PulseCount(performance.now(), o.limits));
+    let looking = false;
     const look = async (): Promise<void> => {
+      if (looking) return;
+      looking = true;
       const asked = pid !== undefined && workOf && count.silentMs >= ASK_MS - LOOK_MS,
-        why = count.look(performance.now(), asked ? await workOf(pid) : undefined);
-      if (why === undefined) return;
+        work = asked ? await workOf(pid) : undefined,
+        why = count.look(performance.now(), work);
+      looking = false;
+      if (why === undefined || this.#stopped) return;
       this.stop();
       o.hung(why);
     };
@@ -97,6 +103,7 @@ export class Pulse {
     this.#count.beat();
   }
   stop(): void {
+    this.#stopped = true;
     clearInterval(this.#timer);
   }
 }

@@ -21,7 +21,7 @@ import { cancelled } from './clock.js';
 import type { Slot } from './replicaFleet.js';
 import { ReplicaFleet, viewOf } from './replicaFleet.js';
 import { planSync, route } from './syncPlanner.js';
-import { notify } from './notify.js';
+import { notify } from '../domain/notify.js';
 import type { ModelPoolEvent, ModelPoolOptions, ModelPoolStatus } from './types.js';
 
 interface Call<Q, A extends AnswerBase> {

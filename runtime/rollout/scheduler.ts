@@ -4,7 +4,8 @@
  * retries.
  */
 import type { DesktopId, RolloutId, RunError, Step, Trajectory } from '../domain/index.js';
-import { hash32, toRunError } from '../domain/index.js';
+import { toRunError } from '../domain/index.js';
+import { notify } from '../domain/notify.js';
 import type { Lease } from '../cluster/types.js';
 import type { RolloutOrder } from '../data/types.js';
 import type { Sampling } from '../policy/types.js';
@@ -15,7 +16,7 @@ import { GrowingPause } from './growingPause.js';
 import { lookBack } from './hindsight.js';
 import { IdleLeases } from './idleLeases.js';
 import { Steering } from './steering.js';
-import { notify } from './notify.js';
+import { probeSampling } from './sampling.js';
 import type {
   EpisodePhase,
   EpisodeResult,
@@ -25,14 +26,6 @@ import type {
   SchedulerStatus,
   Steerable,
 } from './types.js';
-
-/**
- * Sampling of a training rollout: its own random stream, so that the rollouts of a group differ although they share the
- * task's seed.
- */
-export const trainingSampling =
-  (runSeed: number, temperature: number) =>
-  (o: RolloutOrder): Sampling => ({ greedy: false, temperature, seed: hash32(`${runSeed}/${o.rollout}`) });
 
 interface Probe {
   readonly order: RolloutOrder;
@@ -119,30 +112,19 @@ export class Scheduler {
 
   /**
    * Evaluation rollouts on the same desktops, before any training rollout: sampled at `temperature`, or, without one, the
-   * most probable choice always. Resolves with one trajectory per order, in
-   * order; errors are outcomes like any other. Rejects with `cancelled` when the scheduler stops before the last one
-   * started or `signal` fires.
+   * most probable choice always. Resolves with one trajectory per order, in order; errors are outcomes like any other.
+   * Rejects with `cancelled` when `signal` fires or the scheduler stops before the last one has ended.
    */
   runProbe(
     orders: readonly RolloutOrder[],
     o: { readonly temperature?: number | undefined; readonly signal?: AbortSignal } = {},
   ): Promise<Trajectory[]> {
     if (this.#stopping) return Promise.reject(cancelled('An evaluation'));
-    const mine: Probe[] = [],
-      { temperature } = o;
+    const mine: Probe[] = [];
     const all = orders.map(
       (order) =>
         new Promise<Trajectory>((done, fail) => {
-          mine.push({
-            order,
-            done,
-            cancelled: fail,
-            sampling: {
-              greedy: temperature === undefined,
-              temperature: temperature ?? 1,
-              seed: hash32(`probe/${order.rollout}`),
-            },
-          });
+          mine.push({ order, done, cancelled: fail, sampling: probeSampling(order, o.temperature) });
         }),
     );
     this.#probes.push(...mine);
@@ -346,8 +328,11 @@ export class Scheduler {
         // A rollout's end may give the planner a new order (a group is complete, a cap changed).
         this.#plannerEmpty = false;
         this.#emit({ type: 'ended', kind, order, trajectory, relabelled, versions, at: clock.now() });
-        probe?.done(trajectory);
         if (!probe) this.#noteOutcome(trajectory);
+        // What was cut off is no failure of the policy: nothing is measured.
+        else if (run.abort.signal.aborted && trajectory.outcome.kind === 'error')
+          probe.cancelled(cancelled('An evaluation'));
+        else probe.done(trajectory);
         this.#pump();
       });
   }

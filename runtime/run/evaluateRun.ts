@@ -3,7 +3,8 @@ import { traitsOf, parseRunFile, type RunConfig, type RunFile } from '../config/
 import { DataManager } from '../data/dataManager.js';
 import { readMeta, RunReader } from '../data/store/runStore.js';
 import { systemClock } from '../rollout/clock.js';
-import { Scheduler, trainingSampling } from '../rollout/scheduler.js';
+import { trainingSampling } from '../rollout/sampling.js';
+import { Scheduler } from '../rollout/scheduler.js';
 import { blinded, randomly } from './blindPolicy.js';
 import { episodeOf } from './episodeOf.js';
 import { startEngine, type Engine } from './engine.js';

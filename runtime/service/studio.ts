@@ -324,9 +324,9 @@ export class Studio {
       `${createHash('sha256').update(dir).digest('hex').slice(0, 32)}.json`,
     );
     if (!session) {
-      const kept = await readFile(file, 'utf8').then(
-        (t) => JSON.parse(t) as { mark: string; version: number; summary: Summary },
-        () => undefined,
+      const kept = await orUndefined(
+        readFile(file, 'utf8').then((t) => JSON.parse(t) as { mark: string; version: number; summary: Summary }),
+        'a summary that is not there, or damaged, is made again',
       );
       if (kept?.mark === mark && kept.version === SUMMARY_VERSION) return this.#withDamage(kept.summary, mark);
     }

@@ -192,6 +192,8 @@ async function indexed(dir: string, manifest: AssetManifest, only: boolean): Pro
 const sha256 = async (data: Buffer): Promise<string> =>
   Buffer.from(await webcrypto.subtle.digest('SHA-256', data as Uint8Array<ArrayBuffer>)).toString('hex');
 
+/** Parts of the longest tail: addresses come from task files of others, and all tails of a long one are its square. */
+const DEEPEST = 32;
 /** host/path, then shorter and shorter tails of the path, the shortest of two parts. */
 function urlTails(url: string): string[] {
   let u: URL;
@@ -208,7 +210,7 @@ function urlTails(url: string): string[] {
       .map(decode),
   ];
   const tails: string[] = [];
-  for (let i = 0; i + 1 < parts.length; i++) tails.push(parts.slice(i).join('/'));
+  for (let i = Math.max(0, parts.length - DEEPEST); i + 1 < parts.length; i++) tails.push(parts.slice(i).join('/'));
   return tails;
 }
 function decode(s: string): string {

@@ -224,13 +224,18 @@ export class DockerProvider implements DesktopProvider {
     return d as SandboxDesktop;
   }
 
-  async #choose(): Promise<Host> {
+  /** Takes a place at an engine; whoever has it gives it back. */
+  async #takePlace(): Promise<Host> {
     // An engine that was down may be back, and one that was never queried has no capacity yet.
     await Promise.all(this.#hosts.filter((h) => h.capacity === undefined || h.down).map((h) => this.#look(h)));
     let at = place(this.#hosts.map((h) => ({ capacity: h.capacity ?? 0, used: h.used, down: h.down })));
     if (at === undefined && (await this.#spares.makeRoom()))
       at = place(this.#hosts.map((h) => ({ capacity: h.capacity ?? 0, used: h.used, down: h.down })));
-    if (at !== undefined) return this.#hosts[at]!;
+    if (at !== undefined) {
+      const host = this.#hosts[at]!;
+      host.used++;
+      return host;
+    }
     if (this.#hosts.every((h) => h.down))
       throw new StudioError(
         'desktop.unavailable',
@@ -245,8 +250,7 @@ export class DockerProvider implements DesktopProvider {
   }
 
   async #boot(spec: DesktopSpec, signal?: AbortSignal): Promise<SandboxDesktop> {
-    const host = await this.#choose();
-    host.used++;
+    const host = await this.#takePlace();
     let container: Docker.Container | undefined, relay: Relay | undefined, agent: AgentClient | undefined;
     let time: Deadline | undefined, reserved: string | undefined;
     try {

@@ -3,6 +3,7 @@ import { open, rm, stat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { StudioError, messageOf } from '../../domain/index.js';
+import { notify } from '../../domain/notify.js';
 import { folderInside } from '../../files/folderParts.js';
 import { encodeRecord, headerBytes } from './record.js';
 import {
@@ -250,7 +251,7 @@ export class Journal {
         this.#recent.add(entries, bytes.length);
         group.forEach((p, i) => p.resolve({ seq: p.seq, position: entries[i]!.position }));
         this.#writing = undefined;
-        for (const l of [...this.#listeners]) l(this.durable);
+        notify(this.#listeners, this.durable);
       } catch (e) {
         // After a failed fsync the content of the disk is unknown: nothing more is acknowledged, and reopening finds
         // out.

@@ -4,6 +4,7 @@
  */
 import { Worker } from 'node:worker_threads';
 import { messageOf, StudioError, type ProcessEntry, type RunError } from '../../domain/index.js';
+import { ThreadFailures } from '../../domain/watchedThread.js';
 import { callHere, type ModelCall, type ModelCaller, type ModelReply } from './modelCalls.js';
 import type { Picture } from './picture.js';
 import { jsonPieces } from './picture.js';
@@ -28,8 +29,6 @@ export type ThreadDone = { readonly id: number } & (
 const GRACE_MS = 10_000;
 /** A thread without calls for so long ends. */
 const IDLE_MS = 60_000;
-/** Threads that may fail before calls are made in this thread. */
-const FAILURES = 3;
 
 interface Waiting {
   readonly done: (d: ThreadDone) => void;
@@ -39,12 +38,11 @@ interface Waiting {
 export class ModelThread implements ModelCaller {
   readonly #entry: ProcessEntry;
   readonly #graceMs: number;
-  readonly #onFailure: ((why: string) => void) | undefined;
   readonly #waiting = new Map<number, Waiting>();
   #worker: Worker | undefined;
   #idle: NodeJS.Timeout | undefined;
   #id = 0;
-  #failures = 0;
+  readonly #failures: ThreadFailures;
   #closed = false;
 
   /** `onFailure`: told once, when there are no more threads. */
@@ -54,11 +52,11 @@ export class ModelThread implements ModelCaller {
   ) {
     this.#entry = entry;
     this.#graceMs = o.graceMs ?? GRACE_MS;
-    this.#onFailure = o.onFailure;
+    this.#failures = new ThreadFailures(o.onFailure);
   }
 
   async call(c: ModelCall, signal: AbortSignal): Promise<ModelReply> {
-    if (this.#closed || this.#failures >= FAILURES) return callHere.call(c, signal);
+    if (this.#closed || this.#failures.over) return callHere.call(c, signal);
     const pieces = jsonPieces(c.body);
     let done = await this.#ask(c, pieces.map(sent), signal);
     // Somebody has moved a file meanwhile: its keeper finds it.
@@ -101,6 +99,7 @@ export class ModelThread implements ModelCaller {
       };
       this.#waiting.set(id, {
         done: (d) => {
+          this.#failures.worked();
           over();
           resolve(d);
         },
@@ -149,7 +148,7 @@ export class ModelThread implements ModelCaller {
   }
   #fail(why: string): void {
     const what = `the thread that asks model servers ${why}`;
-    if (++this.#failures === FAILURES) this.#onFailure?.(what);
+    this.#failures.failed(what);
     this.#end(new Error(what));
   }
   #end(e: Error): void {

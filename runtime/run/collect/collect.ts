@@ -18,7 +18,8 @@ import {
 } from '../../domain/index.js';
 import type { Policy } from '../../policy/types.js';
 import { systemClock } from '../../rollout/clock.js';
-import { Scheduler, trainingSampling } from '../../rollout/scheduler.js';
+import { trainingSampling } from '../../rollout/sampling.js';
+import { Scheduler } from '../../rollout/scheduler.js';
 import type { SchedulerEvent } from '../../rollout/types.js';
 import { openTasks, type Tasks } from '../../tasks/open.js';
 import { episodeOf } from '../episodeOf.js';

@@ -1,4 +1,5 @@
 import { cdpClose, cdpLoaded, cdpOpen, cdpTargets, NoBrowser } from '../cdp.js';
+import { withoutSlashes } from '../../domain/address.js';
 import type { TaskContext } from '../context.js';
 import { HOME } from '../context.js';
 import type { SetupParameters } from '../taskFile.js';
@@ -47,7 +48,7 @@ export function sameAddress(a: string, b: string): boolean {
   const plain = (s: string): string => {
     try {
       const u = new URL(/^[a-z][a-z0-9+.-]*:/i.test(s) ? s : `https://${s}`);
-      return `${u.hostname.replace(/^www\./, '')}${u.pathname.replace(/\/+$/, '')}${u.search}`;
+      return `${u.hostname.replace(/^www\./, '')}${withoutSlashes(u.pathname)}${u.search}`;
     } catch {
       return s;
     }

@@ -21,6 +21,8 @@ const LOOK_AGAIN_MS = 50;
 /** Programs of the desktop give windows their titles and open as many as they like: more is not looked at. */
 const MAX_WINDOWS = 2000;
 const MAX_LINE = 4096;
+/** Characters of a title in which a file's name without its ending is looked for. */
+const MAX_SEARCHED = 1024;
 
 const wmctrl = async (ctx: TaskContext, ...args: string[]): Promise<string> => {
   const argv = ['wmctrl', ...args],
@@ -79,11 +81,17 @@ function hostAt(rest: string, host: string): number {
   return -1;
 }
 
+const LETTER_BEFORE = /[\p{L}\p{N}]$/u,
+  LETTER_AFTER = /^[\p{L}\p{N}]/u;
 /** Does a title show this file: its name, or its name without ending as a word of its own? */
 export function showsFile(title: string, name: string): boolean {
+  if (title.includes(name)) return true;
   const stem = name.replace(/(?<=.)\.[^.]+$/, '');
-  const escaped = stem.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-  return title.includes(name) || new RegExp(`(?<![\\p{L}\\p{N}])${escaped}(?![\\p{L}\\p{N}])`, 'u').test(title);
+  const words = title.slice(0, MAX_SEARCHED);
+  for (let at = words.indexOf(stem); at >= 0; at = words.indexOf(stem, at + 1))
+    if (!LETTER_BEFORE.test(words.slice(Math.max(0, at - 2), at)) && !LETTER_AFTER.test(words.slice(at + stem.length)))
+      return true;
+  return false;
 }
 
 /** Wait until a window shows the file or folder of this name; rejects after the settings' wait. */

@@ -5,7 +5,8 @@ import { StudioError } from '../../../runtime/domain/index.js';
 import type { SchedulerView } from '../../../runtime/rollout/admission.js';
 import { nextMove } from '../../../runtime/rollout/admission.js';
 import type { SchedulerEvent } from '../../../runtime/rollout/types.js';
-import { Scheduler, trainingSampling } from '../../../runtime/rollout/scheduler.js';
+import { trainingSampling } from '../../../runtime/rollout/sampling.js';
+import { Scheduler } from '../../../runtime/rollout/scheduler.js';
 import { FakePool, fakeFrames, fakeTasks, order, scriptedPolicy, task } from '../../helpers/rollout/fakes.js';
 import { VirtualClock } from '../../helpers/rollout/virtualClock.js';
 

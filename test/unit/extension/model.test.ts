@@ -214,6 +214,34 @@ describe('the model', () => {
     expect([model.selected, model.detail?.summary.run]).toEqual(['/w/runs/c', '/w/runs/c']);
     expect(r.subscriptions.at(-1)?.query.run).toBe('/w/runs/c');
   });
+  it('a run that could not be read is followed once it can be', async () => {
+    const { r, model, failures } = studio(),
+      get = r.answers['run/get']!;
+    r.answers['run/get'] = () => {
+      throw new Error('busy');
+    };
+    r.become('ready');
+    await settled();
+    expect([failures, r.subscriptions.length]).toEqual([['read the run'], 0]);
+    r.answers['run/get'] = get;
+    await model.reload();
+    await settled();
+    expect(r.subscriptions.map((s) => s.query.run)).toEqual(['/w/runs/a']);
+  });
+  it('an older list of runs does not take the place of a newer one', async () => {
+    const { r, model } = studio();
+    r.become('ready');
+    await settled();
+    delete r.answers['run/list'];
+    const older = model.reload(),
+      newer = model.reload(),
+      [first, second] = r.asked.filter((a) => a.method === 'run/list').slice(-2);
+    second!.answer({ runs: [run({ run: '/w/runs/new', state: 'finished' })] });
+    await newer;
+    first!.answer({ runs: [] });
+    await older;
+    expect(model.runs.map((x) => x.run)).toEqual(['/w/runs/new']);
+  });
   it('says why the list could not be read', async () => {
     const { r, model } = studio();
     delete r.answers['run/list'];

@@ -4,7 +4,8 @@ import { StudioError } from '../../../runtime/domain/index.js';
 import { nextMove } from '../../../runtime/rollout/admission.js';
 import type { RolloutOrder } from '../../../runtime/data/types.js';
 import type { SchedulerDeps, SchedulerEvent } from '../../../runtime/rollout/types.js';
-import { Scheduler, trainingSampling } from '../../../runtime/rollout/scheduler.js';
+import { trainingSampling } from '../../../runtime/rollout/sampling.js';
+import { Scheduler } from '../../../runtime/rollout/scheduler.js';
 import { FakePool, fakeFrames, fakeTasks, order, scriptedPolicy, task } from '../../helpers/rollout/fakes.js';
 import { VirtualClock, flush } from '../../helpers/rollout/virtualClock.js';
 
@@ -296,6 +297,24 @@ describe('scheduler', () => {
     expect(s.status()).toMatchObject({ probesWaiting: 0, running: [] });
     await halt(s, clock);
     expect(pool.leased).toBe(0);
+  });
+
+  it('an evaluation whose last episodes are cut off is cancelled, not measured', async () => {
+    for (const how of ['signal', 'stop'] as const) {
+      const { clock, s, pool } = setUp(2);
+      const a = new AbortController();
+      const probe = expect(s.runProbe([order('p0'), order('p1')], { signal: a.signal })).rejects.toMatchObject({
+        kind: 'cancelled',
+      });
+      await clock.advance(60);
+      expect(s.status()).toMatchObject({ probesWaiting: 0, running: [{}, {}] });
+      if (how === 'signal') a.abort();
+      else void s.stop({ graceMs: 0 });
+      await clock.advance(1000);
+      await probe;
+      await halt(s, clock);
+      expect(pool.leased).toBe(0);
+    }
   });
 
   it('stops: what runs may end within the grace', async () => {

@@ -186,6 +186,11 @@ describe('tasks fetch', () => {
       ]);
     }
   });
+  it('an address of any length is looked up, in no more room than it takes', async () => {
+    await writeFile(join(dir, 'deep.txt'), 'deep');
+    const assets = await openAssets(dir);
+    expect(assets.has(`https://host/${'a/'.repeat(400_000)}x`)).toBe(false);
+  });
   it('a file that is not what the manifest says is not used', async () => {
     files.set('/a', 'right');
     const url = `${base}/a`;

@@ -351,6 +351,10 @@ describe('set-up', () => {
     ['budget (2).xlsx', 'budget (2).xlsx', true],
     ['.profile', '.profile', true],
     ['a', '.profile', false],
+    ['xnotes notes', 'notes.txt', true],
+    ['\u{1d400}notes', 'notes.txt', false],
+    ['---a--b', '--b.txt', false],
+    ['---a---b', '--b.txt', true],
   ])('title "%s" shows %s: %s', (title, name, yes) => {
     expect(showsFile(title, name)).toBe(yes);
   });

@@ -1,6 +1,6 @@
 /**
- * Calls every listener. An exception in a listener must not interrupt the rollout service halfway, so it is rethrown in
- * a microtask.
+ * Calls every listener. An exception in a listener must not interrupt whoever tells it halfway, so it is rethrown in a
+ * microtask.
  */
 export function notify<E>(listeners: Iterable<(e: E) => void>, event: E): void {
   for (const l of [...listeners]) {

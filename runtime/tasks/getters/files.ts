@@ -14,21 +14,17 @@ export class TooLarge extends Spoiled {}
 
 /** Error codes of reading a file that mean "there is no such file to judge". */
 const ABSENT = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'EACCES', 'ELOOP', 'ENAMETOOLONG']);
-/** Codes that say something of the desktop and nothing of the file. */
-const NO_ROOM = new Set(['ENOMEM', 'EMFILE', 'ENFILE']);
 
 export async function readDesktopFile(ctx: TaskContext, path: string): Promise<Buffer | null> {
   ctx.looked?.add(desktopPath(path));
   try {
     return await ctx.desktop.readFile(desktopPath(path));
   } catch (e) {
-    const refusal = e instanceof StudioError ? e.error.details?.['code'] : undefined,
-      code = refusal ?? errorCode(e);
+    const code = e instanceof StudioError ? e.error.details?.['code'] : errorCode(e);
     if (typeof code === 'string' && ABSENT.has(code)) return null;
     if (code === 'ENOTREG' || code === 'ENXIO') throw new Spoiled(`${path} is not a regular file`);
     if (code === 'EFBIG') throw new TooLarge(`${path} is too large to be judged`);
-    // A link into /proc (EIO), a lease on the file (EAGAIN): what lies there is the policy's doing.
-    if (typeof refusal === 'string' && !NO_ROOM.has(refusal)) throw new Spoiled(`${path} cannot be read (${refusal})`);
+    if (code === 'EAGAIN') throw new Spoiled(`a program holds ${path} for itself`);
     throw e;
   }
 }

@@ -110,3 +110,15 @@ s.sendall(struct.pack('<BBH', 43, 0, 1)); s.recv(32)
 open('/tmp/titled', 'w').close()
 time.sleep(600)
 `;
+
+/** A shell line: a program takes a lease on its result, so that whoever opens the file has to wait for the program. */
+export const HOLDER = `python3 -c "
+import fcntl, signal, time
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+f = open('/home/user/r', 'w')
+f.write('x')
+f.flush()
+fcntl.fcntl(f, 1024, fcntl.F_WRLCK) # F_SETLEASE
+open('/tmp/held', 'w')
+time.sleep(600)
+" > /dev/null 2>&1 & while [ ! -e /tmp/held ]; do sleep 0.05; done`;

@@ -7,7 +7,7 @@ import { createTaskEngine } from '../../../runtime/tasks/index.js';
 import { sh, whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 import { engineHere } from '../../helpers/cluster/engine.js';
 import { never, taskOf } from '../../helpers/tasks/fakeDesktop.js';
-import { BOMB, FORGER, GRABBER, KILLER, MEDDLER, NEST, TITLES } from '../../helpers/tasks/hostilePrograms.js';
+import { BOMB, FORGER, GRABBER, HOLDER, KILLER, MEDDLER, NEST, TITLES } from '../../helpers/tasks/hostilePrograms.js';
 import { localMetrics } from '../../helpers/tasks/localMetrics.js';
 
 /**
@@ -183,6 +183,8 @@ E`,
       ['a link to itself', 'ln -s r ~/r', /./],
       ['a terminal', 'ln -s /dev/ptmx ~/r', /./],
       ["a link to what is not the user's", 'ln -s /proc/1/environ ~/r', /./],
+      ['a link to the memory of a program', 'sleep 600 > /dev/null 2>&1 & ln -s /proc/$!/mem ~/r', /not a regular file/],
+      ['a file that a program holds for itself', HOLDER, /holds .* for itself/],
     ])('leaves %s as its result', async (_what, script, found) => {
       await sh(d, script);
       const t0 = performance.now();

@@ -61,6 +61,15 @@ describe('a run folder', () => {
     );
     expect(found).toHaveLength(2);
   });
+  it('is listed although what was kept of it for lists is damaged', async () => {
+    const runs = join(dir, 'kept'),
+      cache = join(dir, 'cache', 'summaries');
+    await writeSyntheticRun(join(runs, 'one'), { groups: 2, size: 2, steps: 2, close: 'finished' });
+    const before = await listed(runs);
+    for (const name of await readdir(cache)) await writeFile(join(cache, name), '');
+    expect(before[0]).not.toHaveProperty('damaged');
+    expect(await listed(runs)).toEqual(before);
+  });
   it('with a damaged journal says so, although its index hides it; a whole one has nothing to say', async () => {
     const runs = join(dir, 'c'),
       run = join(runs, 'one');

@@ -183,6 +183,7 @@ describe('what programs of the desktop can have spoilt is a failure, never an er
     ['ENXIO', /not a regular file/],
     ['EFBIG', /too large/],
     ['EACCES', /./],
+    ['EAGAIN', /a program holds .* for itself/],
   ])('a result file that answers %s', async (code, says) => {
     expect(await found(judged(text()), refusing('readFile', code))).toMatch(says);
   });

@@ -1159,7 +1159,13 @@ class DesktopAgent:
                 raise Fail('%s is not a regular file' % path, 'ENOTREG')
             if found.st_size > READ_CAP:
                 raise Fail('%s is larger than %d MB' % (path, READ_CAP >> 20), 'EFBIG')
-            data = os.pread(fd, READ_PART, int(m.get('offset') or 0))
+            try:
+                data = os.pread(fd, READ_PART, int(m.get('offset') or 0))
+            except OSError:
+                # A link to /proc/PID/mem is a regular file that cannot be read; a broken disk is another matter.
+                if found.st_dev in {os.stat(d).st_dev for d in ('/proc', '/sys')}:
+                    raise Fail('%s is not a regular file' % path, 'ENOTREG')
+                raise
         finally:
             os.close(fd)
         return {'data': base64.b64encode(data).decode(), 'more': len(data) == READ_PART}

@@ -47,6 +47,17 @@ export type ParsedTrajectory =
     }
   | { readonly ok: false; readonly line: number; readonly why: string };
 
+/** One line behind the head. `record`: what the line has under that name; not checked. */
+export function parseTrajectoryStep(
+  line: string,
+):
+  | { readonly ok: true; readonly step: StepView; readonly record: unknown }
+  | { readonly ok: false; readonly why: string } {
+  const { record, step } = stepLine(json(line)),
+    why = stepProblem(step);
+  return why === undefined ? { ok: true, step: step as unknown as StepView, record } : { ok: false, why };
+}
+
 /** Bad steps are skipped and listed; a bad head makes the file unusable. A torn last line is skipped. */
 export function parseTrajectory(text: string): ParsedTrajectory {
   const lines = text.split('\n');
@@ -78,11 +89,13 @@ export function parseTrajectory(text: string): ParsedTrajectory {
     records = new Map<number, unknown>();
   for (let i = 1; i < lines.length; i++) {
     if (lines[i]!.trim() === '') continue;
-    const { record, step } = stepLine(json(lines[i]!)),
-      why = stepProblem(step);
-    if (why) skipped.push({ line: i + 1, why });
-    else steps.push(step as unknown as StepView);
-    if (!why && record !== undefined) records.set((step as unknown as StepView).index, record);
+    const read = parseTrajectoryStep(lines[i]!);
+    if (!read.ok) {
+      skipped.push({ line: i + 1, why: read.why });
+      continue;
+    }
+    steps.push(read.step);
+    if (read.record !== undefined) records.set(read.step.index, read.record);
   }
   const { format: _f, formatVersion: _v, ...head } = first;
   return {

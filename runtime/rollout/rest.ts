@@ -1,5 +1,6 @@
 import { setTimeout as after } from 'node:timers/promises';
 import type { Desktop, SettleOptions } from '../cluster/types.js';
+import { isStarved } from '../domain/starved.js';
 
 /**
  * On a machine that is very busy, what is on its way through the kernel (a key to a shell, its answer to the terminal)
@@ -9,12 +10,8 @@ export const AGAIN_MS = 150;
 
 /** Longest wait before a task is judged. */
 const LAST_MAX_MS = 500;
-/**
- * On a machine that has too much to do, programs that wait for a processor this share of the time get so many such waits:
- * what was done is not judged as not done because nobody let it run.
- */
-const STARVED = 0.2,
-  STARVED_WAITS = 10;
+/** Such waits that a starved desktop gets. */
+const STARVED_WAITS = 10;
 
 /** How the screens after an action are waited for. */
 export interface RestOptions {
@@ -41,7 +38,7 @@ export async function rest(
  */
 export async function lastRest(desktop: Pick<Desktop, 'settle'>, signal?: AbortSignal): Promise<void> {
   for (let n = 0; n < STARVED_WAITS; n++) {
-    const { settled, starved = 0 } = await desktop.settle({ terminalHoldMs: AGAIN_MS, maxMs: LAST_MAX_MS });
-    if (settled || starved < STARVED || signal?.aborted) return;
+    const { settled, starved } = await desktop.settle({ terminalHoldMs: AGAIN_MS, maxMs: LAST_MAX_MS });
+    if (settled || !isStarved(starved) || signal?.aborted) return;
   }
 }

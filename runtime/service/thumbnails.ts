@@ -14,6 +14,8 @@ const WEIGHT = 20;
 /** An idle worker ends after this long. */
 const IDLE_MS = 30_000;
 
+type Picture = Pick<ThumbnailJob, 'to' | 'width'>;
+
 /**
  * Small pictures of frames, made once in a worker thread and kept by content: `<cache>/thumbs/<width>/<2
  * hex>/<hash>.png`; width 0 holds frames as they are, which a page cannot read out of a pack.
@@ -43,13 +45,14 @@ export class Thumbnails {
     await Promise.all(
       hashes.map(async (hash) => {
         const to = join(this.#dir, String(width), hash.slice(0, 2), `${hash}.png`);
-        if (await this.#one(() => placeOf(hash), to, width)) out[hash] = to;
+        if (await this.#one({ to, width }, () => placeOf(hash))) out[hash] = to;
       }),
     );
     return out;
   }
 
-  async #one(place: () => Promise<FramePlace | undefined>, to: string, width: number): Promise<boolean> {
+  async #one(picture: Picture, place: () => Promise<FramePlace | undefined>): Promise<boolean> {
+    const { to } = picture;
     if (
       await access(to).then(
         () => true,
@@ -59,18 +62,18 @@ export class Thumbnails {
       return true;
     let job = this.#making.get(to);
     if (!job) {
-      job = this.#draw(place, to, width).finally(() => this.#making.delete(to));
+      job = this.#draw(picture, place).finally(() => this.#making.delete(to));
       this.#making.set(to, job);
     }
     return job;
   }
-  async #draw(place: () => Promise<FramePlace | undefined>, to: string, width: number): Promise<boolean> {
+  async #draw(picture: Picture, place: () => Promise<FramePlace | undefined>): Promise<boolean> {
     const from = await place();
     if (!from) return false;
-    if (await this.#ask({ from, to, width })) return true;
+    if (await this.#ask({ ...picture, from })) return true;
     // Whoever tidies up may have moved it in between.
     const now = await place();
-    return !!now && (now.file !== from.file || now.at !== from.at) && this.#ask({ from: now, to, width });
+    return !!now && (now.file !== from.file || now.at !== from.at) && this.#ask({ ...picture, from: now });
   }
   #ask(job: Omit<ThumbnailJob, 'id'>): Promise<boolean> {
     const worker = (this.#worker ??= this.#start()),

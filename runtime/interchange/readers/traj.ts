@@ -8,6 +8,7 @@ import {
   type Step,
   type StepView,
   parseTrajectory,
+  parseTrajectoryStep,
   placesOf,
   withoutPrompts,
 } from '../../domain/index.js';
@@ -121,34 +122,32 @@ async function viewOf(
   const hash = createHash('sha256'),
     steps: StepView[] = [],
     records = new Map<number, unknown>();
-  let head: { readonly text: string; readonly view: View } | undefined;
+  let head: View | undefined;
   for await (const { line, text } of lines(path)) {
     const at = `${where}:${line}`;
     if (text === undefined) throw new Unusable(`the line is longer than ${limits.line >> 20} MB`, { where: at });
     if (text.trim() === '') continue;
     hash.update(text);
     if (head === undefined) {
-      head = { text, view: parsed(text, at).trajectory };
+      head = headOf(text, at);
       continue;
     }
-    const read = parsed(`${head.text}\n${text}`, at),
-      step = read.trajectory.steps[0];
+    const read = parseTrajectoryStep(text);
+    if (!read.ok) throw new Unusable(read.why, { where: at });
     if (steps.length >= limits.steps) throw new Unusable(`has more than ${limits.steps} steps`);
-    if (!step) continue;
-    const record = read.records.get(step.index);
+    const { step, record } = read;
     if (record !== undefined) records.set(step.index, record);
     // Of the others nothing reads the tokens.
     steps.push(record === undefined ? { ...step, tokens: [] } : step);
   }
   if (!head) throw new Unusable('is empty');
   steps.sort((a, b) => a.index - b.index);
-  return { view: head.view, steps, records, fingerprint: hash.digest('hex').slice(0, 12) };
+  return { view: head, steps, records, fingerprint: hash.digest('hex').slice(0, 12) };
 }
-function parsed(text: string, where: string): Extract<ReturnType<typeof parseTrajectory>, { ok: true }> {
-  const r = parseTrajectory(text),
-    why = r.ok ? r.skipped[0]?.why : r.why;
-  if (!r.ok || why !== undefined) throw new Unusable(why ?? 'cannot be read', { where });
-  return r;
+function headOf(text: string, where: string): View {
+  const r = parseTrajectory(text);
+  if (!r.ok) throw new Unusable(r.why, { where });
+  return r.trajectory;
 }
 
 /** What was sampled in each step, as far as it can be used; notes say what cannot. */

@@ -24,12 +24,15 @@ export interface ModelServerOptions {
   readonly ready?: (signal: AbortSignal) => Promise<unknown>;
   /** First pause after 429; doubles each time. Default 250 ms. */
   readonly backoffMs?: number;
+  /** A server that is busy (429) is waited for so long. Default 10 minutes. */
+  readonly busyMs?: number;
   /** Makes the calls of `ask`. Default: this thread. */
   readonly caller?: ModelCaller;
 }
 const TIMEOUT_MS = 180_000,
   BACKOFF_MS = 250,
-  MOST_BACKOFF_MS = 10_000;
+  MOST_BACKOFF_MS = 10_000,
+  BUSY_MS = 10 * 60_000;
 /** Bytes of a list of models, and of a server's figures of itself. */
 const MOST_PAGE_BYTES = 1 << 20;
 /** Models with what a server says of each; token ids of a prompt. */
@@ -86,9 +89,12 @@ export class ModelServer {
     throw this.#refused(a, COMPLETIONS);
   }
   async #patiently<A extends Answer>(signal: AbortSignal, ask: () => Promise<A>): Promise<A> {
-    for (let backoff = this.#o.backoffMs ?? BACKOFF_MS; ; backoff = Math.min(MOST_BACKOFF_MS, backoff * 2)) {
+    const { backoffMs = BACKOFF_MS, busyMs = BUSY_MS } = this.#o,
+      began = performance.now();
+    for (let backoff = backoffMs; ; backoff = Math.min(MOST_BACKOFF_MS, backoff * 2)) {
       const a = await ask();
-      if (a.status !== 429) return a;
+      // One that is busy for ever is said to be, instead of holding up the start of a run.
+      if (a.status !== 429 || performance.now() - began > busyMs) return a;
       await pause(Math.min(MOST_BACKOFF_MS, a.retryAfterMs ?? backoff), signal, cancelled);
     }
   }
@@ -248,7 +254,7 @@ export class ModelServer {
 
   #refused({ status, text }: Answer, path: string, base = this.#base): StudioError {
     const said = text.slice(0, 500);
-    return status >= 500
+    return status >= 500 || status === 429
       ? new StudioError(
           'policy.lost',
           `${base}${path} answered ${status}: ${said}`,

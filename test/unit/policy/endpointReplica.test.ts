@@ -348,6 +348,9 @@ describe('servers as replicas', () => {
     s.next('/chat/completions', { status: 429 }, { status: 429 });
     const body = { model: s.baseModel, messages: [{ role: 'user', content: 'x' }], max_tokens: 1 };
     expect((await server.complete(body, never)).choices).toHaveLength(1);
+    s.next('/chat/completions', { status: 429 }, { status: 429 });
+    const impatient = new ModelServer({ url: `${s.url}/v1`, apiKey: 'k', backoffMs: 1, busyMs: 0 });
+    await expect(impatient.complete(body, never)).rejects.toMatchObject({ kind: 'policy.lost' });
     await expect(new ModelServer({ url: `${s.url}/v1` }).complete(body, never)).rejects.toMatchObject({
       kind: 'policy.remote',
       error: { remedy: expect.stringContaining('policy.vlm.apiKeyEnv') as string },

@@ -1,7 +1,13 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { decodePng, encodePng } from '../../../runtime/data/store/png.js';
+import { pixelHash } from '../../../runtime/data/store/screenEncoder.js';
 import { type Frame } from '../../../runtime/domain/index.js';
-import { shrink } from '../../../runtime/service/thumbnailWorker.js';
+import { digestOf } from '../../../runtime/files/digest.js';
+import { pictureOf, shrink } from '../../../runtime/service/thumbnailWorker.js';
 import { changedRect } from '../../../runtime/service/watch.js';
 
 describe('pixels', () => {
@@ -40,5 +46,34 @@ describe('pixels', () => {
     expect([...shrink(Buffer.alloc(7 * 5 * 3, 200), 7, 5, 3).scanlines].filter((v) => v !== 0)).toEqual(
       new Array(18).fill(200),
     );
+  });
+});
+
+describe('pictures for pages', () => {
+  const pixels = Buffer.from([1, 2, 3, 4, 5, 6]);
+  const png = (rgb: Buffer): Promise<Buffer> => encodePng(Buffer.concat([Buffer.alloc(1), rgb]), 2, 1);
+  const stored = async (file: Buffer, hash: string) => {
+    const dir = await mkdtemp(join(tmpdir(), 'dart-picture-'));
+    try {
+      const place = join(dir, 'frames', 'ab', `${hash}.png`);
+      await mkdir(dirname(place), { recursive: true });
+      await writeFile(place, file);
+      return await Promise.all([0, 1].map((width) => pictureOf({ from: { file: place, hash }, width })));
+    } finally {
+      await rm(dir, { recursive: true });
+    }
+  };
+
+  it('are what their name says, by their bytes or by their pixels', async () => {
+    const file = await png(pixels);
+    for (const hash of [digestOf(file), pixelHash(2, 1).update(pixels).digest('hex')]) {
+      const [whole, small] = await stored(file, hash);
+      expect(whole!.equals(file)).toBe(true);
+      expect(await decodePng(small!)).toMatchObject({ width: 1, height: 1 });
+    }
+  });
+  it('are not shown where a run folder has other pixels under that name', async () => {
+    const hash = digestOf(await png(pixels));
+    await expect(stored(await png(Buffer.alloc(6, 9)), hash)).rejects.toThrow('does not hold the pixels');
   });
 });

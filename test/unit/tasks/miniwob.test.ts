@@ -181,6 +181,20 @@ describe('an episode of MiniWoB++', () => {
     expect(v.report?.checks[0]?.found).toContain(found);
   });
 
+  it('whose browser gets no processor is asked again, and one that hangs by itself is not', async () => {
+    const engine = new MiniwobEngine(pages),
+      hung: BrowserAnswer = { error: 'no answer', at: 0, kind: 'hung' },
+      won: BrowserAnswer = { ok: [{ value: { done: true, raw: 1, reason: '' } }] };
+    const judged = async (starved: number | undefined): Promise<[string, number]> => {
+      const d = browsing(hung, hung, won);
+      d.settle = () => Promise.resolve({ settled: false, ms: 500, detector: 'exact', starved });
+      return [(await engine.verify(task(), d, undefined, never)).kind, d.asked.length];
+    };
+    expect(await judged(0.9)).toEqual(['success', 3]);
+    expect(await judged(0.1)).toEqual(['failure', 1]);
+    expect(await judged(undefined)).toEqual(['failure', 1]);
+  });
+
   it('that the policy has broken has failed; without a browser there is no verdict', async () => {
     const engine = new MiniwobEngine(pages);
     for (const answer of [

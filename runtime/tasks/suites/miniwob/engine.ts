@@ -1,5 +1,6 @@
 import type { BrowserAnswer, BrowserCommand, Desktop } from '../../../cluster/types.js';
 import { StudioError } from '../../../domain/index.js';
+import { isStarved } from '../../../domain/starved.js';
 import { z } from 'zod';
 import type { Task, TaskEngine } from '../../types.js';
 import type { Pages } from './pages.js';
@@ -12,6 +13,9 @@ const OPEN_MS = 15_000,
   BEGIN_MS = 5_000,
   STATE_MS = 2_000,
   UNPACK_MS = 60_000;
+/** How often a page is asked for its end while the desktop's programs get no processor, and how long each wait lasts. */
+const STARVED_ASKS = 5,
+  STARVED_MS = 500;
 const LONGEST_INSTRUCTION = 4_000;
 
 const State = z.object({ done: z.boolean(), raw: z.number(), reason: z.string() });
@@ -66,7 +70,7 @@ export class MiniwobEngine implements TaskEngine {
   }
 
   async verify(_task: Task, desktop: Desktop, _last: unknown, signal: AbortSignal): ReturnType<TaskEngine['verify']> {
-    const now = await this.#state(desktop, signal),
+    const now = await this.#lastState(desktop, signal),
       won = now?.done === true && now.raw > 0;
     const check = {
       what: 'the page’s raw reward',
@@ -81,10 +85,15 @@ export class MiniwobEngine implements TaskEngine {
 
   /** Undefined where the page does not answer: what was done to it has broken it. */
   async #state(desktop: Desktop, signal: AbortSignal): Promise<State | undefined> {
-    const answer = await ask(desktop, [{ run: state, ms: STATE_MS }], signal);
-    if ('error' in answer) return undefined;
-    const now = State.safeParse(answer.ok[0]?.value);
-    return now.success ? now.data : undefined;
+    return stateIn(await ask(desktop, [{ run: state, ms: STATE_MS }], signal));
+  }
+  /** The same, where a browser that got no processor is asked again. */
+  async #lastState(desktop: Desktop, signal: AbortSignal): Promise<State | undefined> {
+    for (let n = 1; ; n++) {
+      const answer = await ask(desktop, [{ run: state, ms: STATE_MS }], signal),
+        late = 'error' in answer && answer.kind === 'hung' && n < STARVED_ASKS;
+      if (!late || !isStarved((await desktop.settle({ maxMs: STARVED_MS })).starved)) return stateIn(answer);
+    }
   }
 
   async #unpack(desktop: Desktop, signal: AbortSignal): Promise<void> {
@@ -103,6 +112,12 @@ export class MiniwobEngine implements TaskEngine {
         'Give the desktops more memory (desktops.memoryMb): the pages are kept in it.',
       );
   }
+}
+
+function stateIn(answer: Awaited<ReturnType<typeof ask>>): State | undefined {
+  if ('error' in answer) return undefined;
+  const now = State.safeParse(answer.ok[0]?.value);
+  return now.success ? now.data : undefined;
 }
 
 const found = (now: State | undefined): string =>

@@ -116,6 +116,7 @@ const LIVE = [
   'rollouts/h',
   'possible: X*',
   'desktops loose %',
+  'strict %',
   'trained actions/min',
   'possible trained actions/min',
 ];

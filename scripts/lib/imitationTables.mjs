@@ -70,7 +70,7 @@ export async function imitationTables({ rows, quickstart, learnedBlind, own }, t
       ),
       removed.on === undefined
         ? `${said}: of ${many(own)} updates, the quick start's own, and ${listed(candidates.map((c) => c.name))}, those that do better for a seed on the set for tuning (${bySeed}), beside the quick start of that seed. Lengths were chosen and failures counted on one set; the benchmark has told the two apart since.`
-        : `${said}${sighted ? `, and ${written(sighted)} on templates that need to see` : ''}. What is best was chosen on the set for tuning, seed by seed (${bySeed}); failures are counted on other arrangements of the set for reporting, beside the quick start of that seed.`,
+        : `${candidates.length > 1 ? said : said.replace(' at its best', ` after ${candidates[0].name}`)}${sighted ? `, and ${written(sighted)} on templates that need to see` : ''}. ${candidates.length > 1 ? `What is best was chosen on the set for tuning, seed by seed (${bySeed}); failures` : 'Failures'} are counted on other arrangements of the set for reporting, beside the quick start of that seed.`,
       `On the set for tuning, by seed: ${tuned.join('; ')}; in the quick starts, after ${many(own)} updates ${perSeed(
         runs.map((r) => pointOf(r, 'warm start')),
         percent,
@@ -79,7 +79,7 @@ export async function imitationTables({ rows, quickstart, learnedBlind, own }, t
     sentence:
       removed.on === undefined
         ? `Imitation alone, with ${listed(candidates.map((c) => c.name))} instead of ${many(own)}, comes to ${over(all.map((i) => i.tuned))} on all, on the tasks for tuning; of what imitation leaves there at its best, reinforcement learning removes ${written(removed)}`
-        : `Imitation alone, at its best of ${listed(candidates.map((c) => c.name))}, comes to ${over(pairs.map((p) => p.best))} on all; of what it leaves, reinforcement learning removes ${written(removed)}${sighted ? `, and ${written(sighted)} on templates that need to see` : ''}`,
+        : `Imitation alone, ${candidates.length > 1 ? `at its best of ${listed(candidates.map((c) => c.name))}` : `with ${candidates[0].name} instead of ${many(own)}, the one length that was measured so`}, comes to ${over(pairs.map((p) => p.best))} on all; of what it leaves, reinforcement learning removes ${written(removed)}${sighted ? `, and ${written(sighted)} on templates that need to see` : ''}`,
   };
 }
 

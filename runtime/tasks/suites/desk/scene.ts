@@ -44,7 +44,7 @@ export const DRESSES: Readonly<Record<'legacy' | 'train' | 'dev' | 'test', Dress
   legacy: { zone: 'any' },
   train: { zone: 'train' },
   dev: {
-    theme: 'gtk-theme-name=Adwaita\ngtk-application-prefer-dark-theme=1',
+    theme: 'gtk-theme-name=HighContrast',
     terminal: "-bg '#fdf6e3' -fg '#073642'",
     zone: 'dev',
   },

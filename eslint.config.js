@@ -11,6 +11,11 @@ const timeout = {
   message: 'Use deadline() of runtime/domain: inside AbortSignal.any a timeout never fires once it is collected.',
 };
 
+const toast = {
+  selector: 'MemberExpression[property.name=/^show(Error|Warning|Information)Message$/]',
+  message: 'Use extension/toasts.ts: VS Code makes links to commands of what strangers write.',
+};
+
 export default tseslint.config(
   { ignores: ['dist/**', '.cache/**', 'node_modules/**', 'runs/**', 'coverage/**', '**/*.mjs', '**/*.cjs'] },
   ...tseslint.configs.recommended,
@@ -25,6 +30,11 @@ export default tseslint.config(
     },
   },
   { files: ['runtime/**/*.ts'], rules: { 'no-restricted-syntax': ['error', hidden, timeout] } },
+  {
+    files: ['extension/**/*.ts'],
+    ignores: ['extension/toasts.ts'],
+    rules: { 'no-restricted-syntax': ['error', hidden, toast] },
+  },
   {
     // Parsing costs by depth and values: what strangers may have written is bounded in both (runtime/domain/json.ts).
     files: ['runtime/**/*.ts'],

@@ -6,6 +6,7 @@ import { settings } from './settings.js';
 import type { StudioContext } from './studioContext.js';
 import { successWords } from './views/runRows.js';
 import { rollouts, t } from './words.js';
+import { toast } from './toasts.js';
 
 export function sayEnded(s: StudioContext, r: RunSummary): void {
   s.log.info(`run ${r.id}: ${r.state}`);
@@ -20,12 +21,8 @@ export function sayEnded(s: StudioContext, r: RunSummary): void {
   const show = (): void => s.panels.show({ kind: 'dashboard', run: r.run });
   if (r.state === 'failed' || r.damaged) {
     const e = r.status?.error ?? r.damaged;
-    void window
-      .showErrorMessage(
-        t('Training run {0} failed. {1} {2}', r.name, e?.message ?? '', e?.remedy ?? '').trim(),
-        open,
-        log,
-      )
+    void toast
+      .error(t('Training run {0} failed. {1} {2}', r.name, e?.message ?? '', e?.remedy ?? '').trim(), open, log)
       .then((p) => {
         if (p === open) show();
         else if (p === log) s.run(commands.showRuntimeLog);
@@ -35,8 +32,8 @@ export function sayEnded(s: StudioContext, r: RunSummary): void {
   if (seen || (r.state !== 'finished' && r.state !== 'stopped')) return;
   const success = successWords(r),
     words = success === '' ? rollouts(r.rollouts) : t('{0}, {1}', rollouts(r.rollouts), success);
-  void window
-    .showInformationMessage(
+  void toast
+    .tell(
       r.state === 'finished'
         ? t('Training run {0} is finished: {1}.', r.name, words)
         : t('Training run {0} is stopped: {1}.', r.name, words),

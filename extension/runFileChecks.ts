@@ -20,6 +20,7 @@ import { placeOf } from './model/jsonPlaces.js';
 import { hasSchema, withSchema } from './model/runFile.js';
 import type { Runtime } from './runtimePort.js';
 import { t } from './words.js';
+import { toast } from './toasts.js';
 
 export interface RunFileOptions {
   readonly runtime: Runtime;
@@ -93,11 +94,8 @@ export class RunFileChecks implements Ends {
     this.#o.state.update(stored.runFiles, [...known, key].slice(-mostChosen));
     this.#look();
     const add = t('Add $schema');
-    void window
-      .showInformationMessage(
-        t('{0} does not name the schema of run files, so the editor cannot complete its keys.', nameOf(d.uri)),
-        add,
-      )
+    void toast
+      .tell(t('{0} does not name the schema of run files, so the editor cannot complete its keys.', nameOf(d.uri)), add)
       .then(async (picked) => {
         const text = picked === add ? withSchema(d.getText()) : undefined;
         if (text === undefined) return;

@@ -12,6 +12,7 @@ import { runStateWord, startedWords, successWords } from '../views/runRows.js';
 import { steps, t } from '../words.js';
 import { asked } from './asked.js';
 import { lastOfEither } from './either.js';
+import { toast, withoutLinks } from '../toasts.js';
 
 interface Question {
   readonly title: string;
@@ -88,12 +89,14 @@ export function working<T>(
     readonly log?: boolean;
   } = {},
 ): Promise<T> {
-  const withLog = (o.log ?? true) ? `${title} ([${t('show log')}](command:${commands.showLog}))` : title,
+  const plain = withoutLinks(title),
+    withLog = (o.log ?? true) ? `${plain} ([${t('show log')}](command:${commands.showLog}))` : plain,
     cancel = new AbortController();
   let before: Report | undefined, shown: Progress<Report> | undefined;
   const done = work(
     {
-      report: (s) => {
+      report: (said) => {
+        const s = said.message === undefined ? said : { ...said, message: withoutLinks(said.message) };
         if (shown) shown.report(s);
         else
           before = {
@@ -141,7 +144,7 @@ export async function pickRun(
   if (!s.model.loaded) await s.model.reload();
   const runs = s.model.runs.filter(fits);
   if (runs.length === 0) {
-    void window.showInformationMessage(empty);
+    void toast.tell(empty);
     return undefined;
   }
   return choose(title, runItems(runs));

@@ -23,6 +23,7 @@ import type { StudioContext } from '../studioContext.js';
 import { span, t } from '../words.js';
 import type { Actions } from './action.js';
 import { choose, working } from './ask.js';
+import { toast } from '../toasts.js';
 
 type Ids = typeof commands.attachRuntime | typeof commands.detachRuntime;
 
@@ -61,8 +62,8 @@ async function attach(s: StudioContext): Promise<void> {
   await rm(picturesOf(join(s.storage, 'cache'), remote.name), { recursive: true, force: true });
   await working(t('Attaching to {0}', remote.name), (_say, signal) => s.client.attachTo(remote, signal));
   const open = t('Open Dashboard');
-  void window
-    .showInformationMessage(
+  void toast
+    .tell(
       t('Attached to {0}. Detach from Runtime brings this window back to the one of this machine.', remote.name),
       open,
     )

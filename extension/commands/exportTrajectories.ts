@@ -10,6 +10,7 @@ import { t } from '../words.js';
 import { choose, chooseMany, pickRun, runOf } from './ask.js';
 import { counted } from './counted.js';
 import { exists, reveal } from './runs.js';
+import { toast } from '../toasts.js';
 
 export async function exportTrajectories(s: StudioContext, arg: unknown, selected: unknown): Promise<void> {
   s.requireTraining();
@@ -59,8 +60,8 @@ export async function exportTrajectories(s: StudioContext, arg: unknown, selecte
   );
   const show = t('Show Folder');
   const picked = await (result.trajectories > 0
-    ? window.showInformationMessage(exportWords(result), show)
-    : window.showWarningMessage(exportWords(result)));
+    ? toast.tell(exportWords(result), show)
+    : toast.warn(exportWords(result)));
   if (picked === show) await reveal(result.to);
 }
 

@@ -13,6 +13,7 @@ import type { Actions } from './action.js';
 import { working } from './ask.js';
 import { openSample } from './sample.js';
 import { exists } from './runs.js';
+import { toast } from '../toasts.js';
 
 type Ids =
   | typeof commands.collectDiagnostics
@@ -71,8 +72,8 @@ async function diagnostics(s: StudioContext): Promise<void> {
     await workspace.fs.writeFile(target, zip);
   });
   const show = t('Show');
-  void window
-    .showInformationMessage(
+  void toast
+    .tell(
       t(
         'Saved {0}. Secrets and the path of your home folder are removed; check it before you share it.',
         basename(target.fsPath),
@@ -139,7 +140,7 @@ async function deleteAllData(s: StudioContext): Promise<void> {
     inStorage = here.startsWith(s.storage);
   const own = t('Delete'),
     both = t('Delete with the Runs of This Workspace');
-  const answer = await window.showWarningMessage(
+  const answer = await toast.warn(
     t('Delete all DART Studio data?'),
     {
       modal: true,
@@ -169,7 +170,7 @@ async function deleteAllData(s: StudioContext): Promise<void> {
     },
     { cancellable: false },
   );
-  void window.showInformationMessage(t('DART Studio data was deleted.'));
+  void toast.tell(t('DART Studio data was deleted.'));
 }
 /** Only folders that are runs: a setting names the folder of runs, which may contain anything. */
 async function runFolders(dir: Uri): Promise<Uri[]> {

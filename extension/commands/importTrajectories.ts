@@ -30,6 +30,7 @@ import { runStateWord } from '../views/runRows.js';
 import { t } from '../words.js';
 import { choose, working } from './ask.js';
 import { counted } from './counted.js';
+import { toast } from '../toasts.js';
 
 type Where = { readonly run: RunPath; readonly name: string } | { readonly name: string };
 interface Plan {
@@ -58,7 +59,7 @@ export async function importTrajectories(s: StudioContext, arg: unknown): Promis
       const on = t('Import…');
       if (
         preview.trajectories > preview.already &&
-        (await window.showInformationMessage(
+        (await toast.tell(
           t(
             '{0} of {1} can be imported. Nothing has been written yet.',
             trajectoriesWords(preview.trajectories - preview.already),
@@ -314,8 +315,8 @@ async function tell(s: StudioContext, p: Plan, r: ImportResult): Promise<void> {
       ...(r.problemCount > 0 || Object.keys(r.notPooled).length > 0 ? [report] : []),
     ];
   const picked = await (r.imported > 0 || r.problemCount === 0
-    ? window.showInformationMessage(importWords(r), ...buttons)
-    : window.showWarningMessage(importWords(r), ...buttons));
+    ? toast.tell(importWords(r), ...buttons)
+    : toast.warn(importWords(r), ...buttons));
   if (picked === open) {
     await vscodeCommands.executeCommand(`${views.trajectories}.focus`);
     s.model.select(r.run);

@@ -10,6 +10,7 @@ import { trajectoriesOf } from '../views/nodes.js';
 import { t } from '../words.js';
 import type { Actions } from './action.js';
 import { oneTrajectory } from './annotate.js';
+import { toast } from '../toasts.js';
 
 type Ids =
   | typeof commands.openPool
@@ -68,8 +69,7 @@ async function add(s: StudioContext, arg: unknown, selected: unknown): Promise<v
   for (const r of refused) s.log.warn(`${r.message} ${r.remedy}`);
   const show = t('Show Pool'),
     words = joinedWords(c.rollouts, refused);
-  const shown =
-    refused.length === 0 ? window.showInformationMessage(words, show) : window.showWarningMessage(words, show);
+  const shown = refused.length === 0 ? toast.tell(words, show) : toast.warn(words, show);
   void shown.then((picked) => {
     if (picked === show) s.run(commands.openPool);
   });

@@ -14,6 +14,7 @@ import { t } from '../words.js';
 import type { Actions } from './action.js';
 import { choose, runItems } from './ask.js';
 import { runOf } from './ask.js';
+import { toast } from '../toasts.js';
 
 type Ids =
   | typeof commands.renameRun
@@ -120,11 +121,11 @@ async function remove(s: StudioContext, arg: unknown): Promise<void> {
   const run = await chosen(s, arg, t('Delete Run'));
   if (!run) return;
   if (isActive(run) || run.state === 'elsewhere') {
-    void window.showWarningMessage(t('{0} is active. Stop it first.', run.name));
+    void toast.warn(t('{0} is active. Stop it first.', run.name));
     return;
   }
   const trash = t('Move to Trash'),
-    said = await window.showWarningMessage(
+    said = await toast.warn(
       t('Delete the run {0}?', run.name),
       {
         modal: true,
@@ -144,7 +145,7 @@ async function trashed(run: ListedRun): Promise<void> {
     await workspace.fs.delete(uri, { recursive: true, useTrash: true });
   } catch {
     const forever = t('Delete Permanently'),
-      said = await window.showWarningMessage(
+      said = await toast.warn(
         t('{0} cannot be moved to a trash here.', basename(run.run)),
         { modal: true, detail: t('If it is deleted permanently, it cannot be restored.') },
         forever,

@@ -13,6 +13,7 @@ import type { StudioContext } from '../studioContext.js';
 import { t } from '../words.js';
 import { choose, working } from './ask.js';
 import { newRunFile } from './runFile.js';
+import { toast } from '../toasts.js';
 
 type What = { readonly kind: 'file'; readonly uri: Uri } | { readonly kind: 'quickstart' };
 export const runFilePattern = '**/{dart-run.json,*.dart-run.json}';
@@ -50,7 +51,7 @@ async function sayRunFileWrong(s: StudioContext, uri: Uri, e: HostError): Promis
         : found === 1
           ? t('Training was not started: {0} has a problem. {1}', name, e.message)
           : t('Training was not started: {0} has {1} problems.', name, found);
-  void window.showErrorMessage(words, open, ...(found > 0 ? [problems] : [])).then(async (picked) => {
+  void toast.error(words, open, ...(found > 0 ? [problems] : [])).then(async (picked) => {
     if (picked === open) await window.showTextDocument(document);
     else if (picked === problems) await vscodeCommands.executeCommand('workbench.actions.view.problems');
   });
@@ -198,8 +199,8 @@ async function sayThatItSurvives(s: StudioContext, run: RunPath): Promise<void> 
   if (s.extension.globalState.get<boolean>(stored.saidSurvives)) return;
   await s.extension.globalState.update(stored.saidSurvives, true);
   const show = t('Show Run Folder');
-  void window
-    .showInformationMessage(
+  void toast
+    .tell(
       t(
         'Training is running and continues when VS Code is closed. It ends with its budget or with {0}.',
         t('Stop Training'),

@@ -13,6 +13,7 @@ import type { Actions } from './action.js';
 import { choose, pickRun, pickTrajectory } from './ask.js';
 import { editFilter } from './filterTrajectories.js';
 import { exportTrajectory, openAsText, openTrajectoryFile } from './trajectoryFiles.js';
+import { toast } from '../toasts.js';
 
 type Ids =
   | typeof commands.openTrajectory
@@ -62,7 +63,7 @@ export const trajectoryCommands = (s: StudioContext): Actions<Ids> => ({
 function inPage(s: StudioContext, what: string, context: unknown): void {
   const host = s.activeHost;
   if (host) host.do(what, context);
-  else void window.showInformationMessage(t('Open a trajectory first.'));
+  else void toast.tell(t('Open a trajectory first.'));
 }
 
 async function open(s: StudioContext, arg: unknown, beside: boolean): Promise<void> {

@@ -1,5 +1,13 @@
 /** A `.traj.jsonl` file read through VS Code's file system: no runtime, no trust, no local disk needed. */
-import { EventEmitter, FileSystemError, RelativePattern, workspace, type CustomDocument, type Uri } from 'vscode';
+import {
+  EventEmitter,
+  FileSystemError,
+  FileType,
+  RelativePattern,
+  workspace,
+  type CustomDocument,
+  type Uri,
+} from 'vscode';
 import { parseTrajectory } from '../../runtime/protocol/trajectoryFile.js';
 import type { TrajectoryView } from '../../runtime/protocol/types.js';
 import { Disposables } from '../dispose.js';
@@ -59,12 +67,18 @@ export class TrajectoryDocument implements CustomDocument {
 
   async #load(): Promise<void> {
     try {
-      const { size } = await workspace.fs.stat(this.uri);
-      if (size > this.#maxBytes()) {
-        this.#content = { kind: 'tooLarge', bytes: size };
+      const { size, type } = await workspace.fs.stat(this.uri);
+      // A link to a device never ends, and a pipe holds a thread of the extension host for ever.
+      if ((type & FileType.File) === 0) {
+        this.#content = { kind: 'unreadable', why: 'it is not a regular file' };
         return;
       }
-      const parsed = parseTrajectory(new TextDecoder().decode(await workspace.fs.readFile(this.uri)));
+      const bytes = size > this.#maxBytes() ? undefined : await workspace.fs.readFile(this.uri);
+      if (!bytes || bytes.length > this.#maxBytes()) {
+        this.#content = { kind: 'tooLarge', bytes: bytes?.length ?? size };
+        return;
+      }
+      const parsed = parseTrajectory(new TextDecoder().decode(bytes));
       this.#content = parsed.ok
         ? {
             kind: 'trajectory',

@@ -3,7 +3,7 @@ import { dotChart } from '../lib/chart.js';
 import type { Counts, SplitCount } from '../lib/evaluated.js';
 import { successInterval } from '../lib/interval.js';
 import { bar, type Bar } from '../lib/report.js';
-import type { RunMeasure } from '../lib/runMeasure.js';
+import type { Branches, RunMeasure } from '../lib/runMeasure.js';
 import type { Written } from '../lib/session.js';
 import { markdown } from '../schedule/report.js';
 import { additive, type Additive, type MainEffect } from './additive.js';
@@ -298,6 +298,7 @@ function helps(plan: CurationPlan, state: State, models: Models, recorded: reado
     room(recorded),
     '',
     effectTable(model, models),
+    ...branchLines(recorded),
   ];
 }
 
@@ -326,6 +327,19 @@ function effectTable(model: Additive, { heldout, moved }: Models): string {
       ];
     }),
   );
+}
+
+/** What branches cost, of the runs that say so. */
+function branchLines(recorded: readonly Recorded[]): string[] {
+  const all = recorded.flatMap((r) => r.measure.branches ?? []),
+    total = (of: (b: Branches) => number): number => all.reduce((n, b) => n + of(b), 0),
+    begun = total((b) => b.begun),
+    reached = begun - total((b) => b.diverged);
+  if (begun === 0) return [];
+  return [
+    '',
+    `Branches: ${reached} of ${begun} reached their step by screens that were all the recorded ones (${((100 * reached) / begun).toFixed(1)} %), in ${all.length} runs. Acting out took ${(total((b) => b.actedOut) / begun).toFixed(1)} steps and ${(total((b) => b.actedOutSeconds) / begun).toFixed(2)} s of a desktop each, its reset included.`,
+  ];
 }
 
 function figuresTable(recorded: readonly Recorded[], columns: readonly Mechanism[]): string {

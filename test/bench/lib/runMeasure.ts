@@ -42,6 +42,8 @@ export interface RunMeasure {
     /** Per rollout with an outcome. */
     readonly meanLength: number;
   };
+  /** Rollouts that began in the middle of another one; absent where none did. */
+  readonly branches?: Branches;
   readonly updates: number;
   /** Share of resolved rollouts whose steps were trained, errors counted as not. */
   readonly gradientShare: number;
@@ -55,6 +57,15 @@ export interface RunMeasure {
   /** First to last rollout ordered, s. */
   readonly rlSeconds: number;
   readonly throughput: Throughput | undefined;
+}
+
+export interface Branches {
+  readonly begun: number;
+  /** Given up, since a screen on the way to their step was not the recorded one. */
+  readonly diverged: number;
+  /** Steps acted out on the way there, and the time on desktops that this and the resets before it took. */
+  readonly actedOut: number;
+  readonly actedOutSeconds: number;
 }
 
 /** runtime/rollout/README.md#throughput-bound, between the end of the warm-up and the last order. */
@@ -110,6 +121,7 @@ interface Rollout {
   readonly decideMs: number;
   readonly versions: readonly number[];
 }
+type Head = Extract<JournalEvent, { type: 'trajectory.recorded' }>['head'];
 const BLOCK = 64;
 /** Retired for what curation decided; the others never had an outcome. */
 const CURATED = new Set(['no-variance', 'replaced', 'trimmed', 'masked', 'stale']);
@@ -119,7 +131,7 @@ export class RunMeter {
   readonly #o: MeasureOptions;
   readonly #evals: RunMeasure['evals'][number][] = [];
   readonly #rollouts = new Map<string, Rollout>();
-  readonly #steps = new Map<string, { decide: number; work: number; versions: number[] }>();
+  readonly #steps = new Map<string, { decide: number; works: number[]; versions: number[] }>();
   readonly #kept = new Map<string, readonly boolean[]>();
   readonly #resolved: { readonly at: number; readonly rollout: string; readonly trained: boolean }[] = [];
   readonly #updates: { readonly at: number; readonly rollouts: number; readonly actions: number }[] = [];
@@ -130,6 +142,7 @@ export class RunMeter {
   readonly #sizes = new Map<string, number>();
   readonly #retired: Record<string, number> = {};
   readonly #curve: boolean[] = [];
+  #branches: Branches = { begun: 0, diverged: 0, actedOut: 0, actedOutSeconds: 0 };
   #queued = 0;
   #first = NaN;
   #last = NaN;
@@ -164,10 +177,10 @@ export class RunMeter {
         break;
       case 'rollout.step': {
         let s = this.#steps.get(e.rollout);
-        if (!s) this.#steps.set(e.rollout, (s = { decide: 0, work: 0, versions: [] }));
+        if (!s) this.#steps.set(e.rollout, (s = { decide: 0, works: [], versions: [] }));
         const { timings: t, version } = e.step;
         s.decide += t.decide;
-        s.work += t.observe + t.perform + t.settle;
+        s.works[e.step.index] = t.observe + t.perform + t.settle;
         s.versions[e.step.index] = version ?? NaN;
         break;
       }
@@ -234,15 +247,16 @@ export class RunMeter {
     }
   }
 
-  #ended(h: Extract<JournalEvent, { type: 'trajectory.recorded' }>['head']): void {
+  #ended(h: Head): void {
     const s = this.#steps.get(h.id);
     this.#steps.delete(h.id);
     if (h.provenance.kind !== 'rollout') return;
+    if (h.branch) this.#branched(h, s?.works ?? []);
     if (isError(h.outcome)) {
       this.#errors++;
       return;
     }
-    const work = h.resetMs + h.verifyMs + (s?.work ?? 0),
+    const work = h.resetMs + h.verifyMs + sum((s?.works ?? []).map((ms) => ms || 0)),
       decideMs = s?.decide ?? 0;
     this.#rollouts.set(h.id, {
       ended: h.endedAt,
@@ -254,6 +268,16 @@ export class RunMeter {
     });
     this.#curve.push(h.outcome.kind === 'success');
     if (h.group) this.#sizes.set(h.group, (this.#sizes.get(h.group) ?? 0) + 1);
+  }
+  #branched(h: Head, works: readonly number[]): void {
+    const before = works.slice(0, h.branch!.step).map((ms) => ms || 0),
+      { begun, diverged, actedOut, actedOutSeconds } = this.#branches;
+    this.#branches = {
+      begun: begun + 1,
+      diverged: diverged + (isError(h.outcome) && h.outcome.error.kind === 'rollout.diverged' ? 1 : 0),
+      actedOut: actedOut + before.length,
+      actedOutSeconds: actedOutSeconds + (h.resetMs + sum(before)) / 1000,
+    };
   }
   #close(group: string): void {
     this.#members += this.#sizes.get(group) ?? 0;
@@ -293,6 +317,7 @@ export class RunMeter {
         trained: sum(this.#updates.map((u) => u.actions)),
         meanLength: generated / Math.max(1, ended.length),
       },
+      ...(this.#branches.begun > 0 ? { branches: this.#branches } : {}),
       updates: this.#updates.length,
       gradientShare: trained / Math.max(1, this.#resolved.length + this.#errors),
       curve: Array.from({ length: Math.floor(this.#curve.length / BLOCK) }, (_, i) => {

@@ -132,13 +132,14 @@ describe('mechanisms', () => {
       byDefault('variance'),
     ]).toEqual([true, false, false, false, false]);
     expect(onByDefault(NOTHING)).toBe(false);
-    // The quick start has what a plain run file has not.
-    const quick = (name: string): boolean =>
-      onByDefault(
-        MECHANISMS.find((m) => m.name === name)!,
-        PRESETS.quickstart,
-      );
-    expect(['pool', 'replay', 'fork', 'variance', 'strong'].map(quick)).toEqual([true, true, false, true, false]);
+    // A preset may have what a plain run file has not.
+    const preset = { ...PRESETS.quickstart, curation: { planner: 'variance' as const } },
+      quick = (name: string): boolean =>
+        onByDefault(
+          MECHANISMS.find((m) => m.name === name)!,
+          preset,
+        );
+    expect(['pool', 'replay', 'fork', 'variance', 'strong'].map(quick)).toEqual([true, false, false, true, false]);
   });
 });
 
@@ -524,7 +525,7 @@ describe('the report of the ablation', () => {
     expect(bars.get('effect_replay')!.value).toBeGreaterThan(15);
     expect(bars.get('effects_decided')).toMatchObject({ value: known.length, holds: true });
     expect(w.markdown).toMatch(
-      /\| successes imitated beside a batch \(ours\) \| \+\d+\.\d ± \d\.\d \| helps \| .* \| on \|/,
+      /\| successes imitated beside a batch \(ours\) \| \+\d+\.\d ± \d\.\d \| helps \| .* \| off \| off \|/,
     );
     expect(w.rows.filter((r) => r['section'] === 'beside').map((r) => r['row'])).toEqual([
       'random',
@@ -558,7 +559,7 @@ describe('the report of the ablation', () => {
     expect(w.markdown).toContain('over the 1 that can (`survey`)');
     expect(w.rows.find((r) => r['mechanism'] === 'replay' && r['section'] === 'effect')).toMatchObject({
       moved: expect.closeTo(20, -1) as number,
-      quickstart: 'on',
+      quickstart: 'off',
     });
     expect(w.rows.find((r) => r['row'] === 'random')!['words']).toBe('0.0 % [0, 2]');
     expect(w.rows.find((r) => r['row'] === 'none')!['model']).toMatch(/^\d+\.\d % ± \d+\.\d$/);

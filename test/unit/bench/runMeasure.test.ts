@@ -115,6 +115,24 @@ describe('a run read back from its journal', () => {
     });
   });
 
+  it('tells branches that reached their step from those that were given up, and what acting out cost', () => {
+    const m = new RunMeter({ desktops: 2, replicas: 2, warmupMs: 0 });
+    const all = events().map((e) => {
+      if (e.type !== 'trajectory.recorded') return e;
+      const branch = { of: 'r0', step: 1 };
+      return e.head.id === 'r1'
+        ? { ...e, head: { ...e.head, branch } }
+        : {
+            ...e,
+            head: { ...e.head, branch, outcome: { kind: 'error', error: { kind: 'rollout.diverged', message: '' } } },
+          };
+    });
+    for (const e of all as typeof events extends () => infer E ? E : never) m.add(e);
+    // Twice a reset of 0.1 s and one step of 0.2 s.
+    expect(m.done().branches).toEqual({ begun: 2, diverged: 1, actedOut: 2, actedOutSeconds: 0.6 });
+    expect(measure()).not.toHaveProperty('branches');
+  });
+
   it('has the bound of runtime/rollout/README.md#throughput-bound and shares of the window', () => {
     const t = measure().throughput!;
     // T = 0.1 + 2 (0.2 + 0.2) + 0.1 s: N/T = 2 rollouts/s, the replicas could 5, the trainer 2 in 0.5 s.

@@ -1,6 +1,6 @@
 /**
  * Messages between a webview page and the extension host; pure types, both sides import them. What comes from a page is
- * validated by the host (extension/panels/webviewHost.ts); what comes from the host is trusted. The page never talks to
+ * validated by the host (extension/panels/messages.ts); what comes from the host is trusted. The page never talks to
  * the daemon (CSP connect-src 'none').
  *
  * Handshake: the page posts `ready` with a boot id; the host answers `init` with the full state; every later message
@@ -98,14 +98,11 @@ export const pageMethods = {
     'run/lanes',
     'run/curation',
     'trajectory/list',
-    'trajectory/group',
     'task/list',
-    'desktop/list',
   ],
   compareRuns: ['run/compare'],
   inspector: [
     'trajectory/get',
-    'trajectory/group',
     'trajectory/list',
     'frame/thumbnails',
     'annotation/get',
@@ -116,9 +113,8 @@ export const pageMethods = {
     'review/queue',
     'pool/list',
     'pool/add',
-    'pool/remove',
   ],
-  compare: ['trajectory/get', 'trajectory/group', 'frame/thumbnails'],
+  compare: ['trajectory/get', 'frame/thumbnails'],
   table: ['trajectory/columns', 'trajectory/frames', 'frame/thumbnails', 'run/failures', 'trajectory/strips'],
   live: [
     'desktop/list',
@@ -143,7 +139,6 @@ export const pageMethods = {
     'run/get',
     'task/list',
     'desktop/images',
-    'desktop/list',
     'frame/thumbnails',
     'control/takeOver',
     'control/attach',
@@ -184,8 +179,6 @@ export const pageCommands = [
   'startRuntime',
   'watchDesktop',
   'recordDemonstration',
-  'reviewQueue',
-  'openPool',
   'buildDesktop',
   'tryPolicy',
 ] as const;

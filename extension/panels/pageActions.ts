@@ -27,8 +27,6 @@ const commandOf: Readonly<Record<PageCommand, CommandId>> = {
   startRuntime: commands.startRuntime,
   watchDesktop: commands.watchDesktop,
   recordDemonstration: commands.recordDemonstration,
-  reviewQueue: commands.reviewQueue,
-  openPool: commands.openPool,
   buildDesktop: commands.buildDesktop,
   tryPolicy: commands.tryPolicy,
 };

@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { DEFAULT_IMAGE, PRESET_NAMES, providerWords, toRunError } from '../domain/index.js';
 import { serveFlagsHelp } from '../trainer/engine/serveOptions.js';
+import { printable } from '../domain/terminalText.js';
 import { asCalled } from './called.js';
 import { actingCommands } from './actingCommands.js';
 import { withAlerts, withCluster, type Act } from './command.js';
@@ -376,9 +377,9 @@ export async function main(argv: string[], daemon: DaemonCommands): Promise<numb
   } catch (e) {
     if (e instanceof CommanderError) return e.exitCode === 0 ? 0 : 2;
     const err = toRunError(e);
-    process.stderr.write(asCalled(`\n${err.message}\n${err.remedy}\n`));
+    process.stderr.write(printable(asCalled(`\n${err.message}\n${err.remedy}\n`)));
     if (err.kind === 'internal' && typeof err.details?.['stack'] === 'string')
-      process.stderr.write(`${err.details['stack']}\n`);
+      process.stderr.write(printable(`${err.details['stack']}\n`));
     return err.kind === 'config.invalid' ? 2 : err.kind === 'cancelled' ? 130 : 1;
   }
 }

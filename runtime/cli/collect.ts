@@ -9,6 +9,7 @@ import { trainingTasks } from '../run/collect/chosen.js';
 import { collect, type CollectReport } from '../run/collect/collect.js';
 import { actorOf } from '../run/collect/policy.js';
 import { thisBundle } from '../service/engines.js';
+import { printable } from '../domain/terminalText.js';
 import { actingOverrides } from './acting.js';
 import { numberOption, textOption, type Options } from './options.js';
 
@@ -54,11 +55,11 @@ export async function collectAttempts(o: Options): Promise<number> {
       onProgress: (rows) => line.show(progress(rows, attempts)),
       onNote: (note) => {
         line.clear();
-        process.stderr.write(`${note}\n`);
+        process.stderr.write(printable(`${note}\n`));
       },
     });
     line.clear();
-    process.stdout.write(json ? `${JSON.stringify(report, null, 2)}\n` : `${lines(report).join('\n')}\n`);
+    process.stdout.write(json ? `${JSON.stringify(report, null, 2)}\n` : printable(`${lines(report).join('\n')}\n`));
     return report.stopped ? 130 : 0;
   } finally {
     line.clear();

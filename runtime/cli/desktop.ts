@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { DEFAULT_IMAGE, IMAGE_NAME, StudioError } from '../domain/index.js';
 import { buildDesktop, desktopStatus, exportDesktop, photographDesktop, referenceOf } from '../service/desktopImage.js';
+import { printable } from '../domain/terminalText.js';
 import { asCalled } from './called.js';
 import { buildProgress } from './buildProgress.js';
 import { allowMachine, type Options } from './options.js';
@@ -89,7 +90,7 @@ export async function screenshot(file: string, o: Options): Promise<number> {
     image: imageOf(o),
     task: typeof o['task'] === 'string' ? o['task'] : undefined,
   });
-  if (instruction !== undefined) process.stdout.write(`${instruction}\n`);
+  if (instruction !== undefined) process.stdout.write(`${printable(instruction)}\n`);
   await writeFile(file, png);
   return 0;
 }

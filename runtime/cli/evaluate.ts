@@ -6,6 +6,7 @@ import { setOption, splitOption } from './split.js';
 import { runFolder } from '../run/runFolders.js';
 import { evaluationText, onTemplates } from '../domain/evaluationInterval.js';
 import { rateText } from '../domain/stats.js';
+import { printable, printableLine } from '../domain/terminalText.js';
 
 /** What says more of a measurement without a run, and nothing of a run's own. */
 const WITHOUT_RUN = [
@@ -68,7 +69,7 @@ async function evaluateCheckpoint(name: string, o: Options): Promise<number> {
     onProgress: (p) => {
       if (tty) process.stderr.write(`\r\x1b[2K${p.done} of ${p.episodes} episodes`);
     },
-    onNote: (text) => process.stderr.write(`${tty ? '\r\x1b[2K' : ''}${text}\n`),
+    onNote: (text) => process.stderr.write(`${tty ? '\r\x1b[2K' : ''}${printable(text)}\n`),
   });
   if (tty) process.stderr.write('\r\x1b[2K');
   print(point, o['json'] === true);
@@ -88,5 +89,5 @@ function print(p: Evaluated, json: boolean): void {
       `infeasible tasks ${rateText(p.infeasible.successes, p.infeasible.episodes)} of ${p.infeasible.episodes}\n`,
     );
   for (const [f, x] of Object.entries(p.perFamily))
-    process.stdout.write(`  ${f.padEnd(24)} ${rateText(x.successes, x.episodes)}\n`);
+    process.stdout.write(`  ${printableLine(f.padEnd(24))} ${rateText(x.successes, x.episodes)}\n`);
 }

@@ -12,6 +12,7 @@ import {
   openEvaluators,
   readFolder,
 } from '../tasks/index.js';
+import { printableLine } from '../domain/terminalText.js';
 import { asCalled } from './called.js';
 import { imageOf } from './desktop.js';
 import type { Options } from './options.js';
@@ -53,7 +54,7 @@ async function checkMiniwob(dir: string, o: Options): Promise<number> {
       provider,
       signal: abort.signal,
       onRow: (row, index, of) => {
-        if (!o['json']) process.stdout.write(asCalled(`${pageLine(row)}\n`));
+        if (!o['json']) process.stdout.write(asCalled(`${printableLine(pageLine(row))}\n`));
         else if (process.stderr.isTTY) process.stderr.write(`\r${index} of ${of}`);
       },
     });
@@ -85,7 +86,8 @@ export async function fetchFiles(dir: string, o: Options): Promise<number> {
     signal: abort.signal,
     onWait: () => process.stderr.write('Another command fetches into this folder; waiting for it.\n'),
     onFile: (f, done, of) => {
-      if (f.state === 'failed') process.stderr.write(`${tty ? '\r\x1b[2K' : ''}${f.url}: ${f.error ?? ''}\n`);
+      if (f.state === 'failed')
+        process.stderr.write(`${tty ? '\r\x1b[2K' : ''}${printableLine(`${f.url}: ${f.error ?? ''}`)}\n`);
       if (tty) process.stderr.write(`\r\x1b[2K${done} of ${of} files`);
     },
   });

@@ -7,15 +7,15 @@ import { count, flag, nonNegative, positive, section, share, whole } from './fie
 import { warmStartOptions } from './warmStart.js';
 import { watchOptions } from './watch.js';
 
-/**
- * The run file: every option of a training run, with its default and its meaning. The published JSON schema
- * (`dart-studio schema`) is generated from this and from what kinds of policy declare (runFileSchema.ts); the editor
- * completes and checks run files with it.
- * "Paper" in a description is arXiv 2509.23866; its values are in the preset `dart`.
- */
 const hours = (whose: string) =>
   z.number().positive().optional().describe(`Screens ${whose} are kept for this many hours.`);
 
+/**
+ * The run file: every option of a training run, with its default and its meaning. The published JSON schema
+ * (`dart-studio schema`) is generated from this and from what kinds of policy declare (runFileSchema.ts); the editor
+ * completes and checks run files with it. "Paper" in a description is arXiv 2509.23866; its values are in the preset
+ * `dart`.
+ */
 export const RunFileSchema = z.strictObject({
   $schema: z.string().optional().describe('Location of the JSON schema of this file, for editors.'),
   preset: z.enum(PRESET_NAMES).optional().describe('Start from a preset; keys given here override it.'),

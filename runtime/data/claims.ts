@@ -17,10 +17,9 @@ import type { DataState, FormedGroup } from './state.js';
 
 export interface ClaimOptions {
   readonly version: PolicyVersion;
-  /** All given minima must be met. Default: one group. */
+  /** Fewer are not claimed. Default: one. */
   readonly minGroups?: number;
-  readonly minTrajectories?: number;
-  /** Most groups to take; default: no more than the minima need. */
+  /** Most groups to take; default: `minGroups`. */
   readonly maxGroups?: number;
   /** As in CapacityInfo. */
   readonly behavior?: PolicyVersion;
@@ -60,7 +59,7 @@ export interface ClaimPlan {
   readonly waiting: readonly PolicyVersion[];
   /** Groups to take, those with the oldest weights first. */
   readonly taken: readonly FormedGroup[];
-  /** Whether they meet the minima. */
+  /** Whether they are `minGroups`. */
   readonly enough: boolean;
 }
 
@@ -76,12 +75,10 @@ export function planClaim(state: DataState, ages: Ages, o: ClaimOptions): ClaimP
     }))
     .sort((a, b) => a.oldest - b.oldest);
   const taken: FormedGroup[] = [];
-  let trajectories = 0;
-  const enough = (): boolean => taken.length >= (o.minGroups ?? 1) && trajectories >= (o.minTrajectories ?? 0);
+  const enough = (): boolean => taken.length >= (o.minGroups ?? 1);
   for (const { group } of waiting) {
     if (o.maxGroups === undefined ? enough() : taken.length >= o.maxGroups) break;
     taken.push(group);
-    trajectories += group.members.length;
   }
   return { waiting: waiting.map((w) => w.oldest), taken, enough: enough() };
 }

@@ -66,13 +66,6 @@ export function encodePrompt(before: Int32Array, prompt: Int32Array, images: rea
 /** Most symbols of a prompt that are read back: a damaged or foreign delta must not fill the memory. */
 const MOST_SYMBOLS = 1 << 20;
 
-/** Symbols of the prompt that a delta tells, without the sequence before it. */
-export function promptLength({ parts, symbols }: PromptDelta): number {
-  let length = symbols.length;
-  for (let i = 1; i < parts.length; i += 3) length += parts[i]!;
-  return length;
-}
-
 /** The prompt that `encodePrompt` was given. Throws RangeError when the delta does not fit the sequence before it. */
 export function decodePrompt(before: Int32Array, { parts, symbols }: PromptDelta): Int32Array {
   if (parts.length % 3 !== 0) throw new RangeError('the parts of a prompt come in threes');

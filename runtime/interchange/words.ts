@@ -1,4 +1,5 @@
 import { counted } from '../domain/counted.js';
+import { printableLine } from '../domain/terminalText.js';
 import type { ExportReport } from './exporter.js';
 import type { ImportReport, Preview } from './importReport.js';
 import type { Problem } from './types.js';
@@ -6,19 +7,17 @@ import type { Problem } from './types.js';
 /** Reports in words, for a terminal. */
 const trajectories = (n: number): string => `${n} trajector${n === 1 ? 'y' : 'ies'}`;
 const shown = 12;
-/** Text from a stranger's file: nothing in it may move the cursor or colour the terminal. */
-const plain = (s: string): string => s.replace(/\p{Cc}|\p{Cf}/gu, '\ufffd');
 
 export function problemLines(problems: readonly Problem[], total: number): string[] {
   if (total === 0) return [];
   return [
     `${counted(total, 'problem')}; these are left out:`,
-    ...problems.slice(0, shown).map((p) => `  ${plain(p.where)}: ${plain(p.what)}${p.remedy ? `. ${p.remedy}` : ''}`),
+    ...problems.slice(0, shown).map((p) => printableLine(`  ${p.where}: ${p.what}${p.remedy ? `. ${p.remedy}` : ''}`)),
     ...(total > shown ? [`  … and ${total - shown} more${problems.length > shown ? ' (--json lists them)' : ''}`] : []),
   ];
 }
 const noteLines = (notes: Readonly<Record<string, number>>): string[] =>
-  Object.entries(notes).map(([n, k]) => `  ${k}x ${n}`);
+  Object.entries(notes).map(([n, k]) => printableLine(`  ${k}x ${n}`));
 
 export function previewLines(p: Preview): string[] {
   const formats = Object.entries(p.formats)
@@ -41,7 +40,7 @@ export function importLines(r: ImportReport): string[] {
     ...(r.already > 0 ? [`  ${trajectories(r.already)} imported earlier`] : []),
     ...(r.duplicateCount > 0
       ? [
-          `  ${counted(r.duplicateCount, 'duplicate')} left out, e.g. ${plain(r.duplicates[0]!.where)} is ${r.duplicates[0]!.of}`,
+          `  ${counted(r.duplicateCount, 'duplicate')} left out, e.g. ${printableLine(r.duplicates[0]!.where)} is ${r.duplicates[0]!.of}`,
         ]
       : []),
     ...noteLines(r.notes),

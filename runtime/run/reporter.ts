@@ -1,5 +1,6 @@
 import type { Alert } from './watchdog.js';
 import { duration, percent, sparkline } from '../domain/stats.js';
+import { printable, printableLine } from '../domain/terminalText.js';
 
 /** What the terminal shows about a run; with `--json` the same record is written as one JSON line. */
 export interface RunProgress {
@@ -47,7 +48,7 @@ export function statusLine(s: RunProgress): string {
         `${s.errors} errors${s.newestError === undefined ? '' : ` (newest: ${s.newestError.replace(/\s+/g, ' ').slice(0, 120)})`}`,
       );
   }
-  return parts.join(' · ');
+  return printableLine(parts.join(' · '));
 }
 
 /**
@@ -92,7 +93,7 @@ export function terminalReporter(
     },
     note(text) {
       clear();
-      out.write(words(text) + '\n');
+      out.write(printable(words(text)) + '\n');
     },
     end() {
       clear();

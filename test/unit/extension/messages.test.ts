@@ -1,13 +1,28 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseAction, parseToHost } from '../../../extension/panels/messages.js';
 import { restoredInput } from '../../../extension/panels/panelKinds.js';
-import { pageMethods, type PageKind } from '../../../webview/protocol.js';
+import { pageCommands, pageMethods, type PageKind } from '../../../webview/protocol.js';
 
 const kinds = Object.keys(pageMethods) as PageKind[],
   boot = 'b1';
 
+/** Sources of all pages but the list of what they may say. */
+const sources = readdirSync('webview', { recursive: true, encoding: 'utf8' })
+  .filter((f) => f.endsWith('.ts') && f !== 'protocol.ts')
+  .map((f) => readFileSync(join('webview', f), 'utf8'))
+  .join('\n');
+
 describe('what a page says', () => {
+  it('may be nothing that no page ever says', () => {
+    const all = [...new Set<string>([...kinds.flatMap((kind) => [...pageMethods[kind]]), ...pageCommands])];
+    // `annotation/${kind}`: undo and redo.
+    const says = (said: string): boolean =>
+      sources.includes(`'${said}'`) || sources.includes(`\`${said.split('/')[0]}/\${`);
+    expect(all.filter((said) => !says(said))).toEqual([]);
+  });
   it('requests pass only as far as their page may ask', () => {
     for (const kind of kinds) {
       for (const method of pageMethods[kind])

@@ -89,7 +89,10 @@ function collectCommand(program: Command, act: Act): void {
     .description('Roll out a model on tasks and keep its verified successes as a pool that runs can use.')
     .requiredOption('--policy <policy>', 'policy that acts: run file, run folder, or address of a model server (…/v1)')
     .option('--into <name>', 'collection to create, or to continue', 'collected')
-    .option('--tasks <dir or suite>', 'folder of OSWorld task files, a copy of MiniWoB++, or desk; default: those of the run file')
+    .option(
+      '--tasks <dir or suite>',
+      'folder of OSWorld task files, a copy of MiniWoB++, or desk; default: those of the run file',
+    )
     .option('--families <names>', 'only these families, with commas')
     .option('--attempts <n>', 'verdicts of each task', '32')
     .option('--stop-after <n>', 'leave a task after this many successes')

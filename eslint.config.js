@@ -10,7 +10,12 @@ const timeout = {
   selector: 'CallExpression[callee.object.name="AbortSignal"][callee.property.name="timeout"]',
   message: 'Use deadline() of runtime/domain: inside AbortSignal.any a timeout never fires once it is collected.',
 };
-
+/** VS Code makes links of what it shows there, and a link may be a command. */
+const toasts = {
+  selector:
+    ':matches(MemberExpression[property.name=/^(show(Information|Warning|Error)Message|showInputBox|createInputBox|withProgress)$/], ObjectPattern > Property[key.name=/^(show(Information|Warning|Error)Message|showInputBox|createInputBox|withProgress)$/])',
+  message: 'Use extension/toasts.ts, in which no words of others become a link.',
+};
 export default tseslint.config(
   { ignores: ['dist/**', '.cache/**', 'node_modules/**', 'runs/**', 'coverage/**', '**/*.mjs', '**/*.cjs'] },
   ...tseslint.configs.recommended,
@@ -25,6 +30,11 @@ export default tseslint.config(
     },
   },
   { files: ['runtime/**/*.ts'], rules: { 'no-restricted-syntax': ['error', hidden, timeout] } },
+  {
+    files: ['extension/**/*.ts'],
+    ignores: ['extension/toasts.ts'],
+    rules: { 'no-restricted-syntax': ['error', hidden, toasts] },
+  },
   {
     // Parsing costs by depth and values: what strangers may have written is bounded in both (runtime/domain/json.ts).
     files: ['runtime/**/*.ts'],

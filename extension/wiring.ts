@@ -1,7 +1,7 @@
 /** How the studio reacts to events of the runtime, its models and the workspace. */
 import { sayAlert, tellTargets } from './alerts.js';
 import { join } from 'node:path';
-import { window, workspace } from 'vscode';
+import { workspace } from 'vscode';
 import * as methods from '../runtime/protocol/methods.js';
 import type { HostError } from '../webview/protocol.js';
 import { wasInterrupted } from './daemon/interrupted.js';
@@ -16,6 +16,7 @@ import { alertSettings, runtimeSettings } from './settings.js';
 import { onDemand } from './loadOnDemand.js';
 import type { StudioContext } from './studioContext.js';
 import { throttle } from './throttle.js';
+import { showInformationMessage } from './toasts.js';
 import { t } from './words.js';
 
 /** How long a restored page may take to come back. */
@@ -159,7 +160,7 @@ function followRuntime(own: Disposables, w: Wiring): void {
       lost = state === 'reconnecting' ? detail : undefined;
       if (state !== 'stopped') tail.start();
       if (detail && (state === 'failed' || state === 'incompatible')) report.report(detail);
-      if (detail?.kind === 'daemon.older') void window.showInformationMessage(`${detail.message} ${detail.remedy}`);
+      if (detail?.kind === 'daemon.older') void showInformationMessage(`${detail.message} ${detail.remedy}`);
       keys();
     }),
   );
@@ -194,7 +195,7 @@ function followWorkspace(own: Disposables, studio: StudioContext): void {
 
 function offerRestart(s: StudioContext): void {
   const restart = t('Restart Runtime');
-  void window.showInformationMessage(t('This setting applies after the runtime restarts.'), restart).then((picked) => {
+  void showInformationMessage(t('This setting applies after the runtime restarts.'), restart).then((picked) => {
     if (picked === restart) s.run('dartStudio.restartRuntime');
   });
 }

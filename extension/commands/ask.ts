@@ -6,6 +6,7 @@ import * as methods from '../../runtime/protocol/methods.js';
 import type { RunPath, RunSummary, TrajectoryRow } from '../../runtime/protocol/types.js';
 import { commands } from '../ids.js';
 import type { StudioContext } from '../studioContext.js';
+import { showInformationMessage, withProgress, type Said } from '../toasts.js';
 import { nodeOf } from '../views/nodes.js';
 import { titleOf, verdictWord } from '../views/rows.js';
 import { runStateWord, startedWords, successWords } from '../views/runRows.js';
@@ -71,26 +72,22 @@ export async function chooseMany<T>(
  * important one.
  */
 const announcedAfterMs = 300;
-interface Report {
-  message?: string;
-  increment?: number;
-}
 /**
  * A notification with Cancel and a link to the log, for set-up and jobs of minutes. Disappears when the work ends,
  * whatever its result.
  */
 export function working<T>(
   title: string,
-  work: (say: Progress<Report>, signal: AbortSignal) => Promise<T>,
+  work: (say: Progress<Said>, signal: AbortSignal) => Promise<T>,
   o: {
     readonly cancellable?: boolean;
     /** A notification without buttons is one line: no room for the link. */
     readonly log?: boolean;
   } = {},
 ): Promise<T> {
-  const withLog = (o.log ?? true) ? `${title} ([${t('show log')}](command:${commands.showLog}))` : title,
+  const link = (o.log ?? true) ? ` ([${t('show log')}](command:${commands.showLog}))` : '',
     cancel = new AbortController();
-  let before: Report | undefined, shown: Progress<Report> | undefined;
+  let before: Said | undefined, shown: Progress<Said> | undefined;
   const done = work(
     {
       report: (s) => {
@@ -106,8 +103,8 @@ export function working<T>(
     cancel.signal,
   );
   const timer = setTimeout(() => {
-    void window.withProgress(
-      { location: ProgressLocation.Notification, title: withLog, cancellable: o.cancellable ?? true },
+    void withProgress(
+      { location: ProgressLocation.Notification, title, link, cancellable: o.cancellable ?? true },
       async (p, token) => {
         shown = p;
         if (before) p.report(before);
@@ -141,7 +138,7 @@ export async function pickRun(
   if (!s.model.loaded) await s.model.reload();
   const runs = s.model.runs.filter(fits);
   if (runs.length === 0) {
-    void window.showInformationMessage(empty);
+    void showInformationMessage(empty);
     return undefined;
   }
   return choose(title, runItems(runs));

@@ -1,10 +1,11 @@
 /** Commands of the Desktops view, and the desktop image. */
-import { window } from 'vscode';
+
 import * as methods from '../../runtime/protocol/methods.js';
 import type { DesktopRow } from '../../runtime/protocol/types.js';
 import { commands } from '../ids.js';
 import { settings } from '../settings.js';
 import type { StudioContext } from '../studioContext.js';
+import { showInformationMessage, showWarningMessage } from '../toasts.js';
 import { nodeOf } from '../views/nodes.js';
 import { workWord } from '../views/rows.js';
 import { t } from '../words.js';
@@ -27,9 +28,7 @@ async function pick(s: StudioContext, arg: unknown, title: string): Promise<stri
   const rows: readonly DesktopRow[] =
     s.client.state === 'ready' ? (await s.client.request(methods.listDesktops, {})).desktops : [];
   if (rows.length === 0) {
-    void window.showInformationMessage(
-      t('No desktop is running. Desktops start with a training run or a demonstration.'),
-    );
+    void showInformationMessage(t('No desktop is running. Desktops start with a training run or a demonstration.'));
     return undefined;
   }
   return rows.length === 1
@@ -57,7 +56,7 @@ async function restart(s: StudioContext, arg: unknown): Promise<void> {
   const desktop = await pick(s, arg, t('Restart Desktop'));
   if (desktop === undefined) return;
   const yes = t('Restart');
-  const answer = await window.showWarningMessage(
+  const answer = await showWarningMessage(
     t('Restart desktop {0}?', desktop),
     {
       modal: true,
@@ -101,9 +100,9 @@ async function build(s: StudioContext): Promise<void> {
   });
   s.setMachine('ok');
   const start = t('Start Training…');
-  void window
-    .showInformationMessage(t('The desktop image is ready ({0}: {1}).', made.provider, made.what), start)
-    .then((picked) => {
+  void showInformationMessage(t('The desktop image is ready ({0}: {1}).', made.provider, made.what), start).then(
+    (picked) => {
       if (picked === start) s.run(commands.startTraining);
-    });
+    },
+  );
 }

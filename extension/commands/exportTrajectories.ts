@@ -5,6 +5,7 @@ import * as methods from '../../runtime/protocol/methods.js';
 import type { AnnotationFilter, ExportFormatName } from '../../runtime/protocol/types.js';
 import { exportWords, formatWord, trajectoriesWords } from '../model/interchangeWords.js';
 import type { StudioContext } from '../studioContext.js';
+import { showInformationMessage, showWarningMessage } from '../toasts.js';
 import { nodeOf, trajectoriesOf } from '../views/nodes.js';
 import { t } from '../words.js';
 import { choose, chooseMany, pickRun, runOf } from './ask.js';
@@ -59,8 +60,8 @@ export async function exportTrajectories(s: StudioContext, arg: unknown, selecte
   );
   const show = t('Show Folder');
   const picked = await (result.trajectories > 0
-    ? window.showInformationMessage(exportWords(result), show)
-    : window.showWarningMessage(exportWords(result)));
+    ? showInformationMessage(exportWords(result), show)
+    : showWarningMessage(exportWords(result)));
   if (picked === show) await reveal(result.to);
 }
 

@@ -8,6 +8,7 @@ import { redact } from '../model/redact.js';
 import { homeOf } from '../model/roots.js';
 import { settings } from '../settings.js';
 import type { StudioContext } from '../studioContext.js';
+import { showInformationMessage, showWarningMessage } from '../toasts.js';
 import { t } from '../words.js';
 import type { Actions } from './action.js';
 import { working } from './ask.js';
@@ -71,17 +72,15 @@ async function diagnostics(s: StudioContext): Promise<void> {
     await workspace.fs.writeFile(target, zip);
   });
   const show = t('Show');
-  void window
-    .showInformationMessage(
-      t(
-        'Saved {0}. Secrets and the path of your home folder are removed; check it before you share it.',
-        basename(target.fsPath),
-      ),
-      ...(env.remoteName === undefined ? [show] : []),
-    )
-    .then((picked) => {
-      if (picked === show) void vscodeCommands.executeCommand('revealFileInOS', target);
-    });
+  void showInformationMessage(
+    t(
+      'Saved {0}. Secrets and the path of your home folder are removed; check it before you share it.',
+      basename(target.fsPath),
+    ),
+    ...(env.remoteName === undefined ? [show] : []),
+  ).then((picked) => {
+    if (picked === show) void vscodeCommands.executeCommand('revealFileInOS', target);
+  });
 }
 const editorFacts = (s: StudioContext): Readonly<Record<string, unknown>> => ({
   vscode: version,
@@ -139,7 +138,7 @@ async function deleteAllData(s: StudioContext): Promise<void> {
     inStorage = here.startsWith(s.storage);
   const own = t('Delete'),
     both = t('Delete with the Runs of This Workspace');
-  const answer = await window.showWarningMessage(
+  const answer = await showWarningMessage(
     t('Delete all DART Studio data?'),
     {
       modal: true,
@@ -169,7 +168,7 @@ async function deleteAllData(s: StudioContext): Promise<void> {
     },
     { cancellable: false },
   );
-  void window.showInformationMessage(t('DART Studio data was deleted.'));
+  void showInformationMessage(t('DART Studio data was deleted.'));
 }
 /** Only folders that are runs: a setting names the folder of runs, which may contain anything. */
 async function runFolders(dir: Uri): Promise<Uri[]> {

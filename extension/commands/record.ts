@@ -10,6 +10,7 @@ import { commands } from '../ids.js';
 import { asksOf, groupWord, recordGroup, recordOrder, recordWords, type RecordGroup } from '../model/recordTasks.js';
 import { settings } from '../settings.js';
 import type { StudioContext } from '../studioContext.js';
+import { showInformationMessage } from '../toasts.js';
 import { nodeOf } from '../views/nodes.js';
 import { heldWord, workWord } from '../views/rows.js';
 import { runStateWord } from '../views/runRows.js';
@@ -172,7 +173,7 @@ async function showSession(s: StudioContext, arg: unknown): Promise<void> {
         ));
   if (state) await present(s, state);
   else if (open.length === 0)
-    void window.showInformationMessage(t('No demonstration is being recorded and no rollout is taken over.'));
+    void showInformationMessage(t('No demonstration is being recorded and no rollout is taken over.'));
 }
 
 async function takeOver(s: StudioContext, arg: unknown, mode: 'human' | 'step'): Promise<void> {
@@ -207,7 +208,7 @@ async function pickDesktop(s: StudioContext, title: string): Promise<string | un
       ? (await s.client.request(methods.listDesktops, {})).desktops.filter((d) => d.rollout !== undefined)
       : [];
   if (rows.length === 0) {
-    void window.showInformationMessage(t('No rollout is running. Start training first, or record a demonstration.'));
+    void showInformationMessage(t('No rollout is running. Start training first, or record a demonstration.'));
     return undefined;
   }
   return choose(
@@ -243,13 +244,12 @@ export function sayAbandoned(s: StudioContext, state: ControlState): void {
               state.task,
               left,
             );
-  void window
-    .showInformationMessage(words, show, end)
+  void showInformationMessage(words, show, end)
     .then(async (picked) => {
       if (picked === show) {
         const now = s.sessions.get(state.session);
         if (now) await present(s, now);
-        else void window.showInformationMessage(t('It has already ended.'));
+        else void showInformationMessage(t('It has already ended.'));
       }
       if (picked === end) await s.client.request(methods.discardControl, { session: state.session });
     })

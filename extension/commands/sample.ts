@@ -2,11 +2,12 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Uri, window, workspace } from 'vscode';
+import { Uri, workspace } from 'vscode';
 import type { RunPath } from '../../runtime/protocol/types.js';
 import { openSample as readSample } from '../model/sampleArchive.js';
 import { sampleFolder } from '../model/roots.js';
 import type { StudioContext } from '../studioContext.js';
+import { showWarningMessage } from '../toasts.js';
 import { t } from '../words.js';
 import { working } from './ask.js';
 
@@ -17,7 +18,7 @@ import { working } from './ask.js';
 export async function openSample(s: StudioContext): Promise<void> {
   const archive = Uri.joinPath(s.extension.extensionUri, 'media', 'sample.br').fsPath;
   if (!existsSync(archive)) {
-    void window.showWarningMessage(t('This build of DART Studio does not include the sample run.'));
+    void showWarningMessage(t('This build of DART Studio does not include the sample run.'));
     return;
   }
   const run = await working(t('Opening the sample run'), () => unpacked(archive, sampleFolder(s.storage)), {

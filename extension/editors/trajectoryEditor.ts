@@ -16,6 +16,7 @@ import { Disposables, type Ends } from '../dispose.js';
 import { commands, trajectoryEditor } from '../ids.js';
 import { escapeHtml } from '../panels/html.js';
 import { WebviewHost, type HostDeps } from '../panels/webviewHost.js';
+import { showInformationMessage } from '../toasts.js';
 import { t } from '../words.js';
 import { TrajectoryDocument } from './trajectoryDocument.js';
 
@@ -103,7 +104,7 @@ export class TrajectoryEditors implements CustomReadonlyEditorProvider<Trajector
   }
   #openAsText(e: Editor, bytes: number): void {
     const column = e.panel.viewColumn ?? ViewColumn.Active;
-    void window.showInformationMessage(
+    void showInformationMessage(
       t(
         'This trajectory is too large for the inspector ({0} MB); it is shown as text. The limit is the setting dartStudio.trajectory.maxFileSizeMb.',
         Math.round(bytes / 2 ** 20),

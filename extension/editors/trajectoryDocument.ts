@@ -1,5 +1,13 @@
 /** A `.traj.jsonl` file read through VS Code's file system: no runtime, no trust, no local disk needed. */
-import { EventEmitter, FileSystemError, RelativePattern, workspace, type CustomDocument, type Uri } from 'vscode';
+import {
+  EventEmitter,
+  FileSystemError,
+  FileType,
+  RelativePattern,
+  workspace,
+  type CustomDocument,
+  type Uri,
+} from 'vscode';
 import { parseTrajectory } from '../../runtime/protocol/trajectoryFile.js';
 import type { TrajectoryView } from '../../runtime/protocol/types.js';
 import { Disposables } from '../dispose.js';
@@ -14,7 +22,9 @@ export type Content =
       readonly skipped: readonly { readonly line: number; readonly why: string }[];
     }
   | { readonly kind: 'tooLarge'; readonly bytes: number }
-  | { readonly kind: 'unreadable'; readonly why: string };
+  | { readonly kind: 'unreadable'; readonly why: string }
+  /** A device, a pipe or a folder: it is not read, as text neither. */
+  | { readonly kind: 'special' };
 
 export class TrajectoryDocument implements CustomDocument {
   readonly uri: Uri;
@@ -59,24 +69,29 @@ export class TrajectoryDocument implements CustomDocument {
 
   async #load(): Promise<void> {
     try {
-      const { size } = await workspace.fs.stat(this.uri);
-      if (size > this.#maxBytes()) {
-        this.#content = { kind: 'tooLarge', bytes: size };
-        return;
-      }
-      const parsed = parseTrajectory(new TextDecoder().decode(await workspace.fs.readFile(this.uri)));
-      this.#content = parsed.ok
-        ? {
-            kind: 'trajectory',
-            view: { ...parsed.trajectory, framesDir: framesUnder(this.folder, parsed.trajectory.framesDir) },
-            skipped: parsed.skipped,
-          }
-        : { kind: 'unreadable', why: `line ${parsed.line}: ${parsed.why}` };
+      this.#content = await this.#read();
     } catch (e) {
       this.#content = {
         kind: 'unreadable',
         why: e instanceof FileSystemError || e instanceof Error ? e.message : String(e),
       };
     }
+  }
+  async #read(): Promise<Content> {
+    // The name may be that of a link: reading from /dev/zero never ends, and a pipe holds a thread until somebody writes.
+    const { type, size } = await workspace.fs.stat(this.uri);
+    if ((type & FileType.File) === 0) return { kind: 'special' };
+    if (size > this.#maxBytes()) return { kind: 'tooLarge', bytes: size };
+    const bytes = await workspace.fs.readFile(this.uri);
+    // It may have grown, and files of /proc say 0.
+    if (bytes.byteLength > this.#maxBytes()) return { kind: 'tooLarge', bytes: bytes.byteLength };
+    const parsed = parseTrajectory(new TextDecoder().decode(bytes));
+    return parsed.ok
+      ? {
+          kind: 'trajectory',
+          view: { ...parsed.trajectory, framesDir: framesUnder(this.folder, parsed.trajectory.framesDir) },
+          skipped: parsed.skipped,
+        }
+      : { kind: 'unreadable', why: `line ${parsed.line}: ${parsed.why}` };
   }
 }

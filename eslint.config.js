@@ -16,6 +16,13 @@ const toasts = {
     ':matches(MemberExpression[property.name=/^(show(Information|Warning|Error)Message|showInputBox|createInputBox|withProgress)$/], ObjectPattern > Property[key.name=/^(show(Information|Warning|Error)Message|showInputBox|createInputBox|withProgress)$/])',
   message: 'Use extension/toasts.ts, in which no words of others become a link.',
 };
+/** What commands write may hold words of strangers. */
+const terminal = {
+  selector:
+    'MemberExpression[object.object.name="process"][object.property.name=/^std(out|err)$/][property.name="write"]',
+  message: 'Use runtime/cli/output.ts, in which no words of others steer the terminal.',
+};
+
 export default tseslint.config(
   { ignores: ['dist/**', '.cache/**', 'node_modules/**', 'runs/**', 'coverage/**', '**/*.mjs', '**/*.cjs'] },
   ...tseslint.configs.recommended,
@@ -30,6 +37,11 @@ export default tseslint.config(
     },
   },
   { files: ['runtime/**/*.ts'], rules: { 'no-restricted-syntax': ['error', hidden, timeout] } },
+  {
+    files: ['runtime/cli/**/*.ts'],
+    ignores: ['runtime/cli/output.ts'],
+    rules: { 'no-restricted-syntax': ['error', hidden, timeout, terminal] },
+  },
   {
     files: ['extension/**/*.ts'],
     ignores: ['extension/toasts.ts'],

@@ -1,4 +1,5 @@
 import type { Alert } from './watchdog.js';
+import { printable, printableJson, printableLine } from '../domain/terminalText.js';
 import { duration, percent, sparkline } from '../domain/stats.js';
 
 /** What the terminal shows about a run; with `--json` the same record is written as one JSON line. */
@@ -47,7 +48,7 @@ export function statusLine(s: RunProgress): string {
         `${s.errors} errors${s.newestError === undefined ? '' : ` (newest: ${s.newestError.replace(/\s+/g, ' ').slice(0, 120)})`}`,
       );
   }
-  return parts.join(' · ');
+  return printableLine(parts.join(' · '));
 }
 
 /**
@@ -92,7 +93,7 @@ export function terminalReporter(
     },
     note(text) {
       clear();
-      out.write(words(text) + '\n');
+      out.write(`${printable(words(text))}\n`);
     },
     end() {
       clear();
@@ -102,7 +103,7 @@ export function terminalReporter(
 
 export function jsonReporter(out: NodeJS.WritableStream): Reporter {
   const write = (o: unknown): void => {
-    out.write(JSON.stringify(o) + '\n');
+    out.write(`${printableJson(JSON.stringify(o))}\n`);
   };
   return {
     status: (s) => write({ type: 'status', at: Date.now(), ...s }),

@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import type { ImageContents, TaskId } from '../domain/index.js';
 import { StudioError, toRunError } from '../domain/index.js';
+import { printableLine } from '../domain/terminalText.js';
 import type { AssetStore } from './assets.js';
 import { noAssets } from './assets.js';
 import type { Evaluators } from './bridge/evaluators.js';
@@ -119,7 +120,7 @@ export function formatCheck(rows: readonly CheckRow[]): string {
   const count = (runs: CheckRow['runs']): number => rows.filter((r) => r.runs === runs && !r.error).length,
     broken = rows.filter((r) => r.error).length;
   const width = Math.min(60, Math.max(4, ...rows.map((r) => r.id.length)));
-  const lines = rows.map((r) => `${r.id.padEnd(width)}  ${wordsOf(r)}`);
+  const lines = rows.map((r) => printableLine(`${r.id.padEnd(width)}  ${wordsOf(r)}`));
   const totals = new Map<string, { tasks: number; alone: number }>();
   for (const r of rows) {
     const groups = new Set(r.needs.map(group));
@@ -137,7 +138,9 @@ export function formatCheck(rows: readonly CheckRow[]): string {
       ? [
           '',
           'tasks  only this  need',
-          ...sorted.map(([g, t]) => `${String(t.tasks).padStart(5)}  ${String(t.alone).padStart(9)}  ${g}`),
+          ...sorted.map(
+            ([g, t]) => `${String(t.tasks).padStart(5)}  ${String(t.alone).padStart(9)}  ${printableLine(g)}`,
+          ),
         ]
       : []),
   ].join('\n');

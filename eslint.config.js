@@ -10,10 +10,17 @@ const timeout = {
   selector: 'CallExpression[callee.object.name="AbortSignal"][callee.property.name="timeout"]',
   message: 'Use deadline() of runtime/domain: inside AbortSignal.any a timeout never fires once it is collected.',
 };
-
-const toast = {
-  selector: 'MemberExpression[property.name=/^show(Error|Warning|Information)Message$/]',
-  message: 'Use extension/toasts.ts: VS Code makes links to commands of what strangers write.',
+/** VS Code makes links of what it shows there, and a link may be a command. */
+const toasts = {
+  selector:
+    ':matches(MemberExpression[property.name=/^(show(Information|Warning|Error)Message|showInputBox|createInputBox|withProgress)$/], ObjectPattern > Property[key.name=/^(show(Information|Warning|Error)Message|showInputBox|createInputBox|withProgress)$/])',
+  message: 'Use extension/toasts.ts, in which no words of others become a link.',
+};
+/** What commands write may hold words of strangers. */
+const terminal = {
+  selector:
+    'MemberExpression[object.object.name="process"][object.property.name=/^std(out|err)$/][property.name="write"]',
+  message: 'Use runtime/cli/output.ts, in which no words of others steer the terminal.',
 };
 
 export default tseslint.config(
@@ -31,9 +38,14 @@ export default tseslint.config(
   },
   { files: ['runtime/**/*.ts'], rules: { 'no-restricted-syntax': ['error', hidden, timeout] } },
   {
+    files: ['runtime/cli/**/*.ts'],
+    ignores: ['runtime/cli/output.ts'],
+    rules: { 'no-restricted-syntax': ['error', hidden, timeout, terminal] },
+  },
+  {
     files: ['extension/**/*.ts'],
     ignores: ['extension/toasts.ts'],
-    rules: { 'no-restricted-syntax': ['error', hidden, toast] },
+    rules: { 'no-restricted-syntax': ['error', hidden, toasts] },
   },
   {
     // Parsing costs by depth and values: what strangers may have written is bounded in both (runtime/domain/json.ts).

@@ -2,19 +2,20 @@
  * Alerts of runs in this window: a notification. The runtime passes them on to where the settings of this machine say,
  * whichever windows are open; each window that attaches tells it these.
  */
+
 import * as methods from '../runtime/protocol/methods.js';
 import type { Notifications } from '../runtime/protocol/notifications.js';
 import { settings } from './settings.js';
 import type { StudioContext } from './studioContext.js';
+import { showInformationMessage, showWarningMessage } from './toasts.js';
 import { t } from './words.js';
-import { toast } from './toasts.js';
 
 export function sayAlert(s: StudioContext, a: Notifications['run/alert']): void {
   s.log.info(`run ${a.id}: ${a.kind}: ${a.message}`);
   if (!settings.notifyAlerts) return;
   const open = t('Open Dashboard'),
     words = t('{0}: {1}', a.name, a.message),
-    say = a.kind === 'target' ? toast.tell : toast.warn;
+    say = a.kind === 'target' ? showInformationMessage : showWarningMessage;
   void say(words, open).then((picked) => {
     if (picked === open) s.panels.show({ kind: 'dashboard', run: a.run });
   });

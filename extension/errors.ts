@@ -4,7 +4,7 @@
 import { commands as vscodeCommands, type LogOutputChannel } from 'vscode';
 import { explain } from './errorWords.js';
 import type { Later } from './throttle.js';
-import { toast } from './toasts.js';
+import { showErrorMessage } from './toasts.js';
 
 /** Callers of one fault report it within so long; what comes later is another failure, and is shown again. */
 const sameFaultMs = 2000;
@@ -35,7 +35,7 @@ export class Reporter {
     this.#showing.add(x.fault);
     // A toast fades, and its notification may lie in the list unclosed for ever.
     this.#later(() => this.#showing.delete(x.fault), sameFaultMs);
-    void toast.error(x.message, ...x.buttons.map((b) => b.title)).then((picked) => {
+    void showErrorMessage(x.message, ...x.buttons.map((b) => b.title)).then((picked) => {
       const button = x.buttons.find((b) => b.title === picked);
       if (button) void vscodeCommands.executeCommand(button.command);
     });

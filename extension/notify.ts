@@ -4,9 +4,9 @@ import type { RunSummary } from '../runtime/protocol/types.js';
 import { commands, stored } from './ids.js';
 import { settings } from './settings.js';
 import type { StudioContext } from './studioContext.js';
+import { showErrorMessage, showInformationMessage } from './toasts.js';
 import { successWords } from './views/runRows.js';
 import { rollouts, t } from './words.js';
-import { toast } from './toasts.js';
 
 export function sayEnded(s: StudioContext, r: RunSummary): void {
   s.log.info(`run ${r.id}: ${r.state}`);
@@ -21,27 +21,27 @@ export function sayEnded(s: StudioContext, r: RunSummary): void {
   const show = (): void => s.panels.show({ kind: 'dashboard', run: r.run });
   if (r.state === 'failed' || r.damaged) {
     const e = r.status?.error ?? r.damaged;
-    void toast
-      .error(t('Training run {0} failed. {1} {2}', r.name, e?.message ?? '', e?.remedy ?? '').trim(), open, log)
-      .then((p) => {
-        if (p === open) show();
-        else if (p === log) s.run(commands.showRuntimeLog);
-      });
+    void showErrorMessage(
+      t('Training run {0} failed. {1} {2}', r.name, e?.message ?? '', e?.remedy ?? '').trim(),
+      open,
+      log,
+    ).then((p) => {
+      if (p === open) show();
+      else if (p === log) s.run(commands.showRuntimeLog);
+    });
     return;
   }
   if (seen || (r.state !== 'finished' && r.state !== 'stopped')) return;
   const success = successWords(r),
     words = success === '' ? rollouts(r.rollouts) : t('{0}, {1}', rollouts(r.rollouts), success);
-  void toast
-    .tell(
-      r.state === 'finished'
-        ? t('Training run {0} is finished: {1}.', r.name, words)
-        : t('Training run {0} is stopped: {1}.', r.name, words),
-      open,
-      mute,
-    )
-    .then((p) => {
-      if (p === open) show();
-      else if (p === mute) void s.extension.globalState.update(stored.muteFinished, true);
-    });
+  void showInformationMessage(
+    r.state === 'finished'
+      ? t('Training run {0} is finished: {1}.', r.name, words)
+      : t('Training run {0} is stopped: {1}.', r.name, words),
+    open,
+    mute,
+  ).then((p) => {
+    if (p === open) show();
+    else if (p === mute) void s.extension.globalState.update(stored.muteFinished, true);
+  });
 }

@@ -1,9 +1,10 @@
 /** The toast about a run that was active when the runtime ended. */
+
 import type { Recovered } from '../runtime/protocol/activeRuns.js';
 import { commands, stored } from './ids.js';
 import type { StudioContext } from './studioContext.js';
+import { showInformationMessage, showWarningMessage } from './toasts.js';
 import { t } from './words.js';
-import { toast } from './toasts.js';
 
 /** Says once, in whichever window hears of it first. */
 export function sayRecovered(s: StudioContext, r: Recovered): void {
@@ -14,7 +15,7 @@ export function sayRecovered(s: StudioContext, r: Recovered): void {
   const openPage = t('Open'),
     resume = t('Resume Run…'),
     log = t('Show Runtime Log'),
-    say = r.outcome === 'resumed' ? toast.tell : toast.warn,
+    say = r.outcome === 'resumed' ? showInformationMessage : showWarningMessage,
     // One that could not be resumed is tried again at the next start, and may have lost its folder.
     buttons = { resumed: [openPage], left: [resume, log, openPage], failed: [log, openPage] }[r.outcome];
   void say(t('Training run {0}: {1}', r.name, r.message), ...buttons).then((picked) => {

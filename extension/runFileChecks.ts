@@ -19,8 +19,8 @@ import { contextKeys, stored } from './ids.js';
 import { placeOf } from './model/jsonPlaces.js';
 import { hasSchema, withSchema } from './model/runFile.js';
 import type { Runtime } from './runtimePort.js';
+import { showInformationMessage } from './toasts.js';
 import { t } from './words.js';
-import { toast } from './toasts.js';
 
 export interface RunFileOptions {
   readonly runtime: Runtime;
@@ -94,15 +94,16 @@ export class RunFileChecks implements Ends {
     this.#o.state.update(stored.runFiles, [...known, key].slice(-mostChosen));
     this.#look();
     const add = t('Add $schema');
-    void toast
-      .tell(t('{0} does not name the schema of run files, so the editor cannot complete its keys.', nameOf(d.uri)), add)
-      .then(async (picked) => {
-        const text = picked === add ? withSchema(d.getText()) : undefined;
-        if (text === undefined) return;
-        const editor = await window.showTextDocument(d),
-          whole = new Range(d.positionAt(0), d.positionAt(d.getText().length));
-        await editor.edit((e) => e.replace(whole, text));
-      });
+    void showInformationMessage(
+      t('{0} does not name the schema of run files, so the editor cannot complete its keys.', nameOf(d.uri)),
+      add,
+    ).then(async (picked) => {
+      const text = picked === add ? withSchema(d.getText()) : undefined;
+      if (text === undefined) return;
+      const editor = await window.showTextDocument(d),
+        whole = new Range(d.positionAt(0), d.positionAt(d.getText().length));
+      await editor.edit((e) => e.replace(whole, text));
+    });
   }
   dispose(): void {
     this.#own.dispose();

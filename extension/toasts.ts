@@ -1,21 +1,53 @@
 /**
- * Toasts. VS Code makes a link of `[words](command:…)` in them, which runs that command: words of a model server, a task
- * file or a run's folder must not get there as they are, so everything goes through here.
+ * What VS Code says and asks outside pages. It makes links of `[words](command:id)` in notifications, their progress,
+ * prompts and validation, and a click on one runs the command. Names, tasks and answers of servers are in these texts:
+ * all of them go through here (lint), where nothing of them becomes a link.
  */
-import { window } from 'vscode';
+import { window, type CancellationToken, type InputBoxOptions, type Progress, type ProgressOptions } from 'vscode';
+import { withoutLinks } from './words.js';
 
-type Show = typeof window.showErrorMessage;
+type Toast = typeof window.showInformationMessage;
+const toast = (kind: 'showInformationMessage' | 'showWarningMessage' | 'showErrorMessage'): Toast =>
+  ((words: string, ...more: string[]) => window[kind](withoutLinks(words), ...more)) as Toast;
 
-/** The same words, of which VS Code makes no link: it needs `](` for one. */
-export const withoutLinks = (words: string): string => words.replace(/\]\(/g, '] (');
+export const showInformationMessage = toast('showInformationMessage');
+export const showWarningMessage = toast('showWarningMessage');
+export const showErrorMessage = toast('showErrorMessage');
 
-const showing =
-  (how: 'showErrorMessage' | 'showWarningMessage' | 'showInformationMessage') =>
-  (words: string, ...rest: unknown[]): unknown =>
-    (window[how] as (words: string, ...rest: unknown[]) => unknown)(withoutLinks(words), ...rest);
+export function showInputBox({ prompt, validateInput, ...o }: InputBoxOptions): Thenable<string | undefined> {
+  return window.showInputBox({
+    ...o,
+    ...(prompt === undefined ? {} : { prompt: withoutLinks(prompt) }),
+    ...(validateInput === undefined
+      ? {}
+      : {
+          validateInput: async (value: string) => {
+            const said = await validateInput(value);
+            return typeof said === 'string'
+              ? withoutLinks(said)
+              : said && { ...said, message: withoutLinks(said.message) };
+          },
+        }),
+  });
+}
 
-export const toast = {
-  error: showing('showErrorMessage') as Show,
-  warn: showing('showWarningMessage') as Show,
-  tell: showing('showInformationMessage') as Show,
-};
+export interface Said {
+  message?: string;
+  increment?: number;
+}
+/** `link`: markup of our own behind the title. */
+export function withProgress<R>(
+  { title, link = '', ...o }: ProgressOptions & { readonly link?: string },
+  work: (say: Progress<Said>, token: CancellationToken) => Thenable<R>,
+): Thenable<R> {
+  return window.withProgress(
+    { ...o, ...(title === undefined ? {} : { title: withoutLinks(title) + link }) },
+    (p, token) =>
+      work(
+        {
+          report: (s) => p.report({ ...s, ...(s.message === undefined ? {} : { message: withoutLinks(s.message) }) }),
+        },
+        token,
+      ),
+  );
+}

@@ -16,8 +16,8 @@ import { alertSettings, runtimeSettings } from './settings.js';
 import { onDemand } from './loadOnDemand.js';
 import type { StudioContext } from './studioContext.js';
 import { throttle } from './throttle.js';
+import { showInformationMessage } from './toasts.js';
 import { t } from './words.js';
-import { toast } from './toasts.js';
 
 /** How long a restored page may take to come back. */
 const backMs = 2000;
@@ -160,7 +160,7 @@ function followRuntime(own: Disposables, w: Wiring): void {
       lost = state === 'reconnecting' ? detail : undefined;
       if (state !== 'stopped') tail.start();
       if (detail && (state === 'failed' || state === 'incompatible')) report.report(detail);
-      if (detail?.kind === 'daemon.older') void toast.tell(`${detail.message} ${detail.remedy}`);
+      if (detail?.kind === 'daemon.older') void showInformationMessage(`${detail.message} ${detail.remedy}`);
       keys();
     }),
   );
@@ -195,7 +195,7 @@ function followWorkspace(own: Disposables, studio: StudioContext): void {
 
 function offerRestart(s: StudioContext): void {
   const restart = t('Restart Runtime');
-  void toast.tell(t('This setting applies after the runtime restarts.'), restart).then((picked) => {
+  void showInformationMessage(t('This setting applies after the runtime restarts.'), restart).then((picked) => {
     if (picked === restart) s.run('dartStudio.restartRuntime');
   });
 }

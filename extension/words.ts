@@ -37,3 +37,5 @@ export function spark(values: readonly number[], width = 12): string {
 }
 /** What Markdown would read as markup, escaped; line breaks become spaces. */
 export const plain = (text: string): string => text.replace(/[\\`*_{}[\]()#+\-.!|<>~$&]/g, '\\$&').replace(/\s+/g, ' ');
+/** As it was, but that VS Code sees no `[words](scheme:…)` in it (toasts.ts). */
+export const withoutLinks = (text: string): string => text.replace(/\]\((?=\s*[a-z][\w+.-]*:)/gi, '] (');

@@ -2,6 +2,7 @@
  * Annotations of a trajectory: Annotate, Replay and Verify, Review Trajectories…. The inspector and the runtime do the
  * work.
  */
+
 import * as methods from '../../runtime/protocol/methods.js';
 import type { Replay, RunPath } from '../../runtime/protocol/types.js';
 import { commands } from '../ids.js';
@@ -9,11 +10,11 @@ import { outcomeWord } from '../model/filter.js';
 import { Refused } from '../refused.js';
 import { settings } from '../settings.js';
 import type { StudioContext } from '../studioContext.js';
+import { showInformationMessage, showWarningMessage } from '../toasts.js';
 import { trajectoriesOf } from '../views/nodes.js';
 import { t } from '../words.js';
 import type { Actions } from './action.js';
 import { pickRun, pickTrajectory, runOf, working } from './ask.js';
-import { toast } from '../toasts.js';
 
 type Ids = typeof commands.annotate | typeof commands.replay | typeof commands.reviewQueue;
 export interface OneTrajectory {
@@ -89,8 +90,8 @@ async function replay(s: StudioContext, arg: unknown): Promise<void> {
   const open = t('Open Replay'),
     buttons = last.rollout === undefined ? [] : [open];
   const picked = await (last.error
-    ? toast.warn(replayWords(last), ...buttons)
-    : toast.tell(replayWords(last), ...buttons));
+    ? showWarningMessage(replayWords(last), ...buttons)
+    : showInformationMessage(replayWords(last), ...buttons));
   if (picked === open && last.rollout !== undefined)
     s.panels.show({ kind: 'inspector', run: one.run, rollout: last.rollout }, { beside: true });
 }
@@ -116,7 +117,7 @@ async function review(s: StudioContext, arg: unknown): Promise<void> {
   const next = queue.items.find((i) => !i.reviewed);
   if (next) s.panels.show({ kind: 'inspector', run, rollout: next.row.rollout, annotate: true, queue: true });
   else
-    void toast.tell(
+    void showInformationMessage(
       queue.reviewed > 0
         ? t('Everything is reviewed: {0} trajectories.', queue.reviewed)
         : t('No finished trajectory to review yet.'),

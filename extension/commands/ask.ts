@@ -6,13 +6,13 @@ import * as methods from '../../runtime/protocol/methods.js';
 import type { RunPath, RunSummary, TrajectoryRow } from '../../runtime/protocol/types.js';
 import { commands } from '../ids.js';
 import type { StudioContext } from '../studioContext.js';
+import { showInformationMessage, withProgress, type Said } from '../toasts.js';
 import { nodeOf } from '../views/nodes.js';
 import { titleOf, verdictWord } from '../views/rows.js';
 import { runStateWord, startedWords, successWords } from '../views/runRows.js';
 import { steps, t } from '../words.js';
 import { asked } from './asked.js';
 import { lastOfEither } from './either.js';
-import { toast, withoutLinks } from '../toasts.js';
 
 interface Question {
   readonly title: string;
@@ -72,31 +72,25 @@ export async function chooseMany<T>(
  * important one.
  */
 const announcedAfterMs = 300;
-interface Report {
-  message?: string;
-  increment?: number;
-}
 /**
  * A notification with Cancel and a link to the log, for set-up and jobs of minutes. Disappears when the work ends,
  * whatever its result.
  */
 export function working<T>(
   title: string,
-  work: (say: Progress<Report>, signal: AbortSignal) => Promise<T>,
+  work: (say: Progress<Said>, signal: AbortSignal) => Promise<T>,
   o: {
     readonly cancellable?: boolean;
     /** A notification without buttons is one line: no room for the link. */
     readonly log?: boolean;
   } = {},
 ): Promise<T> {
-  const plain = withoutLinks(title),
-    withLog = (o.log ?? true) ? `${plain} ([${t('show log')}](command:${commands.showLog}))` : plain,
+  const link = (o.log ?? true) ? ` ([${t('show log')}](command:${commands.showLog}))` : '',
     cancel = new AbortController();
-  let before: Report | undefined, shown: Progress<Report> | undefined;
+  let before: Said | undefined, shown: Progress<Said> | undefined;
   const done = work(
     {
-      report: (said) => {
-        const s = said.message === undefined ? said : { ...said, message: withoutLinks(said.message) };
+      report: (s) => {
         if (shown) shown.report(s);
         else
           before = {
@@ -109,8 +103,8 @@ export function working<T>(
     cancel.signal,
   );
   const timer = setTimeout(() => {
-    void window.withProgress(
-      { location: ProgressLocation.Notification, title: withLog, cancellable: o.cancellable ?? true },
+    void withProgress(
+      { location: ProgressLocation.Notification, title, link, cancellable: o.cancellable ?? true },
       async (p, token) => {
         shown = p;
         if (before) p.report(before);
@@ -144,7 +138,7 @@ export async function pickRun(
   if (!s.model.loaded) await s.model.reload();
   const runs = s.model.runs.filter(fits);
   if (runs.length === 0) {
-    void toast.tell(empty);
+    void showInformationMessage(empty);
     return undefined;
   }
   return choose(title, runItems(runs));

@@ -1,7 +1,7 @@
 /** A window talks to a runtime elsewhere: the Job of a cluster, or what somebody forwarded to this machine. */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { window } from 'vscode';
+
 import { forwardedRuntime, loopbackPort, recordFrom } from '../daemon/forwarded.js';
 import {
   contextsArguments,
@@ -20,10 +20,10 @@ import { commands } from '../ids.js';
 import { picturesOf } from '../panels/remotePictures.js';
 import { settings } from '../settings.js';
 import type { StudioContext } from '../studioContext.js';
+import { showInformationMessage, showInputBox } from '../toasts.js';
 import { span, t } from '../words.js';
 import type { Actions } from './action.js';
 import { choose, working } from './ask.js';
-import { toast } from '../toasts.js';
 
 type Ids = typeof commands.attachRuntime | typeof commands.detachRuntime;
 
@@ -62,21 +62,19 @@ async function attach(s: StudioContext): Promise<void> {
   await rm(picturesOf(join(s.storage, 'cache'), remote.name), { recursive: true, force: true });
   await working(t('Attaching to {0}', remote.name), (_say, signal) => s.client.attachTo(remote, signal));
   const open = t('Open Dashboard');
-  void toast
-    .tell(
-      t('Attached to {0}. Detach from Runtime brings this window back to the one of this machine.', remote.name),
-      open,
-    )
-    .then((picked) => {
-      if (picked === open) s.run(commands.openDashboard);
-    });
+  void showInformationMessage(
+    t('Attached to {0}. Detach from Runtime brings this window back to the one of this machine.', remote.name),
+    open,
+  ).then((picked) => {
+    if (picked === open) s.run(commands.openDashboard);
+  });
 }
 
 async function askPod(s: StudioContext): Promise<RemoteRuntime | undefined> {
   const program = { program: settings.kubectl, cwd: s.extension.extensionPath },
     context = settings.kubeContext || (await askContext(program));
   if (context === undefined) return undefined;
-  const namespace = await window.showInputBox({
+  const namespace = await showInputBox({
     title: title(),
     prompt: t('Namespace of the Job'),
     value: RUNTIME_POD.namespace,
@@ -123,7 +121,7 @@ async function askContext(program: Pick<Place, 'program' | 'cwd'>): Promise<stri
 }
 
 async function askAddress(): Promise<RemoteRuntime | undefined> {
-  const address = await window.showInputBox({
+  const address = await showInputBox({
     title: title(),
     prompt: t('Address that the runtime was forwarded to'),
     placeHolder: '127.0.0.1:40123',
@@ -135,7 +133,7 @@ async function askAddress(): Promise<RemoteRuntime | undefined> {
   });
   const port = address === undefined ? undefined : loopbackPort(address);
   if (port === undefined) return undefined;
-  const pasted = await window.showInputBox({
+  const pasted = await showInputBox({
     title: title(),
     prompt: t('Its daemon.json; or its token alone, where it has the same port there'),
     password: true,

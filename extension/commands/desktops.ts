@@ -1,15 +1,16 @@
 /** Commands of the Desktops view, and the desktop image. */
+
 import * as methods from '../../runtime/protocol/methods.js';
 import type { DesktopRow } from '../../runtime/protocol/types.js';
 import { commands } from '../ids.js';
 import { settings } from '../settings.js';
 import type { StudioContext } from '../studioContext.js';
+import { showInformationMessage, showWarningMessage } from '../toasts.js';
 import { nodeOf } from '../views/nodes.js';
 import { workWord } from '../views/rows.js';
 import { t } from '../words.js';
 import type { Actions } from './action.js';
 import { choose, working } from './ask.js';
-import { toast } from '../toasts.js';
 
 type Ids = typeof commands.watchDesktop | typeof commands.restartDesktop | typeof commands.buildDesktop;
 
@@ -27,7 +28,7 @@ async function pick(s: StudioContext, arg: unknown, title: string): Promise<stri
   const rows: readonly DesktopRow[] =
     s.client.state === 'ready' ? (await s.client.request(methods.listDesktops, {})).desktops : [];
   if (rows.length === 0) {
-    void toast.tell(t('No desktop is running. Desktops start with a training run or a demonstration.'));
+    void showInformationMessage(t('No desktop is running. Desktops start with a training run or a demonstration.'));
     return undefined;
   }
   return rows.length === 1
@@ -55,7 +56,7 @@ async function restart(s: StudioContext, arg: unknown): Promise<void> {
   const desktop = await pick(s, arg, t('Restart Desktop'));
   if (desktop === undefined) return;
   const yes = t('Restart');
-  const answer = await toast.warn(
+  const answer = await showWarningMessage(
     t('Restart desktop {0}?', desktop),
     {
       modal: true,
@@ -99,7 +100,9 @@ async function build(s: StudioContext): Promise<void> {
   });
   s.setMachine('ok');
   const start = t('Start Training…');
-  void toast.tell(t('The desktop image is ready ({0}: {1}).', made.provider, made.what), start).then((picked) => {
-    if (picked === start) s.run(commands.startTraining);
-  });
+  void showInformationMessage(t('The desktop image is ready ({0}: {1}).', made.provider, made.what), start).then(
+    (picked) => {
+      if (picked === start) s.run(commands.startTraining);
+    },
+  );
 }

@@ -5,12 +5,12 @@ import * as methods from '../../runtime/protocol/methods.js';
 import type { AnnotationFilter, ExportFormatName } from '../../runtime/protocol/types.js';
 import { exportWords, formatWord, trajectoriesWords } from '../model/interchangeWords.js';
 import type { StudioContext } from '../studioContext.js';
+import { showInformationMessage, showWarningMessage } from '../toasts.js';
 import { nodeOf, trajectoriesOf } from '../views/nodes.js';
 import { t } from '../words.js';
 import { choose, chooseMany, pickRun, runOf } from './ask.js';
 import { counted } from './counted.js';
 import { exists, reveal } from './runs.js';
-import { toast } from '../toasts.js';
 
 export async function exportTrajectories(s: StudioContext, arg: unknown, selected: unknown): Promise<void> {
   s.requireTraining();
@@ -60,8 +60,8 @@ export async function exportTrajectories(s: StudioContext, arg: unknown, selecte
   );
   const show = t('Show Folder');
   const picked = await (result.trajectories > 0
-    ? toast.tell(exportWords(result), show)
-    : toast.warn(exportWords(result)));
+    ? showInformationMessage(exportWords(result), show)
+    : showWarningMessage(exportWords(result)));
   if (picked === show) await reveal(result.to);
 }
 

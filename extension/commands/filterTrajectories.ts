@@ -1,6 +1,6 @@
 /** The filter of the Trajectories view, one part at a time. */
 import { nameOfTask } from '../../runtime/protocol/shared.js';
-import { window } from 'vscode';
+
 import {
   annotatedWord,
   clean,
@@ -16,6 +16,7 @@ import {
   type ViewFilter,
 } from '../model/filter.js';
 import type { StudioModel } from '../model/studioModel.js';
+import { showInputBox } from '../toasts.js';
 import { t } from '../words.js';
 import { choose, chooseMany } from './ask.js';
 
@@ -86,7 +87,7 @@ async function edit(part: Part, f: ViewFilter, model: StudioModel): Promise<View
       return family === undefined ? undefined : { ...f, family };
     }
     case 'version': {
-      const words = await window.showInputBox({
+      const words = await showInputBox({
         ignoreFocusOut: true,
         title: t('Policy version'),
         prompt: t('A version or a range: 7, 3-9, 5-, -4; empty for all'),
@@ -97,7 +98,7 @@ async function edit(part: Part, f: ViewFilter, model: StudioModel): Promise<View
       return version && { ...f, version };
     }
     case 'tag': {
-      const tag = await window.showInputBox({
+      const tag = await showInputBox({
         ignoreFocusOut: true,
         title: t('Tag'),
         prompt: t('Empty for all'),
@@ -106,7 +107,7 @@ async function edit(part: Part, f: ViewFilter, model: StudioModel): Promise<View
       return tag === undefined ? undefined : { ...f, tag: tag.trim().replace(/^#/, '') };
     }
     case 'text': {
-      const text = await window.showInputBox({
+      const text = await showInputBox({
         ignoreFocusOut: true,
         title: t('Text'),
         prompt: t('In instruction, task and id; empty for all'),

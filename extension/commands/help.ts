@@ -8,12 +8,12 @@ import { redact } from '../model/redact.js';
 import { homeOf } from '../model/roots.js';
 import { settings } from '../settings.js';
 import type { StudioContext } from '../studioContext.js';
+import { showInformationMessage, showWarningMessage } from '../toasts.js';
 import { t } from '../words.js';
 import type { Actions } from './action.js';
 import { working } from './ask.js';
 import { openSample } from './sample.js';
 import { exists } from './runs.js';
-import { toast } from '../toasts.js';
 
 type Ids =
   | typeof commands.collectDiagnostics
@@ -72,17 +72,15 @@ async function diagnostics(s: StudioContext): Promise<void> {
     await workspace.fs.writeFile(target, zip);
   });
   const show = t('Show');
-  void toast
-    .tell(
-      t(
-        'Saved {0}. Secrets and the path of your home folder are removed; check it before you share it.',
-        basename(target.fsPath),
-      ),
-      ...(env.remoteName === undefined ? [show] : []),
-    )
-    .then((picked) => {
-      if (picked === show) void vscodeCommands.executeCommand('revealFileInOS', target);
-    });
+  void showInformationMessage(
+    t(
+      'Saved {0}. Secrets and the path of your home folder are removed; check it before you share it.',
+      basename(target.fsPath),
+    ),
+    ...(env.remoteName === undefined ? [show] : []),
+  ).then((picked) => {
+    if (picked === show) void vscodeCommands.executeCommand('revealFileInOS', target);
+  });
 }
 const editorFacts = (s: StudioContext): Readonly<Record<string, unknown>> => ({
   vscode: version,
@@ -140,7 +138,7 @@ async function deleteAllData(s: StudioContext): Promise<void> {
     inStorage = here.startsWith(s.storage);
   const own = t('Delete'),
     both = t('Delete with the Runs of This Workspace');
-  const answer = await toast.warn(
+  const answer = await showWarningMessage(
     t('Delete all DART Studio data?'),
     {
       modal: true,
@@ -170,7 +168,7 @@ async function deleteAllData(s: StudioContext): Promise<void> {
     },
     { cancellable: false },
   );
-  void toast.tell(t('DART Studio data was deleted.'));
+  void showInformationMessage(t('DART Studio data was deleted.'));
 }
 /** Only folders that are runs: a setting names the folder of runs, which may contain anything. */
 async function runFolders(dir: Uri): Promise<Uri[]> {

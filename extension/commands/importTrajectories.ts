@@ -26,11 +26,11 @@ import {
 } from '../model/interchangeWords.js';
 import { isActive } from '../model/studioModel.js';
 import type { StudioContext } from '../studioContext.js';
+import { showInformationMessage, showInputBox, showWarningMessage } from '../toasts.js';
 import { runStateWord } from '../views/runRows.js';
 import { t } from '../words.js';
 import { choose, working } from './ask.js';
 import { counted } from './counted.js';
-import { toast } from '../toasts.js';
 
 type Where = { readonly run: RunPath; readonly name: string } | { readonly name: string };
 interface Plan {
@@ -59,7 +59,7 @@ export async function importTrajectories(s: StudioContext, arg: unknown): Promis
       const on = t('Import…');
       if (
         preview.trajectories > preview.already &&
-        (await toast.tell(
+        (await showInformationMessage(
           t(
             '{0} of {1} can be imported. Nothing has been written yet.',
             trajectoriesWords(preview.trajectories - preview.already),
@@ -279,7 +279,7 @@ async function pickWhere(s: StudioContext, now: Where): Promise<Where | undefine
     t("You can't import into an active run. Stop it first."),
   );
   if (picked !== 'new') return picked;
-  const name = await window.showInputBox({
+  const name = await showInputBox({
     ignoreFocusOut: true,
     title: t('Name of the New Run'),
     value: 'run' in now ? '' : now.name,
@@ -315,8 +315,8 @@ async function tell(s: StudioContext, p: Plan, r: ImportResult): Promise<void> {
       ...(r.problemCount > 0 || Object.keys(r.notPooled).length > 0 ? [report] : []),
     ];
   const picked = await (r.imported > 0 || r.problemCount === 0
-    ? toast.tell(importWords(r), ...buttons)
-    : toast.warn(importWords(r), ...buttons));
+    ? showInformationMessage(importWords(r), ...buttons)
+    : showWarningMessage(importWords(r), ...buttons));
   if (picked === open) {
     await vscodeCommands.executeCommand(`${views.trajectories}.focus`);
     s.model.select(r.run);

@@ -1,16 +1,16 @@
 /** Commands of the Experience Pool. */
-import { commands as vscodeCommands, window } from 'vscode';
+import { commands as vscodeCommands } from 'vscode';
 import * as methods from '../../runtime/protocol/methods.js';
 import type { RunPath } from '../../runtime/protocol/types.js';
 import type { HostError } from '../../webview/protocol.js';
 import { wireError } from '../errorWords.js';
 import { commands, views } from '../ids.js';
 import type { StudioContext } from '../studioContext.js';
+import { showInformationMessage, showInputBox, showWarningMessage } from '../toasts.js';
 import { trajectoriesOf } from '../views/nodes.js';
 import { t } from '../words.js';
 import type { Actions } from './action.js';
 import { oneTrajectory } from './annotate.js';
-import { toast } from '../toasts.js';
 
 type Ids =
   | typeof commands.openPool
@@ -69,7 +69,7 @@ async function add(s: StudioContext, arg: unknown, selected: unknown): Promise<v
   for (const r of refused) s.log.warn(`${r.message} ${r.remedy}`);
   const show = t('Show Pool'),
     words = joinedWords(c.rollouts, refused);
-  const shown = refused.length === 0 ? toast.tell(words, show) : toast.warn(words, show);
+  const shown = refused.length === 0 ? showInformationMessage(words, show) : showWarningMessage(words, show);
   void shown.then((picked) => {
     if (picked === show) s.run(commands.openPool);
   });
@@ -84,7 +84,7 @@ async function unverifiedOf(s: StudioContext, c: Chosen): Promise<ReadonlySet<st
 }
 /** The reason for `count` trajectories that are no verified successes; undefined when it was dismissed. */
 const askOverride = async (count: number): Promise<string | undefined> =>
-  window.showInputBox({
+  showInputBox({
     title: t('Add to Experience Pool'),
     prompt:
       count === 1
@@ -132,7 +132,7 @@ function joinedWords(rollouts: readonly string[], refused: readonly HostError[])
 async function remove(s: StudioContext, arg: unknown, selected: unknown): Promise<void> {
   const c = await chosen(s, arg, selected, t('Remove from Experience Pool'));
   if (!c) return;
-  const reason = await window.showInputBox({
+  const reason = await showInputBox({
     title: t('Remove from Experience Pool'),
     prompt:
       c.rollouts.length === 1

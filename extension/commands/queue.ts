@@ -5,6 +5,7 @@ import type { QueuedRun } from '../../runtime/protocol/types.js';
 import { commands } from '../ids.js';
 import { parseSeeds } from '../model/seeds.js';
 import type { StudioContext } from '../studioContext.js';
+import { showInputBox } from '../toasts.js';
 import { nodeOf } from '../views/nodes.js';
 import { t } from '../words.js';
 import type { Actions } from './action.js';
@@ -54,7 +55,7 @@ async function add(s: StudioContext): Promise<void> {
     ...(chosen.includes('browse') ? await browseRunFiles(true) : []),
   ];
   if (picked.length === 0) return;
-  const seeds = await window.showInputBox({
+  const seeds = await showInputBox({
     ignoreFocusOut: true,
     title,
     prompt: t('Seeds, such as 1, 2, 5-8: one run for each. Empty: the seed of the run file'),

@@ -10,6 +10,7 @@ import { commands } from '../ids.js';
 import { asksOf, groupWord, recordGroup, recordOrder, recordWords, type RecordGroup } from '../model/recordTasks.js';
 import { settings } from '../settings.js';
 import type { StudioContext } from '../studioContext.js';
+import { showInformationMessage } from '../toasts.js';
 import { nodeOf } from '../views/nodes.js';
 import { heldWord, workWord } from '../views/rows.js';
 import { runStateWord } from '../views/runRows.js';
@@ -18,7 +19,6 @@ import type { Actions } from './action.js';
 import { choose, runOf, working } from './ask.js';
 import { asked } from './asked.js';
 import { showTry } from './tryPolicy.js';
-import { toast } from '../toasts.js';
 
 type Ids =
   | typeof commands.recordDemonstration
@@ -172,7 +172,8 @@ async function showSession(s: StudioContext, arg: unknown): Promise<void> {
           open.map((x) => ({ label: x.task, description: heldWord(x), detail: x.instruction, value: x })),
         ));
   if (state) await present(s, state);
-  else if (open.length === 0) void toast.tell(t('No demonstration is being recorded and no rollout is taken over.'));
+  else if (open.length === 0)
+    void showInformationMessage(t('No demonstration is being recorded and no rollout is taken over.'));
 }
 
 async function takeOver(s: StudioContext, arg: unknown, mode: 'human' | 'step'): Promise<void> {
@@ -207,7 +208,7 @@ async function pickDesktop(s: StudioContext, title: string): Promise<string | un
       ? (await s.client.request(methods.listDesktops, {})).desktops.filter((d) => d.rollout !== undefined)
       : [];
   if (rows.length === 0) {
-    void toast.tell(t('No rollout is running. Start training first, or record a demonstration.'));
+    void showInformationMessage(t('No rollout is running. Start training first, or record a demonstration.'));
     return undefined;
   }
   return choose(
@@ -243,13 +244,12 @@ export function sayAbandoned(s: StudioContext, state: ControlState): void {
               state.task,
               left,
             );
-  void toast
-    .tell(words, show, end)
+  void showInformationMessage(words, show, end)
     .then(async (picked) => {
       if (picked === show) {
         const now = s.sessions.get(state.session);
         if (now) await present(s, now);
-        else void toast.tell(t('It has already ended.'));
+        else void showInformationMessage(t('It has already ended.'));
       }
       if (picked === end) await s.client.request(methods.discardControl, { session: state.session });
     })

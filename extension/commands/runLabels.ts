@@ -1,7 +1,7 @@
 /** What people say of their runs: names, notes, tags, groups; and putting them away. Needs no runtime. */
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { Uri, window, workspace, type QuickPickItem } from 'vscode';
+import { Uri, workspace, type QuickPickItem } from 'vscode';
 import { labelName, runLabelOf, type RunLabel } from '../../runtime/protocol/runLabel.js';
 import type { RunPath } from '../../runtime/protocol/types.js';
 import { commands } from '../ids.js';
@@ -10,11 +10,11 @@ import { groupsOf, parseTags } from '../model/runOrder.js';
 import { parsedLabel, type ListedRun } from '../model/savedRuns.js';
 import { isActive } from '../model/studioModel.js';
 import type { StudioContext } from '../studioContext.js';
+import { showInputBox, showWarningMessage } from '../toasts.js';
 import { t } from '../words.js';
 import type { Actions } from './action.js';
 import { choose, runItems } from './ask.js';
 import { runOf } from './ask.js';
-import { toast } from '../toasts.js';
 
 type Ids =
   | typeof commands.renameRun
@@ -85,7 +85,7 @@ async function keep(run: RunPath, label: RunLabel): Promise<void> {
 }
 
 const ask = (title: string, prompt: string, value: string): Promise<string | undefined> =>
-  Promise.resolve(window.showInputBox({ ignoreFocusOut: true, title, prompt, value }));
+  Promise.resolve(showInputBox({ ignoreFocusOut: true, title, prompt, value }));
 async function renamed({ label = {}, name }: ListedRun, title: string): Promise<RunLabel | undefined> {
   const words = await ask(title, t('The folder keeps its name. Leave empty to use the name in its run file.'), name);
   return words === undefined ? undefined : { ...label, name: words };
@@ -121,11 +121,11 @@ async function remove(s: StudioContext, arg: unknown): Promise<void> {
   const run = await chosen(s, arg, t('Delete Run'));
   if (!run) return;
   if (isActive(run) || run.state === 'elsewhere') {
-    void toast.warn(t('{0} is active. Stop it first.', run.name));
+    void showWarningMessage(t('{0} is active. Stop it first.', run.name));
     return;
   }
   const trash = t('Move to Trash'),
-    said = await toast.warn(
+    said = await showWarningMessage(
       t('Delete the run {0}?', run.name),
       {
         modal: true,
@@ -145,7 +145,7 @@ async function trashed(run: ListedRun): Promise<void> {
     await workspace.fs.delete(uri, { recursive: true, useTrash: true });
   } catch {
     const forever = t('Delete Permanently'),
-      said = await toast.warn(
+      said = await showWarningMessage(
         t('{0} cannot be moved to a trash here.', basename(run.run)),
         { modal: true, detail: t('If it is deleted permanently, it cannot be restored.') },
         forever,

@@ -4,11 +4,11 @@ import { commands as vscodeCommands, env, UIKind, Uri, window, workspace } from 
 import { commands, stored } from '../ids.js';
 import type { RunPath } from '../../runtime/protocol/types.js';
 import type { StudioContext } from '../studioContext.js';
+import { showInformationMessage, showWarningMessage } from '../toasts.js';
 import { nodeOf } from '../views/nodes.js';
 import { t } from '../words.js';
 import type { Actions } from './action.js';
 import { chooseMany, pickRun, runItems, runOf } from './ask.js';
-import { toast } from '../toasts.js';
 
 type Ids =
   | typeof commands.openDashboard
@@ -92,7 +92,7 @@ async function compareRuns(s: StudioContext, arg: unknown, selected: unknown): P
   }
   if (!runs?.length) return;
   if (runs.length > mostCompared)
-    void toast.tell(t('The first {0} of {1} runs are compared.', mostCompared, runs.length));
+    void showInformationMessage(t('The first {0} of {1} runs are compared.', mostCompared, runs.length));
   s.panels.show({ kind: 'compareRuns', runs: runs.slice(0, mostCompared) });
   await s.ensureRuntime();
 }
@@ -119,7 +119,7 @@ async function openRunFolder(s: StudioContext, arg: unknown): Promise<void> {
   const inside = s.model.runs.filter((r) => r.run === uri.fsPath || dirname(r.run) === uri.fsPath);
   if (inside.length === 0) {
     await s.dropRoot(uri.fsPath);
-    void toast.warn(
+    void showWarningMessage(
       t(
         '{0} holds no run. A run folder has a run.json and a journal; a folder of run folders can be opened as well.',
         basename(uri.fsPath),
@@ -137,7 +137,9 @@ async function forget(s: StudioContext, arg: unknown): Promise<void> {
     run = runOf(arg);
   const root = roots.find((r) => run === r || (run !== undefined && dirname(run) === r));
   if (root === undefined) {
-    void toast.tell(t('This run is in the runs folder of this workspace and is always listed. Nothing was changed.'));
+    void showInformationMessage(
+      t('This run is in the runs folder of this workspace and is always listed. Nothing was changed.'),
+    );
     return;
   }
   await s.dropRoot(root);

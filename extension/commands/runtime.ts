@@ -5,10 +5,10 @@ import type { CheckRow } from '../../runtime/protocol/types.js';
 import { commands, type CommandId } from '../ids.js';
 import { machineOf } from '../model/machine.js';
 import type { StudioContext } from '../studioContext.js';
+import { showInformationMessage, showWarningMessage } from '../toasts.js';
 import { t } from '../words.js';
 import type { Actions } from './action.js';
 import { choose, working } from './ask.js';
-import { toast } from '../toasts.js';
 
 type Ids =
   | typeof commands.startRuntime
@@ -48,7 +48,7 @@ async function stop(s: StudioContext, title: string): Promise<boolean> {
     s.client.state === 'incompatible' ||
     (!s.model.loaded && (s.client.hello?.activeRuns.length ?? 0) > 0);
   if (mayTrain) {
-    const answer = await toast.warn(
+    const answer = await showWarningMessage(
       t('{0}? This stops the active run.', title),
       {
         modal: true,
@@ -97,6 +97,6 @@ async function check(s: StudioContext): Promise<void> {
   if (picked?.command) s.run(picked.command);
   else if (picked?.row && !picked.row.ok && picked.row.remedy) {
     await env.clipboard.writeText(picked.row.remedy);
-    void toast.tell(t('Copied: {0}', picked.row.remedy));
+    void showInformationMessage(t('Copied: {0}', picked.row.remedy));
   }
 }

@@ -7,9 +7,9 @@ import type { RunPath } from '../../runtime/protocol/types.js';
 import { openSample as readSample } from '../model/sampleArchive.js';
 import { sampleFolder } from '../model/roots.js';
 import type { StudioContext } from '../studioContext.js';
+import { showWarningMessage } from '../toasts.js';
 import { t } from '../words.js';
 import { working } from './ask.js';
-import { toast } from '../toasts.js';
 
 /**
  * It is unpacked once, into the extension's own storage, and listed from there. No desktop, no Docker and no training;
@@ -18,7 +18,7 @@ import { toast } from '../toasts.js';
 export async function openSample(s: StudioContext): Promise<void> {
   const archive = Uri.joinPath(s.extension.extensionUri, 'media', 'sample.br').fsPath;
   if (!existsSync(archive)) {
-    void toast.warn(t('This build of DART Studio does not include the sample run.'));
+    void showWarningMessage(t('This build of DART Studio does not include the sample run.'));
     return;
   }
   const run = await working(t('Opening the sample run'), () => unpacked(archive, sampleFolder(s.storage)), {

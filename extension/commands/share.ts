@@ -7,12 +7,12 @@ import type { PageInput } from '../../webview/protocol.js';
 import { commands } from '../ids.js';
 import { linkText, parseLink, type Link } from '../model/links.js';
 import type { StudioContext } from '../studioContext.js';
+import { showInformationMessage, showWarningMessage } from '../toasts.js';
 import { nodeOf, trajectoriesOf } from '../views/nodes.js';
 import { startedWords } from '../views/runRows.js';
 import { t } from '../words.js';
 import type { Actions } from './action.js';
 import { choose, pickRun, runOf, working } from './ask.js';
-import { toast } from '../toasts.js';
 
 type Ids = typeof commands.exportPage | typeof commands.exportTable | typeof commands.copyLink;
 
@@ -92,9 +92,11 @@ export async function exportPage(s: StudioContext, arg: unknown): Promise<void> 
       made.scale > 1 ? t('Screens are {0} times smaller in width and height.', made.scale) : '',
       made.without > 0 ? t('{0} screens are not in it.', made.without) : '',
     ];
-  void toast.tell(words.filter(Boolean).join(' '), ...(env.remoteName === undefined ? [open] : [])).then((picked) => {
-    if (picked === open) void env.openExternal(Uri.file(to));
-  });
+  void showInformationMessage(words.filter(Boolean).join(' '), ...(env.remoteName === undefined ? [open] : [])).then(
+    (picked) => {
+      if (picked === open) void env.openExternal(Uri.file(to));
+    },
+  );
 }
 
 /** All rollouts or all metrics of a run, for a notebook. */
@@ -129,7 +131,9 @@ async function exportTable(s: StudioContext, arg: unknown): Promise<void> {
     { rows } = await working(t('Exporting the data'), (_say, signal) =>
       s.client.request(methods.exportTable, { run, what, to }, signal),
     );
-  void toast.tell(rows === 1 ? t('Saved {0}: 1 row.', basename(to)) : t('Saved {0}: {1} rows.', basename(to), rows));
+  void showInformationMessage(
+    rows === 1 ? t('Saved {0}: 1 row.', basename(to)) : t('Saved {0}: {1} rows.', basename(to), rows),
+  );
 }
 
 async function copyLink(s: StudioContext, arg: unknown): Promise<void> {
@@ -145,12 +149,12 @@ async function copyLink(s: StudioContext, arg: unknown): Promise<void> {
   }
   const what = meant(s, arg);
   if (what && 'trajectory' in what) {
-    void toast.tell(t('Only trajectories of a run have links; this one is a separate file.'));
+    void showInformationMessage(t('Only trajectories of a run have links; this one is a separate file.'));
     return;
   }
   const run = what?.run ?? s.model.selected;
   if (run === undefined) {
-    void toast.tell(t('No runs yet. Choose Start Training… to start one.'));
+    void showInformationMessage(t('No runs yet. Choose Start Training… to start one.'));
     return;
   }
   await writeLink(s, { run, rollout: what?.rollout, step: what?.step });
@@ -176,13 +180,13 @@ export async function writeLink(
 export async function openLink(s: StudioContext, uri: Pick<Uri, 'path' | 'query'>): Promise<void> {
   const link = parseLink(uri.path, uri.query);
   if (!link) {
-    void toast.warn(t('This link is not one of DART Studio, or it is damaged. Nothing was opened.'));
+    void showWarningMessage(t('This link is not one of DART Studio, or it is damaged. Nothing was opened.'));
     return;
   }
   if (!s.model.loaded) await (s.model.loading ?? s.model.reload());
   const runs = s.model.runs.filter((r) => r.id === link.run && !r.damaged);
   if (runs.length === 0) {
-    void toast.warn(
+    void showWarningMessage(
       t(
         'The run {0} of this link is not in this window. Open the folder that holds it, or choose Open Run Folder….',
         link.run,
@@ -204,7 +208,7 @@ export async function openLink(s: StudioContext, uri: Pick<Uri, 'path' | 'query'
     return;
   }
   if (s.client.state === 'ready' && !(await isThere(s, run, rollout))) {
-    void toast.warn(t('The run {0} has no trajectory {1}.', link.run, rollout));
+    void showWarningMessage(t('The run {0} has no trajectory {1}.', link.run, rollout));
     return;
   }
   s.panels.show({ kind: 'inspector', run, rollout, ...(step === undefined ? {} : { step: step - 1 }) });

@@ -10,10 +10,10 @@ import { commands, stored } from '../ids.js';
 import { withStoreDir } from '../model/roots.js';
 import { settings } from '../settings.js';
 import type { StudioContext } from '../studioContext.js';
+import { showErrorMessage, showInformationMessage } from '../toasts.js';
 import { t } from '../words.js';
 import { choose, working } from './ask.js';
 import { newRunFile } from './runFile.js';
-import { toast } from '../toasts.js';
 
 type What = { readonly kind: 'file'; readonly uri: Uri } | { readonly kind: 'quickstart' };
 export const runFilePattern = '**/{dart-run.json,*.dart-run.json}';
@@ -51,7 +51,7 @@ async function sayRunFileWrong(s: StudioContext, uri: Uri, e: HostError): Promis
         : found === 1
           ? t('Training was not started: {0} has a problem. {1}', name, e.message)
           : t('Training was not started: {0} has {1} problems.', name, found);
-  void toast.error(words, open, ...(found > 0 ? [problems] : [])).then(async (picked) => {
+  void showErrorMessage(words, open, ...(found > 0 ? [problems] : [])).then(async (picked) => {
     if (picked === open) await window.showTextDocument(document);
     else if (picked === problems) await vscodeCommands.executeCommand('workbench.actions.view.problems');
   });
@@ -199,17 +199,15 @@ async function sayThatItSurvives(s: StudioContext, run: RunPath): Promise<void> 
   if (s.extension.globalState.get<boolean>(stored.saidSurvives)) return;
   await s.extension.globalState.update(stored.saidSurvives, true);
   const show = t('Show Run Folder');
-  void toast
-    .tell(
-      t(
-        'Training is running and continues when VS Code is closed. It ends with its budget or with {0}.',
-        t('Stop Training'),
-      ),
-      show,
-    )
-    .then((picked) => {
-      if (picked === show) s.run(commands.revealRun, run);
-    });
+  void showInformationMessage(
+    t(
+      'Training is running and continues when VS Code is closed. It ends with its budget or with {0}.',
+      t('Stop Training'),
+    ),
+    show,
+  ).then((picked) => {
+    if (picked === show) s.run(commands.revealRun, run);
+  });
 }
 
 export const startCommands = (

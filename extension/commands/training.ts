@@ -1,4 +1,5 @@
 /** Commands that change an active run, resume an ended one, or evaluate one. */
+
 import * as methods from '../../runtime/protocol/methods.js';
 import type { Params } from '../../runtime/protocol/requests.js';
 import type { EvalPoint, RunPath } from '../../runtime/protocol/types.js';
@@ -7,13 +8,13 @@ import type { ListedRun } from '../model/savedRuns.js';
 import { isActive } from '../model/studioModel.js';
 import { settings } from '../settings.js';
 import type { StudioContext } from '../studioContext.js';
+import { showInformationMessage } from '../toasts.js';
 import { nodeOf } from '../views/nodes.js';
 import { percent, t } from '../words.js';
 import type { Actions } from './action.js';
 import { choose, pickRun, runOf, working } from './ask.js';
 import { duplicateRun, newRunFile, openRunFile } from './runFile.js';
 import { underWay } from './startTraining.js';
-import { toast } from '../toasts.js';
 
 type Ids =
   | typeof commands.stopTraining
@@ -61,7 +62,7 @@ async function activeRun(s: StudioContext, arg: unknown): Promise<RunPath | unde
   await s.model.loading;
   const named = runOf(arg),
     run = named !== undefined && s.model.runs.some((r) => r.run === named && isActive(r)) ? named : s.model.active?.run;
-  if (run === undefined) void toast.tell(t('No run is active.'));
+  if (run === undefined) void showInformationMessage(t('No run is active.'));
   return run;
 }
 
@@ -94,11 +95,13 @@ async function stop(s: StudioContext, arg: unknown): Promise<void> {
 function refuseWithoutPolicy(s: StudioContext, run: RunPath): boolean {
   const { collection, weightless } = s.model.summary(run) ?? {};
   if (collection)
-    void toast.tell(
+    void showInformationMessage(
       t('This is a collection of trajectories: nothing was trained in it, so there is nothing to resume or evaluate.'),
     );
   else if (weightless)
-    void toast.tell(t('None of the checkpoints of this run is left, so it cannot be resumed or evaluated.'));
+    void showInformationMessage(
+      t('None of the checkpoints of this run is left, so it cannot be resumed or evaluated.'),
+    );
   return Boolean(collection || weightless);
 }
 const hasPolicy = (r: ListedRun): boolean => !r.damaged && !r.collection && !r.weightless;
@@ -157,7 +160,7 @@ async function evaluate(s: StudioContext, arg: unknown): Promise<void> {
   const point = await evaluated(s, run, version, split);
   await s.model.reload();
   const open = t('Open Dashboard');
-  void toast.tell(evalWords(version, point), open).then((picked) => {
+  void showInformationMessage(evalWords(version, point), open).then((picked) => {
     if (picked === open) s.panels.show({ kind: 'dashboard', run });
   });
 }
@@ -244,7 +247,7 @@ const evalWords = (version: number, p: EvalPoint): string =>
 async function pickCheckpoint(s: StudioContext, run: RunPath): Promise<number | undefined> {
   const { checkpoints } = await s.client.request(methods.getRun, { run });
   if (checkpoints.length === 0) {
-    void toast.tell(t('This run has no checkpoint.'));
+    void showInformationMessage(t('This run has no checkpoint.'));
     return undefined;
   }
   return choose(

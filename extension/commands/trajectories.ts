@@ -7,13 +7,13 @@ import type { GroupView, RunPath } from '../../runtime/protocol/types.js';
 import { commands } from '../ids.js';
 import { outcomeWord, sorts, sortWord } from '../model/filter.js';
 import type { StudioContext } from '../studioContext.js';
+import { showInformationMessage } from '../toasts.js';
 import { nodeOf, trajectoriesOf, type NodeOf } from '../views/nodes.js';
 import { steps, t } from '../words.js';
 import type { Actions } from './action.js';
 import { choose, pickRun, pickTrajectory } from './ask.js';
 import { editFilter } from './filterTrajectories.js';
 import { exportTrajectory, openAsText, openTrajectoryFile } from './trajectoryFiles.js';
-import { toast } from '../toasts.js';
 
 type Ids =
   | typeof commands.openTrajectory
@@ -63,7 +63,7 @@ export const trajectoryCommands = (s: StudioContext): Actions<Ids> => ({
 function inPage(s: StudioContext, what: string, context: unknown): void {
   const host = s.activeHost;
   if (host) host.do(what, context);
-  else void toast.tell(t('Open a trajectory first.'));
+  else void showInformationMessage(t('Open a trajectory first.'));
 }
 
 async function open(s: StudioContext, arg: unknown, beside: boolean): Promise<void> {

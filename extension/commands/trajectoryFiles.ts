@@ -4,10 +4,10 @@ import { commands as vscodeCommands, Uri, ViewColumn, window, workspace } from '
 import * as methods from '../../runtime/protocol/methods.js';
 import { trajectoryEditor } from '../ids.js';
 import type { StudioContext } from '../studioContext.js';
+import { showInformationMessage } from '../toasts.js';
 import { nodeOf } from '../views/nodes.js';
 import { t } from '../words.js';
 import { pickTrajectory, working } from './ask.js';
-import { toast } from '../toasts.js';
 
 const filters = (): Record<string, string[]> => ({ [t('Trajectories')]: ['traj.jsonl', 'jsonl'] });
 
@@ -39,16 +39,17 @@ export async function exportTrajectory(s: StudioContext, arg: unknown): Promise<
     await s.client.request(methods.exportTrajectory, { ...named, file: target.fsPath }, signal);
   });
   const open = t('Open');
-  void toast
-    .tell(t('Exported {0}, with its pictures in the folder next to it.', basename(target.fsPath)), open)
-    .then((picked) => {
-      if (picked === open) s.report.background(openTrajectoryFile(target), t('open the file'));
-    });
+  void showInformationMessage(
+    t('Exported {0}, with its pictures in the folder next to it.', basename(target.fsPath)),
+    open,
+  ).then((picked) => {
+    if (picked === open) s.report.background(openTrajectoryFile(target), t('open the file'));
+  });
 }
 async function ask(s: StudioContext): Promise<{ readonly run: string; readonly rollout: string } | undefined> {
   const run = s.model.selected;
   if (run === undefined) {
-    void toast.tell(t('There are no trajectories yet.'));
+    void showInformationMessage(t('There are no trajectories yet.'));
     return undefined;
   }
   const row = await pickTrajectory(s, run, t('Export Trajectory'));
@@ -66,7 +67,7 @@ export async function openAsText(s: StudioContext, arg: unknown): Promise<void> 
     shown = s.activeHost?.input;
   if (node) await recordedAsText(s, node.run, node.row.rollout);
   else if (shown?.kind === 'inspector' && shown.run !== undefined) await recordedAsText(s, shown.run, shown.rollout);
-  else void toast.tell(t('Open a trajectory first.'));
+  else void showInformationMessage(t('Open a trajectory first.'));
 }
 export async function recordedAsText(s: StudioContext, run: string, rollout: string): Promise<void> {
   await s.ensureRuntime();

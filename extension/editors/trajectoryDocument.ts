@@ -22,7 +22,9 @@ export type Content =
       readonly skipped: readonly { readonly line: number; readonly why: string }[];
     }
   | { readonly kind: 'tooLarge'; readonly bytes: number }
-  | { readonly kind: 'unreadable'; readonly why: string };
+  | { readonly kind: 'unreadable'; readonly why: string }
+  /** A device, a pipe or a folder: it is not read, as text neither. */
+  | { readonly kind: 'special' };
 
 export class TrajectoryDocument implements CustomDocument {
   readonly uri: Uri;
@@ -67,30 +69,29 @@ export class TrajectoryDocument implements CustomDocument {
 
   async #load(): Promise<void> {
     try {
-      const { size, type } = await workspace.fs.stat(this.uri);
-      // A link to a device never ends, and a pipe holds a thread of the extension host for ever.
-      if ((type & FileType.File) === 0) {
-        this.#content = { kind: 'unreadable', why: 'it is not a regular file' };
-        return;
-      }
-      const bytes = size > this.#maxBytes() ? undefined : await workspace.fs.readFile(this.uri);
-      if (!bytes || bytes.length > this.#maxBytes()) {
-        this.#content = { kind: 'tooLarge', bytes: bytes?.length ?? size };
-        return;
-      }
-      const parsed = parseTrajectory(new TextDecoder().decode(bytes));
-      this.#content = parsed.ok
-        ? {
-            kind: 'trajectory',
-            view: { ...parsed.trajectory, framesDir: framesUnder(this.folder, parsed.trajectory.framesDir) },
-            skipped: parsed.skipped,
-          }
-        : { kind: 'unreadable', why: `line ${parsed.line}: ${parsed.why}` };
+      this.#content = await this.#read();
     } catch (e) {
       this.#content = {
         kind: 'unreadable',
         why: e instanceof FileSystemError || e instanceof Error ? e.message : String(e),
       };
     }
+  }
+  async #read(): Promise<Content> {
+    // The name may be that of a link: reading from /dev/zero never ends, and a pipe holds a thread until somebody writes.
+    const { type, size } = await workspace.fs.stat(this.uri);
+    if ((type & FileType.File) === 0) return { kind: 'special' };
+    if (size > this.#maxBytes()) return { kind: 'tooLarge', bytes: size };
+    const bytes = await workspace.fs.readFile(this.uri);
+    // It may have grown, and files of /proc say 0.
+    if (bytes.byteLength > this.#maxBytes()) return { kind: 'tooLarge', bytes: bytes.byteLength };
+    const parsed = parseTrajectory(new TextDecoder().decode(bytes));
+    return parsed.ok
+      ? {
+          kind: 'trajectory',
+          view: { ...parsed.trajectory, framesDir: framesUnder(this.folder, parsed.trajectory.framesDir) },
+          skipped: parsed.skipped,
+        }
+      : { kind: 'unreadable', why: `line ${parsed.line}: ${parsed.why}` };
   }
 }

@@ -16,9 +16,9 @@ import { Disposables, type Ends } from '../dispose.js';
 import { commands, trajectoryEditor } from '../ids.js';
 import { escapeHtml } from '../panels/html.js';
 import { WebviewHost, type HostDeps } from '../panels/webviewHost.js';
+import { showInformationMessage } from '../toasts.js';
 import { t } from '../words.js';
 import { TrajectoryDocument } from './trajectoryDocument.js';
-import { toast } from '../toasts.js';
 
 interface Editor {
   readonly panel: WebviewPanel;
@@ -100,11 +100,12 @@ export class TrajectoryEditors implements CustomReadonlyEditorProvider<Trajector
     e.host?.dispose();
     delete e.host;
     if (content.kind === 'tooLarge') this.#openAsText(e, content.bytes);
+    else if (content.kind === 'special') this.#explain(e, t('It is not a regular file.'), '');
     else this.#explain(e, content.why);
   }
   #openAsText(e: Editor, bytes: number): void {
     const column = e.panel.viewColumn ?? ViewColumn.Active;
-    void toast.tell(
+    void showInformationMessage(
       t(
         'This trajectory is too large for the inspector ({0} MB); it is shown as text. The limit is the setting dartStudio.trajectory.maxFileSizeMb.',
         Math.round(bytes / 2 ** 20),
@@ -113,10 +114,15 @@ export class TrajectoryEditors implements CustomReadonlyEditorProvider<Trajector
     e.panel.dispose();
     void vscodeCommands.executeCommand('vscode.openWith', e.document.uri, 'default', column);
   }
-  #explain(e: Editor, why: string): void {
+  /** `actions`: HTML. */
+  #explain(
+    e: Editor,
+    why: string,
+    actions = `<p><a href="command:${commands.openAsText}">${escapeHtml(t('Open as Text'))}</a></p>`,
+  ): void {
     const { webview } = e.panel;
     webview.options = { enableScripts: false, localResourceRoots: [], enableCommandUris: [commands.openAsText] };
     webview.html = `<!DOCTYPE html><html lang="${escapeHtml(env.language)}"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'"><title>${escapeHtml(t('Trajectory'))}</title></head>
-<body><main><h1>${escapeHtml(t('This file cannot be shown as a trajectory'))}</h1><p>${escapeHtml(why)}</p><p><a href="command:${commands.openAsText}">${escapeHtml(t('Open as Text'))}</a></p></main></body></html>`;
+<body><main><h1>${escapeHtml(t('This file cannot be shown as a trajectory'))}</h1><p>${escapeHtml(why)}</p>${actions}</main></body></html>`;
   }
 }

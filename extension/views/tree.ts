@@ -15,6 +15,7 @@ import {
 import type { HostError } from '../../webview/protocol.js';
 import { Disposables, type Ends } from '../dispose.js';
 import { throttle } from '../throttle.js';
+import { withProgress } from '../toasts.js';
 import { t } from '../words.js';
 import type { Node } from './nodes.js';
 import type { Row } from './rows.js';
@@ -79,7 +80,7 @@ export class StudioTree implements TreeDataProvider<Node>, Ends {
     this.view.message = problem ? `${problem.message} ${problem.remedy}`.trim() : note;
     if (loading && loading !== this.#waitingFor) {
       this.#waitingFor = loading;
-      void window.withProgress({ location: { viewId: this.#viewId } }, () =>
+      void withProgress({ location: { viewId: this.#viewId } }, () =>
         loading.then(
           () => undefined,
           () => undefined,

@@ -1,4 +1,5 @@
 import type { BuildProgress } from '../service/desktopImage.js';
+import { statusOnTerminal, tell } from './output.js';
 
 /** One line rewritten in place on a terminal; a line a phase elsewhere. */
 export function buildProgress(): { on: (p: BuildProgress) => void; end: () => void } {
@@ -6,12 +7,12 @@ export function buildProgress(): { on: (p: BuildProgress) => void; end: () => vo
   return {
     on: (p) => {
       const text = `${p.fraction === undefined ? '' : `${String(Math.round(p.fraction * 100)).padStart(3)} %  `}${p.message}`;
-      if (process.stderr.isTTY) process.stderr.write(`\r\x1b[2K${text.slice(0, (process.stderr.columns ?? 100) - 1)}`);
-      else if (p.phase !== phase || p.phase === 'done') process.stderr.write(`${text}\n`);
+      statusOnTerminal.show(text);
+      if (!process.stderr.isTTY && (p.phase !== phase || p.phase === 'done')) tell(`${text}\n`);
       phase = p.phase;
     },
     end: () => {
-      if (process.stderr.isTTY) process.stderr.write('\r\x1b[2K');
+      statusOnTerminal.clear();
     },
   };
 }

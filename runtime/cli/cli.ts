@@ -1,11 +1,11 @@
 import { Command, CommanderError } from 'commander';
 import { DEFAULT_IMAGE, PRESET_NAMES, providerWords, toRunError } from '../domain/index.js';
 import { serveFlagsHelp } from '../trainer/engine/serveOptions.js';
-import { printable } from '../domain/terminalText.js';
 import { asCalled } from './called.js';
 import { actingCommands } from './actingCommands.js';
 import { withAlerts, withCluster, type Act } from './command.js';
 import { alertTargets, textOption, type Options } from './options.js';
+import { printJson, tell } from './output.js';
 import type { TrainServed } from './train.js';
 
 /** What the daemon's own room does; each resolves when clients can attach, and its process ends by itself. */
@@ -352,7 +352,7 @@ function machineCommands(program: Command, act: Act, daemon: DaemonCommands): vo
     .description('Print the JSON schema of the run file.')
     .action(
       act(async () => {
-        process.stdout.write(JSON.stringify((await import('../run/backends/schema.js')).jsonSchema(), null, 2) + '\n');
+        printJson((await import('../run/backends/schema.js')).jsonSchema());
       }),
     );
 }
@@ -377,9 +377,8 @@ export async function main(argv: string[], daemon: DaemonCommands): Promise<numb
   } catch (e) {
     if (e instanceof CommanderError) return e.exitCode === 0 ? 0 : 2;
     const err = toRunError(e);
-    process.stderr.write(printable(asCalled(`\n${err.message}\n${err.remedy}\n`)));
-    if (err.kind === 'internal' && typeof err.details?.['stack'] === 'string')
-      process.stderr.write(printable(`${err.details['stack']}\n`));
+    tell(asCalled(`\n${err.message}\n${err.remedy}\n`));
+    if (err.kind === 'internal' && typeof err.details?.['stack'] === 'string') tell(`${err.details['stack']}\n`);
     return err.kind === 'config.invalid' ? 2 : err.kind === 'cancelled' ? 130 : 1;
   }
 }

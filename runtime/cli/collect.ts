@@ -9,9 +9,9 @@ import { trainingTasks } from '../run/collect/chosen.js';
 import { collect, type CollectReport } from '../run/collect/collect.js';
 import { actorOf } from '../run/collect/policy.js';
 import { thisBundle } from '../service/engines.js';
-import { printable } from '../domain/terminalText.js';
 import { actingOverrides } from './acting.js';
 import { numberOption, textOption, type Options } from './options.js';
+import { print, printJson, tell } from './output.js';
 
 /** `collect --policy P --into NAME`: attempts of a model at tasks; Ctrl-C stops, and the same command goes on. */
 export async function collectAttempts(o: Options): Promise<number> {
@@ -55,11 +55,12 @@ export async function collectAttempts(o: Options): Promise<number> {
       onProgress: (rows) => line.show(progress(rows, attempts)),
       onNote: (note) => {
         line.clear();
-        process.stderr.write(printable(`${note}\n`));
+        tell(`${note}\n`);
       },
     });
     line.clear();
-    process.stdout.write(json ? `${JSON.stringify(report, null, 2)}\n` : printable(`${lines(report).join('\n')}\n`));
+    if (json) printJson(report);
+    else print(`${lines(report).join('\n')}\n`);
     return report.stopped ? 130 : 0;
   } finally {
     line.clear();

@@ -2,10 +2,10 @@ import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { DEFAULT_IMAGE, IMAGE_NAME, StudioError } from '../domain/index.js';
 import { buildDesktop, desktopStatus, exportDesktop, photographDesktop, referenceOf } from '../service/desktopImage.js';
-import { printable } from '../domain/terminalText.js';
 import { asCalled } from './called.js';
 import { buildProgress } from './buildProgress.js';
 import { allowMachine, type Options } from './options.js';
+import { print, printJson } from './output.js';
 
 /** What --image and --image-extra name. */
 export const imageOf = (o: Options): string =>
@@ -40,7 +40,7 @@ export async function build(o: Options): Promise<number> {
       signal: abort.signal,
     });
     p.end();
-    process.stdout.write(`${what} is ready.\n`);
+    print(`${what} is ready.\n`);
   } finally {
     p.end();
   }
@@ -57,7 +57,7 @@ export async function exportFile(file: string, o: Options): Promise<number> {
   try {
     const tag = await exportDesktop({ image: imageOf(o), file, onProgress: p.on, signal: abort.signal });
     p.end();
-    process.stdout.write(`${tag} is in ${file}. On every node: ctr -n k8s.io images import ${file}\n`);
+    print(`${tag} is in ${file}. On every node: ctr -n k8s.io images import ${file}\n`);
   } finally {
     p.end();
   }
@@ -68,17 +68,17 @@ export async function exportFile(file: string, o: Options): Promise<number> {
 export async function status(o: Options): Promise<number> {
   const { providers, built, images } = await desktopStatus(imageOf(o));
   if (o['json']) {
-    process.stdout.write(JSON.stringify({ providers, built, images }, null, 2) + '\n');
+    printJson({ providers, built, images });
     return 0;
   }
   for (const r of providers)
-    process.stdout.write(
+    print(
       `${r.ok ? '✓' : '✗'} ${r.provider.padEnd(6)} ${r.ok ? r.detail : `${r.problem?.message ?? r.detail}\n         ${asCalled(r.problem?.remedy ?? '')}`}\n`,
     );
-  process.stdout.write(
+  print(
     `image            ${built.image ? `${built.tag}, ${Math.round(built.image.bytes / 1e6)} MB` : 'not built'}\nroot file system ${built.rootfs ? built.rootfs.path : 'not built'}\n`,
   );
-  for (const i of images) process.stdout.write(`desktops.image: ${i.name.padEnd(10)} ${i.title}. ${i.description}\n`);
+  for (const i of images) print(`desktops.image: ${i.name.padEnd(10)} ${i.title}. ${i.description}\n`);
   return 0;
 }
 
@@ -90,7 +90,7 @@ export async function screenshot(file: string, o: Options): Promise<number> {
     image: imageOf(o),
     task: typeof o['task'] === 'string' ? o['task'] : undefined,
   });
-  if (instruction !== undefined) process.stdout.write(`${printable(instruction)}\n`);
+  if (instruction !== undefined) print(`${instruction}\n`);
   await writeFile(file, png);
   return 0;
 }

@@ -10,6 +10,7 @@ import { giveAssets } from '../tasks/index.js';
 import { actingOverrides } from './acting.js';
 import { imageOf } from './desktop.js';
 import { numberOption, sizeOption, textOption, type Options } from './options.js';
+import { print, tell } from './output.js';
 import { splitOption } from './split.js';
 
 /** `desktop serve`: desktops for other programs until Ctrl-C. */
@@ -38,7 +39,7 @@ async function serveEnvironments(o: Options): Promise<number> {
       version: thisBuild.version,
       entry: thisBundle(),
       signal: stop.signal,
-      onLine: (line) => process.stderr.write(`${line}\n`),
+      onLine: (line) => tell(`${line}\n`),
     });
   try {
     const served = await serveOpenEnv({
@@ -47,7 +48,7 @@ async function serveEnvironments(o: Options): Promise<number> {
       host,
       token: textOption(o, 'token'),
     });
-    process.stdout.write(`http://${host ?? '127.0.0.1'}:${served.port}\n`);
+    print(`http://${host ?? '127.0.0.1'}:${served.port}\n`);
     await ended;
     await served.close();
   } finally {
@@ -77,12 +78,12 @@ async function serveMachines(o: Options): Promise<number> {
     host: typeof o['host'] === 'string' ? o['host'] : undefined,
     port: numberOption(o, 'port', 0) ?? 5000,
     token: typeof o['token'] === 'string' ? o['token'] : undefined,
-    onLine: (line) => process.stderr.write(`${line}\n`),
+    onLine: (line) => tell(`${line}\n`),
   });
   const host = typeof o['host'] === 'string' ? o['host'] : 'localhost';
   // OSWorld's own form: host, then the ports of server, Chromium, screen viewer and VLC. 0: there is none.
-  for (const d of served.desktops) process.stdout.write(`${host}:${d.port}:${d.chromium}:0:${d.vlc}\n`);
-  process.stderr.write(
+  for (const d of served.desktops) print(`${host}:${d.port}:${d.chromium}:0:${d.vlc}\n`);
+  tell(
     served.desktops.some((d) => d.chromium !== 0)
       ? 'Any user of this machine can reach the ports of Chromium and VLC, which are at 127.0.0.1; --token closes them.\n'
       : `There are no ports of Chromium and VLC: ${o['token'] === undefined ? 'no way leads into these desktops' : 'they cannot ask for the token'}.\n`,

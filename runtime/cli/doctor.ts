@@ -8,6 +8,7 @@ import { thisBundle } from '../service/engines.js';
 import { costLines, runChecks, type RunChecks } from '../service/runChecks/index.js';
 import { asCalled } from './called.js';
 import { allowMachine, type Options } from './options.js';
+import { print, printJson } from './output.js';
 
 /** A check as the command prints it. */
 interface Row {
@@ -32,7 +33,7 @@ export async function doctor(o: Options): Promise<number> {
   const file = o['run'];
   if (typeof file !== 'string') {
     const rows = rowsOf(await machineChecks(thisBundle()));
-    print(o, rows, () => rows);
+    show(o, rows, () => rows);
     return verdict(rows);
   }
   const notes: string[] = [],
@@ -40,11 +41,10 @@ export async function doctor(o: Options): Promise<number> {
   const [machine, run] = await Promise.all([machineChecks(thisBundle(), config), runChecks(config, process.cwd())]);
   const rows = rowsOf([...machine, ...run.checks]),
     ok = verdict(rows) === 0;
-  print(o, rows, () => ({ ok, checks: rows, notes, ...(run.update ? { update: run.update } : {}) }));
+  show(o, rows, () => ({ ok, checks: rows, notes, ...(run.update ? { update: run.update } : {}) }));
   if (!o['json']) {
-    for (const note of notes) process.stdout.write(`! ${note}\n`);
-    if (run.update)
-      process.stdout.write(['', 'What an update costs', ...costLines(run.update).map((l) => `  ${l}`), ''].join('\n'));
+    for (const note of notes) print(`! ${note}\n`);
+    if (run.update) print(['', 'What an update costs', ...costLines(run.update).map((l) => `  ${l}`), ''].join('\n'));
   }
   return ok ? 0 : 1;
 }
@@ -60,14 +60,14 @@ async function runFile(file: string, onNote: (note: string) => void): Promise<Ru
 
 const verdict = (rows: readonly Row[]): number => (rows.some((c) => c.needed && !c.ok) ? 1 : 0);
 
-function print(o: Options, rows: readonly Row[], json: () => unknown): void {
+function show(o: Options, rows: readonly Row[], json: () => unknown): void {
   if (o['json']) {
-    process.stdout.write(JSON.stringify(json(), null, 2) + '\n');
+    printJson(json());
     return;
   }
   const width = Math.max(20, ...rows.map((c) => c.what.length));
   for (const c of rows)
-    process.stdout.write(
+    print(
       `${c.ok ? '✓' : c.needed ? '✗' : '!'} ${c.what.padEnd(width)} ${c.found}${c.ok || !c.remedy ? '' : `\n  ${' '.repeat(width)} → ${asCalled(c.remedy)}`}\n`,
     );
 }

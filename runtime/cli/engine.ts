@@ -1,6 +1,7 @@
 import { StudioError } from '../domain/index.js';
 import { ALL_NEEDS, probeEngine } from '../trainer/remote/probe.js';
 import { numberOption, type Options } from './options.js';
+import { print, printJson } from './output.js';
 
 const text = (v: string | boolean | undefined): string | undefined => (typeof v === 'string' ? v : undefined);
 
@@ -26,17 +27,14 @@ export async function probe(url: string, o: Options): Promise<number> {
         model: { base: text(o['model']), rank: numberOption(o, 'rank', 0) ?? 16 },
         needs: { ...ALL_NEEDS, images: o['images'] !== false, sampling: o['sampling'] === true },
         onCheck: (c) => {
-          if (o['json'] !== true)
-            process.stdout.write(`${c.ok ? '✓' : c.needed ? '✗' : '!'} ${c.name.padEnd(20)} ${c.detail}\n`);
+          if (o['json'] !== true) print(`${c.ok ? '✓' : c.needed ? '✗' : '!'} ${c.name.padEnd(20)} ${c.detail}\n`);
         },
       },
       stop.signal,
     );
-    if (o['json'] === true) process.stdout.write(JSON.stringify(r, null, 2) + '\n');
+    if (o['json'] === true) printJson(r);
     else
-      process.stdout.write(
-        r.ok ? '\nThis server can train.\n' : '\nThis server cannot train exactly; the checks marked ✗ say why.\n',
-      );
+      print(r.ok ? '\nThis server can train.\n' : '\nThis server cannot train exactly; the checks marked ✗ say why.\n');
     return r.ok ? 0 : 1;
   } finally {
     process.off('SIGINT', interrupt);

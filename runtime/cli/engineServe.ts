@@ -8,6 +8,7 @@ import {
 } from '../trainer/engine/server.js';
 import { defaultState } from './exportModel.js';
 import type { Options } from './options.js';
+import { print, printJson, tell } from './output.js';
 
 /** `engine serve`: the single-GPU engine until Ctrl-C. Rejects with what ended it, where it ended by itself. */
 export async function serve(rest: readonly string[], o: Options): Promise<number> {
@@ -17,14 +18,14 @@ export async function serve(rest: readonly string[], o: Options): Promise<number
     model: String(o['model']),
     state: String(o['state'] ?? defaultState()),
     options: rest,
-    onLine: (line) => process.stderr.write(`${line}\n`),
+    onLine: (line) => tell(`${line}\n`),
     signal: abort.signal,
   });
-  process.stdout.write(
-    o['json']
-      ? `${JSON.stringify({ url: engine.url, device: engine.device })}\n`
-      : `The engine answers at ${engine.url} on ${engine.device}. In the run file: trainer.remote.url ${engine.url}, policy.vlm.endpoints ["${engine.url}/v1"]. Ctrl-C ends it.\n`,
-  );
+  if (o['json']) printJson({ url: engine.url, device: engine.device }, 0);
+  else
+    print(
+      `The engine answers at ${engine.url} on ${engine.device}. In the run file: trainer.remote.url ${engine.url}, policy.vlm.endpoints ["${engine.url}/v1"]. Ctrl-C ends it.\n`,
+    );
   return untilEnded(engine, abort.signal);
 }
 

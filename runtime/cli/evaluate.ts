@@ -2,11 +2,11 @@ import { StudioError } from '../domain/index.js';
 import { thisBundle } from '../service/engines.js';
 import { evaluateRun, type Evaluated } from '../run/evaluateRun.js';
 import { allowMachine, numberOption, textOption, type Options } from './options.js';
+import { print, printJson, statusOnTerminal, tell } from './output.js';
 import { setOption, splitOption } from './split.js';
 import { runFolder } from '../run/runFolders.js';
 import { evaluationText, onTemplates } from '../domain/evaluationInterval.js';
 import { rateText } from '../domain/stats.js';
-import { printable, printableLine } from '../domain/terminalText.js';
 
 /** What says more of a measurement without a run, and nothing of a run's own. */
 const WITHOUT_RUN = [
@@ -48,8 +48,7 @@ async function evaluateCheckpoint(name: string, o: Options): Promise<number> {
   const dir = runFolder(String(o['runs'] ?? 'runs'), name),
     split = splitOption(o);
   allowMachine(o);
-  const abort = new AbortController(),
-    tty = process.stderr.isTTY;
+  const abort = new AbortController();
   process.once('SIGINT', () => {
     abort.abort();
   });
@@ -67,27 +66,27 @@ async function evaluateCheckpoint(name: string, o: Options): Promise<number> {
     signal: abort.signal,
     provider: o['provider'] as 'auto' | undefined,
     onProgress: (p) => {
-      if (tty) process.stderr.write(`\r\x1b[2K${p.done} of ${p.episodes} episodes`);
+      statusOnTerminal.show(`${p.done} of ${p.episodes} episodes`);
     },
-    onNote: (text) => process.stderr.write(`${tty ? '\r\x1b[2K' : ''}${printable(text)}\n`),
+    onNote: (text) => {
+      statusOnTerminal.clear();
+      tell(`${text}\n`);
+    },
   });
-  if (tty) process.stderr.write('\r\x1b[2K');
-  print(point, o['json'] === true);
+  statusOnTerminal.clear();
+  show(point, o['json'] === true);
   return 0;
 }
 
-function print(p: Evaluated, json: boolean): void {
+function show(p: Evaluated, json: boolean): void {
   if (json) {
-    process.stdout.write(JSON.stringify(p, null, 2) + '\n');
+    printJson(p);
     return;
   }
-  process.stdout.write(
+  print(
     `success ${evaluationText(p.split, p)} of ${p.episodes} episodes${onTemplates(p.split, p)}${p.trained ? ' on tasks that are trained (a folder has none held out)' : p.set === 'dev' ? ' on tasks for tuning' : ''}, v${p.version}${p.errors ? `, ${p.errors} errors` : ''}\n`,
   );
   if (p.infeasible.episodes > 0)
-    process.stdout.write(
-      `infeasible tasks ${rateText(p.infeasible.successes, p.infeasible.episodes)} of ${p.infeasible.episodes}\n`,
-    );
-  for (const [f, x] of Object.entries(p.perFamily))
-    process.stdout.write(`  ${printableLine(f.padEnd(24))} ${rateText(x.successes, x.episodes)}\n`);
+    print(`infeasible tasks ${rateText(p.infeasible.successes, p.infeasible.episodes)} of ${p.infeasible.episodes}\n`);
+  for (const [f, x] of Object.entries(p.perFamily)) print(`  ${f.padEnd(24)} ${rateText(x.successes, x.episodes)}\n`);
 }

@@ -15,10 +15,10 @@ import { resultsOf, type Tally } from '../run/collect/results.js';
 import type { EvaluationSplit } from '../run/evaluateRun.js';
 import { thisBundle } from '../service/engines.js';
 import { giveAssets } from '../tasks/index.js';
-import { printable } from '../domain/terminalText.js';
 import { actingOverrides } from './acting.js';
 import { EPISODES, writeResults, type Report } from './evaluationResults.js';
 import { allowMachine, numberOption, textOption, type Options } from './options.js';
+import { print, printJson, tell } from './output.js';
 import { setOption, splitOption } from './split.js';
 
 /** A step of a large model on a busy server, with its thought, s. */
@@ -68,14 +68,13 @@ export async function evaluatePolicy(o: Options): Promise<number> {
       onProgress: (rows) => line.show(progress(rows, attempts)),
       onNote: (note) => {
         line.clear();
-        process.stderr.write(printable(`${note}\n`));
+        tell(`${note}\n`);
       },
     });
     line.clear();
     const report = await writeResults(out, made, attempts, actor.name);
-    process.stdout.write(
-      json ? `${JSON.stringify(report, null, 2)}\n` : printable(`${lines(report, config).join('\n')}\n`),
-    );
+    if (json) printJson(report);
+    else print(`${lines(report, config).join('\n')}\n`);
     return made.stopped ? 130 : report.givenUp > 0 ? 1 : 0;
   } finally {
     line.clear();

@@ -9,6 +9,7 @@ import type { Options } from './options.js';
 import { runFolder } from '../run/runFolders.js';
 import { recordedView } from '../service/recordedView.js';
 import { coordinates } from './import.js';
+import { print, printJson } from './output.js';
 
 /** What people said of trajectories, as conditions. */
 function annotationsOf(o: Options): AnnotationFilter {
@@ -78,7 +79,8 @@ export async function exportTrajectories(run: string, dir: string, o: Options): 
       recordedView,
     );
     line.clear();
-    process.stdout.write(json ? `${JSON.stringify(report, null, 2)}\n` : `${exportLines(report).join('\n')}\n`);
+    if (json) printJson(report);
+    else print(`${exportLines(report).join('\n')}\n`);
     return 0;
   } finally {
     line.clear();

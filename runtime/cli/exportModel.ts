@@ -6,6 +6,7 @@ import { exportModel, type ExportedModel } from '../run/exportModel.js';
 import { runFolder } from '../run/runFolders.js';
 import { thisBundle } from '../service/engines.js';
 import { numberOption, type Options } from './options.js';
+import { print, printJson } from './output.js';
 
 /** `export-model RUN DIR [--merged]`: trained weights as transformers and vLLM load them. */
 export async function writeModel(run: string, dir: string, o: Options): Promise<number> {
@@ -24,7 +25,8 @@ export async function writeModel(run: string, dir: string, o: Options): Promise<
       onLine: (text) => line.show(text),
     });
     line.clear();
-    process.stdout.write(json ? `${JSON.stringify(made, null, 2)}\n` : `${lines(made).join('\n')}\n`);
+    if (json) printJson(made);
+    else print(`${lines(made).join('\n')}\n`);
     return 0;
   } finally {
     line.clear();

@@ -4,6 +4,7 @@ import { collectScreens, removedText } from '../run/collectScreens.js';
 import { listRunFolders, runFolder } from '../run/runFolders.js';
 import { asCalled } from './called.js';
 import { numberOption, type Options } from './options.js';
+import { print, printJson } from './output.js';
 
 interface Collected {
   readonly run: string;
@@ -22,7 +23,7 @@ export async function gc(dir: string, run: string | undefined, o: Options): Prom
   let failed = false;
   for (const folder of folders) {
     const say = (text: string): void => {
-      if (o['json'] !== true) process.stdout.write(`${folder}: ${text}\n`);
+      if (o['json'] !== true) print(`${folder}: ${text}\n`);
     };
     try {
       out.push(await collect(folder, o, say));
@@ -33,7 +34,7 @@ export async function gc(dir: string, run: string | undefined, o: Options): Prom
       out.push({ ...NOTHING, run: folder, skipped: message });
     }
   }
-  if (o['json'] === true) process.stdout.write(JSON.stringify(out, null, 2) + '\n');
+  if (o['json'] === true) printJson(out);
   return failed ? 1 : 0;
 }
 

@@ -13,6 +13,7 @@ import { asCalled } from './called.js';
 import type { Options } from './options.js';
 import { runFolder } from '../run/runFolders.js';
 import { onInterrupt, progressLine } from '../interchange/terminal.js';
+import { print, printJson, tell } from './output.js';
 
 export function coordinates(v: unknown): CoordinateMode | undefined {
   if (v !== undefined && !(coordinateModes as readonly string[]).includes(String(v)))
@@ -42,14 +43,11 @@ export async function importTrajectories(path: string, o: Options): Promise<numb
       { signal } = stop;
     if (signal.aborted) return 130;
     if (dry || before.trajectories === 0) {
-      process.stdout.write(
-        json
-          ? `${JSON.stringify({ dryRun: dry, ...before }, null, 2)}\n`
-          : `${previewLines(before).join('\n')}\n${dry ? '' : 'Nothing was imported.\n'}`,
-      );
+      if (json) printJson({ dryRun: dry, ...before });
+      else print(`${previewLines(before).join('\n')}\n${dry ? '' : 'Nothing was imported.\n'}`);
       return before.trajectories > 0 ? 0 : 1;
     }
-    if (!json) process.stderr.write(`${previewLines(before).join('\n')}\n`);
+    if (!json) tell(`${previewLines(before).join('\n')}\n`);
     if (target!.create) await mkdir(dirname(target!.dir), { recursive: true });
     const line = progressLine(json);
     const report = await importInto(source, target!, {
@@ -62,9 +60,10 @@ export async function importTrajectories(path: string, o: Options): Promise<numb
     }).finally(() => {
       line.clear();
     });
-    process.stdout.write(json ? `${JSON.stringify(report, null, 2)}\n` : `${importLines(report).join('\n')}\n`);
+    if (json) printJson(report);
+    else print(`${importLines(report).join('\n')}\n`);
     if (report.stopped && !json)
-      process.stdout.write(
+      print(
         asCalled(
           `Stopped. Go on: dart-studio import ${path} --into ${report.imported > 0 || !target!.create ? target!.dir : `… (nothing was imported yet: --new ${String(o['new'])})`}\n`,
         ),

@@ -1,10 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { parseRunFile, parseRunText } from '../config/index.js';
 import { messageOf, StudioError } from '../domain/index.js';
+import { printableJson } from '../domain/terminalText.js';
 import { buildRuntimeImage, clusterManifests } from '../service/kubernetes.js';
 import { asCalled } from './called.js';
 import { buildProgress } from './buildProgress.js';
 import { numberOption, textOption, type Options } from './options.js';
+import { print } from './output.js';
 
 /** `kubernetes manifests`: what a cluster needs, as YAML on standard output. */
 export async function printManifests(o: Options): Promise<number> {
@@ -26,7 +28,8 @@ export async function printManifests(o: Options): Promise<number> {
       'Push the image with its layer (`desktop build --image NAME --image-extra DIR --push REF`), set desktops.kubernetes.image to REF and leave desktops.imageExtra out.',
     );
   const jobImage = typeof o['job'] === 'string' ? o['job'] : undefined;
-  process.stdout.write(clusterManifests({ config, runFile: config, jobImage }));
+  // Its strings are JSON's.
+  print(printableJson(clusterManifests({ config, runFile: config, jobImage })));
   return 0;
 }
 
@@ -47,11 +50,8 @@ export async function buildImage(o: Options): Promise<number> {
       signal: abort.signal,
     });
     p.end();
-    if (file !== undefined)
-      process.stdout.write(`It is in ${file}. On every node: ctr -n k8s.io images import ${file}\n`);
-    process.stdout.write(
-      asCalled(`${image} is ready: dart-studio kubernetes manifests --run RUN.json --job ${image}\n`),
-    );
+    if (file !== undefined) print(`It is in ${file}. On every node: ctr -n k8s.io images import ${file}\n`);
+    print(asCalled(`${image} is ready: dart-studio kubernetes manifests --run RUN.json --job ${image}\n`));
   } finally {
     p.end();
   }

@@ -1,10 +1,10 @@
 import { installEvaluators } from '../tasks/index.js';
 import type { Options } from './options.js';
+import { print, printJson, statusOnTerminal, tell } from './output.js';
 
 /** `osworld install`: OSWorld's own evaluators, for what we do not judge ourselves. */
 export async function install(o: Options): Promise<number> {
-  const tty = process.stderr.isTTY,
-    abort = new AbortController();
+  const abort = new AbortController();
   process.once('SIGINT', () => {
     abort.abort();
   });
@@ -13,14 +13,13 @@ export async function install(o: Options): Promise<number> {
     signal: abort.signal,
     onLine: (line) => {
       const short = line.trim().slice(0, 100);
-      if (short !== '') process.stderr.write(tty ? `\r\x1b[2K${short}` : `${short}\n`);
+      if (short === '') return;
+      if (process.stderr.isTTY) statusOnTerminal.show(short);
+      else tell(`${short}\n`);
     },
   });
-  if (tty) process.stderr.write('\r\x1b[2K');
-  if (o['json']) process.stdout.write(`${JSON.stringify({ ...place, folder, installed })}\n`);
-  else
-    process.stdout.write(
-      `${place.name} ${place.version} ${installed ? 'is installed' : 'was installed already'} in ${folder}\n`,
-    );
+  statusOnTerminal.clear();
+  if (o['json']) printJson({ ...place, folder, installed }, 0);
+  else print(`${place.name} ${place.version} ${installed ? 'is installed' : 'was installed already'} in ${folder}\n`);
   return 0;
 }

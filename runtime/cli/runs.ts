@@ -7,6 +7,7 @@ import { listRunFolders, runFolder } from '../run/runFolders.js';
 import { rateText, sparkline } from '../domain/stats.js';
 import { asCalled } from './called.js';
 import type { Options } from './options.js';
+import { print, printJson } from './output.js';
 
 /** Words of a task as a cell of a table. */
 const oneLine = (text: string): string => {
@@ -20,13 +21,12 @@ export async function list(dir: string, o: Options): Promise<number> {
     (await listRunFolders(dir)).map((d) => orUndefined(runReport(d), 'a folder that cannot be read is not listed')),
   );
   const rows = runs.filter((r) => r !== undefined);
-  if (o['json']) process.stdout.write(JSON.stringify(rows, null, 2) + '\n');
-  else if (rows.length === 0)
-    process.stdout.write(asCalled(`No runs in ${dir}. Start one: dart-studio train --preset quickstart\n`));
+  if (o['json']) printJson(rows);
+  else if (rows.length === 0) print(asCalled(`No runs in ${dir}. Start one: dart-studio train --preset quickstart\n`));
   else
     for (const r of rows) {
       const last = r.evals.at(-1);
-      process.stdout.write(
+      print(
         `${r.id.padEnd(36)} ${String(r.rollouts).padStart(6)} rollouts  ${last ? `${rateText(last.successes, last.episodes)} at v${last.version}` : 'not evaluated'}  ${sparkline(r.evals.map((e) => e.successes / Math.max(1, e.episodes)))}\n`,
       );
     }
@@ -36,7 +36,7 @@ export async function list(dir: string, o: Options): Promise<number> {
 export async function show(dir: string, run: string, o: Options): Promise<number> {
   const s = await runReport(runFolder(dir, run));
   if (o['json']) {
-    process.stdout.write(JSON.stringify(s, null, 2) + '\n');
+    printJson(s);
     return 0;
   }
   const inFlight = Object.entries(s.states)
@@ -66,7 +66,7 @@ export async function show(dir: string, run: string, o: Options): Promise<number
         `  ${oneLine(f.title).padEnd(28)} ${String(f.rollouts).padStart(5)}  ${rateText(f.successes, f.rollouts).padEnd(18)} ${f.meanSteps.toFixed(1)} steps`,
     ),
   ];
-  process.stdout.write(lines.join('\n') + '\n');
+  print(lines.join('\n') + '\n');
   return 0;
 }
 
@@ -78,13 +78,13 @@ export async function exportRun(dir: string, run: string, target: string, what: 
   const from = runFolder(dir, run);
   if (what === 'tensorboard') {
     const n = await writeEventFile(from, target);
-    process.stdout.write(`${n} records written; look at them with: tensorboard --logdir ${target}\n`);
+    print(`${n} records written; look at them with: tensorboard --logdir ${target}\n`);
     return 0;
   }
   if (what !== 'metrics' && what !== 'rollouts')
     throw new StudioError('config.invalid', `--what ${what}: unknown`, 'It is metrics, rollouts or tensorboard.');
   const rows = await exportTable(from, target, what);
-  process.stdout.write(`${rows} rows written to ${target}\n`);
+  print(`${rows} rows written to ${target}\n`);
   return 0;
 }
 async function writeEventFile(from: string, to: string): Promise<number> {

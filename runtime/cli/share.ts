@@ -4,6 +4,7 @@ import { runFolder } from '../run/runFolders.js';
 import { writeFilePage, writeRunPage, writeTrajectoryPage } from '../service/sharedPages.js';
 import { megabytes } from '../share/words.js';
 import type { Options } from './options.js';
+import { print, printJson } from './output.js';
 
 /** `export RUN FILE.html --format html [--rollout ID]`; RUN may be a `.traj.jsonl` file. */
 export async function exportPage(run: string, to: string, o: Options): Promise<number> {
@@ -19,14 +20,14 @@ export async function exportPage(run: string, to: string, o: Options): Promise<n
       : typeof rollout === 'string'
         ? await writeTrajectoryPage(runFolder(String(o['runs'] ?? 'runs'), run), rollout, resolve(to))
         : await writeRunPage(runFolder(String(o['runs'] ?? 'runs'), run), resolve(to));
-  process.stdout.write(
-    o['json'] === true
-      ? `${JSON.stringify(shared, null, 2)}\n`
-      : `${[
-          `${to} written, ${megabytes(shared.bytes)}; it opens in any browser, without a network.`,
-          ...(shared.scale > 1 ? [`Its screens are ${shared.scale} times smaller in width and height.`] : []),
-          ...(shared.without > 0 ? [`${shared.without} screens are not in it.`] : []),
-        ].join('\n')}\n`,
-  );
+  if (o['json'] === true) printJson(shared);
+  else
+    print(
+      `${[
+        `${to} written, ${megabytes(shared.bytes)}; it opens in any browser, without a network.`,
+        ...(shared.scale > 1 ? [`Its screens are ${shared.scale} times smaller in width and height.`] : []),
+        ...(shared.without > 0 ? [`${shared.without} screens are not in it.`] : []),
+      ].join('\n')}\n`,
+    );
   return 0;
 }

@@ -1,4 +1,5 @@
 import { DEFAULT_IMAGE, StudioError, isProviderChoice, providerWords } from '../domain/index.js';
+import { printableLine } from '../domain/terminalText.js';
 import { allImageContents, imageContents } from '../service/desktopImage.js';
 import { checkPages, type PageRow } from '../service/pageCheck.js';
 import {
@@ -12,10 +13,10 @@ import {
   openEvaluators,
   readFolder,
 } from '../tasks/index.js';
-import { printableLine } from '../domain/terminalText.js';
 import { asCalled } from './called.js';
 import { imageOf } from './desktop.js';
 import type { Options } from './options.js';
+import { print, printJson, statusOnTerminal, tell } from './output.js';
 
 /** `tasks check DIR`: a row a task; exit code 0 when the folder could be read, 1 when a file in it is invalid. */
 export async function check(dir: string, o: Options): Promise<number> {
@@ -34,7 +35,8 @@ export async function check(dir: string, o: Options): Promise<number> {
       `${dir} holds no task files.`,
       'Give a folder with OSWorld task files (*.json).',
     );
-  process.stdout.write((o['json'] ? JSON.stringify(rows, null, 2) : asCalled(formatCheck(rows))) + '\n');
+  if (o['json']) printJson(rows);
+  else print(asCalled(`${formatCheck(rows)}\n`));
   return rows.some((r) => r.error) ? 1 : 0;
 }
 
@@ -54,29 +56,27 @@ async function checkMiniwob(dir: string, o: Options): Promise<number> {
       provider,
       signal: abort.signal,
       onRow: (row, index, of) => {
-        if (!o['json']) process.stdout.write(asCalled(`${printableLine(pageLine(row))}\n`));
-        else if (process.stderr.isTTY) process.stderr.write(`\r${index} of ${of}`);
+        if (!o['json']) print(asCalled(`${pageLine(row)}\n`));
+        else statusOnTerminal.show(`${index} of ${of}`);
       },
     });
     const broken = rows.filter((r) => r.error).length;
-    process.stdout.write(
-      o['json']
-        ? `${JSON.stringify({ tasks: rows }, null, 2)}\n`
-        : `\n${rows.length} pages: ${rows.length - broken} runnable, ${broken} not\n`,
-    );
+    if (o['json']) {
+      statusOnTerminal.clear();
+      printJson({ tasks: rows });
+    } else print(`\n${rows.length} pages: ${rows.length - broken} runnable, ${broken} not\n`);
     return broken > 0 ? 1 : 0;
   } finally {
     process.off('SIGINT', interrupt);
   }
 }
 const pageLine = (r: PageRow): string =>
-  `${r.id.padEnd(36)}  ${r.utterance ?? `cannot run: ${r.error?.message ?? ''}`}`;
+  printableLine(`${r.id.padEnd(36)}  ${r.utterance ?? `cannot run: ${r.error?.message ?? ''}`}`);
 /** `tasks fetch DIR`: a mirror of what the tasks download; exit code 1 when a file could not be had. */
 export async function fetchFiles(dir: string, o: Options): Promise<number> {
   const image = await imageContents(DEFAULT_IMAGE),
     urls = downloadsOf(await readFolder(dir, { image })),
-    abort = new AbortController(),
-    tty = process.stderr.isTTY;
+    abort = new AbortController();
   process.once('SIGINT', () => {
     abort.abort();
   });
@@ -84,29 +84,31 @@ export async function fetchFiles(dir: string, o: Options): Promise<number> {
     into: String(o['into']),
     mirror: typeof o['mirror'] === 'string' ? o['mirror'] : undefined,
     signal: abort.signal,
-    onWait: () => process.stderr.write('Another command fetches into this folder; waiting for it.\n'),
+    onWait: () => tell('Another command fetches into this folder; waiting for it.\n'),
     onFile: (f, done, of) => {
-      if (f.state === 'failed')
-        process.stderr.write(`${tty ? '\r\x1b[2K' : ''}${printableLine(`${f.url}: ${f.error ?? ''}`)}\n`);
-      if (tty) process.stderr.write(`\r\x1b[2K${done} of ${of} files`);
+      if (f.state === 'failed') {
+        statusOnTerminal.clear();
+        tell(`${printableLine(`${f.url}: ${f.error ?? ''}`)}\n`);
+      }
+      statusOnTerminal.show(`${done} of ${of} files`);
     },
   });
-  if (tty) process.stderr.write('\r\x1b[2K');
-  process.stdout.write(
-    o['json']
-      ? `${JSON.stringify(report, null, 2)}\n`
-      : `${report.files.length} files, ${(report.bytes / 1e6).toFixed(1)} MB: ${report.fetched} fetched, ${report.there} there already, ${report.failed} failed\n`,
-  );
+  statusOnTerminal.clear();
+  if (o['json']) printJson(report);
+  else
+    print(
+      `${report.files.length} files, ${(report.bytes / 1e6).toFixed(1)} MB: ${report.fetched} fetched, ${report.there} there already, ${report.failed} failed\n`,
+    );
   return report.failed > 0 ? 1 : 0;
 }
 
 /** `tasks list`: the families of the built-in suite. */
 export async function list(o: Options): Promise<number> {
   const families = deskSuite().families;
-  if (o['json']) process.stdout.write(JSON.stringify(families, null, 2) + '\n');
+  if (o['json']) printJson(families);
   else
     for (const f of families)
-      process.stdout.write(
+      print(
         `${f.id.padEnd(28)} ${f.split.padEnd(8)} ${String(f.steps).padStart(2)} steps  ${f.apps.join(', ')}${f.infeasible ? '  (infeasible)' : ''}\n`,
       );
   return 0;

@@ -17,6 +17,7 @@ import { percent, rateText } from '../domain/stats.js';
 import { annotatedRollouts } from '../queries/annotated.js';
 import { trainRun, type TrainResult } from '../run/trainRun.js';
 import type { SessionPlan } from '../service/runSession.js';
+import { print, printJson, tell } from './output.js';
 
 /** Trains in a daemon; `conclude` makes the exit code of the result. Resolves when windows can attach. */
 export type TrainServed = (
@@ -197,7 +198,7 @@ async function figures(r: {
       '',
       `report       ${page}`,
     ];
-  (r.o['json'] === true ? process.stderr : process.stdout).write(`${shown.join('\n')}\n`);
+  (r.o['json'] === true ? tell : print)(`${shown.join('\n')}\n`);
 }
 
 function overrides(o: Options): RunFile {
@@ -224,7 +225,7 @@ function report(
   o: { readonly json: boolean; readonly ofFolder: boolean },
 ): void {
   if (o.json) {
-    process.stdout.write(JSON.stringify({ type: 'result', run, dir, ...r }) + '\n');
+    printJson({ type: 'result', run, dir, ...r }, 0);
     return;
   }
   // Commands that can be copied: with the folder when the run is not in the default place.
@@ -261,5 +262,5 @@ function report(
       ? `go on        dart-studio train --resume ${name}`
       : `train longer dart-studio train --resume ${name} --more-minutes 40`,
   );
-  process.stdout.write(asCalled(out.join('\n') + '\n'));
+  print(asCalled(out.join('\n') + '\n'));
 }

@@ -3,6 +3,7 @@ import { onInterrupt } from '../interchange/terminal.js';
 import { thisBundle } from '../service/engines.js';
 import { tryOnce } from '../service/tryOnce.js';
 import { numberOption, type Options } from './options.js';
+import { printJson } from './output.js';
 
 /** `try --policy P --instruction TEXT`: one episode, a line of JSON for what begins, each step, and how it ends. */
 export async function tryPolicy(o: Options): Promise<number> {
@@ -37,7 +38,7 @@ export async function tryPolicy(o: Options): Promise<number> {
   }
 }
 const line = (value: unknown): void => {
-  process.stdout.write(`${JSON.stringify(value)}\n`);
+  printJson(value, 0);
 };
 /** Screens are gone when it is over, so they are not named. */
 const stepLine = ({

@@ -1,3 +1,5 @@
+import { printableLine } from '../domain/terminalText.js';
+
 /** One line rewritten in place on a terminal; elsewhere nothing, since the report comes at the end. */
 export function progressLine(
   quiet: boolean,
@@ -11,7 +13,7 @@ export function progressLine(
       if (quiet || !out.isTTY || now - last < 100) return;
       last = now;
       shown = true;
-      out.write(`\r\x1b[2K${text.slice(0, Math.max(20, (out.columns ?? 120) - 1))}`);
+      out.write(`\r\x1b[2K${printableLine(text).slice(0, Math.max(20, (out.columns ?? 120) - 1))}`);
     },
     clear() {
       if (shown) {

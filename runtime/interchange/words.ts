@@ -1,5 +1,5 @@
 import { counted } from '../domain/counted.js';
-import { printableLine } from '../domain/terminalText.js';
+import { printableLine as plain } from '../domain/terminalText.js';
 import type { ExportReport } from './exporter.js';
 import type { ImportReport, Preview } from './importReport.js';
 import type { Problem } from './types.js';
@@ -12,12 +12,14 @@ export function problemLines(problems: readonly Problem[], total: number): strin
   if (total === 0) return [];
   return [
     `${counted(total, 'problem')}; these are left out:`,
-    ...problems.slice(0, shown).map((p) => printableLine(`  ${p.where}: ${p.what}${p.remedy ? `. ${p.remedy}` : ''}`)),
+    ...problems
+      .slice(0, shown)
+      .map((p) => `  ${plain(p.where)}: ${plain(p.what)}${p.remedy ? `. ${plain(p.remedy)}` : ''}`),
     ...(total > shown ? [`  … and ${total - shown} more${problems.length > shown ? ' (--json lists them)' : ''}`] : []),
   ];
 }
 const noteLines = (notes: Readonly<Record<string, number>>): string[] =>
-  Object.entries(notes).map(([n, k]) => printableLine(`  ${k}x ${n}`));
+  Object.entries(notes).map(([n, k]) => `  ${k}x ${plain(n)}`);
 
 export function previewLines(p: Preview): string[] {
   const formats = Object.entries(p.formats)
@@ -35,12 +37,12 @@ export function importLines(r: ImportReport): string[] {
   return [
     `Imported ${trajectories(r.imported)} (${r.successes} successful, ${counted(r.steps, 'step')}) into ${r.run}`,
     `  experience pool: ${r.pooled} added${Object.entries(r.notPooled)
-      .map(([why, n]) => `; ${n} not: ${why}`)
+      .map(([why, n]) => `; ${n} not: ${plain(why)}`)
       .join('')}`,
     ...(r.already > 0 ? [`  ${trajectories(r.already)} imported earlier`] : []),
     ...(r.duplicateCount > 0
       ? [
-          `  ${counted(r.duplicateCount, 'duplicate')} left out, e.g. ${printableLine(r.duplicates[0]!.where)} is ${r.duplicates[0]!.of}`,
+          `  ${counted(r.duplicateCount, 'duplicate')} left out, e.g. ${plain(r.duplicates[0]!.where)} is ${plain(r.duplicates[0]!.of)}`,
         ]
       : []),
     ...noteLines(r.notes),

@@ -1,6 +1,6 @@
 import type { Alert } from './watchdog.js';
+import { printable, printableJson, printableLine } from '../domain/terminalText.js';
 import { duration, percent, sparkline } from '../domain/stats.js';
-import { printable, printableLine } from '../domain/terminalText.js';
 
 /** What the terminal shows about a run; with `--json` the same record is written as one JSON line. */
 export interface RunProgress {
@@ -93,7 +93,7 @@ export function terminalReporter(
     },
     note(text) {
       clear();
-      out.write(printable(words(text)) + '\n');
+      out.write(`${printable(words(text))}\n`);
     },
     end() {
       clear();
@@ -103,7 +103,7 @@ export function terminalReporter(
 
 export function jsonReporter(out: NodeJS.WritableStream): Reporter {
   const write = (o: unknown): void => {
-    out.write(JSON.stringify(o) + '\n');
+    out.write(`${printableJson(JSON.stringify(o))}\n`);
   };
   return {
     status: (s) => write({ type: 'status', at: Date.now(), ...s }),

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { printable } from '../domain/terminalText.js';
 import { ignoreFailure, settled, toRunError, ServiceError } from '../domain/index.js';
 import * as methods from '../protocol/methods.js';
 import { capabilities, exitAlreadyRunning, protocolVersion, type Build } from '../protocol/version.js';
@@ -131,7 +132,7 @@ class Daemon {
       await (this.#opening = this.#open(this.#service));
     } catch (e) {
       const { message, remedy } = toRunError(e);
-      process.stderr.write(`The runtime could not start: ${message}\n${remedy}\n`);
+      process.stderr.write(printable(`The runtime could not start: ${message}\n${remedy}\n`));
       this.#shutdown.fault(e, 'exception');
     }
   }
@@ -165,7 +166,7 @@ class Daemon {
   async #endAfter(work: Promise<number>): Promise<void> {
     const code = await work.catch((e: unknown) => {
       const { message, remedy } = toRunError(e);
-      process.stderr.write(`\n${message}\n${remedy}\n`);
+      process.stderr.write(printable(`\n${message}\n${remedy}\n`));
       return 1;
     });
     await settled(this.#stopping);

@@ -51,7 +51,6 @@ describe('the wire', () => {
       'annotation/redo',
       'annotation/replay',
       'pool/add',
-      'pool/remove',
     ]);
     expect(writing('live')).toEqual(pageMethods.live.filter((m) => m.startsWith('control/')));
   });

@@ -21,7 +21,6 @@ import type { EvalPoint } from './evaluation.js';
 import { Evaluations } from './evaluations.js';
 import { EvaluationSchedule } from './evaluationSchedule.js';
 import { heldRollout } from './heldRollout.js';
-import type { HeldRollout } from './runAccess.js';
 import { hindsightOf } from './hindsight.js';
 import { learnPhases } from './learnPhases.js';
 import type { Reporter } from './reporter.js';
@@ -231,7 +230,7 @@ export class TrainingRun {
   }
 
   /** The rollout on this desktop, for a person to steer. */
-  steer(desktop: string): HeldRollout | undefined {
+  steer(desktop: string): ReturnType<typeof heldRollout> | undefined {
     const scheduler = this.#scheduler,
       engine = this.#engine,
       s = scheduler?.steerable(desktop);

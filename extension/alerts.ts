@@ -2,7 +2,6 @@
  * Alerts of runs in this window: a notification. The runtime passes them on to where the settings of this machine say,
  * whichever windows are open; each window that attaches tells it these.
  */
-
 import * as methods from '../runtime/protocol/methods.js';
 import type { Notifications } from '../runtime/protocol/notifications.js';
 import { settings } from './settings.js';

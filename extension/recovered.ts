@@ -1,5 +1,4 @@
 /** The toast about a run that was active when the runtime ended. */
-
 import type { Recovered } from '../runtime/protocol/activeRuns.js';
 import { commands, stored } from './ids.js';
 import type { StudioContext } from './studioContext.js';

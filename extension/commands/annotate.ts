@@ -2,7 +2,6 @@
  * Annotations of a trajectory: Annotate, Replay and Verify, Review Trajectories…. The inspector and the runtime do the
  * work.
  */
-
 import * as methods from '../../runtime/protocol/methods.js';
 import type { Replay, RunPath } from '../../runtime/protocol/types.js';
 import { commands } from '../ids.js';

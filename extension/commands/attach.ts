@@ -1,7 +1,6 @@
 /** A window talks to a runtime elsewhere: the Job of a cluster, or what somebody forwarded to this machine. */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-
 import { forwardedRuntime, loopbackPort, recordFrom } from '../daemon/forwarded.js';
 import {
   contextsArguments,

@@ -1,5 +1,4 @@
 /** Commands of the Desktops view, and the desktop image. */
-
 import * as methods from '../../runtime/protocol/methods.js';
 import type { DesktopRow } from '../../runtime/protocol/types.js';
 import { commands } from '../ids.js';

@@ -1,5 +1,4 @@
 /** Commands that change an active run, resume an ended one, or evaluate one. */
-
 import * as methods from '../../runtime/protocol/methods.js';
 import type { Params } from '../../runtime/protocol/requests.js';
 import type { EvalPoint, RunPath } from '../../runtime/protocol/types.js';

@@ -160,6 +160,7 @@ function taskCommands(program: Command, act: Act): void {
     )
     .requiredOption('--into <dir>', 'folder of the mirror: --assets and tasks.assets of a run file')
     .option('--mirror <url>', "download from here in place of each address's own host")
+    .option('--allow-private', 'also from addresses of this machine and its network, if a task names one', false)
     .option('--json', 'report as JSON', false)
     .action(act(async (dir: string, o: Options) => (await import('./tasks.js')).fetchFiles(dir, o)));
   tasks

@@ -83,6 +83,7 @@ export async function fetchFiles(dir: string, o: Options): Promise<number> {
   const report = await fetchAssets(urls, {
     into: String(o['into']),
     mirror: typeof o['mirror'] === 'string' ? o['mirror'] : undefined,
+    allowPrivate: o['allowPrivate'] === true,
     signal: abort.signal,
     onWait: () => tell('Another command fetches into this folder; waiting for it.\n'),
     onFile: (f, done, of) => {

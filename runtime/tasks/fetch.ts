@@ -2,7 +2,7 @@ import { webcrypto } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import { mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Readable, Transform } from 'node:stream';
+import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { StudioError, ignoreFailure, messageOf, orUndefined } from '../domain/index.js';
 import { pause } from '../domain/pause.js';
@@ -10,6 +10,14 @@ import { readForeign } from '../files/foreignFile.js';
 import { fileLock } from '../files/fileLock.js';
 import { MANIFEST, readManifest, uuid5, type AssetManifest } from './assets.js';
 import type { CheckedTask } from './check.js';
+import {
+  Refused,
+  httpAddress,
+  openDownload,
+  isPublicAddress,
+  type Download,
+  type DownloadOptions,
+} from './download.js';
 import { assetsOf } from './needs.js';
 
 export interface FetchOptions {
@@ -17,6 +25,8 @@ export interface FetchOptions {
   readonly into: string;
   /** Where to download from in place of each address's own host, e.g. `https://mirror.example/osworld`. */
   readonly mirror?: string | undefined;
+  /** Addresses of this machine and its network are asked too; those of a mirror always are. */
+  readonly allowPrivate?: boolean;
   readonly signal: AbortSignal;
   readonly onFile?: (f: FetchedFile, done: number, of: number) => void;
   /** Another call fetches into this folder; this one goes on when it has ended. */
@@ -186,10 +196,6 @@ function sourceOf(mirror: string | undefined): (url: string) => string {
     return base ? `${base.origin}${base.pathname.replace(/\/+$/, '')}${u.pathname}${u.search}` : url;
   };
 }
-function httpAddress(text: string): URL | undefined {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  return url && ['http:', 'https:'].includes(url.protocol) ? url : undefined;
-}
 
 async function ifThere(
   url: string,
@@ -215,7 +221,10 @@ async function one(
   for (let tries = 1; ; tries++) {
     try {
       const part = `${file}.part`;
-      await download(from(url), part, o.signal);
+      await download(from(url), part, {
+        mayAsk: o.mirror !== undefined || o.allowPrivate ? () => true : isPublicAddress,
+        signal: o.signal,
+      });
       const sha256 = await hashOf(part),
         { size } = await stat(part);
       await rename(part, file);
@@ -238,15 +247,12 @@ async function one(
   }
 }
 
-/** An answer that another try does not change. */
-class Refused extends Error {}
-
 /** Beside an unfinished file: which version of the server's file it is the beginning of. */
 const versionFile = (part: string): string => `${part}.version`;
 /** What tells a server's versions of a file apart to the byte; undefined where it says no such thing. */
-function versionOf(r: Response): string | undefined {
-  const tag = r.headers.get('etag');
-  return tag !== null && !tag.startsWith('W/') ? tag : (r.headers.get('last-modified') ?? undefined);
+function versionOf({ headers }: Download): string | undefined {
+  const { etag } = headers;
+  return etag !== undefined && !etag.startsWith('W/') ? etag : headers['last-modified'];
 }
 
 async function startAnew(part: string): Promise<void> {
@@ -256,28 +262,39 @@ async function startAnew(part: string): Promise<void> {
 }
 
 /** Continues a file that was cut off, where the server knows how and still has the same one. */
-async function download(from: string, part: string, signal: AbortSignal): Promise<void> {
+async function download(from: string, part: string, o: Omit<DownloadOptions, 'headers'>): Promise<void> {
   const version = (await orUndefined(readForeign(versionFile(part), 1024), 'nobody knows what was begun'))?.toString(),
     begun = (await orUndefined(stat(part), 'nothing is there yet'))?.size ?? 0,
     have = version === undefined ? 0 : begun,
-    r = await fetch(from, {
-      signal,
+    r = await openDownload(from, {
+      ...o,
       headers: {
         // Parts are counted in the bytes of the file, not in those of a compressed answer.
         'Accept-Encoding': 'identity',
         ...(have > 0 ? { Range: `bytes=${have}-`, 'If-Range': version! } : {}),
       },
     });
+  try {
+    await take(r, part, have, o.signal);
+  } finally {
+    r.body.destroy();
+  }
+}
+
+/** Writes what the server gives: the rest of `have` bytes, or all of it. */
+async function take(r: Download, part: string, have: number, signal: AbortSignal): Promise<void> {
   if (r.status === 416) {
     await startAnew(part);
     throw new Error('the server has less than was received');
   }
-  if (!r.ok || !r.body) {
+  if (r.status < 200 || r.status >= 300) {
     const why = `the server answered ${r.status}`;
     throw r.status >= 500 || r.status === 429 ? new Error(why) : new Refused(why);
   }
+  if (!['identity', undefined].includes(r.headers['content-encoding']))
+    throw new Refused('the server compresses the file, which it was not asked to');
   const goesOn = r.status === 206,
-    range = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(r.headers.get('content-range') ?? '');
+    range = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(r.headers['content-range'] ?? '');
   if (goesOn && Number(range?.[1] ?? NaN) !== have) {
     await startAnew(part);
     throw new Error('the server answered with another part of the file');
@@ -298,7 +315,7 @@ interface Receiving {
   readonly signal: AbortSignal;
 }
 async function receive(
-  body: NonNullable<Response['body']>,
+  body: Download['body'],
   part: string,
   { goesOn, have, total, signal }: Receiving,
 ): Promise<void> {
@@ -309,12 +326,7 @@ async function receive(
       done(bytes > MAX_BYTES ? new Refused('the file is larger than 512 MB') : null, chunk);
     },
   });
-  await pipeline(
-    Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0]),
-    bounded,
-    createWriteStream(part, { flags: goesOn ? 'a' : 'w' }),
-    { signal },
-  );
+  await pipeline(body, bounded, createWriteStream(part, { flags: goesOn ? 'a' : 'w' }), { signal });
   if (Number.isNaN(total) || bytes === total) return;
   if (bytes > total) await startAnew(part);
   throw new Error(`the server gave ${bytes} of ${total} bytes`);

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openAssets, uuid5 } from '../../../runtime/tasks/index.js';
 import { readManifest } from '../../../runtime/tasks/assets.js';
+import { isPublicAddress, openDownload } from '../../../runtime/tasks/download.js';
 import { downloadsOf, fetchAssets } from '../../../runtime/tasks/fetch.js';
 import { never, taskOf } from '../../helpers/tasks/fakeDesktop.js';
 
@@ -45,7 +46,8 @@ afterEach(async () => {
   server.closeAllConnections();
   await rm(dir, { recursive: true });
 });
-const fetched = (urls: string[], mirror?: string) => fetchAssets(urls, { into: dir, mirror, signal: never });
+const fetched = (urls: string[], mirror?: string) =>
+  fetchAssets(urls, { into: dir, mirror, allowPrivate: true, signal: never });
 
 describe('tasks fetch', () => {
   it('mirrors files that runs then find, each once', async () => {
@@ -101,12 +103,13 @@ describe('tasks fetch', () => {
   it('one call at a time fetches into a folder; another waits for it', async () => {
     files.set('/a', 'alpha').set('/slow', 'waits');
     const stop = new AbortController(),
-      first = fetchAssets([`${base}/slow`], { into: dir, signal: stop.signal }),
+      first = fetchAssets([`${base}/slow`], { into: dir, allowPrivate: true, signal: stop.signal }),
       ended = expect(first).rejects.toMatchObject({ kind: 'cancelled' });
     await expect.poll(() => asked).toEqual(['/slow']);
     let waited = false;
     const second = fetchAssets([`${base}/a`], {
       into: dir,
+      allowPrivate: true,
       signal: never,
       onWait: () => {
         waited = true;
@@ -121,7 +124,7 @@ describe('tasks fetch', () => {
     files.set('/a', 'alpha').set('/b', 'beta').set('/slow', 'waits');
     const urls = ['/a', '/b', '/slow'].map((path) => base + path),
       stop = new AbortController(),
-      first = fetchAssets(urls, { into: dir, signal: stop.signal, atOnce: 1 }),
+      first = fetchAssets(urls, { into: dir, allowPrivate: true, signal: stop.signal, atOnce: 1 }),
       ended = expect(first).rejects.toMatchObject({ kind: 'cancelled' });
     try {
       // The first one at once, the second a second later, while the third is still under way.
@@ -185,6 +188,61 @@ describe('tasks fetch', () => {
         [`${base}/good`, mirror === undefined ? 'there' : 'fetched', undefined],
       ]);
     }
+  });
+  it('asks nothing of this machine for a task file, however it is named', async () => {
+    files.set('/secret', 'x');
+    const { port } = new URL(base),
+      names = ['127.0.0.1', 'localhost', '[::1]', '[::ffff:127.0.0.1]', '2130706433', '0'].map(
+        (host) => `http://${host}:${port}/secret`,
+      );
+    const r = await fetchAssets(names, { into: dir, signal: never });
+    expect(r).toMatchObject({ failed: names.length, fetched: 0 });
+    for (const f of r.files) expect(f.error).toContain('--allow-private');
+    expect(asked).toEqual([]);
+  });
+  it('a redirect leads to nothing that may not be asked', async () => {
+    const elsewhere = `${base.replace('127.0.0.1', '127.0.0.2')}/secret`;
+    server.removeAllListeners('request');
+    server.on('request', (q, r) => {
+      asked.push(q.url!);
+      r.writeHead(302, { Location: q.url === '/there' ? '/here' : elsewhere }).end();
+    });
+    const o = { headers: {}, mayAsk: (ip: string) => ip === '127.0.0.1', signal: never };
+    await expect(openDownload(`${base}/there`, o)).rejects.toThrow('127.0.0.2 is an address of this machine');
+    expect(asked).toEqual(['/there', '/here']);
+  });
+  it('a server that sends one round in circles is left', async () => {
+    server.removeAllListeners('request');
+    server.on('request', (_q, r) => r.writeHead(302, { Location: '/again' }).end());
+    const r = await fetched([`${base}/round`]);
+    expect(r.files[0]?.error).toContain('more than 5 times');
+  });
+  it('a file that comes compressed is not taken for the file', async () => {
+    server.removeAllListeners('request');
+    server.on('request', (_q, r) => r.writeHead(200, { 'Content-Encoding': 'gzip' }).end('xx'));
+    expect((await fetched([`${base}/a`])).files[0]?.error).toContain('compresses');
+  });
+  it.each([
+    ['8.8.8.8', true],
+    ['2606:4700::1111', true],
+    ['172.15.255.255', true],
+    ['172.32.0.0', true],
+    ['10.1.2.3', false],
+    ['172.16.0.1', false],
+    ['172.31.255.255', false],
+    ['192.168.1.1', false],
+    ['169.254.169.254', false],
+    ['100.64.0.1', false],
+    ['0.0.0.0', false],
+    ['::', false],
+    ['::1', false],
+    ['::ffff:8.8.8.8', false],
+    ['fe80::1', false],
+    ['fd00:ec2::254', false],
+    ['2002:7f00:1::', false],
+    ['64:ff9b::7f00:1', false],
+  ])('%s is an address of the internet: %s', (ip, is) => {
+    expect(isPublicAddress(ip)).toBe(is);
   });
   it('an address of any length is looked up, in no more room than it takes', async () => {
     await writeFile(join(dir, 'deep.txt'), 'deep');

@@ -1,18 +1,19 @@
 import type { BuildProgress } from '../service/desktopImage.js';
-import { statusOnTerminal, tell } from './output.js';
+import { statusLine, tell } from './output.js';
 
 /** One line rewritten in place on a terminal; a line a phase elsewhere. */
 export function buildProgress(): { on: (p: BuildProgress) => void; end: () => void } {
+  const line = statusLine();
   let phase = '';
   return {
     on: (p) => {
       const text = `${p.fraction === undefined ? '' : `${String(Math.round(p.fraction * 100)).padStart(3)} %  `}${p.message}`;
-      statusOnTerminal.show(text);
+      line.show(text);
       if (!process.stderr.isTTY && (p.phase !== phase || p.phase === 'done')) tell(`${text}\n`);
       phase = p.phase;
     },
     end: () => {
-      statusOnTerminal.clear();
+      line.clear();
     },
   };
 }

@@ -3,7 +3,6 @@ import { resolve } from 'node:path';
 import type { RunFile } from '../config/index.js';
 import { StudioError, isRunName } from '../domain/index.js';
 import { rateText } from '../domain/stats.js';
-import { onInterrupt, progressLine } from '../interchange/terminal.js';
 import type { AttemptRow } from '../run/collect/attempts.js';
 import { trainingTasks } from '../run/collect/chosen.js';
 import { collect, type CollectReport } from '../run/collect/collect.js';
@@ -11,7 +10,8 @@ import { actorOf } from '../run/collect/policy.js';
 import { thisBundle } from '../service/engines.js';
 import { actingOverrides } from './acting.js';
 import { numberOption, textOption, type Options } from './options.js';
-import { print, printJson, tell } from './output.js';
+import { onInterrupt } from './interrupt.js';
+import { print, printJson, statusLine, tell } from './output.js';
 
 /** `collect --policy P --into NAME`: attempts of a model at tasks; Ctrl-C stops, and the same command goes on. */
 export async function collectAttempts(o: Options): Promise<number> {
@@ -20,7 +20,7 @@ export async function collectAttempts(o: Options): Promise<number> {
     stop = onInterrupt(
       'Stopping: what is recorded is kept; the same command continues. Press Ctrl-C again to exit at once.',
     ),
-    line = progressLine(json),
+    line = statusLine(json),
     attempts = numberOption(o, 'attempts') ?? 1,
     stopAfter = numberOption(o, 'stopAfter') ?? attempts;
   if (!isRunName(name))

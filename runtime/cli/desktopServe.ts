@@ -1,7 +1,7 @@
 import { parseRunFile, type RunFile } from '../config/index.js';
 import { StudioError, type ProviderChoice } from '../domain/index.js';
 import { serveOpenEnv } from '../gateway/openenv/serve.js';
-import { onInterrupt } from '../interchange/terminal.js';
+import { onInterrupt } from './interrupt.js';
 import { thisBundle } from '../service/engines.js';
 import { openEnvironments } from '../service/openEnvironments.js';
 import { thisBuild } from '../server/build.js';

@@ -2,7 +2,7 @@ import { StudioError } from '../domain/index.js';
 import { thisBundle } from '../service/engines.js';
 import { evaluateRun, type Evaluated } from '../run/evaluateRun.js';
 import { allowMachine, numberOption, textOption, type Options } from './options.js';
-import { print, printJson, statusOnTerminal, tell } from './output.js';
+import { print, printJson, statusLine, tell } from './output.js';
 import { setOption, splitOption } from './split.js';
 import { runFolder } from '../run/runFolders.js';
 import { evaluationText, onTemplates } from '../domain/evaluationInterval.js';
@@ -48,7 +48,8 @@ async function evaluateCheckpoint(name: string, o: Options): Promise<number> {
   const dir = runFolder(String(o['runs'] ?? 'runs'), name),
     split = splitOption(o);
   allowMachine(o);
-  const abort = new AbortController();
+  const abort = new AbortController(),
+    line = statusLine();
   process.once('SIGINT', () => {
     abort.abort();
   });
@@ -66,14 +67,14 @@ async function evaluateCheckpoint(name: string, o: Options): Promise<number> {
     signal: abort.signal,
     provider: o['provider'] as 'auto' | undefined,
     onProgress: (p) => {
-      statusOnTerminal.show(`${p.done} of ${p.episodes} episodes`);
+      line.show(`${p.done} of ${p.episodes} episodes`);
     },
     onNote: (text) => {
-      statusOnTerminal.clear();
+      line.clear();
       tell(`${text}\n`);
     },
   });
-  statusOnTerminal.clear();
+  line.clear();
   show(point, o['json'] === true);
   return 0;
 }

@@ -4,7 +4,6 @@ import type { RunConfig, RunFile } from '../config/index.js';
 import { StudioError } from '../domain/index.js';
 import { shellWord } from '../domain/shellQuoted.js';
 import { rateText } from '../domain/stats.js';
-import { onInterrupt, progressLine } from '../interchange/terminal.js';
 import { backendOf } from '../run/backends/index.js';
 import { blinded } from '../run/blindPolicy.js';
 import type { AttemptRow } from '../run/collect/attempts.js';
@@ -18,7 +17,8 @@ import { giveAssets } from '../tasks/index.js';
 import { actingOverrides } from './acting.js';
 import { EPISODES, writeResults, type Report } from './evaluationResults.js';
 import { allowMachine, numberOption, textOption, type Options } from './options.js';
-import { print, printJson, tell } from './output.js';
+import { onInterrupt } from './interrupt.js';
+import { print, printJson, statusLine, tell } from './output.js';
 import { setOption, splitOption } from './split.js';
 
 /** A step of a large model on a busy server, with its thought, s. */
@@ -36,7 +36,7 @@ export async function evaluatePolicy(o: Options): Promise<number> {
     stop = onInterrupt(
       'Stopping: what is measured is kept; the same command continues. Press Ctrl-C again to exit at once.',
     ),
-    line = progressLine(json);
+    line = statusLine(json);
   allowMachine(o);
   try {
     const actor = await actorOf(String(o['policy']), {

@@ -1,6 +1,5 @@
 import { StudioError, type AnnotationFilter } from '../domain/index.js';
 import { exportRun } from '../interchange/exporter.js';
-import { onInterrupt, progressLine } from '../interchange/terminal.js';
 import { exportFormats } from '../interchange/types.js';
 import type { ExportFormat } from '../interchange/types.js';
 import { exportLines } from '../interchange/words.js';
@@ -9,7 +8,8 @@ import type { Options } from './options.js';
 import { runFolder } from '../run/runFolders.js';
 import { recordedView } from '../service/recordedView.js';
 import { coordinates } from './import.js';
-import { print, printJson } from './output.js';
+import { onInterrupt } from './interrupt.js';
+import { print, printJson, statusLine } from './output.js';
 
 /** What people said of trajectories, as conditions. */
 function annotationsOf(o: Options): AnnotationFilter {
@@ -59,7 +59,7 @@ export async function exportTrajectories(run: string, dir: string, o: Options): 
       'For example --split 0.9.',
     );
   const stop = onInterrupt('Stopping: an unfinished export is deleted. Press Ctrl-C again to exit at once.'),
-    line = progressLine(json);
+    line = statusLine(json);
   try {
     const report = await exportRun(
       {

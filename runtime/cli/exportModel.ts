@@ -1,18 +1,18 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { cacheFolder, earlierCacheFolder } from '../files/cacheFolder.js';
-import { onInterrupt, progressLine } from '../interchange/terminal.js';
 import { exportModel, type ExportedModel } from '../run/exportModel.js';
 import { runFolder } from '../run/runFolders.js';
 import { thisBundle } from '../service/engines.js';
 import { numberOption, type Options } from './options.js';
-import { print, printJson } from './output.js';
+import { onInterrupt } from './interrupt.js';
+import { print, printJson, statusLine } from './output.js';
 
 /** `export-model RUN DIR [--merged]`: trained weights as transformers and vLLM load them. */
 export async function writeModel(run: string, dir: string, o: Options): Promise<number> {
   const json = o['json'] === true,
     stop = onInterrupt('Stopping: an unfinished export is deleted. Press Ctrl-C again to exit at once.'),
-    line = progressLine(json);
+    line = statusLine(json);
   try {
     const made = await exportModel({
       run: resolve(runFolder(String(o['runs'] ?? 'runs'), run)),

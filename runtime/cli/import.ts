@@ -12,8 +12,8 @@ import { thisBundle } from '../service/engines.js';
 import { asCalled } from './called.js';
 import type { Options } from './options.js';
 import { runFolder } from '../run/runFolders.js';
-import { onInterrupt, progressLine } from '../interchange/terminal.js';
-import { print, printJson, tell } from './output.js';
+import { onInterrupt } from './interrupt.js';
+import { print, printJson, statusLine, tell } from './output.js';
 
 export function coordinates(v: unknown): CoordinateMode | undefined {
   if (v !== undefined && !(coordinateModes as readonly string[]).includes(String(v)))
@@ -49,7 +49,7 @@ export async function importTrajectories(path: string, o: Options): Promise<numb
     }
     if (!json) tell(`${previewLines(before).join('\n')}\n`);
     if (target!.create) await mkdir(dirname(target!.dir), { recursive: true });
-    const line = progressLine(json);
+    const line = statusLine(json);
     const report = await importInto(source, target!, {
       pool: o['pool'] !== false,
       of: before.trajectories + before.problemCount,

@@ -18,13 +18,39 @@ export function tell(text: string): void {
 }
 
 const CLEARED = '\r\x1b[2K';
-/** A line of standard error that is rewritten in place; `show` and `clear` do nothing where that is no terminal. */
-export const statusOnTerminal = {
-  show(text: string): void {
-    const { stderr } = process;
-    if (stderr.isTTY) stderr.write(CLEARED + printableLine(text).slice(0, Math.max(20, (stderr.columns ?? 100) - 1)));
-  },
-  clear(): void {
-    if (process.stderr.isTTY) process.stderr.write(CLEARED);
-  },
-};
+/** A terminal is written to at most so often, ms. */
+const SHOWN_MS = 100;
+
+export interface StatusLine {
+  /** The newest text is shown, some of those before it may not be. */
+  show(text: string): void;
+  clear(): void;
+}
+/** One line that is rewritten in place; where `out` is no terminal, or when `quiet`, nothing: the report comes at the end. */
+export function statusLine(quiet = false, out: NodeJS.WriteStream = process.stderr): StatusLine {
+  let next = '',
+    shown = false,
+    last = -Infinity,
+    timer: NodeJS.Timeout | undefined;
+  const write = (): void => {
+    timer = undefined;
+    last = performance.now();
+    shown = true;
+    out.write(CLEARED + printableLine(next).slice(0, Math.max(20, (out.columns ?? 120) - 1)));
+  };
+  return {
+    show(text) {
+      if (quiet || !out.isTTY) return;
+      next = text;
+      const wait = last + SHOWN_MS - performance.now();
+      if (wait <= 0 && timer === undefined) write();
+      else timer ??= setTimeout(write, wait).unref();
+    },
+    clear() {
+      clearTimeout(timer);
+      timer = undefined;
+      if (shown) out.write(CLEARED);
+      shown = false;
+    },
+  };
+}

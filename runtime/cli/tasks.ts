@@ -16,7 +16,7 @@ import {
 import { asCalled } from './called.js';
 import { imageOf } from './desktop.js';
 import type { Options } from './options.js';
-import { print, printJson, statusOnTerminal, tell } from './output.js';
+import { print, printJson, statusLine, tell } from './output.js';
 
 /** `tasks check DIR`: a row a task; exit code 0 when the folder could be read, 1 when a file in it is invalid. */
 export async function check(dir: string, o: Options): Promise<number> {
@@ -49,6 +49,7 @@ async function checkMiniwob(dir: string, o: Options): Promise<number> {
     interrupt = (): void => {
       abort.abort(new StudioError('cancelled', 'The check was stopped.', 'Run it again when you are ready.'));
     };
+  const line = statusLine();
   process.once('SIGINT', interrupt);
   try {
     const rows = await checkPages({
@@ -57,12 +58,12 @@ async function checkMiniwob(dir: string, o: Options): Promise<number> {
       signal: abort.signal,
       onRow: (row, index, of) => {
         if (!o['json']) print(asCalled(`${pageLine(row)}\n`));
-        else statusOnTerminal.show(`${index} of ${of}`);
+        else line.show(`${index} of ${of}`);
       },
     });
     const broken = rows.filter((r) => r.error).length;
     if (o['json']) {
-      statusOnTerminal.clear();
+      line.clear();
       printJson({ tasks: rows });
     } else print(`\n${rows.length} pages: ${rows.length - broken} runnable, ${broken} not\n`);
     return broken > 0 ? 1 : 0;
@@ -76,7 +77,8 @@ const pageLine = (r: PageRow): string =>
 export async function fetchFiles(dir: string, o: Options): Promise<number> {
   const image = await imageContents(DEFAULT_IMAGE),
     urls = downloadsOf(await readFolder(dir, { image })),
-    abort = new AbortController();
+    abort = new AbortController(),
+    line = statusLine();
   process.once('SIGINT', () => {
     abort.abort();
   });
@@ -88,13 +90,13 @@ export async function fetchFiles(dir: string, o: Options): Promise<number> {
     onWait: () => tell('Another command fetches into this folder; waiting for it.\n'),
     onFile: (f, done, of) => {
       if (f.state === 'failed') {
-        statusOnTerminal.clear();
+        line.clear();
         tell(`${printableLine(`${f.url}: ${f.error ?? ''}`)}\n`);
       }
-      statusOnTerminal.show(`${done} of ${of} files`);
+      line.show(`${done} of ${of} files`);
     },
   });
-  statusOnTerminal.clear();
+  line.clear();
   if (o['json']) printJson(report);
   else
     print(

@@ -1,5 +1,5 @@
 import type { StepView } from '../domain/index.js';
-import { onInterrupt } from '../interchange/terminal.js';
+import { onInterrupt } from './interrupt.js';
 import { thisBundle } from '../service/engines.js';
 import { tryOnce } from '../service/tryOnce.js';
 import { numberOption, type Options } from './options.js';

@@ -4,6 +4,7 @@ import type { Size } from '../domain/index.js';
 import { messageOf } from '../domain/index.js';
 import { Unusable } from '../domain/unusable.js';
 import { crc32InTurns } from './crc32.js';
+import { PNG_SIGNATURE } from './pngWriter.js';
 import { slicePixels, slices } from './slices.js';
 
 /**
@@ -12,7 +13,6 @@ import { slicePixels, slices } from './slices.js';
  * a small file made for it would take all memory.
  */
 const inflate = promisify(inflateCb);
-const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 /** Samples a pixel, by colour type: grey, -, RGB, palette, grey and alpha, -, RGBA. */
 const samples = [1, 0, 3, 1, 2, 0, 4];
 const depths: Readonly<Record<number, readonly number[]>> = {
@@ -36,7 +36,7 @@ export function checkSize(width: number, height: number): Size {
   return { width, height };
 }
 
-export const isPng = (b: Buffer): boolean => b.subarray(0, 8).equals(signature);
+export const isPng = (b: Buffer): boolean => b.subarray(0, 8).equals(PNG_SIGNATURE);
 
 interface Header extends Size {
   readonly depth: number;

@@ -1,7 +1,7 @@
 import { deflate as deflateCb } from 'node:zlib';
 import { promisify } from 'node:util';
 import { orUndefined, type FrameLink } from '../domain/index.js';
-import { crc32 } from '../files/crc32.js';
+import { pngFile } from '../files/pngWriter.js';
 import { decodePng } from '../files/png.js';
 
 /**
@@ -197,16 +197,6 @@ function changed(a: Pixels, b: Pixels): Rect[] | undefined {
   return rects.reduce((n, r) => n + r.width * r.height, 0) > WHOLE * width * height ? undefined : rects;
 }
 
-const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
-function chunk(type: string, data: Buffer): Buffer {
-  const out = Buffer.allocUnsafe(12 + data.length);
-  out.writeUInt32BE(data.length, 0);
-  out.write(type, 4, 'latin1');
-  data.copy(out, 8);
-  out.writeUInt32BE(crc32(out.subarray(4, 8 + data.length)), 8 + data.length);
-  return out;
-}
-
 /** A part of the screen as a PNG: with a palette where it has no more than 256 colours, which a desktop rarely has. */
 async function piece(s: Pixels, r: Rect): Promise<Piece> {
   const colours = new Map<number, number>();
@@ -217,8 +207,7 @@ async function piece(s: Pixels, r: Rect): Promise<Piece> {
         if (colours.size > 256) break;
       }
   const few = colours.size <= 256,
-    raw = Buffer.alloc(r.height * (r.width * (few ? 1 : 3) + 1)),
-    head = Buffer.alloc(13);
+    raw = Buffer.alloc(r.height * (r.width * (few ? 1 : 3) + 1));
   for (let y = r.y, o = 0; y < r.y + r.height; y++) {
     o++;
     for (let i = y * s.width + r.x, end = i + r.width; i < end; i++) {
@@ -231,18 +220,13 @@ async function piece(s: Pixels, r: Rect): Promise<Piece> {
       }
     }
   }
-  head.writeUInt32BE(r.width, 0);
-  head.writeUInt32BE(r.height, 4);
-  head[8] = 8;
-  head[9] = few ? 3 : 2;
   const palette = Buffer.from([...colours.keys()].flatMap((c) => [c >> 16, (c >> 8) & 255, c & 255])),
-    png = Buffer.concat([
-      signature,
-      chunk('IHDR', head),
-      ...(few ? [chunk('PLTE', palette)] : []),
-      chunk('IDAT', await deflate(raw, { level: 9 })),
-      chunk('IEND', Buffer.alloc(0)),
-    ]);
+    png = pngFile({
+      width: r.width,
+      height: r.height,
+      ...(few ? { palette } : {}),
+      data: await deflate(raw, { level: 9 }),
+    });
   return { ...r, data: png.toString('base64') };
 }
 

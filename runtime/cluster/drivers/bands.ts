@@ -5,8 +5,8 @@
  */
 import type { EncodedFrame, Size } from '../../domain/index.js';
 import { crc32 } from '../../files/crc32.js';
+import { PNG_SIGNATURE } from '../../files/pngWriter.js';
 
-const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 /** Start of a zlib stream, and its last, empty block. */
 const ZLIB_HEAD = Buffer.from([0x78, 0x01]),
   LAST_BLOCK = Buffer.from([0x03, 0x00]);
@@ -105,7 +105,7 @@ export function pngOfBands(
   const data = parts.reduce((n, b) => n + b.length, 0),
     png = Buffer.allocUnsafeSlow(BEFORE + data + AFTER),
     at = new Uint32Array(parts.length + 1);
-  SIGNATURE.copy(png);
+  PNG_SIGNATURE.copy(png);
   png.writeUInt32BE(13, 8);
   png.write('IHDR', 12, 'latin1');
   png.writeUInt32BE(width, 16);

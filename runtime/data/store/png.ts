@@ -1,9 +1,10 @@
 import { deflate as deflateCb, inflate as inflateCb } from 'node:zlib';
 import { promisify } from 'node:util';
 import { StudioError, type Frame, messageOf } from '../../domain/index.js';
-import { crc32, crc32InTurns } from '../../files/crc32.js';
+import { crc32InTurns } from '../../files/crc32.js';
 import { packRgb, wordsOf } from '../../files/packRgb.js';
-import { maxChunks, paeth } from '../../files/png.js';
+import { isPng, maxChunks, paeth } from '../../files/png.js';
+import { pngFile } from '../../files/pngWriter.js';
 import { slicePixels, slices } from '../../files/slices.js';
 
 /**
@@ -15,17 +16,7 @@ const deflate = promisify(deflateCb),
 /** zlib level 1. */
 export type Compress = (raw: Buffer) => Buffer | Promise<Buffer>;
 const onPool: Compress = (raw) => deflate(raw, { level: 1 });
-const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const rowsPerSlice = (width: number): number => Math.max(1, Math.floor(slicePixels / width));
-
-function chunk(type: string, data: Buffer): Buffer {
-  const out = Buffer.allocUnsafe(12 + data.length);
-  out.writeUInt32BE(data.length, 0);
-  out.write(type, 4, 'latin1');
-  data.copy(out, 8);
-  out.writeUInt32BE(crc32(out.subarray(4, 8 + data.length)), 8 + data.length);
-  return out;
-}
 
 /** Bytes of RGB made at a time: they are still in the processor's cache when they are hashed and copied. */
 const BLOCK_BYTES = 128 * 1024;
@@ -62,24 +53,14 @@ export async function toScanlines(
 }
 
 export async function encodePng(scanlines: Buffer, width: number, height: number, compress = onPool): Promise<Buffer> {
-  const head = Buffer.alloc(13);
-  head.writeUInt32BE(width, 0);
-  head.writeUInt32BE(height, 4);
-  head[8] = 8;
-  head[9] = 2;
-  return Buffer.concat([
-    signature,
-    chunk('IHDR', head),
-    chunk('IDAT', await compress(scanlines)),
-    chunk('IEND', Buffer.alloc(0)),
-  ]);
+  return pngFile({ width, height, data: await compress(scanlines) });
 }
 
 /** The size of an 8-bit RGB picture that is not interlaced, from the first bytes of its file; undefined for any other. */
 export function sizeOf(file: Buffer): { readonly width: number; readonly height: number } | undefined {
   const right =
     file.length >= 33 &&
-    file.subarray(0, 8).equals(signature) &&
+    isPng(file) &&
     file.toString('latin1', 12, 16) === 'IHDR' &&
     file[24] === 8 &&
     file[25] === 2 &&
@@ -105,7 +86,7 @@ export async function decodePng(
   file: Buffer,
   each?: (rgb: Buffer) => void,
 ): Promise<{ width: number; height: number; rgb: Buffer }> {
-  if (file.length < 33 || !file.subarray(0, 8).equals(signature)) throw damaged('wrong signature');
+  if (file.length < 33 || !isPng(file)) throw damaged('wrong signature');
   let width = 0,
     height = 0,
     chunks = 0;

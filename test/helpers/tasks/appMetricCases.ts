@@ -1,5 +1,5 @@
 import { deflateSync } from 'node:zlib';
-import { crc32 } from '../../../runtime/files/crc32.js';
+import { PNG_SIGNATURE, pngChunk } from '../../../runtime/files/pngWriter.js';
 import type { FileValue, Value } from '../../../runtime/tasks/values.js';
 import { caseTables, file } from './metricCase.js';
 
@@ -164,20 +164,12 @@ table('check_mp3_meta', [
   ['no file', null, {}, 0],
 ]);
 /** Pictures as far as their headers, which is all that tells their size. */
-const chunk = (type: string, body: Buffer): Buffer => {
-  const out = Buffer.alloc(12 + body.length);
-  out.writeUInt32BE(body.length, 0);
-  out.write(type, 4, 'latin1');
-  body.copy(out, 8);
-  out.writeUInt32BE(crc32(out.subarray(4, 8 + body.length)), 8 + body.length);
-  return out;
-};
 const header = Buffer.from([0, 0, 3, 32, 0, 0, 2, 0, 8, 2, 0, 0, 0]);
 const png = Buffer.concat([
-  Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]),
-  chunk('IHDR', header),
-  chunk('IDAT', Buffer.from([0x78, 0x9c, 3, 0, 0, 0, 0, 1])),
-  chunk('IEND', Buffer.alloc(0)),
+  PNG_SIGNATURE,
+  pngChunk('IHDR', header),
+  pngChunk('IDAT', Buffer.from([0x78, 0x9c, 3, 0, 0, 0, 0, 1])),
+  pngChunk('IEND', Buffer.alloc(0)),
 ]);
 const jpeg = Buffer.from(
   'ffd8ffe000104a46494600010100000100010000' +
@@ -196,12 +188,12 @@ const pixels = (
   const head = Buffer.from([0, 0, 0, width, 0, 0, 0, rows.length, depth, type, 0, 0, 0]);
   return file(
     Buffer.concat([
-      png.subarray(0, 8),
-      chunk('IHDR', head),
-      ...(type === 3 ? [chunk('PLTE', Buffer.from([9, 9, 9, 8, 8, 8, 7, 7, 7]))] : []),
-      ...(tRNS ? [chunk('tRNS', Buffer.from(tRNS))] : []),
-      chunk('IDAT', deflateSync(Buffer.from(rows.flatMap((row) => [0, ...row])))),
-      chunk('IEND', Buffer.alloc(0)),
+      PNG_SIGNATURE,
+      pngChunk('IHDR', head),
+      ...(type === 3 ? [pngChunk('PLTE', Buffer.from([9, 9, 9, 8, 8, 8, 7, 7, 7]))] : []),
+      ...(tRNS ? [pngChunk('tRNS', Buffer.from(tRNS))] : []),
+      pngChunk('IDAT', deflateSync(Buffer.from(rows.flatMap((row) => [0, ...row])))),
+      pngChunk('IEND', Buffer.alloc(0)),
     ]),
   );
 };

@@ -25,14 +25,6 @@ const inline = (b: Buffer | Uint8Array): Picture => ({
   name: 'x.png',
   inline: Buffer.from(b).toString('base64'),
 });
-const chunk = (type: string, data: Buffer): Buffer => {
-  const out = Buffer.alloc(12 + data.length);
-  out.writeUInt32BE(data.length, 0);
-  out.write(type, 4, 'latin1');
-  data.copy(out, 8);
-  out.writeUInt32BE(crc32(out.subarray(4, 8 + data.length)), 8 + data.length);
-  return out;
-};
 function rawPng(
   width: number,
   height: number,
@@ -48,11 +40,11 @@ function rawPng(
   head[9] = type;
   head[12] = o.interlace ?? 0;
   return Buffer.concat([
-    Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]),
-    chunk('IHDR', head),
+    PNG_SIGNATURE,
+    pngChunk('IHDR', head),
     ...(o.extra ? [o.extra] : []),
-    chunk('IDAT', idat),
-    chunk('IEND', Buffer.alloc(0)),
+    pngChunk('IDAT', idat),
+    pngChunk('IEND', Buffer.alloc(0)),
   ]);
 }
 const rgbAt = (f: { data: Buffer; width: number }, x: number, y: number): number[] => {
@@ -90,7 +82,7 @@ describe('screenshots of any PNG kind', () => {
     }
   });
   test('palettes and fewer than 8 bits', async () => {
-    const palette = chunk('PLTE', Buffer.from([10, 20, 30, 40, 50, 60, 70, 80, 90, 1, 2, 3]));
+    const palette = pngChunk('PLTE', Buffer.from([10, 20, 30, 40, 50, 60, 70, 80, 90, 1, 2, 3]));
     const f = await decode(
       inline(rawPng(4, 1, 2, 3, deflateSync(Buffer.from([0, 0b00_01_10_11])), { extra: palette })),
     );

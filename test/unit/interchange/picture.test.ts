@@ -1,10 +1,11 @@
-import { crc32, deflateSync } from 'node:zlib';
+import { deflateSync } from 'node:zlib';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { encode } from 'fast-png';
 import { JpegDecoder } from '../../../runtime/interchange/jpegDecoder.js';
 import { checkPicture, decodePicture, pictureSize } from '../../../runtime/interchange/picture.js';
 import { pngHeader } from '../../../runtime/files/png.js';
+import { PNG_SIGNATURE, pngChunk } from '../../../runtime/files/pngWriter.js';
 import { jpegs, points } from '../../fixtures/interchange/jpegs.js';
 import { random } from '../../../runtime/domain/index.js';
 import { Unusable } from '../../../runtime/interchange/types.js';

@@ -4,7 +4,7 @@ import { mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { StudioError, ignoreFailure, messageOf, orUndefined } from '../domain/index.js';
+import { StudioError, ignoreFailure, messageOf, orUndefined, cancelled } from '../domain/index.js';
 import { pause } from '../domain/pause.js';
 import { readForeign } from '../files/foreignFile.js';
 import { fileLock } from '../files/fileLock.js';
@@ -224,14 +224,7 @@ async function one(
       return { url, state: 'fetched', bytes: size };
     } catch (e) {
       if (o.signal.aborted)
-        throw new StudioError(
-          'cancelled',
-          'The download was cancelled.',
-          'Start it again: it continues where it stopped.',
-          {
-            cause: e,
-          },
-        );
+        throw cancelled('The download', { cause: e, remedy: 'Start it again: it continues where it stopped.' });
       if (tries >= TRIES || e instanceof Refused) return { url, state: 'failed', bytes: 0, error: messageOf(e) };
       await pause(500 * tries, o.signal, () => new Error('cancelled'));
     }

@@ -7,7 +7,7 @@ import { shellQuoted } from '../../domain/shellQuoted.js';
 import { AptProgress, caBundle, DEBIAN_KEYRING, debLine, machineAptConf, machineSources } from './apt.js';
 import { cacheFolder } from '../../files/cacheFolder.js';
 import { fileLock, which } from '../../files/fileLock.js';
-import { aptRemedy, cancelled, runTool } from './process.js';
+import { aptRemedy, buildCancelled, runTool } from './process.js';
 import { stageExtra } from './extra.js';
 import { readRecipe, type OnProgress, type Recipe } from './recipe.js';
 
@@ -140,7 +140,7 @@ async function build(
         2,
       ) + '\n',
     );
-    if (signal?.aborted) throw cancelled('Building the root file system');
+    if (signal?.aborted) throw buildCancelled('Building the root file system');
     const final = join(cache, recipe.rootfsHash);
     if (existsSync(final)) {
       await rename(final, join(cache, `${tmpPrefix}old-${process.pid}`));

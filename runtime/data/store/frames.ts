@@ -1,6 +1,7 @@
 import { lstat, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { StudioError, isEncoded, orUndefined, messageOf, settled, errorCode } from '../../domain/index.js';
+import { internalError } from '../../domain/errors.js';
 import type { EncodedFrame, Frame, FrameRef, Screenshot } from '../../domain/index.js';
 import { digestOf } from '../../files/digest.js';
 import { createFresh, folderInside, linkBetween, namesInside } from '../../files/folderParts.js';
@@ -152,11 +153,7 @@ export class PngFrameStore implements FrameStore {
       height < 1 ||
       data.length !== width * height * 4
     ) {
-      throw new StudioError(
-        'internal',
-        `A frame of ${width}x${height} has ${data.length} bytes instead of ${width * height * 4}.`,
-        'This is a fault of DART Studio: please report it with the log.',
-      );
+      throw internalError(`A frame of ${width}x${height} has ${data.length} bytes instead of ${width * height * 4}.`);
     }
     this.#puts++;
     const { hash, png } = await this.#encoder.encode(frame);

@@ -5,7 +5,7 @@
  */
 import { withoutSlashes } from '../../domain/address.js';
 import { pause } from '../../domain/pause.js';
-import { StudioError, messageOf } from '../../domain/index.js';
+import { StudioError, messageOf, cancelled } from '../../domain/index.js';
 import { MOST_ANSWER_BYTES, type Said } from './completion.js';
 import { callHere, type ModelCaller } from './modelCalls.js';
 
@@ -53,7 +53,7 @@ export class Endpoints {
       attempts: 5,
       backoffMs: 500,
       timeoutMs: 180_000,
-      sleep: (ms, signal) => pause(ms, signal, cancelled),
+      sleep: (ms, signal) => pause(ms, signal, decisionCancelled),
       random: Math.random,
       now: () => performance.now(),
       caller: callHere,
@@ -151,7 +151,7 @@ export class Endpoints {
         failed: new StudioError('policy.remote', `${url} answered ${status}: ${text.slice(0, 500)}`, remedyFor(status)),
       };
     } catch (x) {
-      if (signal.aborted) throw cancelled();
+      if (signal.aborted) throw decisionCancelled();
       if (x instanceof StudioError) return { status: 0, retry: false, failed: x };
       const cause = messageOf(x);
       return {
@@ -191,5 +191,4 @@ const tooLong = (): StudioError =>
     `A model server's answer is larger than ${MOST_ANSWER_BYTES >> 20} MB.`,
     'Lower policy.openai.maxTokens or its top log-probs.',
   );
-const cancelled = (): StudioError =>
-  new StudioError('cancelled', 'A decision was cancelled.', 'Start it again when you are ready.');
+const decisionCancelled = (): StudioError => cancelled('A decision');

@@ -1,7 +1,7 @@
 import { pause } from '../../domain/pause.js';
 import { StudioError } from '../../domain/index.js';
 import { turn } from './datums.js';
-import { cancelled, answerJson, PROTO, wordsOf, type Outgoing, type Reply, type TrainingHttp } from './http.js';
+import { callCancelled, answerJson, PROTO, wordsOf, type Outgoing, type Reply, type TrainingHttp } from './http.js';
 import { Skewed, lacks } from './skew.js';
 import { CONTROL, future, parsed, polled, type AnswerBounds } from './wire/index.js';
 
@@ -31,7 +31,7 @@ export const CALL_DEFAULTS: CallOptions = {
   submitMs: 120_000,
   conflictMs: 5 * 60_000,
   now: () => performance.now(),
-  sleep: (ms, signal) => pause(ms, signal, cancelled),
+  sleep: (ms, signal) => pause(ms, signal, callCancelled),
   random: Math.random,
   onRetry: () => undefined,
 };

@@ -2,7 +2,7 @@ import { opendir, stat } from 'node:fs/promises';
 import { cpus, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import { merge, parseRunFile } from '../config/index.js';
-import { orUndefined } from '../domain/index.js';
+import { isObject, orUndefined } from '../domain/index.js';
 import { freeBytes } from '../files/freeSpace.js';
 import type { RunReader } from '../data/store/runStore.js';
 import * as m from '../protocol/methods.js';
@@ -80,7 +80,6 @@ export async function folderBytes(
 const sum = async (sizes: readonly Promise<number>[]): Promise<number> =>
   (await Promise.all(sizes)).reduce((a, b) => a + b, 0);
 
-const isObject = (v: unknown): v is Record<string, unknown> => typeof v === 'object' && v !== null && !Array.isArray(v);
 /**
  * The run file of a run as a person would write it: its preset, and what it says beyond it. Run again, it makes the
  * same configuration. One of another version is given whole.

@@ -3,7 +3,7 @@ import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { errorCode, orUndefined, StudioError } from '../domain/index.js';
-import { foreignJson } from '../domain/json.js';
+import { foreignJson, isObject } from '../domain/json.js';
 import { createFresh, folderInside } from '../files/folderParts.js';
 import { ForeignFileError, readForeign, readForeignText } from '../files/foreignFile.js';
 
@@ -159,7 +159,6 @@ const damaged = (dir: string, what: string, cause?: unknown): StudioError =>
 
 /** A manifest may be a stranger's: only what it can be believed in is looked at. Throws trainer.invalid. */
 function checkManifest(dir: string, m: CheckpointManifest | null): void {
-  const isObject = (x: unknown): boolean => typeof x === 'object' && x !== null && !Array.isArray(x);
   if (m?.format !== 1 || !isObject(m.files) || !isObject(m.values))
     throw damaged(dir, 'its manifest is of an unknown format');
   if (typeof m.policy !== 'string' || typeof m.layout !== 'string')

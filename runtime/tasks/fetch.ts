@@ -1,6 +1,6 @@
 import { webcrypto } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -8,6 +8,7 @@ import { StudioError, ignoreFailure, messageOf, orUndefined, cancelled } from '.
 import { pause } from '../domain/pause.js';
 import { readForeign } from '../files/foreignFile.js';
 import { fileLock } from '../files/fileLock.js';
+import { replaceFile } from '../files/replaceFile.js';
 import { MANIFEST, readManifest, uuid5, type AssetManifest } from './assets.js';
 import type { CheckedTask } from './check.js';
 import { assetsOf } from './needs.js';
@@ -156,22 +157,11 @@ class Manifest {
       // What is added from here on is written the next time.
       this.#timer = undefined;
       this.#savedAt = performance.now();
-      await this.#write(`${JSON.stringify({ version: 1, files: Object.fromEntries(this.#files) }, null, 1)}\n`);
+      const text = `${JSON.stringify({ version: 1, files: Object.fromEntries(this.#files) }, null, 1)}\n`;
+      await replaceFile(join(this.#dir, MANIFEST), text, { durable: true });
     });
     this.#saving = p.catch(() => undefined);
     return p;
-  }
-  /** Whole or not at all. */
-  async #write(text: string): Promise<void> {
-    const temporary = join(this.#dir, `.${MANIFEST}.part`),
-      f = await open(temporary, 'w');
-    try {
-      await f.writeFile(text);
-      await f.sync();
-    } finally {
-      await f.close();
-    }
-    await rename(temporary, join(this.#dir, MANIFEST));
   }
 }
 

@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { DesktopId, RunError, Screenshot } from '../domain/index.js';
 import { id as brand, StudioError, monotonicNow, orUndefined, toRunError, cancelled } from '../domain/index.js';
+import { growingMs } from '../domain/pause.js';
 import { PoolMachine, type PoolEffect, type PoolRules } from './poolMachine.js';
 import type { Place } from './poolPlace.js';
 import { ReferenceFrames } from './referenceFrames.js';
@@ -33,7 +34,7 @@ const RULES: PoolRules = {
   maxFailures: 5,
   quarantineMs: 5 * 60_000,
   awayMs: 15_000,
-  backoffMs: (n) => Math.min(250 * 2 ** (n - 1), 10_000),
+  backoffMs: (n) => growingMs({ baseMs: 250, maxMs: 10_000 }, n - 1),
 };
 
 interface Waiter {

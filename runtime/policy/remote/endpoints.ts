@@ -4,7 +4,7 @@
  * growing pause, on another server when there is one.
  */
 import { withoutSlashes } from '../../domain/address.js';
-import { pause } from '../../domain/pause.js';
+import { growingMs, pause } from '../../domain/pause.js';
 import { StudioError, messageOf, cancelled } from '../../domain/index.js';
 import { MOST_ANSWER_BYTES, type Said } from './completion.js';
 import { callHere, type ModelCaller } from './modelCalls.js';
@@ -109,8 +109,10 @@ export class Endpoints {
       // 429 means that the server's queue is full: waiting for it keeps its cache useful. For other failures another
       // server is tried.
       avoid = failure.status === 429 ? undefined : e;
-      const backoff = Math.min(MAX_BACKOFF_MS, this.#o.backoffMs * 2 ** (attempt - 1));
-      await this.#o.sleep(failure.retryAfterMs ?? backoff * (1 + this.#o.random() / 2), signal);
+      const { backoffMs: baseMs, random } = this.#o,
+        spread = { from: 1, to: 1.5, random },
+        ms = failure.retryAfterMs ?? growingMs({ baseMs, maxMs: MAX_BACKOFF_MS }, attempt - 1, spread);
+      await this.#o.sleep(ms, signal);
     }
     throw last!;
   }

@@ -5,7 +5,7 @@ import { withDeadline } from '../../domain/deadline.js';
 import { StudioError, isObject, messageOf, cancelled } from '../../domain/index.js';
 import { jsonOf } from '../../domain/json.js';
 import type { JsonBounds } from '../../domain/jsonBounds.js';
-import { pause } from '../../domain/pause.js';
+import { growingMs, pause } from '../../domain/pause.js';
 import { MOST_ANSWER_BYTES, completionOf, type Completion, type Said } from './completion.js';
 import { besideOf, dialectOf, type Dialect } from './dialect.js';
 import { callHere, type ModelCaller } from './modelCalls.js';
@@ -90,12 +90,13 @@ export class ModelServer {
   }
   async #patiently<A extends Answer>(signal: AbortSignal, ask: () => Promise<A>): Promise<A> {
     const { backoffMs = BACKOFF_MS, busyMs = BUSY_MS } = this.#o,
+      growth = { baseMs: backoffMs, maxMs: MOST_BACKOFF_MS },
       began = performance.now();
-    for (let backoff = backoffMs; ; backoff = Math.min(MOST_BACKOFF_MS, backoff * 2)) {
+    for (let before = 0; ; before++) {
       const a = await ask();
       // One that is busy for ever is said to be, instead of holding up the start of a run.
       if (a.status !== 429 || performance.now() - began > busyMs) return a;
-      await pause(Math.min(MOST_BACKOFF_MS, a.retryAfterMs ?? backoff), signal, decisionCancelled);
+      await pause(Math.min(MOST_BACKOFF_MS, a.retryAfterMs ?? growingMs(growth, before)), signal, decisionCancelled);
     }
   }
 

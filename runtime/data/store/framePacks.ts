@@ -2,6 +2,7 @@ import { lstat, rename, rm } from 'node:fs/promises';
 import type { Stats } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { errorCode, orUndefined } from '../../domain/index.js';
+import { nextTurn } from '../../domain/turns.js';
 import { crc32 } from '../../files/crc32.js';
 import { createFresh, folderInside, namesInside } from '../../files/folderParts.js';
 import { unfinishedName } from '../../files/replaceFile.js';
@@ -294,7 +295,7 @@ export class FramePacks {
           this.#take(look);
           if ((taken += look.found.frames.length) > AT_A_TIME) {
             taken = 0;
-            await new Promise<void>((r) => setImmediate(r));
+            await nextTurn();
           }
         }
   }

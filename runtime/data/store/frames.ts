@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { StudioError, isEncoded, orUndefined, messageOf, settled, errorCode } from '../../domain/index.js';
 import { internalError } from '../../domain/errors.js';
 import type { EncodedFrame, Frame, FrameRef, Screenshot } from '../../domain/index.js';
+import { nextTurn } from '../../domain/turns.js';
 import { digestOf } from '../../files/digest.js';
 import { createFresh, folderInside, linkBetween, namesInside } from '../../files/folderParts.js';
 import { ForeignFileError, readForeign } from '../../files/foreignFile.js';
@@ -306,7 +307,7 @@ export class PngFrameStore implements FrameStore {
     if (!dry) await this.#packs.list();
     let looked = 0;
     for (const hash of this.#leaving) {
-      if (++looked % 4096 === 0) await new Promise<void>((r) => setImmediate(r));
+      if (++looked % 4096 === 0) await nextTurn();
       const place = this.#packs.find(hash);
       if (place) {
         const there = packed.get(place.pack),
@@ -330,7 +331,7 @@ export class PngFrameStore implements FrameStore {
       for (const f of gone) sizes.push(f.size);
       const hashes = gone.map((f) => f.hash);
       if (!dry && hashes.length > 0) await this.#remove(hashes, pack);
-      await new Promise<void>((r) => setImmediate(r));
+      await nextTurn();
     }
     return { frames: sizes.length, bytes: sizes.reduce((a, b) => a + b, 0) };
   }

@@ -1,6 +1,6 @@
 import { growingMs, pause } from '../../domain/pause.js';
 import { StudioError } from '../../domain/index.js';
-import { turn } from './datums.js';
+import { nextTurn } from '../../domain/turns.js';
 import { callCancelled, answerJson, PROTO, wordsOf, type Outgoing, type Reply, type TrainingHttp } from './http.js';
 import { Skewed, lacks } from './skew.js';
 import { CONTROL, future, parsed, polled, type AnswerBounds } from './wire/index.js';
@@ -162,7 +162,7 @@ export class Calls {
   /** Of a long answer the turn ends here, so that parsing and checking are two. */
   async #parsed(bytes: Uint8Array, most: AnswerBounds): Promise<unknown> {
     const json = answerJson(bytes, most);
-    if (bytes.length > CONTROL.bytes) await turn();
+    if (bytes.length > CONTROL.bytes) await nextTurn();
     return json;
   }
   #poll(request: string, proto: boolean, most: AnswerBounds, signal: AbortSignal): Promise<Reply> {

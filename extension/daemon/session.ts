@@ -11,7 +11,7 @@ import type { Notice } from '../../runtime/protocol/notifications.js';
 import type { HelloResult, Method, Params, Result } from '../../runtime/protocol/requests.js';
 import { SocketReader, SocketWriter } from '../../runtime/protocol/transport.js';
 import { protocolVersion, socketPath, type Build, type DiscoveryRecord } from '../../runtime/protocol/version.js';
-import { DaemonError, lost, type GoingDown, type Log } from './types.js';
+import { DaemonError, lost, type GoingDown, type Log, asError } from './types.js';
 
 const openMs = 10_000,
   maxPayload = 256 << 20;
@@ -167,13 +167,7 @@ export class Session {
   #fault(e: unknown): DaemonError {
     const data = e instanceof ResponseError ? (e.data as ErrorData | undefined) : undefined;
     if (typeof data?.kind === 'string') return new DaemonError(data.kind, (e as Error).message, data.remedy);
-    return this.#over || this.#socket.readyState !== WebSocket.OPEN
-      ? lost()
-      : new DaemonError(
-          'internal',
-          e instanceof Error ? e.message : String(e),
-          'This is a fault of DART Studio: please report it with the log.',
-        );
+    return this.#over || this.#socket.readyState !== WebSocket.OPEN ? lost() : asError(e);
   }
 }
 const cancelled = (): DaemonError =>

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '../domain/index.js';
+import { replaceFile } from '../files/replaceFile.js';
 import { exportRun } from '../interchange/exporter.js';
 import type { AttemptRow } from '../run/collect/attempts.js';
 import type { CollectReport } from '../run/collect/collect.js';
@@ -57,13 +58,8 @@ export async function writeResults(
   await replace(out, whole);
   return whole;
 }
-/** Another name first: a link that lies there is not followed, and a kill leaves the old file or the new one. */
-async function replace(out: string, report: Report): Promise<void> {
-  const part = join(out, '.writing.json');
-  await rm(part, { recursive: true, force: true });
-  await writeFile(part, `${JSON.stringify(report, null, 2)}\n`, { flag: 'wx' });
-  await rename(part, join(out, 'results.json'));
-}
+const replace = (out: string, report: Report): Promise<void> =>
+  replaceFile(join(out, 'results.json'), `${JSON.stringify(report, null, 2)}\n`);
 
 async function layout(out: string, made: CollectReport): Promise<Pick<Report, 'results' | 'notes'>> {
   const domains = new Map(made.tasks.map((t) => [t.task, t.domain])),

@@ -125,7 +125,7 @@ export class AgentClient {
     checkName('exec', argv[0]);
     const timeoutMs = o.timeoutMs ?? 30_000;
     const tag = this.#nextTag++;
-    if (o.signal?.aborted) throw cancelled();
+    if (o.signal?.aborted) throw commandKilled();
     const giveUp = (): void => {
       ignoreFailure(this.#call('kill', { tag }), 'the command has ended, or the agent is lost and every call says so');
     };
@@ -144,7 +144,7 @@ export class AgentClient {
         },
         timeoutMs + 10_000,
       );
-      if (o.signal?.aborted) throw cancelled();
+      if (o.signal?.aborted) throw commandKilled();
       return r;
     } finally {
       o.signal?.removeEventListener('abort', giveUp);
@@ -300,7 +300,7 @@ export const lost = (message: string, cause?: unknown): StudioError =>
     'The pool replaces it automatically. If this happens often, raise the memory limit of the desktops.',
     cause === undefined ? {} : { cause },
   );
-const cancelled = (): StudioError =>
+const commandKilled = (): StudioError =>
   new StudioError(
     'cancelled',
     'The command was cancelled and its processes were killed.',

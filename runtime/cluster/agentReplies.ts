@@ -2,6 +2,7 @@
  * The messages of a desktop's agent. They come from inside a sandbox: each line is checked before anything acts on it,
  * and an invalid one ends the connection to that desktop.
  */
+import { isObject } from '../domain/json.js';
 
 /** Events that the agent (images/desk/overlay/opt/dart/agent.py) sends unprompted. */
 export interface AgentExit {
@@ -173,7 +174,7 @@ function longJson(line: Buffer): unknown {
     at = to;
   });
   const m: unknown = JSON.parse(rest + line.toString('latin1', at));
-  if (typeof m !== 'object' || m === null || Array.isArray(m)) return m;
+  if (!isObject(m)) return m;
   return Object.fromEntries(
     Object.entries(m).map(([k, v]: [string, unknown]) => {
       const of = typeof v === 'string' && v.startsWith('\0') ? long[Number(v.slice(1))] : undefined;
@@ -190,8 +191,8 @@ export function parseLine(line: Buffer): AgentLine {
   } catch (e) {
     throw e instanceof BadLine ? e : new BadLine('it is not JSON');
   }
-  if (typeof m !== 'object' || m === null || Array.isArray(m)) throw new BadLine('it is not a JSON object');
-  const fields = m as Fields;
+  if (!isObject(m)) throw new BadLine('it is not a JSON object');
+  const fields: Fields = m;
   if (Object.hasOwn(fields, 'event') && line.length > SHORT) throw new BadLine('it is too long for an event');
   if (Object.hasOwn(fields, 'event')) return { kind: 'exit', exit: exitEvent(fields) };
   const id = fields['id'];

@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { DesktopId, RunError, Screenshot } from '../domain/index.js';
-import { id as brand, StudioError, monotonicNow, orUndefined, toRunError } from '../domain/index.js';
+import { id as brand, StudioError, monotonicNow, orUndefined, toRunError, cancelled } from '../domain/index.js';
+import { growingMs } from '../domain/pause.js';
 import { PoolMachine, type PoolEffect, type PoolRules } from './poolMachine.js';
 import type { Place } from './poolPlace.js';
 import { ReferenceFrames } from './referenceFrames.js';
@@ -33,7 +34,7 @@ const RULES: PoolRules = {
   maxFailures: 5,
   quarantineMs: 5 * 60_000,
   awayMs: 15_000,
-  backoffMs: (n) => Math.min(250 * 2 ** (n - 1), 10_000),
+  backoffMs: (n) => growingMs({ baseMs: 250, maxMs: 10_000 }, n - 1),
 };
 
 interface Waiter {
@@ -86,7 +87,7 @@ class Pool implements DesktopPool {
   }
 
   lease({ signal }: { signal: AbortSignal }): Promise<Lease> {
-    if (signal.aborted) return Promise.reject(cancelled());
+    if (signal.aborted) return Promise.reject(waitCancelled());
     if (this.#closing) return Promise.reject(closedError());
     setMaxListeners(0, signal); // many rollouts share one signal: not a leak
     return new Promise<Lease>((resolve, reject) => {
@@ -98,7 +99,7 @@ class Pool implements DesktopPool {
       const abort = (): void => {
         end();
         this.#carryOut(this.#machine.cancel(waiter, this.#now()));
-        reject(cancelled());
+        reject(waitCancelled());
       };
       signal.addEventListener('abort', abort, { once: true });
       this.#waiters.set(waiter, {
@@ -311,7 +312,7 @@ function checkSize(n: number): number {
     throw new StudioError('config.invalid', `A pool cannot have ${n} desktops.`, 'Give a whole number from 0 to 1024.');
   return n;
 }
-const cancelled = (): StudioError =>
-  new StudioError('cancelled', 'The wait for a desktop was cancelled.', 'Request a desktop again when you need one.');
+const waitCancelled = (): StudioError =>
+  cancelled('The wait for a desktop', { remedy: 'Request a desktop again when you need one.' });
 const closedError = (): StudioError =>
   new StudioError('cancelled', 'The pool of desktops was closed.', 'Open a new one.');

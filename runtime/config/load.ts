@@ -1,4 +1,4 @@
-import { foreignJson } from '../domain/json.js';
+import { foreignJson, isObject } from '../domain/json.js';
 import { jsonFault } from '../domain/jsonFault.js';
 import { z } from 'zod';
 import { StudioError, messageOf, type PresetName } from '../domain/index.js';
@@ -8,8 +8,6 @@ import { remarks, violations } from './rules.js';
 import { declaredPolicies } from './policies/index.js';
 import { runFileSchema } from './runFileSchema.js';
 import type { RunConfig, RunFile } from './schema.js';
-
-const isObject = (v: unknown): v is Record<string, unknown> => typeof v === 'object' && v !== null && !Array.isArray(v);
 
 /** Merges `over` into `base`: objects key by key, everything else is replaced. */
 export function merge(base: unknown, over: unknown): unknown {

@@ -1,3 +1,5 @@
+import { isObject } from '../domain/json.js';
+
 /** An option that had another name in an earlier version; run files with the old name still load. */
 export interface RenamedOption {
   /** Path in the run file, with dots. */
@@ -12,7 +14,6 @@ export const RENAMED_OPTIONS: readonly RenamedOption[] = [
 ];
 
 type Json = Readonly<Record<string, unknown>>;
-const isObject = (v: unknown): v is Json => typeof v === 'object' && v !== null && !Array.isArray(v);
 
 const read = (content: unknown, path: readonly string[]): unknown =>
   path.reduce<unknown>((v, k) => (isObject(v) ? v[k] : undefined), content);

@@ -1,5 +1,5 @@
 import { Listeners } from './listeners.js';
-import { StudioError, type RetireReason } from '../domain/index.js';
+import { StudioError, type RetireReason, internalError } from '../domain/index.js';
 import type {
   BatchId,
   FamilyId,
@@ -420,6 +420,3 @@ export class DataManager {
     return b;
   }
 }
-
-const internalError = (message: string): StudioError =>
-  new StudioError('internal', message, 'This is a fault of DART Studio: please report it with the log.');

@@ -1,4 +1,4 @@
-import { StudioError, type RetireReason } from '../domain/index.js';
+import { type RetireReason, internalError } from '../domain/index.js';
 import type { BatchId, GroupId, RolloutId } from '../domain/index.js';
 import { EndedRollouts } from './endedRollouts.js';
 import type { LedgerCounts, RolloutState } from './types.js';
@@ -74,12 +74,7 @@ export class Ledger {
   /** Throws `internal` on an illegal move, without changing anything. */
   move(m: LedgerMove): void {
     const refused = this.refusal(m);
-    if (refused)
-      throw new StudioError(
-        'internal',
-        `Ledger: ${refused}.`,
-        'This is a fault of DART Studio: please report it with the log.',
-      );
+    if (refused) throw internalError(`Ledger: ${refused}.`);
     this.#set(m);
   }
   #set(m: LedgerMove): void {
@@ -107,12 +102,7 @@ export class Ledger {
     const seen = new Set<RolloutId>();
     for (const m of moves) {
       const refused = seen.has(m.rollout) ? `${m.rollout} is named twice in one move` : this.refusal(m);
-      if (refused)
-        throw new StudioError(
-          'internal',
-          `Ledger: ${refused}.`,
-          'This is a fault of DART Studio: please report it with the log.',
-        );
+      if (refused) throw internalError(`Ledger: ${refused}.`);
       seen.add(m.rollout);
     }
     for (const m of moves) this.move(m);

@@ -1,4 +1,4 @@
-import { StudioError, type BranchPoint, type RolloutId, type Trajectory } from '../domain/index.js';
+import { type BranchPoint, type RolloutId, type Trajectory, internalError } from '../domain/index.js';
 import type { DataState } from './state.js';
 import type { Before } from './types.js';
 
@@ -17,12 +17,7 @@ export class TrajectoryCache {
   /** Throws `internal` when it is not in memory. */
   readonly get = (rollout: RolloutId): Trajectory => {
     const t = this.all.get(rollout);
-    if (!t)
-      throw new StudioError(
-        'internal',
-        `Trajectory ${rollout} is needed and not in memory.`,
-        'This is a fault of DART Studio: please report it with the log.',
-      );
+    if (!t) throw internalError(`Trajectory ${rollout} is needed and not in memory.`);
     return t;
   };
   /** A trajectory up to one of its steps, that one too; undefined when it is not in memory. */

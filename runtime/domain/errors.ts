@@ -56,6 +56,16 @@ export class StudioError extends Error {
   }
 }
 
+const AGAIN = 'Start it again when you are ready.';
+const REPORT = 'This is a fault of DART Studio: please report it with the log.';
+
+/** Ended before its time, because somebody wanted that. `what` begins the sentence: "The build". */
+export const cancelled = (what: string, o: { cause?: unknown; remedy?: string } = {}): StudioError =>
+  new StudioError('cancelled', `${what} was cancelled.`, o.remedy ?? AGAIN, { cause: o.cause });
+
+/** A state that only a fault of this program can bring about. */
+export const internalError = (message: string): StudioError => new StudioError('internal', message, REPORT);
+
 /**
  * A fault of a request, not of the run: wrong parameters, something that does not exist, or a state that does not allow
  * it. It has a remedy like `StudioError` but is never written into a run.
@@ -78,12 +88,12 @@ export const messageOf = (e: unknown): string => (e instanceof Error ? e.message
 export function toRunError(e: unknown): RunError {
   if (e instanceof StudioError) return e.error;
   if (e instanceof Error && e.name === 'AbortError')
-    return { kind: 'cancelled', message: 'The operation was cancelled.', remedy: 'Start it again when you are ready.' };
+    return { kind: 'cancelled', message: 'The operation was cancelled.', remedy: AGAIN };
   const err = e instanceof Error ? e : new Error(String(e));
   return {
     kind: 'internal',
     message: err.message,
-    remedy: 'This is a fault of DART Studio: please report it with the log.',
+    remedy: REPORT,
     details: { stack: err.stack ?? '' },
   };
 }

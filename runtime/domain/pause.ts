@@ -14,14 +14,29 @@ export function pause(ms: number, signal: AbortSignal, cancelled: () => Error): 
   });
 }
 
-/** How often something that fails is tried again, and the pauses before, each twice the one before. */
-export interface Patience {
+/** Pauses, each twice the one before. */
+export interface Growth {
   readonly baseMs: number;
   readonly maxMs: number;
+}
+/** How often something that fails is tried again, and the pauses before. */
+export interface Patience extends Growth {
   readonly attempts: number;
 }
-/** The pause after so many earlier ones, ms. */
-export const growingMs = ({ baseMs, maxMs }: Patience, before: number): number => Math.min(maxMs, baseMs * 2 ** before);
+/** Parts of a pause between which chance decides, so that many do not come back at one moment. */
+export interface Spread {
+  readonly from: number;
+  readonly to: number;
+  /** From 0 up to 1. Default: `Math.random`. */
+  readonly random?: () => number;
+}
+const WHOLE: Spread = { from: 1, to: 1 };
+/** The pause after so many earlier ones, ms. Default: not spread. */
+export function growingMs({ baseMs, maxMs }: Growth, before: number, spread = WHOLE): number {
+  const { from, to, random = Math.random } = spread,
+    ms = Math.min(maxMs, baseMs * 2 ** before);
+  return from === to ? ms * from : ms * (from + (to - from) * random());
+}
 
 /** Waits `ms`, or until the signal fires; never rejects. */
 export const pauseOrStop = (ms: number, signal: AbortSignal): Promise<void> =>

@@ -4,6 +4,9 @@
  */
 const TURN_MS = 5;
 
+/** Resolves when the event loop has turned once: what waited for it has had its turn. */
+export const nextTurn = (): Promise<void> => new Promise((done) => setImmediate(done));
+
 /** Splits long work: awaited between pieces, it lets the event loop turn once the time is up. */
 export class Turns {
   #began = performance.now();
@@ -12,9 +15,7 @@ export class Turns {
     return performance.now() - this.#began > TURN_MS;
   }
   async next(): Promise<void> {
-    await new Promise<void>((go) => {
-      setImmediate(go);
-    });
+    await nextTurn();
     this.#began = performance.now();
   }
 }

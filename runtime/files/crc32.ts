@@ -1,4 +1,5 @@
 import * as zlib from 'node:zlib';
+import { nextTurn } from '../domain/turns.js';
 
 /** The CRC-32 (ISO 3309, as in PNG and zlib) of every single byte. */
 let table: Int32Array | undefined;
@@ -31,7 +32,7 @@ const TURN = 2 << 20;
 export async function crc32InTurns(bytes: Uint8Array): Promise<number> {
   let value = 0;
   for (let at = 0; at < bytes.length; at += TURN) {
-    if (at > 0) await new Promise<void>((next) => setImmediate(next));
+    if (at > 0) await nextTurn();
     value = crc32(bytes.subarray(at, at + TURN), value);
   }
   return value;

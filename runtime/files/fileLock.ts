@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { StudioError, type ErrorKind } from '../domain/index.js';
+import { StudioError, type ErrorKind, cancelled } from '../domain/index.js';
 
 /**
  * The program's path, or undefined when it is not installed. Searches sbin folders as well: a user's PATH may lack
@@ -64,8 +64,4 @@ export async function fileLock(
 }
 
 const waitCancelled = (): StudioError =>
-  new StudioError(
-    'cancelled',
-    'Waiting for another process was cancelled.',
-    'Start it again when you are ready; finished parts are kept.',
-  );
+  cancelled('Waiting for another process', { remedy: 'Start it again when you are ready; finished parts are kept.' });

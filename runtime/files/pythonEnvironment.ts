@@ -1,10 +1,11 @@
 // Python environments that this runtime makes for itself: which interpreter, where, one installation at a time.
 import { spawn } from 'node:child_process';
-import { mkdir, statfs } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { StudioError, messageOf, orUndefined, type ErrorKind } from '../domain/index.js';
+import { StudioError, messageOf, type ErrorKind } from '../domain/index.js';
 import { CACHE_REMEDY } from './cacheFolder.js';
 import { fileLock } from './fileLock.js';
+import { freeAt } from './freeSpace.js';
 import { logLines } from './logLines.js';
 
 /** Whose environment it is, for messages: `who` "the engine", `whose` "the engine's". */
@@ -69,15 +70,6 @@ export function output(command: string, args: readonly string[]): Promise<string
     child.on('error', () => resolve(undefined));
     child.on('close', (code) => resolve(code === 0 ? text.trim() : undefined));
   });
-}
-
-/** Free bytes where a folder is, or will be. */
-export async function freeAt(folder: string): Promise<number> {
-  for (let at = folder; ; at = dirname(at)) {
-    const s = await orUndefined(statfs(at), 'it is not there yet: the folder above it says');
-    if (s) return s.bavail * s.bsize;
-    if (dirname(at) === at) return 0;
-  }
 }
 
 export async function checkSpace(owner: EnvironmentOwner, folder: string): Promise<void> {

@@ -3,6 +3,7 @@ import { createPool } from '../cluster/pool.js';
 import type { Desktop, DesktopPool, DesktopProvider, Lease, SettleOptions } from '../cluster/types.js';
 import type { RunConfig } from '../config/index.js';
 import { settled, type DesktopRow, type RunPath } from '../domain/index.js';
+import { nextTurn } from '../domain/turns.js';
 import { DesktopRegistry } from '../rollout/desktopRegistry.js';
 import { chooseProvider, settleOf, specOf } from '../cluster/provide.js';
 
@@ -92,9 +93,7 @@ export async function openPersonalDesktop(own: PersonalDesktops, r: PersonalDesk
       if (pool) registry.detach(pool);
       await provider?.dispose();
       // The row that is gone is told in a turn of its own.
-      await new Promise<void>((done) => {
-        setImmediate(done);
-      });
+      await nextTurn();
       forget();
     })());
   const forget = own.add(registry, r.run, close),

@@ -14,6 +14,7 @@ import {
   type StepView,
   messageOf,
   waitMsOf,
+  internalError,
 } from '../domain/index.js';
 import type { RunConfig } from '../config/index.js';
 import type { FrameStore, RolloutOrder } from '../data/types.js';
@@ -201,14 +202,7 @@ function scripted(steps: readonly Pick<StepView, 'actions' | 'thought'>[]): Epis
       return {
         decide: () => {
           const s = steps[next++];
-          if (!s)
-            return Promise.reject(
-              new StudioError(
-                'internal',
-                'The replay has no further step.',
-                'This is a fault of DART Studio: please report it with the log.',
-              ),
-            );
+          if (!s) return Promise.reject(internalError('The replay has no further step.'));
           return Promise.resolve({
             actions: s.actions,
             thought: s.thought,

@@ -13,6 +13,7 @@ import {
   type Trajectory,
   ignoreFailure,
   messageOf,
+  internalError,
 } from '../domain/index.js';
 import { parseRunFile, type RunConfig } from '../config/index.js';
 import type { StepExtra } from '../data/events.js';
@@ -275,12 +276,7 @@ class SharedWriter implements RunWriter {
   async #do<T>(
     f: (to: { readonly data: RunAccess['data'] } | { readonly folder: RunAppender }) => Promise<readonly [T, boolean]>,
   ): Promise<T> {
-    if (this.#closed)
-      throw new StudioError(
-        'internal',
-        `The run ${this.run} is no longer open for writing.`,
-        'This is a fault of DART Studio: please report it with the log.',
-      );
+    if (this.#closed) throw internalError(`The run ${this.run} is no longer open for writing.`);
     const active = this.#active();
     let result: readonly [T, boolean];
     try {

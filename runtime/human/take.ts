@@ -1,4 +1,4 @@
-import { cancelled } from '../rollout/clock.js';
+import { cancelled } from '../domain/index.js';
 import type { HeldRollout } from '../run/runAccess.js';
 import type { SessionHost } from './controlSession.js';
 import type { TakeOverSession } from './takeOver.js';

@@ -1,3 +1,5 @@
+import { isObject } from '../domain/json.js';
+
 /** In a run folder: what people call the run, and how they keep it. Written by windows, which need no runtime for it. */
 export const labelName = 'label.json';
 
@@ -21,10 +23,9 @@ const text = (x: unknown, max: number): string | undefined => {
 };
 
 /** What of a stored file, or of what somebody typed, is one: nothing in a run folder is trusted. */
-export function runLabelOf(x: unknown): RunLabel {
-  if (typeof x !== 'object' || x === null || Array.isArray(x)) return {};
-  const raw = x as Readonly<Record<string, unknown>>,
-    tags = Array.isArray(raw['tags'])
+export function runLabelOf(raw: unknown): RunLabel {
+  if (!isObject(raw)) return {};
+  const tags = Array.isArray(raw['tags'])
       ? [
           ...new Set(
             raw['tags'].flatMap((t: unknown) => text(typeof t === 'string' ? t.replace(/^#/, '') : t, most.tag) ?? []),

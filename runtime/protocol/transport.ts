@@ -11,11 +11,11 @@ import {
   type MessageReader,
   type MessageWriter,
 } from 'vscode-jsonrpc';
+import { isObject } from '../domain/json.js';
 
-const isMessage = (x: unknown): x is Message => {
-  if (typeof x !== 'object' || x === null || Array.isArray(x)) return false;
-  const m = x as Record<string, unknown>,
-    id = m['id'];
+const isMessage = (m: unknown): m is Message => {
+  if (!isObject(m)) return false;
+  const id = m['id'];
   if (
     m['jsonrpc'] !== '2.0' ||
     !(id === undefined || id === null || typeof id === 'string' || Number.isSafeInteger(id))

@@ -1,4 +1,5 @@
 import { parseRunFile } from '../config/index.js';
+import { isObject } from '../domain/json.js';
 import type { RunReader } from '../data/store/runStore.js';
 import type {
   ComparedRun,
@@ -160,7 +161,7 @@ export function flatConfig(config: unknown): ReadonlyMap<string, string> {
   }
   const out = new Map<string, string>(),
     walk = (value: unknown, path: string): void => {
-      if (typeof value === 'object' && value !== null && !Array.isArray(value))
+      if (isObject(value))
         for (const [k, v] of Object.entries(value)) walk(v, path === '' ? k : `${path}.${k}`);
       else if (value !== undefined && path !== '' && !OUTSIDE.has(path)) out.set(path, JSON.stringify(value));
     };

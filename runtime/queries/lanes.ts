@@ -1,5 +1,6 @@
 import { jsonOrNothing } from '../domain/json.js';
 import { activities, isObject } from '../domain/index.js';
+import { nextTurn } from '../domain/turns.js';
 import { type LaneSpans } from '../data/events.js';
 import type { RunReader } from '../data/store/runStore.js';
 import type { Activity, Lane, LaneKind, Lanes } from '../protocol/types.js';
@@ -220,7 +221,7 @@ async function spansOf(run: RunReader, from: number, to: number): Promise<Map<st
     };
     for (const s of spansIn(record)) if (s.start + s.ms >= from && s.start <= to) lane.spans.push(s);
     // Thousands of records are a matter of tens of ms: the loop turns in between.
-    if (k % 50 === 49) await new Promise((next) => setImmediate(next));
+    if (k % 50 === 49) await nextTurn();
   }
   for (const [id, l] of out) {
     l.spans.sort((a, b) => a.start - b.start);

@@ -1,5 +1,5 @@
 /** Time as a dependency: tests run the same code on virtual time. */
-import { StudioError, ignoreFailure, monotonicNow } from '../domain/index.js';
+import { cancelled, ignoreFailure, monotonicNow } from '../domain/index.js';
 
 export interface Clock {
   /** ms since the epoch, monotonic within the process, with fractions. */
@@ -23,9 +23,6 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer);
   },
 };
-
-export const cancelled = (what: string): StudioError =>
-  new StudioError('cancelled', `${what} was cancelled.`, 'Start it again when you are ready.');
 
 /** The promise, or a rejection with `cancelled` as soon as the signal fires; the work itself runs to its end. */
 export function abortable<T>(work: Promise<T>, signal: AbortSignal, what: string): Promise<T> {

@@ -4,10 +4,9 @@
  * invalid answers in a row has failed (runtime/rollout/README.md#outcomes): failure, reward 0, not verified.
  */
 import type { FrameRef, Outcome, RunError, Step, Trajectory } from '../domain/index.js';
-import { isEncoded, toRunError } from '../domain/index.js';
+import { isEncoded, toRunError, cancelled } from '../domain/index.js';
 import type { Desktop, Lease } from '../cluster/types.js';
 import type { PolicySession } from '../policy/types.js';
-import { cancelled } from './clock.js';
 import { DesktopGuard, stalledMsOf } from './desktopGuard.js';
 import { timeLimit } from './timeLimit.js';
 import type { TurnsContext, TurnsEnd } from './turns.js';

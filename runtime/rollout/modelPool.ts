@@ -4,7 +4,7 @@
  * another. The pool does not depend on how a replica is implemented; ReplicaFleet restarts the ones that die.
  */
 import type { PolicyVersion, RunError } from '../domain/index.js';
-import { StudioError, settled, toRunError } from '../domain/index.js';
+import { StudioError, settled, toRunError, cancelled } from '../domain/index.js';
 import type {
   AnswerBase,
   DecisionPool,
@@ -17,7 +17,6 @@ import type {
   Versioned,
   WeightsRef,
 } from '../policy/types.js';
-import { cancelled } from './clock.js';
 import type { Slot } from './replicaFleet.js';
 import { ReplicaFleet, viewOf } from './replicaFleet.js';
 import { planSync, route } from './syncPlanner.js';

@@ -4,13 +4,12 @@
  * retries.
  */
 import type { DesktopId, RolloutId, RunError, Step, Trajectory } from '../domain/index.js';
-import { toRunError } from '../domain/index.js';
+import { cancelled, toRunError } from '../domain/index.js';
 import { notify } from '../domain/notify.js';
 import type { Lease } from '../cluster/types.js';
 import type { RolloutOrder } from '../data/types.js';
 import type { Sampling } from '../policy/types.js';
 import { nextMove } from './admission.js';
-import { cancelled } from './clock.js';
 import { runEpisode } from './episode.js';
 import { GrowingPause } from './growingPause.js';
 import { lookBack } from './hindsight.js';

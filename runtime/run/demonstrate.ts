@@ -1,9 +1,8 @@
-import { id, isTerminal, toRunError, StudioError } from '../domain/index.js';
+import { id, isTerminal, toRunError, StudioError, cancelled } from '../domain/index.js';
 import type { Action, FamilyId, RolloutId, Step, Trajectory } from '../domain/index.js';
 import { counted } from '../domain/counted.js';
 import type { Desktop, DesktopPool, Lease, SettleOptions } from '../cluster/types.js';
 import type { FrameStore } from '../data/types.js';
-import { cancelled } from '../rollout/clock.js';
 import { lastRest, rest, type RestOptions } from '../rollout/rest.js';
 import type { DesktopRegistry } from '../rollout/desktopRegistry.js';
 import type { OracleSource, Task, TaskEngine, TaskSource } from '../tasks/types.js';

@@ -1,8 +1,8 @@
-import { statfs } from 'node:fs/promises';
 import type { RunConfig } from '../config/index.js';
 import { keepsAll, removedText, retain } from '../data/store/retention.js';
 import type { DataManager } from '../data/dataManager.js';
-import { orUndefined, toRunError } from '../domain/index.js';
+import { toRunError } from '../domain/index.js';
+import { freeBytes } from '../files/freeSpace.js';
 import type { RunLog } from './runLog.js';
 
 /** Between two looks at what may go. */
@@ -44,9 +44,9 @@ export class Retention {
     void this.look();
   }
   async #lookAtDisk(): Promise<void> {
-    const disk = await orUndefined(statfs(this.#data.store.dir), 'not every file system says what is free'),
+    const free = await freeBytes(this.#data.store.dir),
       before = this.#low;
-    this.#low = disk !== undefined && disk.bavail * disk.bsize < LOW_BYTES;
+    this.#low = free !== undefined && free < LOW_BYTES;
     if (this.#low && !before) await this.look();
   }
   /** Removes what the rules no longer keep; one look at a time. */

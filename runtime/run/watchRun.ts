@@ -1,8 +1,7 @@
-import { statfs } from 'node:fs/promises';
 import type { RunConfig } from '../config/index.js';
 import type { DataManager } from '../data/dataManager.js';
 import type { NoteEvent } from '../data/events.js';
-import { orUndefined } from '../domain/index.js';
+import { freeBytes } from '../files/freeSpace.js';
 import { Watchdog, type Alert } from './watchdog.js';
 
 const LOOK_MS = 5000;
@@ -40,7 +39,7 @@ export function watchRun(o: {
   const look = async (): Promise<void> => {
     if (looking) return;
     looking = true;
-    const disk = await orUndefined(statfs(o.dir), 'not every file system says what is free'),
+    const free = await freeBytes(o.dir),
       { training, version } = o.status();
     looking = false;
     tell(
@@ -48,7 +47,7 @@ export function watchRun(o: {
         at: o.now(),
         training,
         progress: `${o.data.recorded} ${version} ${evaluations}`,
-        freeBytes: disk && disk.bavail * disk.bsize,
+        freeBytes: free,
       }),
     );
   };

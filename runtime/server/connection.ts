@@ -6,6 +6,7 @@ import {
   type MessageConnection,
 } from 'vscode-jsonrpc/node';
 import type { RawData, WebSocket } from 'ws';
+import { isObject } from '../domain/json.js';
 import { beyondBounds } from '../domain/jsonBounds.js';
 import { encodeScreen } from '../protocol/binary.js';
 import * as methods from '../protocol/methods.js';
@@ -187,7 +188,7 @@ export class Connection {
       if (firstWords.has(method)) clearTimeout(this.#silent);
       else if (this.#client === undefined)
         throw new ServerFault('params.invalid', `${method} came before ${methods.hello.method}.`, 'Say hello first.');
-      if (typeof params !== 'object' || params === null || Array.isArray(params))
+      if (!isObject(params))
         throw new ServerFault(
           'params.invalid',
           `${method} needs one parameter object.`,

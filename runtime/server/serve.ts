@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { printable } from '../domain/terminalText.js';
 import { ignoreFailure, settled, toRunError, ServiceError } from '../domain/index.js';
+import { nextTurn } from '../domain/turns.js';
 import * as methods from '../protocol/methods.js';
 import { capabilities, exitAlreadyRunning, protocolVersion, type Build } from '../protocol/version.js';
 import { lockStorage, type Lock } from '../service/storageLock.js';
@@ -280,7 +281,7 @@ class Daemon {
     const { storage, token, lock, log } = this.#held;
     // A signal may come while the daemon starts.
     await settled(this.#opening);
-    await new Promise((next) => setImmediate(next)); // whoever asked for the end gets its answer
+    await nextTurn(); // whoever asked for the end gets its answer
     // Nothing is served any more: the next daemon may start before the last client has heard that this one is gone.
     await removeDiscovery(storage, token);
     await lock.release();

@@ -1,8 +1,8 @@
-import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { orUndefined, toRunError } from '../domain/index.js';
-import { removeUnfinished, unfinishedName } from '../data/store/unfinished.js';
+import { removeUnfinished } from '../data/store/unfinished.js';
 import { readForeignText } from '../files/foreignFile.js';
+import { replaceFile } from '../files/replaceFile.js';
 import { activeRunsBytes, activeRunsFile, parseActiveRuns, type ActiveRun } from '../protocol/activeRuns.js';
 import type { RunPath } from '../protocol/types.js';
 
@@ -114,29 +114,14 @@ export class ActiveRuns {
     return this.#write(this.#runs.map((r) => (r.run === run ? how(r) : r)));
   }
   #write(runs: readonly ActiveRun[]): Promise<void> {
+    const file = join(this.#dir, activeRunsFile),
+      text = `${JSON.stringify({ format: 1, runs })}\n`;
     this.#runs = runs;
     this.#writing = this.#writing.then(() =>
-      this.#save(JSON.stringify({ format: 1, runs })).catch((e: unknown) => {
+      replaceFile(file, text, { durable: true, mode: 0o600 }).catch((e: unknown) => {
         this.#failed(`The record of active runs cannot be written: ${toRunError(e).message}`);
       }),
     );
     return this.#writing;
-  }
-  async #save(text: string): Promise<void> {
-    const file = join(this.#dir, activeRunsFile),
-      tmp = unfinishedName(file);
-    try {
-      const f = await open(tmp, 'w', 0o600);
-      try {
-        await f.writeFile(`${text}\n`);
-        await f.sync();
-      } finally {
-        await f.close();
-      }
-      await rename(tmp, file);
-    } catch (e) {
-      await orUndefined(rm(tmp, { force: true }), 'the error that matters is reported');
-      throw e;
-    }
   }
 }

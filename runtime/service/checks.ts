@@ -1,10 +1,9 @@
-import { existsSync } from 'node:fs';
-import { statfs } from 'node:fs/promises';
 import { cpus, totalmem } from 'node:os';
 import { traitsOf, parseRunFile, type RunConfig } from '../config/index.js';
 import { toRunError, type ProcessEntry } from '../domain/index.js';
 import { desktopCache, readRecipe, rootfsInfo } from '../cluster/imageBuild.js';
 import { imageNames } from '../cluster/images.js';
+import { freeBytes } from '../files/freeSpace.js';
 import type { CheckRow } from '../protocol/types.js';
 import { localLimits, probeProviders } from '../cluster/provide.js';
 import { probeEngine } from './engines.js';
@@ -42,9 +41,9 @@ async function checkComputer(row: AddRow): Promise<void> {
   row('Node.js', 'required', Number(node.split('.')[0]) >= 20, node, 'Install Node 20 or newer.');
   row('processor cores', 'optional', cpus().length >= 2, String(cpus().length), 'Training works on one core, slowly.');
   row('memory', 'optional', gb >= 4, `${gb.toFixed(1)} GB`, 'Use fewer desktops (desktops.count).');
-  if (existsSync('/dev/shm')) {
-    const s = await statfs('/dev/shm'),
-      mb = Math.round((s.bavail * s.bsize) / 2 ** 20);
+  const shared = await freeBytes('/dev/shm');
+  if (shared !== undefined) {
+    const mb = Math.round(shared / 2 ** 20);
     row('/dev/shm', 'optional', mb >= 256, `${mb} MB free`, 'Make it larger: mount -o remount,size=1g /dev/shm');
   }
 }

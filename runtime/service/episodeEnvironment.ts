@@ -15,12 +15,13 @@ import {
   type RolloutId,
   type Screenshot,
   type Trajectory,
+  cancelled,
 } from '../domain/index.js';
 import { checkPerformable } from '../domain/performable.js';
 import { NO_EPISODE, type Environment, type Observed } from '../gateway/openenv/types.js';
 import { parseActions } from '../policy/actions/uiTars.js';
 import type { Decision, Policy, PolicySession } from '../policy/types.js';
-import { abortable, cancelled } from '../rollout/clock.js';
+import { abortable } from '../rollout/clock.js';
 import { runEpisode } from '../rollout/episode.js';
 import type { EpisodeDeps, EpisodeResult } from '../rollout/types.js';
 import type { Task } from '../tasks/types.js';

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { nextTurn } from '../domain/turns.js';
 import { readJournal } from '../data/store/journalReader.js';
 import type { JournalDamage, RunPath } from '../protocol/types.js';
 import { markOf } from './readers.js';
@@ -47,6 +48,6 @@ async function damageOf(run: RunPath): Promise<JournalDamage | undefined> {
       stretches++;
     },
   });
-  for await (const batch of read) if (batch.length > 0) await new Promise((next) => setImmediate(next));
+  for await (const batch of read) if (batch.length > 0) await nextTurn();
   return stretches === 0 ? undefined : { bytes, stretches };
 }

@@ -1,8 +1,9 @@
-import { opendir, stat, statfs } from 'node:fs/promises';
+import { opendir, stat } from 'node:fs/promises';
 import { cpus, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import { merge, parseRunFile } from '../config/index.js';
-import { orUndefined } from '../domain/index.js';
+import { isObject, orUndefined } from '../domain/index.js';
+import { freeBytes } from '../files/freeSpace.js';
 import type { RunReader } from '../data/store/runStore.js';
 import * as m from '../protocol/methods.js';
 import type { RunFootprint } from '../protocol/types.js';
@@ -28,15 +29,15 @@ export function runFactHandlers(h: Handlers, s: Studio): void {
 
 export async function footprintOf(dir: string, run: RunReader): Promise<RunFootprint> {
   const kept = await checkpoints(run),
-    [size, disk, weights] = await Promise.all([
+    [size, free, weights] = await Promise.all([
       folderBytes(dir, MOST_FILES),
-      orUndefined(statfs(dir), 'not every file system says what is free'),
+      freeBytes(dir),
       kept[0] && orUndefined(stat(join(kept[0].path, 'weights.f32')), 'weights of a model are kept elsewhere'),
     ]);
   return {
     bytes: size.bytes,
     ...(size.whole ? {} : { atLeast: true }),
-    ...(disk ? { freeBytes: disk.bavail * disk.bsize } : {}),
+    ...(free === undefined ? {} : { freeBytes: free }),
     // 32-bit floats, one a parameter.
     ...(weights ? { parameters: weights.size / 4 } : {}),
     machine: { processor: cpus()[0]?.model.trim() ?? '', cores: cpus().length, memoryBytes: totalmem() },
@@ -79,7 +80,6 @@ export async function folderBytes(
 const sum = async (sizes: readonly Promise<number>[]): Promise<number> =>
   (await Promise.all(sizes)).reduce((a, b) => a + b, 0);
 
-const isObject = (v: unknown): v is Record<string, unknown> => typeof v === 'object' && v !== null && !Array.isArray(v);
 /**
  * The run file of a run as a person would write it: its preset, and what it says beyond it. Run again, it makes the
  * same configuration. One of another version is given whole.

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { open, rename } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
 import { ServiceError, orUndefined, toRunError, type RunError } from '../domain/index.js';
 import { growingMs, type Patience } from '../domain/pause.js';
 import { readForeignText } from '../files/foreignFile.js';
+import { replaceFile } from '../files/replaceFile.js';
 import * as m from '../protocol/methods.js';
 import type { AlertKind } from '../domain/run.js';
 import type { QueuedRun, QueueView } from '../protocol/types.js';
@@ -222,22 +222,11 @@ export class RunQueue {
     this.#q = q;
     this.#studio.broadcast({ method: 'queue/changed', params: viewOf(q) });
     this.#writing = this.#writing.then(() =>
-      this.#save(JSON.stringify(q)).catch((e: unknown) => {
+      replaceFile(this.#file, JSON.stringify(q), { durable: true, mode: 0o600 }).catch((e: unknown) => {
         this.#studio.log('warn', `The queue of runs cannot be written: ${toRunError(e).message}`);
       }),
     );
     return this.#writing;
-  }
-  async #save(text: string): Promise<void> {
-    const tmp = `${this.#file}.${process.pid}.tmp`,
-      f = await open(tmp, 'w', 0o600);
-    try {
-      await f.writeFile(text);
-      await f.sync();
-    } finally {
-      await f.close();
-    }
-    await rename(tmp, this.#file);
   }
 }
 /** One that cannot be planned is like no other. */

@@ -1,10 +1,9 @@
-import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { unfinishedName } from '../data/store/unfinished.js';
 import { orUndefined } from '../domain/index.js';
 import { foreignJson } from '../domain/json.js';
-import { createFresh } from '../files/folderParts.js';
 import { readForeignText } from '../files/foreignFile.js';
+import { replaceFile } from '../files/replaceFile.js';
 import { lacksCheckpoints, summaryName } from '../protocol/version.js';
 import type { RunStatus, RunSummary } from '../protocol/types.js';
 import type { SessionPlan } from './runSession.js';
@@ -56,17 +55,6 @@ async function write(dir: string, summary: Omit<RunSummary, 'status'>): Promise<
 export async function keepSummary(file: string, what: unknown): Promise<void> {
   await mkdir(dirname(file), { recursive: true });
   await replaceFile(file, JSON.stringify(what));
-}
-async function replaceFile(file: string, text: string): Promise<void> {
-  const tmp = unfinishedName(file);
-  try {
-    const f = await createFresh(tmp);
-    await f.writeFile(text).finally(() => f.close());
-    await rename(tmp, file);
-  } catch (e) {
-    await rm(tmp, { force: true });
-    throw e;
-  }
 }
 /** What is said of a run last is what its file says: writers of one folder do not overtake each other. */
 const turns = new Map<string, Promise<void>>();

@@ -1,4 +1,4 @@
-import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { readFrame, type FramePlace } from '../data/store/frames.js';
 import { decodePng, encodePng } from '../data/store/png.js';
@@ -6,6 +6,7 @@ import { pixelHash } from '../data/store/screenEncoder.js';
 import { messageOf } from '../domain/index.js';
 import { oneByOne } from '../domain/workerPort.js';
 import { digestOf } from '../files/digest.js';
+import { replaceFile } from '../files/replaceFile.js';
 
 export interface ThumbnailJob {
   readonly id: number;
@@ -31,11 +32,9 @@ export function runThumbnailWorker(): void {
 }
 
 async function thumbnail(j: ThumbnailJob): Promise<void> {
-  const picture = await pictureOf(j),
-    tmp = `${j.to}.${process.pid}-${j.id}.tmp`;
+  const picture = await pictureOf(j);
   await mkdir(dirname(j.to), { recursive: true });
-  await writeFile(tmp, picture);
-  await rename(tmp, j.to);
+  await replaceFile(j.to, picture);
 }
 
 /**

@@ -4,6 +4,7 @@ import { basename, join, relative, resolve, sep } from 'node:path';
 import { z } from 'zod';
 import { StudioError, messageOf, orUndefined } from '../domain/index.js';
 import { foreignJson } from '../domain/json.js';
+import { nextTurn } from '../domain/turns.js';
 import { ForeignFileError, readForeign } from '../files/foreignFile.js';
 
 /**
@@ -85,7 +86,7 @@ export async function readManifest(dir: string): Promise<AssetManifest> {
   try {
     const files: [string, z.infer<typeof entrySchema>][] = [];
     for (const [i, [url, entry]] of Object.entries(manifestSchema.parse(content).files).entries()) {
-      if (i % 2000 === 1999) await new Promise((r) => setImmediate(r));
+      if (i % 2000 === 1999) await nextTurn();
       files.push([url, entrySchema.parse(entry)]);
     }
     return { files: Object.fromEntries(files) };
@@ -148,7 +149,7 @@ async function indexed(dir: string, manifest: AssetManifest, only: boolean): Pro
   const byName = new Map<string, string>();
   const byTail = new Map<string, string>();
   for (const [i, f] of files.entries()) {
-    if (i % 2000 === 1999) await new Promise((r) => setImmediate(r));
+    if (i % 2000 === 1999) await nextTurn();
     byName.set(basename(f), f);
     const id = /^([0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12})(_|$)/.exec(basename(f))?.[1];
     if (id !== undefined && !byName.has(id)) byName.set(id, f);

@@ -1,5 +1,5 @@
 import type { Desktop } from '../cluster/types.js';
-import { StudioError } from '../domain/index.js';
+import { cancelled, type StudioError } from '../domain/index.js';
 import { pause } from '../domain/pause.js';
 import type { AssetStore } from './assets.js';
 import type { VerdictDesktop } from './verdict.js';
@@ -67,14 +67,12 @@ export const baseName = (path: string): string => {
   return path.slice(path.lastIndexOf('/', end - 1) + 1, end);
 };
 
-const cancelled = (signal: AbortSignal): StudioError =>
-  new StudioError('cancelled', 'The rollout was cancelled.', 'Start it again when you are ready.', {
-    cause: signal.reason,
-  });
+const rolloutCancelled = (signal: AbortSignal): StudioError => cancelled('The rollout', { cause: signal.reason });
 
 export function checkCancelled(signal: AbortSignal): void {
-  if (signal.aborted) throw cancelled(signal);
+  if (signal.aborted) throw rolloutCancelled(signal);
 }
 
 /** Waits; rejects at once when the signal fires. */
-export const sleep = (ms: number, signal: AbortSignal): Promise<void> => pause(ms, signal, () => cancelled(signal));
+export const sleep = (ms: number, signal: AbortSignal): Promise<void> =>
+  pause(ms, signal, () => rolloutCancelled(signal));

@@ -1,6 +1,6 @@
 import type { Desktop, DesktopEvent } from '../cluster/types.js';
 import type { Action, ErrorKind, ImageContents } from '../domain/index.js';
-import { StudioError, deadline, orUndefined, toRunError } from '../domain/index.js';
+import { StudioError, deadline, orUndefined, toRunError, cancelled } from '../domain/index.js';
 import type { AssetStore } from './assets.js';
 import { noAssets } from './assets.js';
 import type { TaskContext, TaskSettings } from './context.js';
@@ -204,10 +204,7 @@ const tooLong = (task: string, ms: number, cause?: unknown): StudioError =>
  */
 function fault(e: unknown, kind: ErrorKind, what: string, signal: AbortSignal): StudioError {
   if (e instanceof StudioError && ['desktop.lost', 'cancelled', 'task.unsupported', kind].includes(e.kind)) return e;
-  if (signal.aborted)
-    return new StudioError('cancelled', 'The rollout was cancelled.', 'Start it again when you are ready.', {
-      cause: e,
-    });
+  if (signal.aborted) return cancelled('The rollout', { cause: e });
   const inner = toRunError(e instanceof Error && e.cause instanceof StudioError ? e.cause : e);
   return new StudioError(kind, `${what}: ${e instanceof Error ? e.message : String(e)}`, REMEDY[kind] ?? '', {
     cause: e,

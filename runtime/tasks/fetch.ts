@@ -1,13 +1,14 @@
 import { webcrypto } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { StudioError, ignoreFailure, messageOf, orUndefined } from '../domain/index.js';
+import { StudioError, ignoreFailure, messageOf, orUndefined, cancelled } from '../domain/index.js';
 import { pause } from '../domain/pause.js';
 import { readForeign } from '../files/foreignFile.js';
 import { fileLock } from '../files/fileLock.js';
+import { replaceFile } from '../files/replaceFile.js';
 import { MANIFEST, readManifest, uuid5, type AssetManifest } from './assets.js';
 import type { CheckedTask } from './check.js';
 import {
@@ -166,22 +167,11 @@ class Manifest {
       // What is added from here on is written the next time.
       this.#timer = undefined;
       this.#savedAt = performance.now();
-      await this.#write(`${JSON.stringify({ version: 1, files: Object.fromEntries(this.#files) }, null, 1)}\n`);
+      const text = `${JSON.stringify({ version: 1, files: Object.fromEntries(this.#files) }, null, 1)}\n`;
+      await replaceFile(join(this.#dir, MANIFEST), text, { durable: true });
     });
     this.#saving = p.catch(() => undefined);
     return p;
-  }
-  /** Whole or not at all. */
-  async #write(text: string): Promise<void> {
-    const temporary = join(this.#dir, `.${MANIFEST}.part`),
-      f = await open(temporary, 'w');
-    try {
-      await f.writeFile(text);
-      await f.sync();
-    } finally {
-      await f.close();
-    }
-    await rename(temporary, join(this.#dir, MANIFEST));
   }
 }
 
@@ -233,14 +223,7 @@ async function one(
       return { url, state: 'fetched', bytes: size };
     } catch (e) {
       if (o.signal.aborted)
-        throw new StudioError(
-          'cancelled',
-          'The download was cancelled.',
-          'Start it again: it continues where it stopped.',
-          {
-            cause: e,
-          },
-        );
+        throw cancelled('The download', { cause: e, remedy: 'Start it again: it continues where it stopped.' });
       if (tries >= TRIES || e instanceof Refused) return { url, state: 'failed', bytes: 0, error: messageOf(e) };
       await pause(500 * tries, o.signal, () => new Error('cancelled'));
     }

@@ -2,6 +2,8 @@
  * What getters hand to metrics, and the few Python rules OSWorld's metrics rely on (equality, `in`, truth, str).
  * A file is its content under its cache name, never a path on the host.
  */
+import { isObject } from '../domain/json.js';
+
 export class FileValue {
   readonly name: string;
   readonly data: Buffer;
@@ -19,8 +21,7 @@ export type Dict = { readonly [key: string]: Value };
 
 export const isFile = (v: unknown): v is FileValue => v instanceof FileValue;
 export const isList = (v: unknown): v is readonly Value[] => Array.isArray(v);
-export const isDict = (v: unknown): v is Dict =>
-  typeof v === 'object' && v !== null && !Array.isArray(v) && !(v instanceof FileValue);
+export const isDict = (v: unknown): v is Dict => isObject(v) && !(v instanceof FileValue);
 
 /** Python's truth of a JSON value: '', 0, [], {}, null and false are false; the string "false" is true. */
 export function truthy(v: unknown): boolean {

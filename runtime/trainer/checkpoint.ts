@@ -3,7 +3,7 @@ import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { errorCode, orUndefined, StudioError } from '../domain/index.js';
-import { foreignJson } from '../domain/json.js';
+import { foreignJson, isObject } from '../domain/json.js';
 import { createFresh, folderInside } from '../files/folderParts.js';
 import { ForeignFileError, readForeign, readForeignText } from '../files/foreignFile.js';
 
@@ -52,21 +52,11 @@ async function slicedSha256(b: Uint8Array): Promise<string> {
   return hash.digest('hex');
 }
 
-/**
- * Writes a file so that a reader sees the old content or the new, never part of it; survives a power cut when
- * `durable`.
- */
-export async function writeAtomic(path: string, data: Uint8Array, durable = true): Promise<void> {
-  await mkdir(dirname(path), { recursive: true });
-  const tmp = `${path}.${process.pid}.tmp`;
-  await writeDurable(tmp, data, durable);
-  await rename(tmp, path);
-}
-async function writeDurable(path: string, data: Uint8Array, durable: boolean): Promise<void> {
+async function writeDurable(path: string, data: Uint8Array): Promise<void> {
   const f = await createFresh(path);
   try {
     await f.writeFile(data);
-    if (durable) await f.sync();
+    await f.sync();
   } finally {
     await f.close();
   }
@@ -116,12 +106,12 @@ export async function writeCheckpoint(
   const tmp = `${dir}.${process.pid}.tmp`;
   await rm(tmp, { recursive: true, force: true });
   await folderInside(insideOf(tmp), resolve(tmp));
-  for (const [name, data] of Object.entries(files)) await writeDurable(join(tmp, name), data, true);
+  for (const [name, data] of Object.entries(files)) await writeDurable(join(tmp, name), data);
   const named = Object.fromEntries(
       Object.entries(files).map(([n, d]) => [n, { bytes: d.byteLength, sha256: sha256(d) }]),
     ),
     manifest: CheckpointManifest = { format: 1, ...head, files: named, digest: digestOf({ ...head, files: named }) };
-  await writeDurable(join(tmp, MANIFEST), Buffer.from(JSON.stringify(manifest, null, 2) + '\n'), true);
+  await writeDurable(join(tmp, MANIFEST), Buffer.from(JSON.stringify(manifest, null, 2) + '\n'));
   await syncFolder(tmp);
   await putInPlace(tmp, dir);
   await syncFolder(dirname(dir));
@@ -159,7 +149,6 @@ const damaged = (dir: string, what: string, cause?: unknown): StudioError =>
 
 /** A manifest may be a stranger's: only what it can be believed in is looked at. Throws trainer.invalid. */
 function checkManifest(dir: string, m: CheckpointManifest | null): void {
-  const isObject = (x: unknown): boolean => typeof x === 'object' && x !== null && !Array.isArray(x);
   if (m?.format !== 1 || !isObject(m.files) || !isObject(m.values))
     throw damaged(dir, 'its manifest is of an unknown format');
   if (typeof m.policy !== 'string' || typeof m.layout !== 'string')

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
-import { StudioError, messageOf } from '../../domain/index.js';
+import { StudioError, messageOf, cancelled } from '../../domain/index.js';
 import { logLines } from '../../files/logLines.js';
 
-export const cancelled = (what: string): StudioError =>
-  new StudioError('cancelled', `${what} was cancelled.`, 'Start it again when you are ready; finished parts are kept.');
+export const buildCancelled = (what: string): StudioError =>
+  cancelled(what, { remedy: 'Start it again when you are ready; finished parts are kept.' });
 
 /**
  * Runs a build tool and reports each line of its output. Rejects with `desktop.image` and its last lines when it fails,
@@ -18,7 +18,7 @@ export async function runTool(
     env?: NodeJS.ProcessEnv;
   },
 ): Promise<void> {
-  if (o.signal?.aborted) throw cancelled(cmd[0]!);
+  if (o.signal?.aborted) throw buildCancelled(cmd[0]!);
   const child = spawn(cmd[0]!, cmd.slice(1), {
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -44,7 +44,7 @@ export async function runTool(
       child.once('error', reject);
       child.once('close', resolve);
     });
-    if (o.signal?.aborted) throw cancelled(cmd[0]!);
+    if (o.signal?.aborted) throw buildCancelled(cmd[0]!);
     if (code !== 0)
       throw new StudioError(
         'desktop.image',

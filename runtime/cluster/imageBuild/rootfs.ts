@@ -1,4 +1,4 @@
-import { access, mkdir, readdir, readFile, rename, rm, statfs, writeFile } from 'node:fs/promises';
+import { access, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { existsSync, readFileSync } from 'node:fs';
 import { platform } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +7,8 @@ import { shellQuoted } from '../../domain/shellQuoted.js';
 import { AptProgress, caBundle, DEBIAN_KEYRING, debLine, machineAptConf, machineSources } from './apt.js';
 import { cacheFolder } from '../../files/cacheFolder.js';
 import { fileLock, which } from '../../files/fileLock.js';
-import { aptRemedy, cancelled, runTool } from './process.js';
+import { freeBytes } from '../../files/freeSpace.js';
+import { aptRemedy, buildCancelled, runTool } from './process.js';
 import { stageExtra } from './extra.js';
 import { readRecipe, type OnProgress, type Recipe } from './recipe.js';
 
@@ -96,9 +97,8 @@ export async function ensureRootfs(o: EnsureRootfsOptions = {}, fallback?: Rootf
 }
 
 async function checkSpace(cache: string): Promise<void> {
-  const s = await statfs(cache);
-  const free = Number(s.bavail) * Number(s.bsize);
-  if (free < 1.5e9)
+  const free = await freeBytes(cache);
+  if (free !== undefined && free < 1.5e9)
     throw new StudioError(
       'desktop.image',
       `Only ${Math.round(free / 1e6)} MB are free in ${cache}; a desktop's root file system needs 1500 MB while it is built (400 MB after).`,
@@ -140,7 +140,7 @@ async function build(
         2,
       ) + '\n',
     );
-    if (signal?.aborted) throw cancelled('Building the root file system');
+    if (signal?.aborted) throw buildCancelled('Building the root file system');
     const final = join(cache, recipe.rootfsHash);
     if (existsSync(final)) {
       await rename(final, join(cache, `${tmpPrefix}old-${process.pid}`));

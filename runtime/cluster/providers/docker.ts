@@ -13,6 +13,7 @@ import {
   ignoreFailure,
   withDeadline,
   type Deadline,
+  cancelled,
 } from '../../domain/index.js';
 import { AgentClient } from '../agentClient.js';
 import { engineClient } from './engineClient.js';
@@ -306,8 +307,7 @@ export class DockerProvider implements DesktopProvider {
         await orUndefined(host.left.end(reserved, container), 'what stopped the boot is reported');
       else if (reserved) host.left.abandon(reserved, true);
       host.used--;
-      if (signal?.aborted || this.#ended.signal.aborted)
-        throw new StudioError('cancelled', 'Starting a desktop was cancelled.', 'Start it again when you are ready.');
+      if (signal?.aborted || this.#ended.signal.aborted) throw cancelled('Starting a desktop');
       // Requests that are cut off say only that they were.
       const error = bootError(time?.signal.aborted && !(e instanceof StudioError) ? time.signal.reason : e, host.name);
       if (!(e instanceof StudioError) && error.kind === 'desktop.unavailable') host.down = true;

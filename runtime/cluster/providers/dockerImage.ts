@@ -11,7 +11,7 @@ import { parseHost } from './dockerHosts.js';
 import { engineClient } from './engineClient.js';
 import { engineLines, type EngineLine } from './engineLines.js';
 import { AptProgress, caBundle, debLine, forContainer, machineAptConf, machineSources } from '../imageBuild/apt.js';
-import { aptRemedy, cancelled } from '../imageBuild/process.js';
+import { aptRemedy, buildCancelled } from '../imageBuild/process.js';
 import { readRecipe, type OnProgress, type Recipe } from '../imageBuild/recipe.js';
 import { bootstrapBase, noTool, rootfsInfo, type RootfsInfo, type RootfsSource } from '../imageBuild/rootfs.js';
 import { tar, type TarFile } from '../../files/tar.js';
@@ -185,7 +185,7 @@ export async function ensureBase(
     await pullImage(docker, BASE_IMAGE, onProgress, signal);
     return;
   } catch (e) {
-    if (signal?.aborted) throw cancelled('Pulling the base image');
+    if (signal?.aborted) throw buildCancelled('Pulling the base image');
     onProgress({
       phase: 'base',
       message: `No registry can be reached (${messageOf(e).slice(0, 100)}); making ${BASE_IMAGE} from Debian's packages.`,
@@ -220,7 +220,7 @@ export async function follow(
   onLine: (l: string) => void,
 ): Promise<void> {
   const abort = (): void => {
-    (stream as Readable).destroy(cancelled('The build'));
+    (stream as Readable).destroy(buildCancelled('The build'));
   };
   signal?.addEventListener('abort', abort, { once: true });
   const tail: string[] = [];
@@ -329,7 +329,7 @@ const MOST_WORDS = 2000;
 export const statusOf = (e: unknown): number | undefined => (e as { statusCode?: number } | null)?.statusCode;
 
 export function buildError(e: unknown, signal?: AbortSignal): StudioError {
-  if (signal?.aborted) return cancelled('Building the image');
+  if (signal?.aborted) return buildCancelled('Building the image');
   if (e instanceof StudioError) return e;
   return engineError(e);
 }

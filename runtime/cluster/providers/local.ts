@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { access, readFile } from 'node:fs/promises';
 import { availableParallelism, freemem } from 'node:os';
 import type { DesktopId } from '../../domain/index.js';
-import { DEFAULT_IMAGE, id as brand, StudioError, toRunError, messageOf } from '../../domain/index.js';
+import { DEFAULT_IMAGE, id as brand, StudioError, toRunError, messageOf, cancelled } from '../../domain/index.js';
 import { lost, type AgentClient } from '../agentClient.js';
 import { SandboxDesktop } from '../drivers/desktop.js';
 import { FramebufferThreads, type FramebufferThreadsOptions } from '../drivers/framebufferThreads.js';
@@ -245,10 +245,7 @@ function desktopIn(
 }
 
 function startError(e: unknown, signal: AbortSignal | undefined, stderr: string): StudioError {
-  if (signal?.aborted)
-    return new StudioError('cancelled', 'Starting the desktop was cancelled.', 'Start it again when you are ready.', {
-      cause: e,
-    });
+  if (signal?.aborted) return cancelled('Starting the desktop', { cause: e });
   if (e instanceof StudioError) return e;
   return new StudioError(
     'desktop.start',

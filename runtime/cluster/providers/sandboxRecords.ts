@@ -1,5 +1,6 @@
-import { lstat, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { orUndefined, StudioError } from '../../domain/index.js';
+import { replaceFile } from '../../files/replaceFile.js';
 import { removeGroup } from './cgroups.js';
 
 /**
@@ -61,8 +62,7 @@ export async function recordSandbox(
     owner: await markOf(process.pid),
     processes: await Promise.all(pids.map(markOf)),
   };
-  await writeFile(`${file}.new`, JSON.stringify(record));
-  await rename(`${file}.new`, file);
+  await replaceFile(file, JSON.stringify(record));
   return () => rm(file, { force: true });
 }
 

@@ -2,6 +2,7 @@ import { open, rm } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errorCode, orUndefined } from '../../domain/index.js';
+import { nextTurn } from '../../domain/turns.js';
 import { folderInside } from '../../files/folderParts.js';
 import { openForeign } from '../../files/foreignFile.js';
 import { nameOf, packName, type FramePacks, type Pack } from './framePacks.js';
@@ -96,7 +97,7 @@ export class FrameAppender {
     });
   }
   #start(): void {
-    this.#flushing ??= new Promise<void>((r) => setImmediate(r)).then(() => this.#flush());
+    this.#flushing ??= nextTurn().then(() => this.#flush());
   }
   /** Waits for what was handed in. The pack gets its contents; the next frame begins another. */
   async close(): Promise<void> {

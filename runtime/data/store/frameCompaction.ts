@@ -1,5 +1,5 @@
-import { statfs } from 'node:fs/promises';
 import { orUndefined } from '../../domain/index.js';
+import { freeBytes } from '../../files/freeSpace.js';
 import type { FrameAppender } from './frameAppender.js';
 import { readPlace, type FramePacks, type Pack } from './framePacks.js';
 import type { Packed } from './packRecord.js';
@@ -46,8 +46,8 @@ export const mayGo = (p: Pack, to: FrameAppender, restMs: number): boolean =>
 async function moved(pack: Pack, packs: FramePacks, to: FrameAppender, signal?: AbortSignal): Promise<boolean> {
   // The copy would wait behind what waits for room.
   if (to.full) return false;
-  const disk = await orUndefined(statfs(packs.dir), 'not every file system says what is free');
-  if (disk && disk.bavail * disk.bsize < pack.live + SPARE) return false;
+  const free = await freeBytes(packs.dir);
+  if (free !== undefined && free < pack.live + SPARE) return false;
   let slice: Packed[] = [],
     bytes = 0;
   const copy = async (): Promise<void> => {

@@ -2,13 +2,15 @@ import { lstat, rename, rm } from 'node:fs/promises';
 import type { Stats } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { errorCode, orUndefined } from '../../domain/index.js';
+import { nextTurn } from '../../domain/turns.js';
 import { crc32 } from '../../files/crc32.js';
 import { createFresh, folderInside, namesInside } from '../../files/folderParts.js';
+import { unfinishedName } from '../../files/replaceFile.js';
 import { ForeignFileError, openForeign, readForeign } from '../../files/foreignFile.js';
 import { FrameTable, type Place } from './frameTable.js';
 import { framesOfPack, headBytes, mostFrames, readPacked, type Packed, type PackFound } from './packRecord.js';
 import { isFull } from './room.js';
-import { unfinishedDir, unfinishedName } from './unfinished.js';
+import { unfinishedDir } from './unfinished.js';
 
 export const packName = (pack: number): string => `frames-${String(pack).padStart(6, '0')}.pack`;
 const removedName = (pack: number): string => packName(pack).replace('.pack', '.removed');
@@ -293,7 +295,7 @@ export class FramePacks {
           this.#take(look);
           if ((taken += look.found.frames.length) > AT_A_TIME) {
             taken = 0;
-            await new Promise<void>((r) => setImmediate(r));
+            await nextTurn();
           }
         }
   }

@@ -1,7 +1,9 @@
 import { lstat, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { StudioError, isEncoded, orUndefined, messageOf, settled, errorCode } from '../../domain/index.js';
+import { internalError } from '../../domain/errors.js';
 import type { EncodedFrame, Frame, FrameRef, Screenshot } from '../../domain/index.js';
+import { nextTurn } from '../../domain/turns.js';
 import { digestOf } from '../../files/digest.js';
 import { createFresh, folderInside, linkBetween, namesInside } from '../../files/folderParts.js';
 import { ForeignFileError, readForeign } from '../../files/foreignFile.js';
@@ -152,11 +154,7 @@ export class PngFrameStore implements FrameStore {
       height < 1 ||
       data.length !== width * height * 4
     ) {
-      throw new StudioError(
-        'internal',
-        `A frame of ${width}x${height} has ${data.length} bytes instead of ${width * height * 4}.`,
-        'This is a fault of DART Studio: please report it with the log.',
-      );
+      throw internalError(`A frame of ${width}x${height} has ${data.length} bytes instead of ${width * height * 4}.`);
     }
     this.#puts++;
     const { hash, png } = await this.#encoder.encode(frame);
@@ -309,7 +307,7 @@ export class PngFrameStore implements FrameStore {
     if (!dry) await this.#packs.list();
     let looked = 0;
     for (const hash of this.#leaving) {
-      if (++looked % 4096 === 0) await new Promise<void>((r) => setImmediate(r));
+      if (++looked % 4096 === 0) await nextTurn();
       const place = this.#packs.find(hash);
       if (place) {
         const there = packed.get(place.pack),
@@ -333,7 +331,7 @@ export class PngFrameStore implements FrameStore {
       for (const f of gone) sizes.push(f.size);
       const hashes = gone.map((f) => f.hash);
       if (!dry && hashes.length > 0) await this.#remove(hashes, pack);
-      await new Promise<void>((r) => setImmediate(r));
+      await nextTurn();
     }
     return { frames: sizes.length, bytes: sizes.reduce((a, b) => a + b, 0) };
   }

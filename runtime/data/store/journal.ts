@@ -4,6 +4,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { StudioError, messageOf } from '../../domain/index.js';
 import { notify } from '../../domain/notify.js';
+import { nextTurn } from '../../domain/turns.js';
 import { folderInside } from '../../files/folderParts.js';
 import { encodeRecord, headerBytes } from './record.js';
 import {
@@ -191,7 +192,7 @@ export class Journal {
     return new Promise((resolve, reject) => {
       this.#pending.push({ seq, data, since: performance.now(), resolve, reject });
       // The rest of this turn's appends join before the write starts.
-      this.#flushing ??= new Promise<void>((r) => setImmediate(r)).then(() => this.#flush());
+      this.#flushing ??= nextTurn().then(() => this.#flush());
     });
   }
 

@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { StudioError, errorCode, messageOf } from '../../domain/index.js';
+import { nextTurn } from '../../domain/turns.js';
 import { ForeignFileError, openForeign, type ForeignOptions } from '../../files/foreignFile.js';
 import { crc32 } from '../../files/crc32.js';
 import { decodeRecord, headerBytes, isSeq, maxBody, recordAt, recordMagic, typeOfRecord } from './record.js';
@@ -278,7 +279,6 @@ function checkedBytes(buffer: Buffer, at: number): number {
   const body = buffer.readUInt32LE(at + 4);
   return headerBytes + (body <= maxBody && buffer.length - at >= headerBytes + body ? body : 0);
 }
-const nextTurn = (): Promise<void> => new Promise((done) => setImmediate(done));
 
 /** How much is still missing of a record whose header is already here. */
 function wantedBytes(rest: Buffer): number {

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { StudioError, ignoreFailure, orUndefined, messageOf } from '../../domain/index.js';
+import { StudioError, ignoreFailure, orUndefined, messageOf, internalError } from '../../domain/index.js';
 import type { ProcessEntry } from '../../domain/index.js';
 import { IndexEngine } from './indexEngine.js';
 import type { SqlValue } from 'sql.js';
@@ -43,12 +43,7 @@ const broken = (why: string): StudioError =>
     'Delete index.sqlite in the run folder: it is rebuilt from the journal. Nothing is lost.',
   );
 
-const badQuery = (why: string): StudioError =>
-  new StudioError(
-    'internal',
-    `The index cannot answer: ${why}.`,
-    'This is a fault of DART Studio: please report it with the log.',
-  );
+const badQuery = (why: string): StudioError => internalError(`The index cannot answer: ${why}.`);
 
 type Body = IndexRequest extends infer R ? (R extends IndexRequest ? Omit<R, 'id'> : never) : never;
 

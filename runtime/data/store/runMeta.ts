@@ -1,10 +1,9 @@
 /** What a run folder is, and where things lie in it. */
-import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StudioError, errorCode, messageOf, type RunId } from '../../domain/index.js';
 import { beyondBounds } from '../../domain/jsonBounds.js';
-import { createFresh } from '../../files/folderParts.js';
 import { ForeignFileError, readForeignText } from '../../files/foreignFile.js';
+import { replaceFile } from '../../files/replaceFile.js';
 import { syncDir } from './journal.js';
 
 /** run.json: what the run is. Never changed after creation; everything else is in the journal. */
@@ -79,14 +78,7 @@ export async function readMeta(dir: string): Promise<RunMeta> {
 export async function writeMeta(dir: string, meta: RunMeta): Promise<RunMeta> {
   const { meta: file } = runPaths(dir);
   try {
-    const f = await createFresh(`${file}.tmp`);
-    try {
-      await f.writeFile(`${JSON.stringify(meta, null, 2)}\n`);
-      await f.sync();
-    } finally {
-      await f.close();
-    }
-    await rename(`${file}.tmp`, file);
+    await replaceFile(file, `${JSON.stringify(meta, null, 2)}\n`, { durable: true });
     await syncDir(dir);
     return meta;
   } catch (e) {

@@ -8,13 +8,10 @@ import { namesInside } from '../../files/folderParts.js';
  * takes one listing.
  */
 export const unfinishedDir = (dir: string): string => join(dir, 'unfinished');
-let made = 0;
-/** A name nobody else uses at the moment; it says which process makes the file. */
-export const unfinishedName = (name: string): string => `${name}.${process.pid}-${++made}.tmp`;
 
 /**
- * Removes unfinished files of ended processes in `dir` (files or folders named `*.<pid>.tmp` or `*.<pid>-<n>.tmp`). A
- * folder that is not there has none, nor has one behind a link in the run folder `inside`.
+ * Removes unfinished files of ended processes in `dir` (files or folders named `*.<pid>.tmp` or, by `unfinishedName`,
+ * `*.<pid>-<n>.tmp`). A folder that is not there has none, nor has one behind a link in the run folder `inside`.
  */
 export async function removeUnfinished(dir: string, inside = dir): Promise<void> {
   const names = await namesInside(inside, dir);

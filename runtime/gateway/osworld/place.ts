@@ -1,6 +1,7 @@
 import { EPISODE } from '../../cluster/providers/osworld/server.js';
 import type { Desktop, DesktopProvider, DesktopSpec } from '../../cluster/types.js';
 import { StudioError, ignoreFailure, messageOf, orUndefined, type Frame } from '../../domain/index.js';
+import { growingMs } from '../../domain/pause.js';
 import type { AssetStore } from '../../tasks/assets.js';
 import { jsonReply, type Reply, type Request } from '../http.js';
 import { osworldFace, type OsworldFace } from './face.js';
@@ -18,7 +19,7 @@ export interface PlaceOptions {
   readonly pauseMs?: (failures: number) => number;
 }
 
-const growing = (failures: number): number => Math.min(10_000, 250 * 2 ** (failures - 1));
+const growing = (failures: number): number => growingMs({ baseMs: 250, maxMs: 10_000 }, failures - 1);
 const stopped = (): StudioError =>
   new StudioError('cancelled', 'These desktops are no longer served.', 'Start `desktop serve` again.');
 

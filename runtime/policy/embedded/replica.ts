@@ -2,7 +2,7 @@
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import type { EmbeddedPolicySpec, ProcessEntry, PolicyVersion, ReplicaId, RunError } from '../../domain/index.js';
-import { inRole, StudioError } from '../../domain/index.js';
+import { inRole, StudioError, internalError } from '../../domain/index.js';
 import { Pulse, type WorkOf } from '../../domain/pulse.js';
 import type { Replica, ReplicaAnswer, ReplicaRequest, WeightsRef } from '../types.js';
 import type { FromReplica, ToReplica } from './replicaWire.js';
@@ -115,11 +115,7 @@ class ReplicaProcess implements Replica {
   async decide(request: ReplicaRequest): Promise<ReplicaAnswer> {
     const m = await this.#call((call) => ({ type: 'decide', call, request }));
     if (m.type === 'answer') return m.answer;
-    throw new StudioError(
-      'internal',
-      `Replica ${this.id} answered a decision with '${m.type}'.`,
-      'Please report this.',
-    );
+    throw internalError(`Replica ${this.id} answered a decision with '${m.type}'.`);
   }
 
   async swap(weights: WeightsRef): Promise<void> {

@@ -3,7 +3,7 @@
  * order they arrive. The process exits when asked to close or when the daemon is gone; the session is released first,
  * because exiting in the middle of a run aborts the process (runtime/policy/README.md#replica-processes).
  */
-import { StudioError, toRunError, type EmbeddedPolicySpec } from '../../domain/index.js';
+import { toRunError, type EmbeddedPolicySpec, internalError } from '../../domain/index.js';
 import { BEAT_MS } from '../../domain/pulse.js';
 import { placeOfText } from './codec.js';
 import type { GraphSession } from './graphSession.js';
@@ -87,8 +87,7 @@ class ReplicaServer {
   }
 
   #open(): Opened {
-    if (!this.#opened)
-      throw new StudioError('internal', 'A replica was asked before it was opened.', 'Please report this.');
+    if (!this.#opened) throw internalError('A replica was asked before it was opened.');
     return this.#opened;
   }
 

@@ -4,8 +4,8 @@
  * growing pause, on another server when there is one.
  */
 import { withoutSlashes } from '../../domain/address.js';
-import { pause } from '../../domain/pause.js';
-import { StudioError, messageOf } from '../../domain/index.js';
+import { growingMs, pause } from '../../domain/pause.js';
+import { StudioError, messageOf, cancelled } from '../../domain/index.js';
 import { MOST_ANSWER_BYTES, type Said } from './completion.js';
 import { callHere, type ModelCaller } from './modelCalls.js';
 
@@ -53,7 +53,7 @@ export class Endpoints {
       attempts: 5,
       backoffMs: 500,
       timeoutMs: 180_000,
-      sleep: (ms, signal) => pause(ms, signal, cancelled),
+      sleep: (ms, signal) => pause(ms, signal, decisionCancelled),
       random: Math.random,
       now: () => performance.now(),
       caller: callHere,
@@ -109,8 +109,10 @@ export class Endpoints {
       // 429 means that the server's queue is full: waiting for it keeps its cache useful. For other failures another
       // server is tried.
       avoid = failure.status === 429 ? undefined : e;
-      const backoff = Math.min(MAX_BACKOFF_MS, this.#o.backoffMs * 2 ** (attempt - 1));
-      await this.#o.sleep(failure.retryAfterMs ?? backoff * (1 + this.#o.random() / 2), signal);
+      const { backoffMs: baseMs, random } = this.#o,
+        spread = { from: 1, to: 1.5, random },
+        ms = failure.retryAfterMs ?? growingMs({ baseMs, maxMs: MAX_BACKOFF_MS }, attempt - 1, spread);
+      await this.#o.sleep(ms, signal);
     }
     throw last!;
   }
@@ -151,7 +153,7 @@ export class Endpoints {
         failed: new StudioError('policy.remote', `${url} answered ${status}: ${text.slice(0, 500)}`, remedyFor(status)),
       };
     } catch (x) {
-      if (signal.aborted) throw cancelled();
+      if (signal.aborted) throw decisionCancelled();
       if (x instanceof StudioError) return { status: 0, retry: false, failed: x };
       const cause = messageOf(x);
       return {
@@ -191,5 +193,4 @@ const tooLong = (): StudioError =>
     `A model server's answer is larger than ${MOST_ANSWER_BYTES >> 20} MB.`,
     'Lower policy.openai.maxTokens or its top log-probs.',
   );
-const cancelled = (): StudioError =>
-  new StudioError('cancelled', 'A decision was cancelled.', 'Start it again when you are ready.');
+const decisionCancelled = (): StudioError => cancelled('A decision');

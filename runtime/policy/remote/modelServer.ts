@@ -2,10 +2,10 @@
 import { withoutSlashes } from '../../domain/address.js';
 import { boundedBody } from '../../domain/boundedBody.js';
 import { withDeadline } from '../../domain/deadline.js';
-import { StudioError, isObject, messageOf } from '../../domain/index.js';
+import { StudioError, isObject, messageOf, cancelled } from '../../domain/index.js';
 import { jsonOf } from '../../domain/json.js';
 import type { JsonBounds } from '../../domain/jsonBounds.js';
-import { pause } from '../../domain/pause.js';
+import { growingMs, pause } from '../../domain/pause.js';
 import { MOST_ANSWER_BYTES, completionOf, type Completion, type Said } from './completion.js';
 import { besideOf, dialectOf, type Dialect } from './dialect.js';
 import { callHere, type ModelCaller } from './modelCalls.js';
@@ -90,12 +90,13 @@ export class ModelServer {
   }
   async #patiently<A extends Answer>(signal: AbortSignal, ask: () => Promise<A>): Promise<A> {
     const { backoffMs = BACKOFF_MS, busyMs = BUSY_MS } = this.#o,
+      growth = { baseMs: backoffMs, maxMs: MOST_BACKOFF_MS },
       began = performance.now();
-    for (let backoff = backoffMs; ; backoff = Math.min(MOST_BACKOFF_MS, backoff * 2)) {
+    for (let before = 0; ; before++) {
       const a = await ask();
       // One that is busy for ever is said to be, instead of holding up the start of a run.
       if (a.status !== 429 || performance.now() - began > busyMs) return a;
-      await pause(Math.min(MOST_BACKOFF_MS, a.retryAfterMs ?? backoff), signal, cancelled);
+      await pause(Math.min(MOST_BACKOFF_MS, a.retryAfterMs ?? growingMs(growth, before)), signal, decisionCancelled);
     }
   }
 
@@ -240,7 +241,7 @@ export class ModelServer {
       await this.#o.ready?.(signal);
       return await ask();
     } catch (e) {
-      if (signal.aborted) throw cancelled();
+      if (signal.aborted) throw decisionCancelled();
       if (e instanceof StudioError) throw e;
       const why = e instanceof Error && e.cause instanceof Error ? e.cause.message : messageOf(e);
       throw new StudioError(
@@ -302,5 +303,4 @@ const tooLong = (): StudioError =>
 const ANOTHER = 'Check that policy.vlm.endpoints names a model server.';
 const longPage = (url: string): StudioError =>
   new StudioError('policy.remote', `${url} answered with more than ${MOST_PAGE_BYTES >> 20} MB.`, ANOTHER);
-const cancelled = (): StudioError =>
-  new StudioError('cancelled', 'A decision was cancelled.', 'Start it again when you are ready.');
+const decisionCancelled = (): StudioError => cancelled('A decision');

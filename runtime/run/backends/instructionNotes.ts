@@ -1,4 +1,5 @@
 import { classOfCharacter, spells, type EmbeddedPolicySpec } from '../../domain/index.js';
+import { nextTurn } from '../../domain/turns.js';
 import { tokenizeInstruction } from '../../policy/embedded/instruction.js';
 import type { Tasks } from '../../tasks/open.js';
 
@@ -57,9 +58,7 @@ async function wordsOf(
     seeds = tasks.demoSeeds.length > 0 ? tasks.demoSeeds.slice(0, SEEDS) : [0];
   for (const f of tasks.families)
     for (const seed of seeds) {
-      await new Promise<void>((turn) => {
-        setImmediate(turn);
-      });
+      await nextTurn();
       for (const t of tokenizeInstruction(spec, tasks.source.task(f.id, seed).instruction))
         words.add(t.text.toLowerCase());
     }

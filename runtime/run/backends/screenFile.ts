@@ -6,8 +6,8 @@ import { pipeline } from 'node:stream/promises';
 import { createDeflateRaw, createInflateRaw } from 'node:zlib';
 import { ignoreFailure, orUndefined, toRunError } from '../../domain/index.js';
 import { foreignJson } from '../../domain/json.js';
-import { unfinishedName } from '../../data/store/unfinished.js';
 import { createFresh } from '../../files/folderParts.js';
+import { unfinishedName } from '../../files/replaceFile.js';
 import { openForeign } from '../../files/foreignFile.js';
 import type { ReadingScreen } from '../../trainer/types.js';
 

@@ -5,8 +5,9 @@ import { startsEngine, type RunConfig } from '../../config/index.js';
 import { isObject, orUndefined } from '../../domain/index.js';
 import { jsonOrNothing } from '../../domain/json.js';
 import { readForeignText } from '../../files/foreignFile.js';
+import { freeAt } from '../../files/freeSpace.js';
 import type { CheckRow } from '../../protocol/types.js';
-import { freeAt, gb } from './disk.js';
+import { gb } from './disk.js';
 import { Table } from './table.js';
 
 /** What a model and the weights that training makes of it take on disk, as far as its folder or its name says. */

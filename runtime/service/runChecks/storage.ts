@@ -4,9 +4,10 @@ import { desktopCache, readRecipe, rootfsInfo } from '../../cluster/imageBuild.j
 import type { RunConfig } from '../../config/index.js';
 import { messageOf } from '../../domain/index.js';
 import { CACHE_REMEDY, whyUnwritable } from '../../files/cacheFolder.js';
+import { freeAt } from '../../files/freeSpace.js';
 import type { CheckRow } from '../../protocol/types.js';
 import type { UpdateCost } from './cost.js';
-import { freeAt, gb } from './disk.js';
+import { gb } from './disk.js';
 import { Table } from './table.js';
 
 /** Updates that the disk must hold where no budget says how many there will be. */

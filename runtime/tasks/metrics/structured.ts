@@ -1,4 +1,5 @@
 import { parse as csvParser } from 'csv-parse';
+import { nextTurn } from '../../domain/turns.js';
 import type { Dict, Value } from '../values.js';
 import { contains, equal, isDict, isList, splitLines, strip, truthy } from '../values.js';
 import type { Metric, MetricInput } from './types.js';
@@ -104,7 +105,7 @@ async function table(text: string): Promise<Table | undefined> {
   parser.on('data', (row: string[]) => rows.push(row));
   for (let at = 0; at < text.length && !failed; at += CSV_SLICE) {
     parser.write(text.slice(at, at + CSV_SLICE));
-    await new Promise((r) => setImmediate(r));
+    await nextTurn();
   }
   if (!failed) parser.end();
   await ended;

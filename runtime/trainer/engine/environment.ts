@@ -4,10 +4,10 @@ import { existsSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cacheFolder, earlierCacheFolder, whyUnwritable } from '../../files/cacheFolder.js';
+import { freeAt } from '../../files/freeSpace.js';
 import {
   checkSpace,
   findPython,
-  freeAt,
   installLock,
   interpreterPath,
   pipInstall,

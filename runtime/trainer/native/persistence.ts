@@ -1,7 +1,8 @@
-import { readdir, rm } from 'node:fs/promises';
+import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StudioError } from '../../domain/index.js';
-import { readCheckpoint, sha256, writeAtomic, writeCheckpoint } from '../checkpoint.js';
+import { replaceFile } from '../../files/replaceFile.js';
+import { readCheckpoint, sha256, writeCheckpoint } from '../checkpoint.js';
 import type { CheckpointRef, WeightsFile } from '../types.js';
 import type { LearnerState } from './learner.js';
 import { policyGraph, towerGraph, type PolicyModel } from './model/policyGraph.js';
@@ -89,7 +90,8 @@ export async function loadCheckpoint(dir: string, m: PolicyModel): Promise<Learn
 export async function exportTheta(dir: string, version: number, theta: Float32Array): Promise<WeightsFile> {
   const path = join(dir, `weights-${label(version)}.f32`),
     data = bytesOf(theta);
-  await writeAtomic(path, data, false);
+  await mkdir(dir, { recursive: true });
+  await replaceFile(path, data);
   const old = (await readdir(dir))
     .filter((f) => /^weights-v\d+\.f32$/.test(f) && f !== `weights-${label(version)}.f32`)
     .sort();

@@ -8,6 +8,7 @@ import {
   type RolloutId,
   type EmbeddedSample,
   type EmbeddedBatch,
+  internalError,
 } from '../../domain/index.js';
 import type { ReadingScreen } from '../types.js';
 import type { LearnerProgress } from './learner.js';
@@ -128,8 +129,7 @@ class TrainerServer {
   }
 
   #started(): Learner {
-    if (!this.#learner)
-      throw new StudioError('internal', 'The trainer was used before it was started.', 'Report this with the log.');
+    if (!this.#learner) throw internalError('The trainer was used before it was started.');
     return this.#learner;
   }
 

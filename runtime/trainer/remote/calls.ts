@@ -1,7 +1,7 @@
-import { pause } from '../../domain/pause.js';
+import { growingMs, pause } from '../../domain/pause.js';
 import { StudioError } from '../../domain/index.js';
-import { turn } from './datums.js';
-import { cancelled, answerJson, PROTO, wordsOf, type Outgoing, type Reply, type TrainingHttp } from './http.js';
+import { nextTurn } from '../../domain/turns.js';
+import { callCancelled, answerJson, PROTO, wordsOf, type Outgoing, type Reply, type TrainingHttp } from './http.js';
 import { Skewed, lacks } from './skew.js';
 import { CONTROL, future, parsed, polled, type AnswerBounds } from './wire/index.js';
 
@@ -31,11 +31,11 @@ export const CALL_DEFAULTS: CallOptions = {
   submitMs: 120_000,
   conflictMs: 5 * 60_000,
   now: () => performance.now(),
-  sleep: (ms, signal) => pause(ms, signal, cancelled),
+  sleep: (ms, signal) => pause(ms, signal, callCancelled),
   random: Math.random,
   onRetry: () => undefined,
 };
-const BACKOFF = { first: 250, most: 30_000 };
+const BACKOFF = { baseMs: 250, maxMs: 30_000 };
 /** A future that the server forgot is submitted again so often. */
 const RESUBMITS = 5;
 /** A poll's 400 may be a proxy's; so often it is asked again. */
@@ -54,7 +54,7 @@ export type Result =
   { readonly kind: 'proto'; readonly bytes: Uint8Array } | { readonly kind: 'json'; readonly json: unknown };
 
 /** State of one call's retries. */
-class Patience {
+class Retries {
   readonly #o: CallOptions;
   readonly #signal: AbortSignal;
   readonly #start: number;
@@ -76,8 +76,8 @@ class Patience {
   }
   /** Waits before the next try; throws `trainer.remote` when time is up. */
   async again(why: string, afterMs?: number): Promise<void> {
-    const grown = Math.min(BACKOFF.most, BACKOFF.first * 2 ** this.#tries++),
-      ms = afterMs ?? grown * (0.5 + this.#o.random() / 2);
+    const before = this.#tries++,
+      ms = afterMs ?? growingMs(BACKOFF, before, { from: 0.5, to: 1, random: this.#o.random });
     this.#o.onRetry(`${this.#what}: ${why}`);
     await this.#sleep(why, ms);
   }
@@ -130,7 +130,7 @@ export class Calls {
     resubmit: () => Promise<string>,
     signal: AbortSignal,
   ): Promise<Result> {
-    const patience = new Patience(this.#o, what, signal);
+    const retries = new Retries(this.#o, what, signal);
     let request = id,
       resubmits = 0,
       bad = 0;
@@ -139,7 +139,7 @@ export class Calls {
         r = await this.#poll(request, proto, most, signal);
       if (r.kind === 'unreachable') {
         // A poll that timed out here is no failure: the work goes on.
-        await (r.timedOut ? patience.calm(0) : patience.again(r.why));
+        await (r.timedOut ? retries.calm(0) : retries.again(r.why));
         continue;
       }
       const held = this.#o.now() - began > POLL_PAUSE_MS ? 0 : POLL_PAUSE_MS;
@@ -148,21 +148,21 @@ export class Calls {
         const p = polled(await this.#parsed(r.bytes, most));
         if (p.kind === 'done') return { kind: 'json', json: p.json };
         if (p.kind === 'failed') throw refused(what, p.message, p.user);
-        await patience.calm(held);
+        await retries.calm(held);
       } else if (r.status === 408) {
-        await patience.calm(held);
+        await retries.calm(held);
       } else if (r.status === 410 && resubmits++ < RESUBMITS) {
-        await patience.again('the server forgot the answer', 0);
+        await retries.again('the server forgot the answer', 0);
         request = await resubmit();
       } else if (r.status === 429 || failing(r.status) || (r.status === 400 && bad++ < BAD_POLLS))
-        await patience.again(`status ${r.status}`, r.retryAfterMs);
+        await retries.again(`status ${r.status}`, r.retryAfterMs);
       else throw statusError(what, r);
     }
   }
   /** Of a long answer the turn ends here, so that parsing and checking are two. */
   async #parsed(bytes: Uint8Array, most: AnswerBounds): Promise<unknown> {
     const json = answerJson(bytes, most);
-    if (bytes.length > CONTROL.bytes) await turn();
+    if (bytes.length > CONTROL.bytes) await nextTurn();
     return json;
   }
   #poll(request: string, proto: boolean, most: AnswerBounds, signal: AbortSignal): Promise<Reply> {
@@ -179,18 +179,18 @@ export class Calls {
   }
 
   async #submit(out: Outgoing, signal: AbortSignal, unproven = false): Promise<Extract<Reply, { kind: 'answer' }>> {
-    const patience = new Patience(this.#o, out.path, signal);
+    const retries = new Retries(this.#o, out.path, signal);
     let failures = 0;
     for (;;) {
       const r = await this.#http.send(out, signal);
-      if (r.kind === 'unreachable') await patience.again(r.why);
+      if (r.kind === 'unreachable') await retries.again(r.why);
       else if (r.status >= 200 && r.status < 300) return r;
       else if (unproven && (r.status === 422 || (r.status === 500 && ++failures === CHOKES)))
         throw wrongLanguage(out.path, r);
       else if (r.status === 408 || r.status === 429 || failing(r.status))
-        await patience.again(`status ${r.status}`, r.retryAfterMs);
-      else if (r.status === 409 && patience.waitedMs < this.#o.conflictMs)
-        await patience.again(`conflict: ${wordsOf(r.bytes)}`, r.retryAfterMs);
+        await retries.again(`status ${r.status}`, r.retryAfterMs);
+      else if (r.status === 409 && retries.waitedMs < this.#o.conflictMs)
+        await retries.again(`conflict: ${wordsOf(r.bytes)}`, r.retryAfterMs);
       else throw await this.#refusal(out.path, r);
     }
   }

@@ -3,7 +3,7 @@ import { ignoreFailure, type StudioError } from '../../domain/index.js';
 import { Calls, WrongLanguage, type CallOptions, type Result } from './calls.js';
 import { Skewed, explained } from './skew.js';
 import { inRequests } from './chunks.js';
-import { cancelled, TrainingHttp, type HttpOptions } from './http.js';
+import { callCancelled, TrainingHttp, type HttpOptions } from './http.js';
 import * as wire from './wire/index.js';
 
 /** A Tinker-protocol server as its client sees it: a session that is kept alive, models, samples. */
@@ -228,7 +228,7 @@ export class TrainingClient {
     }
   }
   #with(signal: AbortSignal): AbortSignal {
-    if (this.#closed.signal.aborted) throw cancelled();
+    if (this.#closed.signal.aborted) throw callCancelled();
     // Calls of one caller share it: a run makes thousands.
     if (this.#joined?.of !== signal) {
       this.#joined = { of: signal, both: AbortSignal.any([signal, this.#closed.signal]) };

@@ -124,8 +124,6 @@ export function scored(p: Part): Datum {
   return datumOf(p, { weights });
 }
 
-/** Lets the event loop run on. */
-export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 /** Tokens worked on between two turns: a few milliseconds. */
 export const TOKENS_A_TURN = 4096;
 

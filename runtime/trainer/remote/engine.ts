@@ -15,7 +15,7 @@ import type { ClientOptions, ModelOptions, RemoteModel } from './client.js';
 import { Connection, type Handle } from './connection.js';
 import { prepared, type Prepared } from './datums.js';
 import { ownTokens, score, type Carriage } from './gradient.js';
-import { cancelled } from './http.js';
+import { callCancelled } from './http.js';
 import { lessonPicks } from './lesson.js';
 import { OwnWeights } from './ownWeights.js';
 import { imitatePart, updatePasses, type AdamOptions, type Job, type Progress } from './passes.js';
@@ -284,7 +284,7 @@ class RemoteTrainer implements RemoteTrainerEngine {
         return await work(c);
       } catch (e) {
         this.#drop();
-        if (this.#closed.signal.aborted) throw cancelled(e);
+        if (this.#closed.signal.aborted) throw callCancelled(e);
         const { kind, message } = toRunError(e);
         if ((kind !== 'trainer.lost' && kind !== 'trainer.remote') || attempt === ATTEMPTS) throw e;
         this.#o.onRestart?.(message);
@@ -319,7 +319,7 @@ class RemoteTrainer implements RemoteTrainerEngine {
   /** One call at a time, in their order. */
   #serial<T>(f: () => Promise<T>): Promise<T> {
     const run = this.#queue.then(() => {
-      if (this.#closed.signal.aborted) throw cancelled();
+      if (this.#closed.signal.aborted) throw callCancelled();
       return f();
     });
     this.#queue = orUndefined(run, 'its caller hears of it; the next call has its turn all the same');

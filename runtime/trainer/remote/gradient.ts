@@ -1,8 +1,9 @@
+import { nextTurn } from '../../domain/turns.js';
 import { objective, type ObjectiveOptions, type ObjectiveResult, type ObjectiveStep } from '../objective/objective.js';
 import { carried, signedWeights, type Carrier, type Reduction } from '../objective/signedWeights.js';
 import { inRequests } from './chunks.js';
 import type { RemoteModel } from './client.js';
-import { datumOf, inSlices, scored, turn, type Prepared } from './datums.js';
+import { datumOf, inSlices, scored, type Prepared } from './datums.js';
 import { logprobRows, type ClientConfig, type Datum, type ForwardBackwardOutput } from './wire/index.js';
 
 /** Scores samples on a server and gives it the gradient of the objective, as weights of a loss it knows. */
@@ -24,7 +25,7 @@ export async function score(
     samples.flatMap((s) => s.parts.map(scored)),
     signal,
   );
-  await turn();
+  await nextTurn();
   return rows;
 }
 /** The log-probs of each sample's own tokens out of the rows of its datums. */
@@ -63,7 +64,7 @@ export async function slopeOf(samples: readonly Prepared[], o: ObjectiveOptions)
     for (const x of r.ratios) ratios.push(x);
     for (const x of r.importanceWeights) importanceWeights.push(x);
     for (const g of r.gradient) gradient.push(g.map((x) => share * x));
-    await turn();
+    await nextTurn();
   }
   return { result: { ...total, clipped, ratios, importanceWeights }, gradient };
 }
@@ -101,7 +102,7 @@ export async function gradientDatums(
   const alone: Datum[] = [];
   for (const [i, { p, g }] of parts.entries()) {
     alone.push(make(p, g, i, 1));
-    if (i % 16 === 15) await turn();
+    if (i % 16 === 15) await nextTurn();
   }
   if (c.reduction.overDatums === 'sum') return alone;
   // What divides is the number of datums in the same request, which depends on sizes alone.

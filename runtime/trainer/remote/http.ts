@@ -1,6 +1,6 @@
 import { withoutSlashes } from '../../domain/address.js';
 import { boundedBody } from '../../domain/boundedBody.js';
-import { deadline, StudioError } from '../../domain/index.js';
+import { deadline, StudioError, cancelled } from '../../domain/index.js';
 import { foreignJson } from '../../domain/json.js';
 import { CONTROL, malformed, type AnswerBounds } from './wire/index.js';
 
@@ -91,7 +91,7 @@ export class TrainingHttp {
         retryAfterMs: Number.isFinite(after) ? Math.min(Math.max(after, 0) * 1000, MAX_RETRY_AFTER_MS) : undefined,
       };
     } catch (e) {
-      if (signal.aborted) throw cancelled(e);
+      if (signal.aborted) throw callCancelled(e);
       if (e instanceof StudioError) throw e;
       const cause = e instanceof Error && e.cause instanceof Error ? e.cause : e;
       return {
@@ -131,10 +131,7 @@ export function wordsOf(bytes: Uint8Array): string {
   return text.slice(0, 500);
 }
 
-export const cancelled = (cause?: unknown): StudioError =>
-  new StudioError('cancelled', 'A call to the training server was cancelled.', 'Start it again when you want it.', {
-    cause,
-  });
+export const callCancelled = (cause?: unknown): StudioError => cancelled('A call to the training server', { cause });
 const badUrl = (url: string, cause?: unknown): StudioError =>
   new StudioError(
     'config.invalid',

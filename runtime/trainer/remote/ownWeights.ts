@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { orUndefined } from '../../domain/index.js';
 import { jsonOrNothing } from '../../domain/json.js';
 import { readForeignText } from '../../files/foreignFile.js';
-import { writeAtomic } from '../checkpoint.js';
+import { replaceFile } from '../../files/replaceFile.js';
 import { weightsIn } from './savedState.js';
 
 /** Beside the checkpoints of a run. */
@@ -131,7 +131,8 @@ export class OwnWeights {
       exported: [...this.#exported],
       uses: [...this.#uses],
     };
-    await writeAtomic(join(this.#dir, FILE), Buffer.from(`${JSON.stringify(l, null, 2)}\n`));
+    await mkdir(this.#dir, { recursive: true });
+    await replaceFile(join(this.#dir, FILE), `${JSON.stringify(l, null, 2)}\n`, { durable: true });
   }
 }
 

@@ -1,10 +1,11 @@
 import type { PolicyVersion } from '../../domain/index.js';
+import { nextTurn } from '../../domain/turns.js';
 import { correctionMetrics, HISTOGRAM_BINS, sequenceRatio, tisSequence, tisToken } from '../objective/corrections.js';
 import { k1, k3 } from '../objective/kl.js';
 import type { ObjectiveOptions } from '../objective/objective.js';
 import { clamp, MAX_LOG_RATIO } from '../objective/policyLoss.js';
 import type { UpdateReport } from '../types.js';
-import { inSlices, turn, type Prepared } from './datums.js';
+import { inSlices, type Prepared } from './datums.js';
 import type { Slope } from './gradient.js';
 
 /** An optimizer step: what its gradient was made from, what the server says of it, and its learning rate. */
@@ -172,7 +173,7 @@ async function againstRollouts(
         counted = own.length + ones;
       if (to.sampleWeights) to.sampleWeights[s.index] = counted === 0 ? NaN : (sum + ones) / counted;
     }
-    await turn();
+    await nextTurn();
   }
   if (weight > 0) to.entropy = surprise / weight;
   return to;

@@ -1,4 +1,5 @@
 import * as models from '@kubernetes/client-node';
+import { isObject } from '../../../runtime/domain/json.js';
 
 /** One field of a model that the client library generates from the API's OpenAPI document. */
 interface Field {
@@ -32,6 +33,5 @@ export function misfits(value: unknown, type: string, path = type): string[] {
   return typeof value === type ? [] : [`${path}: not a ${type}`];
 }
 
-const isObject = (v: unknown): v is Record<string, unknown> => typeof v === 'object' && v !== null && !Array.isArray(v);
 /** The model of an object by its kind: `Pod` -> `V1Pod`. */
 export const modelOf = (o: object): string => `V1${(o as { kind: string }).kind}`;

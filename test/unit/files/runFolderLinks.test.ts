@@ -16,6 +16,7 @@ import {
   type RolloutId,
   type RunId,
 } from '../../../runtime/domain/index.js';
+import { replaceFile } from '../../../runtime/files/replaceFile.js';
 import { exportRun } from '../../../runtime/interchange/exporter.js';
 import { labelName } from '../../../runtime/protocol/runLabel.js';
 import { ScreenFile } from '../../../runtime/run/backends/screenFile.js';
@@ -32,7 +33,7 @@ import { writeTrajectory } from '../../../runtime/service/trajectories.js';
 import { framesIn } from '../../../runtime/share/write.js';
 import { writePolicyGraph } from '../../../runtime/trainer/native/model/policyGraph.js';
 import { adoptWeights, weightsFolder } from '../../../runtime/trainer/engine/state.js';
-import { manifestText, readCheckpoint, writeAtomic, writeCheckpoint } from '../../../runtime/trainer/checkpoint.js';
+import { manifestText, readCheckpoint, writeCheckpoint } from '../../../runtime/trainer/checkpoint.js';
 import { ending, fifo, scratch } from '../../helpers/files/hostile.js';
 import { makeRun, onePress, screen } from '../../helpers/interchange/make.js';
 
@@ -64,6 +65,10 @@ async function strange(
     expect(await readFile(file, 'utf8')).toBe(MINE);
     expect((await readdir(folder)).sort()).toEqual(['v000009.replaced', 'x.999999.tmp']);
   });
+}
+/** The names under which a file is made before it gets its own count up: a link lies at the next of them. */
+async function linksWhereMade(path: string, to: string): Promise<void> {
+  for (let n = 1; n <= 300; n++) await symlink(to, `${path}.${process.pid}-${n}.tmp`);
 }
 async function reading<T>(dir: string, f: (r: RunReader) => Promise<T>): Promise<T> {
   const r = await RunReader.open(dir, { index: 'local' });
@@ -143,7 +148,7 @@ describe('through a link in a run folder nothing is written', () => {
       const dir = join(base, 'made'),
         create = { id: id<RunId>('made'), createdAt: 0 };
       await mkdir(dir);
-      await symlink(file, join(dir, 'run.json.tmp'));
+      await linksWhereMade(join(dir, 'run.json'), file);
       await (await RunStore.open(dir, { index: 'local', create })).close();
       expect((await readMeta(dir)).id).toBe('made');
     }));
@@ -213,8 +218,8 @@ describe('through a link in a run folder nothing is written', () => {
       await symlink(folder, `${at}.replaced`);
       await writeCheckpoint(at, { ...head, values: { n: 2 } }, { 'weights.f32': Buffer.alloc(8) });
       expect((await readCheckpoint(at, head)).values).toEqual({ n: 2 });
-      await symlink(file, join(dir, `x.${process.pid}.tmp`));
-      await writeAtomic(join(dir, 'x'), Buffer.from('y'));
+      await linksWhereMade(join(dir, 'x'), file);
+      await replaceFile(join(dir, 'x'), 'y');
       expect(await readFile(join(dir, 'x'), 'utf8')).toBe('y');
       const other = join(base, 'other');
       await mkdir(other);
@@ -235,16 +240,14 @@ describe('through a link in a run folder nothing is written', () => {
       for (const start of [startEmbeddedActing, startEmbedded])
         expect(await ending(start(request, new StartedParts(request.signal)))).toMatchObject(refused);
       const graph = join(dir, 'policy.graph.onnx');
-      await symlink(file, `${graph}.${process.pid}.tmp`);
+      await linksWhereMade(graph, file);
       await writePolicyGraph(GLYPH_SPEC, graph);
       expect((await stat(graph)).size).toBeGreaterThan(1000);
     }));
 
   it('to the screens of reading lessons, nor to its summary', () =>
     strange(async ({ dir, file }) => {
-      // The names under which they are made count up.
-      for (const name of ['reading.screens', 'summary.json'])
-        for (let n = 1; n <= 300; n++) await symlink(file, join(dir, `${name}.${process.pid}-${n}.tmp`));
+      for (const name of ['reading.screens', 'summary.json']) await linksWhereMade(join(dir, name), file);
       await new ScreenFile(join(dir, 'reading.screens')).save('key', []);
       await leaveSummary(dir, { run: dir } as unknown as Parameters<typeof leaveSummary>[1]);
       expect(await new ScreenFile(join(dir, 'reading.screens')).load('key')).toEqual([]);

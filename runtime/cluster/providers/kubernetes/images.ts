@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type Docker from 'dockerode';
 import { messageOf, StudioError } from '../../../domain/index.js';
-import { cancelled } from '../../imageBuild/process.js';
+import { buildCancelled } from '../../imageBuild/process.js';
 import type { OnProgress } from '../../imageBuild/recipe.js';
 import { engineError } from '../dockerImage.js';
 import { engineLines } from '../engineLines.js';
@@ -72,7 +72,7 @@ export async function exportImage(docker: Docker, image: string, file: string, s
     await rename(part, file);
   } catch (e) {
     await rm(part, { force: true });
-    if (signal.aborted) throw cancelled('Writing the image');
+    if (signal.aborted) throw buildCancelled('Writing the image');
     if (!WRITING.has((e as NodeJS.ErrnoException).syscall ?? '')) throw engineError(e);
     throw new StudioError('desktop.image', `${file} cannot be written: ${messageOf(e)}`, 'Choose another file.', {
       cause: e,

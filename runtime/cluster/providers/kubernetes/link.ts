@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { PassThrough } from 'node:stream';
 import { StudioError, withDeadline } from '../../../domain/index.js';
 import { Messages, MessageTooLong } from '../../../files/messages.js';
-import { pauseOrStop } from '../../../domain/pause.js';
+import { growingMs, pauseOrStop } from '../../../domain/pause.js';
 import { lost } from '../../agentClient.js';
 import type { RelayPipes } from '../../drivers/portable.js';
 
@@ -46,7 +46,7 @@ export interface LinkOptions {
   readonly onLost?: (e: StudioError) => void;
 }
 
-const spread = (n: number): number => Math.min(200 * 2 ** (n - 1), 10_000) * (0.5 + Math.random());
+const backoff = (n: number): number => growingMs({ baseMs: 200, maxMs: 10_000 }, n - 1, { from: 0.5, to: 1.5 });
 
 /**
  * A pair of pipes into a pod that outlives its channels: after a cut (the API server restarts, a load balancer ends an
@@ -261,7 +261,7 @@ export class Link {
     const began = performance.now();
     let why = first;
     for (let n = 1; !limit.aborted; n++) {
-      await pauseOrStop((this.#o.backoffMs ?? spread)(n), limit);
+      await pauseOrStop((this.#o.backoffMs ?? backoff)(n), limit);
       if (limit.aborted) break;
       try {
         await this.#attach(limit);

@@ -1,9 +1,9 @@
 import { ignoreFailure, StudioError } from '../../../domain/index.js';
-import { pauseOrStop } from '../../../domain/pause.js';
+import { growingMs, pauseOrStop } from '../../../domain/pause.js';
 import type { Api } from './api.js';
 import type { Pod, PodList } from './pods.js';
 
-const BACKOFF_MAX_MS = 10_000;
+const BACKOFF = { baseMs: 200, maxMs: 10_000 };
 
 /**
  * The pods of one selector as the cluster tells of them: listed once, then watched from that version on; listed again
@@ -138,7 +138,7 @@ export class PodWatch {
         relist ||= e instanceof StudioError && e.error.details?.['status'] === 410;
       }
       if (failures > 0) {
-        const wait = Math.min(200 * 2 ** (failures - 1), BACKOFF_MAX_MS) * (0.5 + Math.random());
+        const wait = growingMs(BACKOFF, failures - 1, { from: 0.5, to: 1.5 });
         await pauseOrStop(wait, this.#stop.signal);
       }
     }

@@ -11,6 +11,7 @@ import {
   withDeadline,
   type DesktopId,
   type Size,
+  cancelled,
 } from '../../../domain/index.js';
 import { pauseOrStop } from '../../../domain/pause.js';
 import { AgentClient } from '../../agentClient.js';
@@ -242,8 +243,7 @@ export class KubernetesProvider implements DesktopProvider {
       if (created) await orUndefined(this.#left.end(name, name), 'what stopped the boot is reported');
       else this.#left.abandon(name, false);
       this.#used--;
-      if (stop.aborted)
-        throw new StudioError('cancelled', 'Starting a desktop was cancelled.', 'Start it again when you are ready.');
+      if (stop.aborted) throw cancelled('Starting a desktop');
       throw e;
     }
   }

@@ -7,7 +7,7 @@ import type Docker from 'dockerode';
 import { messageOf, StudioError } from '../../../domain/index.js';
 import { tar, type TarFile } from '../../../files/tar.js';
 import { connectEngine } from '../../imageBuild.js';
-import { cancelled } from '../../imageBuild/process.js';
+import { buildCancelled } from '../../imageBuild/process.js';
 import { contentHash, readRecipe, type OnProgress, type RecipeFile } from '../../imageBuild/recipe.js';
 import { BASE_IMAGE, buildError, engineError, ensureBase, follow, inspect, pullImage } from '../dockerImage.js';
 import { exportImage, parseReference, pushImage } from './images.js';
@@ -123,7 +123,7 @@ async function baseOf(
     await pullImage(docker, image, onProgress, signal);
     return { image };
   } catch (e) {
-    if (signal.aborted) throw cancelled('Pulling the base image');
+    if (signal.aborted) throw buildCancelled('Pulling the base image');
     const own = base === undefined && isPlainNode(arch);
     if (!own)
       throw new StudioError(

@@ -10,6 +10,7 @@ import {
   withDeadline,
   type DesktopId,
   type RunError,
+  cancelled,
 } from '../../../domain/index.js';
 import { lost } from '../../agentClient.js';
 import type { Desktop, DesktopProvider, DesktopSpec, ProviderStatus } from '../../types.js';
@@ -259,8 +260,7 @@ export class OsworldProvider implements DesktopProvider {
     } catch (e) {
       if (container) await orUndefined(this.#left.end(owned.name, container), 'what stopped the start is reported');
       else this.#left.abandon(owned.name, true);
-      if (either.aborted)
-        throw new StudioError('cancelled', 'Starting a desktop was cancelled.', 'Start it again when you are ready.');
+      if (either.aborted) throw cancelled('Starting a desktop');
       throw e;
     }
   }

@@ -2,7 +2,7 @@
 import { withoutSlashes } from '../../../domain/address.js';
 import { boundedBody } from '../../../domain/boundedBody.js';
 import { withDeadline } from '../../../domain/deadline.js';
-import { StudioError, messageOf } from '../../../domain/index.js';
+import { StudioError, messageOf, cancelled } from '../../../domain/index.js';
 import { isObject, jsonOrNothing } from '../../../domain/json.js';
 import type { JsonBounds } from '../../../domain/jsonBounds.js';
 import { pause } from '../../../domain/pause.js';
@@ -72,7 +72,7 @@ export class OsworldServer {
       }
       const ms = AGAIN_MS[n];
       if (ms === undefined) throw this.#lost(`${path} cannot be read: ${why}`);
-      await pause(ms, o.signal ?? NEVER, cancelled);
+      await pause(ms, o.signal ?? NEVER, callCancelled);
     }
   }
   /**
@@ -135,7 +135,7 @@ export class OsworldServer {
       });
     } catch (e) {
       if (e instanceof StudioError) throw e;
-      if (signal?.aborted) throw cancelled();
+      if (signal?.aborted) throw callCancelled();
       if (over?.aborted) throw this.#lost('it was taken down');
       if (e instanceof TooLong) throw this.#lost(e.message);
       const cause = e instanceof Error && e.cause instanceof Error ? e.cause : e;
@@ -176,5 +176,4 @@ class Replaced extends StudioError {
     );
   }
 }
-const cancelled = (): StudioError =>
-  new StudioError('cancelled', 'The call was cancelled.', 'Start it again when you are ready.');
+const callCancelled = (): StudioError => cancelled('The call');

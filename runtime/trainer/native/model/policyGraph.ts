@@ -1,4 +1,4 @@
-import { mkdir, rename } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { CLASSES } from '../../../domain/alphabet.js';
 import {
@@ -11,7 +11,7 @@ import {
   type EmbeddedPolicySpec,
   type Head,
 } from '../../../domain/index.js';
-import { createFresh } from '../../../files/folderParts.js';
+import { replaceFile } from '../../../files/replaceFile.js';
 import { reshape } from '../graph/elementwise.js';
 import { Graph, type Tensor } from '../graph/graph.js';
 import { GLYPH_SIZE, glyphForward, glyphParams, inputShapes, type GlyphSize } from './glyph.js';
@@ -124,14 +124,9 @@ export async function writePolicyGraph(spec: EmbeddedPolicySpec, file: string): 
   if (m.reader) {
     const { bands, rows } = readerGraphFiles(file);
     for (const [n, k] of READ_AT_ONCE.bands.entries())
-      await put(bands[n]!, bandsGraph(spec, k).toModel('bands', about));
-    for (const [n, k] of READ_AT_ONCE.rows.entries()) await put(rows[n]!, rowsGraph(spec, k).toModel('rows', about));
+      await replaceFile(bands[n]!, bandsGraph(spec, k).toModel('bands', about));
+    for (const [n, k] of READ_AT_ONCE.rows.entries())
+      await replaceFile(rows[n]!, rowsGraph(spec, k).toModel('rows', about));
   }
-  await put(file, policyGraph(m).toModel('policy', about));
-}
-async function put(file: string, data: Uint8Array): Promise<void> {
-  const tmp = `${file}.${process.pid}.tmp`;
-  const f = await createFresh(tmp);
-  await f.writeFile(data).finally(() => f.close());
-  await rename(tmp, file);
+  await replaceFile(file, policyGraph(m).toModel('policy', about));
 }

@@ -1,3 +1,4 @@
+import { nextTurn } from '../../../domain/turns.js';
 import { jsonRequest, encodeRequest } from './forwardBackward.js';
 import type { ForwardBackwardRequest } from './types.js';
 
@@ -50,7 +51,7 @@ async function inTurns(r: ForwardBackwardRequest, make: (one: ForwardBackwardReq
     since += part.size;
     if (since < TURN) continue;
     since = 0;
-    await new Promise((resolve) => setImmediate(resolve));
+    await nextTurn();
   }
   return parts;
 }

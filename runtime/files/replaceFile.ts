@@ -1,13 +1,14 @@
 import { rename, rm } from 'node:fs/promises';
+import { threadId } from 'node:worker_threads';
 import { orUndefined } from '../domain/index.js';
 import { createFresh } from './folderParts.js';
 
 let made = 0;
 /**
- * A name nobody else uses at the moment; it says which process makes the file, for those who remove what a process that
- * ended has left (data/store/unfinished.ts).
+ * A name that no other call, thread or process uses at the moment. It names the process that makes the file, for those
+ * who remove what a process that ended has left (data/store/unfinished.ts).
  */
-export const unfinishedName = (name: string): string => `${name}.${process.pid}-${++made}.tmp`;
+export const unfinishedName = (name: string): string => `${name}.${process.pid}-${threadId}-${++made}.tmp`;
 
 export interface ReplaceOptions {
   /** The content is on disk before the file gets its name: it survives a power cut. */

@@ -11,13 +11,13 @@ export const unfinishedDir = (dir: string): string => join(dir, 'unfinished');
 
 /**
  * Removes unfinished files of ended processes in `dir` (files or folders named `*.<pid>.tmp` or, by `unfinishedName`,
- * `*.<pid>-<n>.tmp`). A folder that is not there has none, nor has one behind a link in the run folder `inside`.
+ * `*.<pid>-<thread>-<n>.tmp`; older versions had no thread). A folder that is not there has none, nor has one behind a link in the run folder `inside`.
  */
 export async function removeUnfinished(dir: string, inside = dir): Promise<void> {
   const names = await namesInside(inside, dir);
   await Promise.all(
     names.map(async (name) => {
-      const pid = Number(/\.(\d+)(?:-\d+)?\.tmp$/.exec(name)?.[1]);
+      const pid = Number(/\.(\d+)(?:-\d+){0,2}\.tmp$/.exec(name)?.[1]);
       if (Number.isInteger(pid) && !alive(pid))
         await orUndefined(rm(join(dir, name), { recursive: true, force: true }), 'the next opening tries again');
     }),

@@ -7,6 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { id } from '../../../runtime/domain/index.js';
 import type { RolloutId, RunId } from '../../../runtime/domain/index.js';
 import type { StoredEvent } from '../../../runtime/data/events.js';
+import { unfinishedName } from '../../../runtime/files/replaceFile.js';
 import { RunReader, RunStore } from '../../../runtime/data/store/runStore.js';
 import { IndexEngine } from '../../../runtime/data/store/indexEngine.js';
 import { stepPlaces } from '../../../runtime/data/store/stepPlaces.js';
@@ -90,6 +91,7 @@ describe('run store', () => {
         join(making, `${'a'.repeat(64)}.${dead}-7.tmp`),
         join(checkpoints, `v000002.${dead}.tmp`),
         join(dir, `summary.json.${dead}-1.tmp`),
+        unfinishedName(join(dir, 'queue.json')).replace(`.${process.pid}-`, `.${dead}-`),
       ];
       const kept = [
         join(making, `${'b'.repeat(64)}.${process.pid}-7.tmp`),

@@ -6,8 +6,7 @@ import { scratch } from '../../helpers/files/hostile.js';
 
 /** Where the next file is made: the names count up. */
 function nextPart(path: string): string {
-  const n = Number(/-(\d+)\.tmp$/.exec(unfinishedName(path))![1]);
-  return `${path}.${process.pid}-${n + 1}.tmp`;
+  return unfinishedName(path).replace(/(\d+)\.tmp$/, (_, n) => `${Number(n) + 1}.tmp`);
 }
 
 describe('replaceFile', () => {

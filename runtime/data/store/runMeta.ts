@@ -1,4 +1,4 @@
-/** What a run folder is, and where things lie in it. */
+/** The layout of a run folder. */
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StudioError, errorCode, messageOf, type RunId } from '../../domain/index.js';

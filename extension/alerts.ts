@@ -20,13 +20,15 @@ export function sayAlert(s: StudioContext, a: Notifications['run/alert']): void 
   });
 }
 
-/** Their scope is the machine: VS Code takes none of them from a workspace. */
+/** The targets' scope is the machine: VS Code takes none of them from a workspace. */
 const targets = (): { readonly command: string; readonly webhook: string; readonly desktop: boolean } => ({
   command: settings.alertCommand,
   webhook: settings.alertWebhook,
   desktop: settings.alertDesktop,
 });
-/** What a runtime begins with, so that what it finds wrong before a window has attached is passed on, too. */
+/**
+ * The environment a runtime starts with, so that what it finds wrong before a window has attached is passed on, too.
+ */
 export function alertEnvironment(): Readonly<Record<string, string>> {
   const { command, webhook, desktop } = targets();
   return {

@@ -1,4 +1,4 @@
-/** What a window cannot do while it is attached to a runtime elsewhere. */
+/** The actions that a window cannot do while it is attached to a runtime elsewhere. */
 import type { RemoteRuntime } from './daemon/remote.js';
 import { commands, type CommandId } from './ids.js';
 import { Refused } from './refused.js';

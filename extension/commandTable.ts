@@ -7,7 +7,7 @@ interface Command {
   /** Never changes: people's key bindings name it. */
   readonly id: `dartStudio.${string}`;
   readonly title: string;
-  /** What menus say instead. */
+  /** The title in menus. */
   readonly shortTitle?: string;
   /** A codicon; on rows and in title bars only the icon is seen. */
   readonly icon?: string;

@@ -142,7 +142,7 @@ export function createStudioContext(extension: ExtensionContext): StudioContext 
   return Object.assign(context, { dispose: () => own.dispose() });
 }
 
-/** What every part is made with. */
+/** The parameters that every part is made with. */
 interface Surroundings {
   readonly extension: ExtensionContext;
   readonly own: Disposables;
@@ -190,7 +190,7 @@ function createClient(
 const sampleIdleMinutes = 0.2;
 const sampleStorage = (extension: ExtensionContext): string =>
   join(extension.globalStorageUri.fsPath, 'sample-runtime');
-/** In Restricted Mode, and only there: of no runtime but one that can only read the sample run. */
+/** The runtime of Restricted Mode, which can only read the sample run. */
 class SampleRuntime {
   readonly #make: () => DaemonClient;
   readonly #folder: string;
@@ -209,7 +209,7 @@ class SampleRuntime {
   }
 }
 type Models = Pick<StudioContext, 'model' | 'list' | 'pool' | 'sessions'>;
-/** What the views show, with the choices that the workspace keeps. */
+/** The models of the views, with the choices that the workspace keeps. */
 function createModels({ extension, own, log, client }: Surroundings, folders: RunFolders): Models {
   const { workspaceState } = extension;
   // The views show what is wrong themselves; a toast would only repeat it.
@@ -261,7 +261,7 @@ function createViews({ own, report }: Surroundings, models: Models, context: () 
     }),
   );
 }
-/** What the context keys of menus and welcome views are made from. */
+/** The facts that context keys of menus and welcome views are made from. */
 const factsOf = (
   client: DaemonClient,
   { model, list, sessions }: Models,

@@ -19,7 +19,7 @@ export class Disposables implements Ends {
     else this.#children.add(child);
     return child;
   }
-  /** For `() => void` unsubscribers. */
+  /** Adds an `() => void` unsubscriber. */
   defer(end: () => void): Ends {
     return this.add({ dispose: end });
   }

@@ -13,7 +13,7 @@ export interface Explained {
   readonly fault: string;
   readonly message: string;
   readonly buttons: readonly ActionButton[];
-  /** Not shown: the user asked for it. */
+  /** Whether nothing is shown, because the user asked for it. */
   readonly silent: boolean;
   /** Worth a stack in the log: a fault of ours. */
   readonly ours: boolean;

@@ -40,7 +40,7 @@ export const contextKeys = {
   machine: 'dartStudio.machine',
   /** A person has a desktop: a demonstration is being recorded, or a rollout was taken over. */
   controlOpen: 'dartStudio.controlOpen',
-  /** To a runtime elsewhere, in place of this machine's own. */
+  /** Whether the window is attached to a runtime elsewhere, in place of this machine's own. */
   attached: 'dartStudio.attached',
 } as const;
 

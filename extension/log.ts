@@ -7,7 +7,7 @@ import type { Ends } from './dispose.js';
 import { parseLine } from './logLine.js';
 import { throttle } from './throttle.js';
 
-/** At first only the end of what is there. */
+/** Bytes from the end of the log that are shown at first. */
 const firstBytes = 64 << 10;
 
 export class LogTail implements Ends {

@@ -24,7 +24,10 @@ export function activate(extension: ExtensionContext): void {
     commandInTerminals(extension, studio);
   });
 }
-/** Its command line, as messages name it; not in Restricted Mode, where nothing is started. */
+/**
+ * Offers the extension's command line in terminals, under the name that messages use; not in Restricted Mode, where
+ * nothing is started.
+ */
 function commandInTerminals(extension: ExtensionContext, { storage, report }: StudioContext): void {
   const offer = (): void =>
     report.background(

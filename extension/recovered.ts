@@ -15,7 +15,7 @@ export function sayRecovered(s: StudioContext, r: Recovered): void {
     resume = t('Resume Run…'),
     log = t('Show Runtime Log'),
     say = r.outcome === 'resumed' ? showInformationMessage : showWarningMessage,
-    // One that could not be resumed is tried again at the next start, and may have lost its folder.
+    // A run that could not be resumed is tried again at the next start, and may have lost its folder.
     buttons = { resumed: [openPage], left: [resume, log, openPage], failed: [log, openPage] }[r.outcome];
   void say(t('Training run {0}: {1}', r.name, r.message), ...buttons).then((picked) => {
     if (picked === openPage) s.panels.show({ kind: 'dashboard', run: r.run });

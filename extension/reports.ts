@@ -16,13 +16,13 @@ export class Reports implements Ends {
       }),
     );
   }
-  /** One document per name; the same name is renewed. */
+  /** Shows a document; one of the same name is renewed. */
   async show(name: string, markdown: string): Promise<void> {
     const uri = Uri.from({ scheme, path: `/${name.replace(/[^\w .-]+/g, '-')}.md` });
     this.#texts.set(uri.path, markdown);
     this.#changed.fire(uri);
     await workspace.openTextDocument(uri);
-    // Where the Markdown extension is turned off, its text is readable too.
+    // Where the Markdown extension is turned off, the text itself is shown.
     await vscodeCommands
       .executeCommand('markdown.showPreview', uri)
       .then(undefined, () => window.showTextDocument(uri, { preview: true }));

@@ -61,7 +61,7 @@ export class RunFileChecks implements Ends {
     if (d.languageId !== 'json' && d.languageId !== 'jsonc') return false;
     return hasSchema(d.uri.path, d.getText()) || this.#chosen().includes(d.uri.toString());
   }
-  /** What is wrong in it, in the Problems view; the number of problems. Needs the runtime. */
+  /** Shows the problems of a run file in the Problems view; returns their number. Needs the runtime. */
   async check(d: TextDocument): Promise<number> {
     if (this.#o.runtime.state !== 'ready') return 0;
     const text = d.getText();

@@ -27,7 +27,7 @@ export class RunFolders {
       runsFolder: settings.runsFolder,
     });
   }
-  /** Where relative paths of a run without a file are resolved. */
+  /** Folder in which relative paths of a run without a file are resolved. */
   base(): string {
     return this.workspaceFolders()[0] ?? this.#storage;
   }

@@ -1,4 +1,4 @@
-/** What panels and views need of the runtime's client; narrow, so that they can be tested without one. */
+/** The part of the runtime's client that panels and views use; narrow, so that they can be tested without one. */
 import type { DaemonClient } from './daemon/client.js';
 
 export type Runtime = Pick<

@@ -60,7 +60,7 @@ export const settings = {
   get idleMinutes(): number {
     return Math.max(1, count('runtime.idleMinutes', 10));
   },
-  /** Of figures for Prometheus; 0: none. */
+  /** Port of the figures for Prometheus; 0: none. */
   get metricsPort(): number {
     return Math.max(0, Math.trunc(count('metrics.port', 0)));
   },
@@ -76,7 +76,7 @@ export const settings = {
   get notifyAlerts(): boolean {
     return config().get<boolean>('notifications.alerts', true);
   },
-  /** Its scope is the machine: VS Code takes none from a workspace. */
+  /** The setting's scope is the machine: VS Code takes none from a workspace. */
   get alertCommand(): string {
     return text('alerts.command');
   },

@@ -85,7 +85,7 @@ function sessionText(f: StatusFacts): StatusText {
 }
 interface Item {
   readonly icon: string;
-  /** Beside the icon. */
+  /** Text beside the icon. */
   readonly short: string;
   /** First line of the tooltip, and what a screen reader says. */
   readonly head: string;
@@ -116,7 +116,7 @@ function runText(f: StatusFacts): StatusText {
     });
   if (f.daemon !== 'ready')
     return item(f.attached === undefined ? daemonItem(f.daemon, f.detail) : lostItem(f.daemon, f.detail));
-  // Of an older build that still serves this window.
+  // An older build may still serve this window.
   const older = f.detail ? [plain(f.detail.message)] : [];
   if (f.active) return item(activeItem(f.active, older));
   const idle = idleItem(older);

@@ -1,4 +1,4 @@
-/** What commands, views and panels share; context.ts builds it. */
+/** The objects that commands, views and panels share; context.ts builds them. */
 import type { ExtensionContext, LogOutputChannel, WorkspaceFolder } from 'vscode';
 import type { ReviewQueue, RunPath, TrajectorySort } from '../runtime/protocol/types.js';
 import type { DaemonClient } from './daemon/client.js';
@@ -28,7 +28,7 @@ export interface StudioContext {
   readonly pool: PoolModel;
   readonly sessions: ControlSessions;
   readonly trees: Trees;
-  /** In Restricted Mode: starts the runtime that reads the sample run, and knows no other. */
+  /** In Restricted Mode: starts the runtime that reads the sample run, and no other. */
   readSample(): Promise<void>;
   readonly panels: PanelManager;
   readonly editors: TrajectoryEditors;
@@ -59,7 +59,7 @@ export interface StudioContext {
   folders(): readonly string[];
   /** Folder that new runs are kept in. */
   home(folder?: WorkspaceFolder): string;
-  /** Where relative paths of a run without a file are resolved. */
+  /** Folder in which relative paths of a run without a file are resolved. */
   base(): string;
   /** Every folder that runs are looked for in. */
   roots(): readonly string[];

@@ -28,7 +28,8 @@ export async function offerCommand(
     { name, text } = o.windows ? batchFile(o) : shellScript(o);
   await mkdir(bin, { recursive: true });
   await write(join(bin, name), text);
-  // For windows too in which the extension has nothing to do yet: the folder has the command of the newest that was used.
+  // Kept for windows in which the extension has nothing to do yet: the folder has the command of the newest that was
+  // used.
   terminals.persistent = true;
   terminals.description = t('The command `dart-studio`');
   terminals.prepend('PATH', `${bin}${delimiter}`, { applyAtProcessCreation: true, applyAtShellIntegration: true });

@@ -1,7 +1,6 @@
 /**
  * At most one call per `ms`: the first at once, the last never lost. For refreshes driven by events that come in
- * bursts.
- * `later` is injected so that tests own the time.
+ * bursts. `later` is injected so that tests own the time.
  */
 export interface Throttled {
   (): void;

@@ -1,7 +1,7 @@
 /**
- * What VS Code says and asks outside pages. It makes links of `[words](command:id)` in notifications, their progress,
- * prompts and validation, and a click on one runs the command. Names, tasks and answers of servers are in these texts:
- * all of them go through here (lint), where nothing of them becomes a link.
+ * Notifications, progress, prompts and validation outside pages. In them VS Code makes links of `[words](command:id)`,
+ * and a click on one runs the command. They contain names, tasks and answers of servers: all of them go through here
+ * (lint), where nothing of them becomes a link.
  */
 import { window, type CancellationToken, type InputBoxOptions, type Progress, type ProgressOptions } from 'vscode';
 import { withoutLinks } from './words.js';

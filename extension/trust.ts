@@ -1,4 +1,4 @@
-/** What Restricted Mode and virtual workspaces refuse, with the remedy. */
+/** The refusals in Restricted Mode and virtual workspaces, with the remedy. */
 import { workspace } from 'vscode';
 import { Refused } from './refused.js';
 import type { RunFolders } from './runFolders.js';

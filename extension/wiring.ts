@@ -96,7 +96,7 @@ function followSessions(own: Disposables, w: Wiring): void {
   own.defer(
     sessions.onChange((s) => {
       keys();
-      // What is kept first makes its collection.
+      // The first demonstration that is kept makes its collection, which the list lacks.
       if (s?.kept && !w.studio.model.summary(s.run)) void w.studio.model.reload();
     }),
   );
@@ -165,7 +165,7 @@ function followRuntime(own: Disposables, w: Wiring): void {
     }),
   );
 }
-/** Where a run ended with the runtime, another one starts and says what became of it: nobody is asked to start it. */
+/** When a run ended with its runtime, starts another one without asking, which says what became of the run. */
 async function seekAgain({ attach, report, storage }: StudioContext, lost: HostError): Promise<void> {
   if (!(await wasInterrupted(storage))) report.report(lost);
   await attach();

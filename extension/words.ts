@@ -35,7 +35,7 @@ export function spark(values: readonly number[], width = 12): string {
     .map((v) => '▁▂▃▄▅▆▇█'[Math.min(7, Math.max(0, Math.round(v * 7)))] ?? '')
     .join('');
 }
-/** What Markdown would read as markup, escaped; line breaks become spaces. */
+/** The text with everything escaped that Markdown would read as markup; line breaks become spaces. */
 export const plain = (text: string): string => text.replace(/[\\`*_{}[\]()#+\-.!|<>~$&]/g, '\\$&').replace(/\s+/g, ' ');
-/** As it was, but that VS Code sees no `[words](scheme:…)` in it (toasts.ts). */
+/** The text unchanged, except that VS Code sees no `[words](scheme:…)` in it (toasts.ts). */
 export const withoutLinks = (text: string): string => text.replace(/\]\((?=\s*[a-z][\w+.-]*:)/gi, '] (');

@@ -29,7 +29,9 @@ export interface ResourceRoot {
   readonly uri: string;
 }
 
-/** What a page is opened with; also what a restored page asks for (kept in its own state, navigation only). */
+/**
+ * The input that a page is opened with; also what a restored page asks for (kept in its own state, navigation only).
+ */
 export type PageInput =
   | { readonly kind: 'dashboard'; readonly run: string }
   /** Several runs beside one another. */
@@ -49,7 +51,7 @@ export type PageInput =
       readonly step?: number;
       /** Opened to be annotated: the tools are shown. */
       readonly annotate?: boolean;
-      /** One of the run's review queue (`review/queue`): the page goes on to the next. */
+      /** The trajectory is from the run's review queue (`review/queue`): the page goes on to the next. */
       readonly queue?: boolean;
     }
   | { readonly kind: 'compare'; readonly run: string; readonly left: string; readonly right: string }
@@ -58,7 +60,7 @@ export type PageInput =
       readonly run: string;
       readonly view?: TableView;
       readonly filter?: TableFilter;
-      /** Of this workspace, as the host has them when it tells the page. */
+      /** Saved filters of this workspace, as the host has them when it tells the page. */
       readonly saved?: readonly SavedTableFilter[];
     }
   | {
@@ -70,7 +72,7 @@ export type PageInput =
       readonly base: string;
       /** The policy that is chosen first. */
       readonly run?: string;
-      /** One of its versions. */
+      /** Version of one of its checkpoints. */
       readonly version?: number;
       readonly provider?: ProviderChoice;
       /** The session that the page shows, and its desktop. */
@@ -158,7 +160,7 @@ export const longMethods = ['annotation/replay', 'try/start'] as const satisfies
 export type PageKind = keyof typeof pageMethods;
 export type InputOf<K extends PageKind> = Extract<PageInput, { readonly kind: K }>;
 export type PageMethod<K extends PageKind = PageKind> = (typeof pageMethods)[K][number];
-/** Who can ask the daemon for some of its methods: the host of a page, or a part of a page that is given no more. */
+/** Asks the daemon for some of its methods: the host of a page, or a part of a page that is given no more. */
 export interface Requester<Asked extends PageMethod> {
   /** Rejects with RequestFailed; an aborted request is cancelled on the way. */
   request<M extends Asked>(method: M, params: Params<M>, signal?: AbortSignal): Promise<Result<M>>;
@@ -196,7 +198,7 @@ export type HostAction =
   | { readonly action: 'compare'; readonly run: string; readonly left: string; readonly right: string }
   /** The list of trajectories behind what was clicked. */
   | { readonly action: 'openTable'; readonly run: string; readonly filter: TableFilter; readonly view?: TableView }
-  /** Among the saved filters of the workspace, in place of one of the same name. */
+  /** Saves a filter of the workspace, in place of one of the same name. */
   | { readonly action: 'keepFilter'; readonly filter: SavedTableFilter }
   | { readonly action: 'dropFilter'; readonly name: string }
   | { readonly action: 'openText'; readonly run?: string; readonly rollout: string }
@@ -246,7 +248,7 @@ export type ToHost =
       readonly rollout?: string;
     }
   | { readonly type: 'action'; readonly boot: string; readonly action: HostAction }
-  /** What the reader chose to be shown: a page that is built again begins with it. */
+  /** The reader's choices: a page that is built again begins with them. */
   | { readonly type: 'now'; readonly boot: string; readonly input: PageInput }
   /** Title of the panel. */
   | { readonly type: 'title'; readonly boot: string; readonly title: string }

@@ -19,7 +19,7 @@ interface Question {
   readonly placeholder?: string | undefined;
   readonly stays?: boolean | undefined;
   readonly many?: boolean;
-  /** Of these no two can be chosen together: the one ticked last counts. */
+  /** Items of which no two can be chosen together: the one ticked last counts. */
   readonly either?: (item: QuickPickItem) => boolean;
 }
 function answered<I extends QuickPickItem>(items: readonly I[], q: Question): Promise<readonly I[] | undefined> {
@@ -45,7 +45,7 @@ function answered<I extends QuickPickItem>(items: readonly I[], q: Question): Pr
     });
   });
 }
-/** One choice; undefined when it was dismissed. */
+/** Asks for one choice; undefined when it was dismissed. */
 export async function choose<T>(
   title: string,
   items: readonly (QuickPickItem & { readonly value: T })[],

@@ -99,7 +99,7 @@ async function askPod(s: StudioContext): Promise<RemoteRuntime | undefined> {
   );
   return pod === undefined ? undefined : new PodRuntime(place, pod);
 }
-/** Of the kubeconfig; undefined when the question was dismissed. */
+/** Asks for a context of the kubeconfig; undefined when the question was dismissed. */
 async function askContext(program: Pick<Place, 'program' | 'cwd'>): Promise<string | undefined> {
   const contexts = (await working(title(), (_say, signal) => kubectl(program, contextsArguments, { signal })))
     .split('\n')

@@ -1,7 +1,4 @@
-/**
- * What is chosen where of some items only one can be: `now`, without those of them that were chosen before a newer one
- * was. Pure.
- */
+/** The selection `now` without those exclusive items that were chosen before a newer one was. Pure. */
 export function lastOfEither<T>(now: readonly T[], before: readonly T[], either: (x: T) => boolean): readonly T[] {
   const some = now.filter(either);
   if (some.length < 2) return now;

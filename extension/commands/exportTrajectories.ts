@@ -134,7 +134,7 @@ async function pickWhich(s: StudioContext, chosen: number, family: string | unde
     chosen > 0 ? t('Export {0}', trajectoriesWords(chosen)) : t('Export Trajectories: Which'),
     items,
     t('Choose nothing to export everything as it was recorded'),
-    // One of the two, or both by choosing neither.
+    // One of the two is chosen; none means both.
     ['success', 'failure'],
   );
   if (!picked) return undefined;

@@ -119,7 +119,7 @@ async function runtimeFiles(s: StudioContext, signal: AbortSignal): Promise<File
     .catch((e: unknown): { files: Readonly<Files> } => ({ files: { 'failed.txt': String(e) } }));
   return Object.fromEntries(Object.entries(files).map(([name, text]) => [`runtime/${basename(name)}`, text]));
 }
-/** None where the folder cannot be read. */
+/** The entries of a folder; none where it cannot be read. */
 const entriesOf = async (folder: Uri): Promise<readonly [string, FileType][]> =>
   workspace.fs.readDirectory(folder).then(
     (x) => x,
@@ -170,7 +170,7 @@ async function deleteAllData(s: StudioContext): Promise<void> {
   );
   void showInformationMessage(t('DART Studio data was deleted.'));
 }
-/** Only folders that are runs: a setting names the folder of runs, which may contain anything. */
+/** Only folders that are runs are returned: a setting names the folder of runs, which may contain anything. */
 async function runFolders(dir: Uri): Promise<Uri[]> {
   const found = await Promise.all(
     (await entriesOf(dir)).map(async ([name]) => {

@@ -130,7 +130,7 @@ function look(s: StudioContext, p: Plan): Promise<ImportPreview> {
 }
 
 type Next = 'go' | 'report' | 'where' | 'format' | 'verdict' | 'tasks' | 'coordinates' | 'pool';
-/** One question until it is answered by "Import": what was found, where it goes, and what can be changed. */
+/** Asks until the answer is "Import": what was found, where it goes, and what can be changed. */
 async function ask(s: StudioContext, p: Plan, v: ImportPreview): Promise<Plan | 'go' | 'report' | undefined> {
   const picked = await choose<Next>(
     t('Import {0}', basename(p.path)),
@@ -145,7 +145,7 @@ async function ask(s: StudioContext, p: Plan, v: ImportPreview): Promise<Plan | 
   return picked === undefined || picked === 'go' || picked === 'report' ? picked : changed(s, p, picked);
 }
 type NextItem = QuickPickItem & { readonly value: Next };
-/** To import, where there is something to import, and to read what was found. */
+/** The items that import, where there is something to import, and that show what was found. */
 function importItems(p: Plan, v: ImportPreview): NextItem[] {
   const fresh = v.trajectories - v.already;
   const go: NextItem = {
@@ -164,7 +164,7 @@ function importItems(p: Plan, v: ImportPreview): NextItem[] {
   };
   return fresh > 0 ? [go, report] : [report];
 }
-/** What can be changed, with its value. */
+/** The options that can be changed, with their values. */
 function optionItems(p: Plan, v: ImportPreview): NextItem[] {
   const formats = Object.keys(v.formats)
     .map((f) => formatWord(f as ImportFormatName))

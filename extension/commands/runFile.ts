@@ -55,7 +55,7 @@ export async function openRunFile(s: StudioContext, arg: unknown): Promise<void>
   await window.showTextDocument(await workspace.openTextDocument(Uri.joinPath(Uri.file(run), 'run.json')), {
     preview: true,
   });
-  // It is a record: a change would only make it wrong.
+  // Opened read-only: the file is a record, and a change would only make it wrong.
   await vscodeCommands.executeCommand('workbench.action.files.setActiveEditorReadonlyInSession');
 }
 /** A new run file with the options of a run, to change and to start. */
@@ -71,7 +71,7 @@ export async function duplicateRun(s: StudioContext, arg: unknown): Promise<void
     name = (s.model.summary(run)?.name ?? '').replace(/[^\w.-]+/g, '-') || 'run';
   await saveAndShow(t('Duplicate with Changes'), `${name}-2.dart-run.json`, text);
 }
-/** In the workspace, where somebody chooses; without one as a document that is not saved. */
+/** Saves in the workspace, where somebody chooses; without one, shows a document that is not saved. */
 async function saveAndShow(title: string, name: string, text: string): Promise<void> {
   const folder = workspace.workspaceFolders?.find((f) => workspace.fs.isWritableFileSystem(f.uri.scheme) !== false);
   if (!folder) {

@@ -1,4 +1,4 @@
-/** What people say of their runs: names, notes, tags, groups; and putting them away. Needs no runtime. */
+/** Names, notes, tags and groups that people give their runs, and the archive. Needs no runtime. */
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { Uri, workspace, type QuickPickItem } from 'vscode';
@@ -78,7 +78,7 @@ async function edit(
 async function keep(run: RunPath, label: RunLabel): Promise<void> {
   const file = join(run, labelName),
     tmp = `${file}.${process.pid}.tmp`;
-  // Under a name that is not there: a link of a stranger's folder could lead to any file.
+  // A fresh name is used: a link in a stranger's folder could lead to any file.
   await rm(tmp, { recursive: true, force: true });
   await writeFile(tmp, `${JSON.stringify(runLabelOf(label), null, 2)}\n`, { flag: 'wx' });
   await rename(tmp, file);
@@ -154,7 +154,7 @@ async function trashed(run: ListedRun): Promise<void> {
   }
 }
 
-/** Among all runs, archived ones too: by name, tags, notes, group and folder. */
+/** Searches all runs, archived ones too, by name, tags, notes, group and folder. */
 async function find(s: StudioContext): Promise<void> {
   await s.model.loading;
   const items = runItems(s.model.runs).map((i): QuickPickItem & { value: RunPath } => {

@@ -64,13 +64,13 @@ export async function openDashboard(s: StudioContext, arg?: unknown): Promise<vo
     s.model.selected ??
     (await pickRun(s, t('Open Dashboard'), () => true, t('No runs yet. Choose Start Training… to start one.')));
   if (run === undefined) return;
-  // Without a runtime a click on a row opens the run; with one it selects it. It is the selected one either way.
+  // Without a runtime a click on a row opens the run; with one it selects it. The run is selected either way.
   if (s.model.fromFolders && nodeOf(arg, 'run')) s.model.select(run);
   s.panels.show({ kind: 'dashboard', run });
   await s.ensureRuntime();
 }
 
-/** Those selected in the Runs view; else those that are picked from all. */
+/** Compares the runs selected in the Runs view; without a selection, runs picked from all. */
 async function compareRuns(s: StudioContext, arg: unknown, selected: unknown): Promise<void> {
   s.requireTrust();
   const clicked = nodeOf(arg, 'run'),
@@ -96,7 +96,7 @@ async function compareRuns(s: StudioContext, arg: unknown, selected: unknown): P
   s.panels.show({ kind: 'compareRuns', runs: runs.slice(0, mostCompared) });
   await s.ensureRuntime();
 }
-/** More than anybody can tell apart; a request takes no more. */
+/** Most runs of one comparison: more than anybody can tell apart; a request takes no more. */
 const mostCompared = 64;
 
 /** A run folder, or a folder of them; remembered for this workspace. */

@@ -12,8 +12,8 @@ import { t } from '../words.js';
 import { working } from './ask.js';
 
 /**
- * It is unpacked once, into the extension's own storage, and listed from there. No desktop, no Docker and no training;
- * in Restricted Mode a runtime of its own reads it, which knows no other run.
+ * Unpacks the sample once, into the extension's own storage, and lists it from there. No desktop, no Docker and no
+ * training; in Restricted Mode a runtime of its own reads it, which knows no other run.
  */
 export async function openSample(s: StudioContext): Promise<void> {
   const archive = Uri.joinPath(s.extension.extensionUri, 'media', 'sample.br').fsPath;

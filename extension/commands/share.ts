@@ -1,4 +1,4 @@
-/** For people elsewhere: a run or a trajectory as one HTML file, and links into this window. */
+/** Shares a run or a trajectory with people elsewhere: as one HTML file, or as a link into this window. */
 import { basename } from 'node:path';
 import { env, Uri, window, workspace } from 'vscode';
 import * as methods from '../../runtime/protocol/methods.js';
@@ -26,7 +26,7 @@ export const shareCommands = (s: StudioContext): Actions<Ids> => ({
   [commands.copyLink]: { doing: t('copy the link'), run: (arg) => copyLink(s, arg) },
 });
 
-/** What a menu, a page or the focused editor means; undefined where none of them says. */
+/** The run or trajectory that a menu, a page or the focused editor names; undefined where none of them does. */
 function meant(s: StudioContext, arg: unknown): What | undefined {
   if (arg instanceof Uri) return { trajectory: arg.fsPath };
   const [named] = trajectoriesOf(arg);

@@ -66,8 +66,8 @@ async function start(
   say(t('the runtime starts'));
   await s.ensureRuntime(signal);
   say(t('the run is prepared'));
-  // Its answer is awaited even when it was cancelled: a start that succeeded all the same is stopped below, so that no
-  // desktop is left.
+  // The answer is awaited even after a cancel: a start that succeeded all the same is stopped below, so that no desktop
+  // is left.
   const { run } = await s.client.request(methods.startRun, params, signal, true);
   s.log.info(`run started: ${run}`);
   await s.model.started(run);
@@ -152,7 +152,7 @@ export async function paramsOf(s: StudioContext, what: What): Promise<StartParam
 }
 
 /**
- * Until the run has left its starting phase; when it was cancelled, the run is stopped and its desktops removed before
+ * Waits until the run has left its starting phase; when cancelled, the run is stopped and its desktops removed before
  * this returns.
  */
 export async function underWay(

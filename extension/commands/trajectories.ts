@@ -99,7 +99,7 @@ async function compare(s: StudioContext, arg: unknown, selected: unknown): Promi
   const right = await sibling(s, left);
   if (right !== undefined) s.panels.show({ kind: 'compare', run: left.run, left: left.row.rollout, right });
 }
-/** What the focused inspector shows, or a choice. */
+/** The trajectory of the focused inspector, or a choice. */
 async function first(s: StudioContext): Promise<NodeOf<'trajectory'> | undefined> {
   const shown = s.activeHost?.input;
   if (shown?.kind === 'inspector' && shown.run !== undefined) {

@@ -64,7 +64,7 @@ export class DaemonClient {
   /** Ends the reconnection after a loss. */
   #giveUp: AbortController | undefined;
   readonly #end = new AbortController();
-  /** In place of this machine's own. */
+  /** The runtime that replaces this machine's own. */
   #remote: RemoteRuntime | undefined;
 
   constructor(o: DaemonClientOptions) {
@@ -80,7 +80,7 @@ export class DaemonClient {
   get stateDetail(): HostError | undefined {
     return this.#state.detail;
   }
-  /** Of the daemon we are connected to. */
+  /** The `hello` of the daemon we are connected to. */
   get hello(): HelloResult | undefined {
     return this.#hello;
   }
@@ -144,7 +144,7 @@ export class DaemonClient {
   ): Promise<Result<M>> {
     return this.call(type.method, params, signal, patient);
   }
-  /** By wire name. Waits while the client is starting or attaching; otherwise rejects at once when not connected. */
+  /** Calls a method by its wire name, once a start or attach under way has ended. Rejects when not connected. */
   async call<M extends Method>(
     method: M,
     params: Params<M>,
@@ -298,7 +298,7 @@ export class DaemonClient {
     this.#events.attach(session);
     this.#watches.attach(session);
   }
-  /** Of one runtime to another: views forget what the one before said. */
+  /** Leaves one runtime for another: views forget what the one before said. */
   #leave(): void {
     const session = this.#session,
       remote = this.#remote;
@@ -378,7 +378,7 @@ export class DaemonClient {
       log: this.#o.log,
     });
   }
-  /** Not connected and not trying: attaches when another window has started a daemon. */
+  /** While not connected and not trying: attaches when another window has started a daemon. */
   async #lookOut(): Promise<void> {
     const watch = await orUndefined(FolderWatch.open(this.#o.storage), 'a start makes the folder and looks again');
     if (!watch || this.#session || this.#remote || this.#end.signal.aborted) {

@@ -73,7 +73,7 @@ export class FolderWatch {
     await mkdir(dir, { recursive: true, mode: 0o700 });
     return new FolderWatch(dir);
   }
-  /** With the name of what changed, where the system says it. */
+  /** Calls `l` with the name of what changed, where the system says it. */
   onChange(l: (name: string | null) => void): () => void {
     this.#listeners.add(l);
     return () => this.#listeners.delete(l);

@@ -26,7 +26,7 @@ export interface EstablishOptions extends LaunchOptions, Pick<DaemonClientOption
   goOn(session?: Session): void;
 }
 
-/** One connection to this machine's daemon, or rejects with why not. */
+/** Makes one connection to this machine's daemon; rejects with why there is none. */
 export async function establish(o: EstablishOptions): Promise<Found> {
   let session = await knock(o.storage, o.log),
     started = false;

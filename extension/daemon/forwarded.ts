@@ -31,7 +31,7 @@ export function recordFrom(pasted: string, port: number): DiscoveryRecord | unde
       : text,
   );
 }
-/** Who listens at a port of this machine may change: its token is not offered there for ever. */
+/** How long a token is offered at a port of this machine: another program may listen there later. */
 export const forwardedPatienceMs = 60_000;
 export const forwardedRuntime = (record: DiscoveryRecord, port: number): RemoteRuntime => ({
   name: `127.0.0.1:${port}`,

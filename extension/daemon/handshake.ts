@@ -78,7 +78,7 @@ export function whyLost(last: GoingDown | undefined, restarts: boolean): HostErr
       : 'Start the runtime. A run it was training can be resumed.',
   };
 }
-/** Of a daemon that works and is replaced later. */
+/** Words about a daemon of an older build that works and is replaced later. */
 export const olderWords = (hello: HelloResult): HostError => ({
   kind: 'daemon.older',
   message: `The runtime is of an older build (${hello.build.version}) because a run is active.`,

@@ -1,6 +1,6 @@
 /**
- * What is asked of `kubectl`, a program of this machine: always as arguments of a process of its own, never through a
- * shell. Names from people and clusters are checked, so that none of them is taken for an option. Plain Node.
+ * Calls to `kubectl`, a program of this machine: always as arguments of a process of its own, never through a shell.
+ * Names from people and clusters are checked, so that none of them is taken for an option. Plain Node.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { isObject } from '../../runtime/protocol/shared.js';
@@ -20,7 +20,7 @@ export interface Place {
   readonly program: string;
   /** Folder that it is run in. */
   readonly cwd: string;
-  /** Without it the current one of the kubeconfig. */
+  /** Context of the kubeconfig; default: its current one. */
   readonly context?: string | undefined;
   readonly namespace: string;
 }
@@ -96,7 +96,7 @@ export const forwardedPort = (text: string): number | undefined =>
   Number(/^Forwarding from 127\.0\.0\.1:(\d{1,5}) ->/m.exec(text)?.[1]) || undefined;
 
 const noPlugin = /getting credentials:.*(not found|no such file)|exec: executable \S+ not found/i;
-/** What kubectl said of a failure, in our words; `said` is its standard error. */
+/** The error for a failure of kubectl, in our words; `said` is its standard error. */
 export function faultOf(said: string, program: string): DaemonError {
   const lines = said
       .split('\n')
@@ -150,7 +150,7 @@ export const late = (program: string): DaemonError =>
   );
 export const cancelledWords = (): DaemonError => new DaemonError('cancelled', 'Attaching was cancelled.', '');
 
-/** Without a shell and without input. */
+/** Starts kubectl without a shell and without input. */
 export const start = (p: Pick<Place, 'program' | 'cwd'>, args: readonly string[]): ChildProcess =>
   spawn(p.program, args, { cwd: p.cwd, stdio: ['ignore', 'pipe', 'pipe'], windowsHide: true });
 
@@ -164,7 +164,7 @@ export function keepSaid(child: ChildProcess): () => string {
   });
   return () => said;
 }
-/** Its output. Rejects with a DaemonError; the output is never part of one, since it may hold a token. */
+/** The output of kubectl. Rejects with a DaemonError; the output is never part of one, since it may hold a token. */
 export function kubectl(
   p: Pick<Place, 'program' | 'cwd'>,
   args: readonly string[],

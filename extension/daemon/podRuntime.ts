@@ -18,8 +18,8 @@ import type { RemoteRuntime, Way } from './remote.js';
 import { DaemonError } from './types.js';
 
 /**
- * Its record is read anew for every connection: it says whether the pod still lives, and which token holds. The
- * connection ends with the forwarding process, and whoever comes back starts another one.
+ * Reads the pod's record anew for every connection: it says whether the pod still lives, and which token holds. The
+ * connection ends with the forwarding process, and a later one starts another.
  */
 export class PodRuntime implements RemoteRuntime {
   readonly name: string;

@@ -36,13 +36,13 @@ export function remotePatience(
 
 /** How it is reached at this moment. */
 export interface Way {
-  /** As the runtime has it where it runs. */
+  /** The runtime's own record, as it is where it runs. */
   readonly record: DiscoveryRecord;
-  /** On 127.0.0.1 of this machine. */
+  /** Port on 127.0.0.1 of this machine. */
   readonly port: number;
 }
 export interface RemoteRuntime {
-  /** For people: the pod, or the address. */
+  /** Name for people: the pod, or the address. */
   readonly name: string;
   /** ms for which it is sought when it was lost; without it for as long as the window is attached. */
   readonly patienceMs?: number;

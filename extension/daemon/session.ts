@@ -52,7 +52,7 @@ export class Session {
           new DaemonError('daemon.stopped', `No runtime answers on port ${port}: ${e.message}`, 'Start the runtime.'),
         ),
       );
-      // At once, not after the promise: the first message may be in the same packet.
+      // Created in the event, not after the promise: the first message may be in the same packet.
       socket.once('open', () => done(new Session(socket, record, log)));
     });
   }
@@ -67,7 +67,7 @@ export class Session {
       finish = done;
     });
     const reader = new SocketReader();
-    // What arrived before the close is still handled: an answer that made it here counts.
+    // Messages that arrived before the close are still handled: an answer that made it here counts.
     const settle = (): void => {
       if (!shut || waiting > 0 || this.#over) return;
       this.#over = true;
@@ -159,7 +159,7 @@ export class Session {
   close(): void {
     this.#socket.close();
   }
-  /** Without a closing handshake. */
+  /** Ends the connection without a closing handshake. */
   terminate(): void {
     this.#socket.terminate();
   }

@@ -48,7 +48,7 @@ class StandingRequests<T extends object> {
     this.#ids.clear();
     for (const item of this.#all) void this.#start(item);
   }
-  /** Of this session. */
+  /** The subscription of this id in the present session. */
   get(id: number): T | undefined {
     return this.#byId.get(id);
   }

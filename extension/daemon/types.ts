@@ -15,14 +15,14 @@ export interface DaemonClientOptions {
   readonly runtime: string;
   /** Program that runs it; default: this process's own executable, as Node. */
   readonly node?: string;
-  /** Of the bundle `runtime`: decides whether a daemon that is found is older. */
+  /** Build of the bundle `runtime`, which decides whether a daemon that is found is older. */
   readonly build: Build;
-  /** Who this is, for the daemon's log. */
+  /** Name of this client, for the daemon's log. */
   readonly client: string;
   readonly log: Log;
   /** More environment for a daemon started from here. */
   readonly env?: Readonly<Record<string, string>>;
-  /** In [0, 1), for jitter. */
+  /** A number in [0, 1), for jitter. */
   readonly random?: () => number;
   /** ms since the epoch. */
   readonly now?: () => number;
@@ -43,7 +43,7 @@ type RemoteFault =
   /** Nothing answers now; it may later. */
   | 'remote.unreachable';
 export type RequestErrorKind = ErrorData['kind'] | 'daemon.failed' | 'daemon.stopped' | RemoteFault;
-/** What a failed request rejects with, and why the client is in a state that is not `ready`. */
+/** The error of a failed request, and the reason for a state of the client that is not `ready`. */
 export class DaemonError extends Error {
   readonly kind: RequestErrorKind;
   readonly remedy: string;
@@ -57,7 +57,7 @@ export class DaemonError extends Error {
     return { kind: this.kind, message: this.message, remedy: this.remedy };
   }
 }
-/** What was thrown, with a kind. */
+/** The thrown error, with a kind. */
 export const asError = (e: unknown): DaemonError =>
   e instanceof DaemonError
     ? e
@@ -99,6 +99,6 @@ export interface WatchListener {
   /** Also after a reconnect; a whole screen follows. */
   start(screen: { readonly width: number; readonly height: number }): void;
   patch(header: ScreenHeader, png: Uint8Array): void;
-  /** Nothing follows. */
+  /** Called when nothing follows. */
   end(error?: HostError): void;
 }

@@ -83,7 +83,7 @@ export class TrajectoryDocument implements CustomDocument {
     if ((type & FileType.File) === 0) return { kind: 'special' };
     if (size > this.#maxBytes()) return { kind: 'tooLarge', bytes: size };
     const bytes = await workspace.fs.readFile(this.uri);
-    // It may have grown, and files of /proc say 0.
+    // Checked again: the file may have grown, and files of /proc say 0.
     if (bytes.byteLength > this.#maxBytes()) return { kind: 'tooLarge', bytes: bytes.byteLength };
     const parsed = parseTrajectory(new TextDecoder().decode(bytes));
     return parsed.ok

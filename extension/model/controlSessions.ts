@@ -45,7 +45,7 @@ export class ControlSessions implements Ends {
     );
     if (runtime.state === 'ready') void this.reload();
   }
-  /** With the session that changed; undefined: all of them. */
+  /** Calls `l` with the session that changed; undefined: all of them. */
   readonly onChange = (l: (s: ControlState | undefined) => void): (() => void) => this.#changed.on(l);
   /** A session of this window that no page shows any more, and when it will end (`abandonedAt`). */
   readonly onAbandoned = (l: (s: ControlState) => void): (() => void) => this.#abandoned.on(l);

@@ -45,7 +45,7 @@ export function parseFilter(x: unknown): ViewFilter {
     text: typeof s['text'] === 'string' ? s['text'] : undefined,
   });
 }
-/** Without the parts that filter nothing. */
+/** The filter without the parts that filter nothing. */
 export function clean(f: ViewFilter): ViewFilter {
   return {
     outcome: f.outcome?.length ? f.outcome : undefined,

@@ -1,4 +1,7 @@
-/** Where the values of a JSON text stand. Reads what is half typed too: what it does not understand it passes over. Pure. */
+/**
+ * Finds the places of values in a JSON text. Half-typed text is read too, and what is not understood is passed over.
+ * Pure.
+ */
 
 export interface Place {
   readonly from: number;
@@ -51,7 +54,7 @@ function keyAt(tokens: readonly Token[], open: number, key: string): { shown: Pl
       i++;
       continue;
     }
-    // Of a key that is there twice JSON takes the last.
+    // JSON takes the last of several equal keys.
     if (unquoted(t.text) === key) last = { shown: t, value: i + 2 };
     i = behind(tokens, i + 2);
   }

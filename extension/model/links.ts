@@ -6,7 +6,7 @@ export interface Link {
   /** Id of the run: the name of its folder. */
   readonly run: string;
   readonly rollout?: string;
-  /** From 1, as the pages count. */
+  /** Number of the step, from 1, as the pages count. */
   readonly step?: number;
 }
 const openPath = '/open';

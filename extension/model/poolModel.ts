@@ -25,7 +25,7 @@ export class PoolModel implements Ends {
   #problem: HostError | undefined;
   #loading: Promise<void> | undefined;
   #seen = false;
-  /** What is shown is older than the run. */
+  /** Whether the shown pool is older than the run. */
   #stale = true;
   #turn = 0;
 

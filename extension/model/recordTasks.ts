@@ -31,7 +31,7 @@ export const groupWord = (g: RecordGroup): string =>
     solved: t('Solved sometimes'),
     last: t('Held out or impossible'),
   })[g];
-/** What it asks; the programs stand beside its name. */
+/** The task's instruction; its programs stand beside its name. */
 export function asksOf(k: TaskRow): string {
   const apps = `${k.apps?.join(', ') ?? ''}: `;
   return k.title?.startsWith(apps) ? k.title.slice(apps.length) : (k.title ?? '');

@@ -1,4 +1,4 @@
-/** What may leave the machine in a bug report: no secrets, no home folder, no user name in paths. */
+/** The text as it may leave the machine in a bug report: no secrets, no home folder, no user name in paths. */
 export function redact(text: string, o: { readonly home: string; readonly user: string }): string {
   let out = text
     .replace(/\bBearer\s+[\w.~+/=-]+/gi, 'Bearer [redacted]')

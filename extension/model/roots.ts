@@ -23,7 +23,7 @@ export const inFolder = (folder: string, runsFolder: string): string =>
 export const homeOf = (p: Pick<RunLocations, 'folders' | 'storage' | 'runsFolder'>): string =>
   p.folders[0] === undefined ? join(p.storage, 'runs') : inFolder(p.folders[0], p.runsFolder);
 
-/** Where the run that comes with the extension is unpacked. */
+/** Folder in which the run that comes with the extension is unpacked. */
 export const sampleFolder = (storage: string): string => join(storage, 'sample');
 
 export function rootsOf(p: RunLocations): string[] {

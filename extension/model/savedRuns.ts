@@ -87,7 +87,7 @@ const damagedRun = (dir: string): ListedRun => ({
   },
 });
 
-/** What people said of a run, from the text of its file. */
+/** The label people gave a run, from the text of its file. */
 export const parsedLabel = (json: string | undefined): RunLabel => runLabelOf(objectOf(json));
 
 const over: readonly RunState[] = ['finished', 'stopped', 'failed', 'interrupted'];

@@ -1,6 +1,6 @@
 /**
- * What the views show, updated by the runtime's events: the runs, the selected run's tasks, the desktops. No polling. A
- * burst of events is one refresh; everything is reloaded when the runtime is back.
+ * The data of the views, updated by the runtime's events: the runs, the selected run's tasks, the desktops. No polling.
+ * A burst of events is one refresh; everything is reloaded when the runtime is back.
  */
 import { ignoreFailure } from '../../runtime/protocol/failures.js';
 import * as methods from '../../runtime/protocol/methods.js';
@@ -103,7 +103,7 @@ export class StudioModel implements Ends {
         if (activeStates.has(c.state)) {
           this.#heard.add(c.run);
           if (!this.#runs.some((r) => r.run === c.run && isActive(r))) this.#chosen = c.run;
-          // Not only when the list has been read again: a resumed run is seen to be under way at once.
+          // Changed at once, before the list is read again: a resumed run is seen to be under way.
           this.#runs = this.#runs.map((r) => (r.run === c.run ? { ...r, state: c.state } : r));
           this.#goOn(c.run);
           this.#changed.fire('runs');
@@ -236,7 +236,7 @@ export class StudioModel implements Ends {
     this.#own.dispose();
   }
 
-  /** What the folders say, while the runtime cannot be asked. */
+  /** Lists the runs by their folders, while the runtime cannot be asked. */
   async #listSaved(): Promise<void> {
     const { runtime, saved } = this.#o,
       asked = ['stopped', 'failed', 'incompatible'];
@@ -297,7 +297,7 @@ export class StudioModel implements Ends {
   }
   /** Events of the selected run; a run that is over is read once and ends its subscription by itself. */
   #follow(): void {
-    // Without a runtime nothing can be followed; once it is there, the selected run is.
+    // Without a runtime nothing can be followed; the selected run is followed once there is one.
     if (this.#o.runtime.state !== 'ready') return;
     const run = this.selected;
     if (run === this.#subscribedTo) return;
@@ -314,7 +314,7 @@ export class StudioModel implements Ends {
     if (this.#subscribedTo !== run || this.#subscription) return;
     const seq = this.detail?.seq;
     if (seq === undefined) {
-      // It could not be read: the next list of runs tries again.
+      // The run could not be read: the next list of runs tries again.
       this.#subscribedTo = undefined;
       return;
     }

@@ -82,7 +82,7 @@ export class TrajectoryList {
     this.#changed.fire();
     return this.reload();
   }
-  /** As many rows as are shown; asked for while it reads, it reads once more afterwards. */
+  /** Reads as many rows as are shown; when called while it reads, it reads once more afterwards. */
   reload(): Promise<void> {
     if (this.#loading) {
       this.#stale = true;

@@ -31,7 +31,7 @@ export function contentPolicy(cspSource: string, nonce: string): string {
   ].join('; ');
 }
 
-/** What a page does whose script does not come, from a service worker that VS Code restarts, say. */
+/** The reaction of a page whose script does not come, from a service worker that VS Code restarts, say. */
 export interface Lost {
   /** ms after which a script that has not started counts as lost; one that cannot be loaded does at once. */
   readonly patienceMs: number;

@@ -17,7 +17,7 @@ export class LivePictures {
     this.#show = show;
     this.#failed = failed;
   }
-  /** Those that come already go on. The client watches again after a reconnect. */
+  /** Watches a desktop, unless it is watched already. The client watches again after a reconnect. */
   start(desktop: string, maxFps: number): void {
     if (this.#stop) return;
     let screen = { width: 0, height: 0 },

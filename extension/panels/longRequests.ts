@@ -4,7 +4,7 @@ import { longMethods, type PageJob, type PageMethod, type ToPage } from '../../w
 type Answer = Omit<Extract<ToPage, { type: 'response' }>, 'boot'>;
 
 export class LongRequests {
-  /** By the id that every page knows them by. */
+  /** Open requests by the id that every page knows them by. */
   readonly #open = new Map<number, PageJob & { answer?: Answer }>();
   readonly #send: (a: Answer) => Promise<boolean>;
   readonly #unseen: (j: PageJob, a: Answer) => void;

@@ -1,4 +1,4 @@
-/** What a page may ask the editor to do; each is checked by messages.ts before it comes here. */
+/** The editor's actions for pages; each is checked by messages.ts before it comes here. */
 import { homedir } from 'node:os';
 import { env, Uri, window, workspace } from 'vscode';
 import type { SavedTableFilter } from '../../runtime/protocol/types.js';

@@ -44,7 +44,7 @@ export interface PageSessionOptions {
   readonly watchFps: () => number;
   /** Folder of this machine that a page may show files of. */
   readonly cache: string;
-  /** Who has a desktop. */
+  /** The session of the person who has a desktop. */
   readonly held: (desktop: string) => ControlState | undefined;
   /** This page took over, or shows, a session. */
   readonly adopt: (s: ControlState) => void;
@@ -113,7 +113,7 @@ export class PageSession implements Ends {
   get input(): PageInput {
     return this.#input;
   }
-  /** What concerns a person at a desktop, or what people said of a trajectory. */
+  /** Passes on changes of control sessions and of annotations. */
   #listen(): void {
     const { runtime, kind } = this.#o;
     if (kind === 'live' || kind === 'try')
@@ -153,7 +153,7 @@ export class PageSession implements Ends {
   get #told(): PageInput {
     return this.#input.kind === 'table' ? { ...this.#input, saved: this.#o.savedFilters() } : this.#input;
   }
-  /** What the reader chose in the page. Sessions are known from what is passed on; a document is the editor's. */
+  /** Takes over the reader's choices in the page, but for sessions, known here already, and documents. */
   #now(input: PageInput): void {
     const i = this.#input;
     if (i.kind !== 'live' && i.kind !== 'try' && !('document' in i && i.document)) this.#input = input;
@@ -270,7 +270,7 @@ export class PageSession implements Ends {
     if (this.#long.has(id)) await this.#long.ended(answer);
     else if (this.#boot === boot) this.#post(answer);
   }
-  /** In place of the page, which is hidden: a session that nobody looks at ends after a minute. */
+  /** Looks at a session in place of the hidden page: a session that nobody looks at ends after a minute. */
   #look({ session }: ControlState): void {
     ignoreFailure(
       this.#carryOut('control/attach', { session }, new AbortController().signal),

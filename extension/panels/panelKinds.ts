@@ -1,5 +1,5 @@
 /**
- * What the extension knows of each page: how its panel looks and is called, when two inputs share a panel, and what is
+ * The extension's facts about each page: how its panel looks and is called, when two inputs share a panel, and what is
  * taken of the input of a restored page.
  */
 import { basename } from 'node:path';
@@ -17,7 +17,7 @@ interface PanelKind<I extends PageInput = PageInput> {
   title(i: I, held?: ControlState): string;
   /** Inputs with the same key are shown in one panel, one after the other; left out: one panel for each run. */
   key?(i: I): string;
-  /** What a restored page says it showed is stored by VS Code, and as untrusted as a message. */
+  /** The valid part of a restored page's input. VS Code stores it, so it is as untrusted as a message. */
   checked(i: Raw): I | undefined;
 }
 /** Ids of what people and other programs made are paths; their end tells them apart. */
@@ -78,7 +78,7 @@ export const panelKinds: { readonly [K in PageKind]: PanelKind<InputOf<K>> } = {
     icon: 'desktop',
     find: false,
     title: () => t('Try Policy'),
-    // One page, one session.
+    // There is one page and one session.
     key: () => 'try',
     checked: ({ roots, files, base, run, version, provider, desktop, session }) =>
       texts(roots) && texts(files) && text(base)
@@ -106,10 +106,10 @@ const kindOf = (i: PageInput): PanelKind => panelKinds[i.kind];
 
 export const panelKey = (i: PageInput): string => kindOf(i).key?.(i) ?? `${i.kind} ${'run' in i ? (i.run ?? '') : ''}`;
 export const panelTitle = (i: PageInput, held?: ControlState): string => kindOf(i).title(i, held);
-/** What an open page shows that is to show `input`: what that says nothing of stays as it was chosen in the page. */
+/** The input of an open page that is to show `input`: a choice of the page that it does not name stays. */
 export function inPage(old: PageInput, input: PageInput): PageInput {
   if (input.kind === 'table' && old.kind === 'table' && old.run === input.run) return { ...old, ...input };
-  // What is being tried goes on; another policy is only chosen.
+  // A running try goes on; another policy is only chosen.
   if (input.kind === 'try' && old.kind === 'try' && old.session !== undefined)
     return { desktop: old.desktop, session: old.session, ...input };
   if (input.kind !== 'inspector' || old.kind !== 'inspector' || input.document || input.step !== undefined)

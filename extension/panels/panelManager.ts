@@ -16,7 +16,7 @@ interface Open {
 const kinds = Object.keys(panelKinds) as PageKind[];
 
 export interface PanelEvents {
-  /** What a panel showed when the user closed it. */
+  /** Called with a panel's input when the user closed it. */
   readonly closed?: (input: PageInput) => void;
   /** Another panel has the focus, or shows something else. */
   readonly changed?: () => void;
@@ -41,7 +41,7 @@ export class PanelManager implements Ends {
         window.registerWebviewPanelSerializer(panelType(kind), {
           deserializeWebviewPanel: (panel: WebviewPanel, state: unknown) => {
             const input = restoredInput(state, kind);
-            // It is called what it was called until its page says otherwise; who has a desktop may have changed.
+            // The panel keeps its title until its page says otherwise; who has a desktop may have changed.
             if (input) this.#adopt(panel, input, input.kind === 'live' ? undefined : panel.title || undefined);
             else panel.dispose();
             return Promise.resolve();
@@ -54,11 +54,11 @@ export class PanelManager implements Ends {
   get active(): WebviewHost | undefined {
     return [...this.#open].find((o) => o.panel.active)?.host;
   }
-  /** What is shown where the user can see it. */
+  /** Inputs of the panels that the user can see. */
   get visible(): readonly PageInput[] {
     return [...this.#open].filter((o) => o.panel.visible).map((o) => o.host.input);
   }
-  /** What is open, seen or not; a page that was restored and not yet looked at is not among them. */
+  /** Inputs of the open panels, seen or not; a page that was restored and not yet looked at is not among them. */
   get inputs(): readonly PageInput[] {
     return [...this.#open].map((o) => o.host.input);
   }

@@ -7,7 +7,7 @@ import type { Params, Result } from '../../runtime/protocol/requests.js';
 import type { Runtime } from '../runtimePort.js';
 
 const folders = (cache: string): string => join(cache, 'attached'),
-  /** Of this window: its process. */
+  /** Name of this window's process. */
   own = `${process.pid}-${Math.round(performance.timeOrigin)}`;
 /** Folder of everything that this window fetched, in a cache that pages may show. */
 export const fetchedIn = (cache: string): string => join(folders(cache), own);
@@ -27,7 +27,7 @@ export async function sweepFetched(cache: string, now = Date.now()): Promise<voi
     if (name !== own && now - at > leftMs) await rm(folder, { recursive: true, force: true }).catch(() => undefined);
   }
 }
-/** At once: the window ends. */
+/** Removes synchronously, because the window ends. */
 export function forgetFetched(cache: string): void {
   try {
     rmSync(fetchedIn(cache), { recursive: true, force: true });
@@ -41,7 +41,7 @@ const isThere = (file: string): Promise<boolean> =>
     () => true,
     () => false,
   );
-/** Beside what another request for the same picture writes, which is the same. */
+/** Written under a name of its own: another request may write the same picture. */
 async function keep(file: string, png: string): Promise<void> {
   const part = `${file}.${randomBytes(6).toString('hex')}`;
   await mkdir(dirname(file), { recursive: true });
@@ -52,7 +52,7 @@ async function keep(file: string, png: string): Promise<void> {
     await rm(part, { force: true });
   }
 }
-/** As the runtime of this machine answers `frame/thumbnails`; its hashes were checked by nobody yet. */
+/** Answers as the runtime of this machine does to `frame/thumbnails`; the hashes are unchecked here. */
 export async function fetchPictures(
   runtime: Pick<Runtime, 'call'>,
   p: Params<'frame/thumbnails'>,

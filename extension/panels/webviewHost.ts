@@ -148,7 +148,7 @@ export class WebviewHost implements Ends {
     this.#own.dispose();
   }
 
-  /** What a runtime elsewhere says names no folder of this machine, also not when the window has detached. */
+  /** A runtime elsewhere names no folder of this machine, even after the window has detached. */
   #ofHere(folders: readonly Folder[]): readonly Folder[] {
     return this.#remote ? folders.filter((f) => !f.named) : folders;
   }
@@ -157,7 +157,7 @@ export class WebviewHost implements Ends {
       caches = !this.#remote ? this.#deps.caches : cache ? [Uri.file(fetchedIn(cache.fsPath))] : [];
     return [...this.#ofHere(this.#folders), ...caches.map((uri) => ({ path: uri.fsPath, uri }))];
   }
-  /** From one runtime to another. */
+  /** The window changes from one runtime to another. */
   #turn(): void {
     const { remote } = this.#runtime,
       changed = (remote === undefined) !== (this.#remote === undefined);

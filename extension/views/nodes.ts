@@ -1,4 +1,4 @@
-/** What the trees are made of, and what a command finds in its argument when a menu of a view called it. */
+/** The nodes of the trees, which a command finds in its argument when a menu of a view called it. */
 import type {
   DesktopRow,
   EvalPoint,

@@ -22,7 +22,7 @@ export function coverageWords(v: PoolView): string {
   if (v.neverSolved === 0) return '';
   return t('{0} of {1} never-solved tasks covered', v.covered, v.neverSolved);
 }
-/** Beside the view's title. */
+/** Text beside the view's title. */
 export const poolDescription = (v: PoolView): string =>
   v.entries === 0 ? coverageWords(v) : list(successesWords(v.entries), coverageWords(v));
 const successesWords = (n: number): string => (n === 1 ? t('1 success') : t('{0} successes', n));
@@ -126,7 +126,7 @@ export function entryRow(run: string, e: PoolEntryRow, now: number): Row {
         : e.source === 'hindsight' && e.from
           ? t('relabelled from: {0}', e.from)
           : sourceWord(e.source);
-  // What is never injected is not unused for that.
+  // An entry that is never injected does not count as unused.
   const used = e.source === 'hindsight' ? '' : usesWords(e.uses);
   const state = e.usable ? '' : e.why === undefined ? t('not in use') : whyWord(e.why);
   return {

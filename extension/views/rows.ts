@@ -28,7 +28,7 @@ export interface Row {
   /** `viewItem` of `when` clauses. */
   readonly context: string;
   readonly spoken: string;
-  /** With a check box. */
+  /** State of the row's check box; absent: it has none. */
   readonly checked?: boolean;
 }
 
@@ -37,7 +37,7 @@ export const lines = (...parts: (string | false | undefined)[]): string =>
 export const list = (...parts: (string | false | undefined)[]): string =>
   parts.filter((p): p is string => typeof p === 'string' && p !== '').join(' · ');
 
-/** Of episodes some of which have a partial score. */
+/** The mean score of episodes some of which have a partial one. */
 export const meanWord = (score: number | undefined): string =>
   score === undefined ? '' : t('mean score {0}', score.toFixed(2));
 export function taskRow(k: TaskRow): Row {
@@ -136,7 +136,7 @@ export const workWord = (w: DesktopRow['state']): string =>
     broken: t('broken'),
     stopped: t('stopped'),
   })[w];
-/** Who has a desktop that a person took, in words. */
+/** The person who has a desktop, in words. */
 export const heldWord = (s: ControlState): string =>
   s.mode === 'verifying'
     ? t('verifying')
@@ -219,7 +219,7 @@ const outcomeIcons: Readonly<Record<OutcomeKind, RowIcon>> = {
 /** "failure, score 0.7": a partial score is said with the outcome. */
 export const verdictWord = (r: Pick<TrajectoryRow, 'outcome' | 'reward'>): string =>
   isPartial(r.outcome, r.reward) ? t('failure, score {0}', scoreText(r.reward)) : outcomeWord(r.outcome);
-/** What was imported may have no instruction. */
+/** Imported trajectories may have no instruction. */
 export const titleOf = (r: TrajectoryRow): string => (r.instruction.trim() === '' ? r.task : r.instruction);
 export function trajectoryRow(run: string, r: TrajectoryRow): Row {
   const versions =
@@ -273,7 +273,7 @@ export function trajectoryRow(run: string, r: TrajectoryRow): Row {
       .join(', '),
   };
 }
-/** What people said of a trajectory. */
+/** Words about people's annotations of a trajectory. */
 export function markWords(a: AnnotationMarks): string[] {
   return [
     a.edited && t('edited'),

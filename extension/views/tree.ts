@@ -28,10 +28,10 @@ export interface TreeSource {
   command?(node: Node): Command | undefined;
   /** A row with a check box was turned on or off. */
   check?(nodes: readonly Node[], on: boolean): void;
-  /** What the view waits for. */
+  /** The view shows progress until this settles. */
   readonly loading?: Promise<unknown> | undefined;
   readonly problem?: HostError | undefined;
-  /** What to know of the rows. */
+  /** A note about the rows. */
   readonly note?: string | undefined;
 }
 
@@ -94,7 +94,9 @@ export class StudioTree implements TreeDataProvider<Node>, Ends {
     }
     this.#soon();
   }
-  /** Only when something that is read at a glance has changed: VS Code shows progress whenever a tree is drawn. */
+  /**
+   * Draws only when something that is read at a glance has changed: VS Code shows progress whenever a tree is drawn.
+   */
   #draw(): void {
     const look = this.#look(undefined);
     if (look === this.#drawn) return;

@@ -184,7 +184,7 @@ function runsSource(model: StudioModel, now: () => number): TreeSource {
           model.fromFolders
           ? { command: commands.openDashboard, title: t('Open Dashboard'), arguments: [n] }
           : { command: commands.selectRun, title: t('Select Run'), arguments: [n] },
-    // Only the first reading is waited for; later ones renew what is shown.
+    // Only the first reading is waited for; later ones renew the shown rows.
     get loading() {
       return model.loaded ? undefined : model.loading;
     },

@@ -39,7 +39,7 @@ export class Annotations {
     this.#warn = warn;
   }
 
-  /** As they are now, by recorded trajectory. */
+  /** The present annotations, by recorded trajectory. */
   async lines(run: RunPath): Promise<Lines> {
     return (await this.#read(resolve(run))).lines;
   }
@@ -67,7 +67,7 @@ export class Annotations {
   }
 
   /**
-   * One record more, or none when `build` answers undefined; resolves with the line as it then is, on disk. `build`
+   * Adds one record, or none when `build` answers undefined; resolves with the line as it then is, on disk. `build`
    * sees the newest line, and is asked twice where the log must be opened first: what it throws leaves nothing behind.
    */
   async write(run: RunPath, root: string, build: (l: Line) => AnnotationRecord | undefined): Promise<Line> {

@@ -12,11 +12,11 @@ import { Turns } from '../domain/turns.js';
 /** Annotations of a run: an append-only log of their own beside the run's journal, in the same record format. */
 export const annotationsDir = (run: string): string => join(run, 'annotations');
 
-/** By the id of the recorded trajectory. */
+/** Lines by the id of the recorded trajectory. */
 export type Lines = ReadonlyMap<string, Line>;
 /**
- * What was read. A torn tail is a write that was never answered; everything else in `damage`, and `skipped` records,
- * was lost.
+ * The contents of a log. A torn tail is a write that was never answered; everything else in `damage`, and `skipped`
+ * records, was lost.
  */
 export interface LogContent {
   readonly lines: Lines;
@@ -45,7 +45,7 @@ class Collected {
   }
 }
 
-/** What the log holds now, also while another process writes it; needs no lock and changes nothing. */
+/** Reads the log as it is now, also while another process writes it; needs no lock and changes nothing. */
 export async function readLog(run: string): Promise<LogContent> {
   const damage: Damage[] = [],
     c = new Collected(),
@@ -116,7 +116,8 @@ export class AnnotationLog {
     return this.#closed;
   }
   /**
-   * On disk when resolved. A write that failed closes the log: what is on disk is found out when it is opened again.
+   * Appends a record; on disk when resolved. A write that failed closes the log: what is on disk is found out when it
+   * is opened again.
    */
   async append(r: AnnotationRecord): Promise<void> {
     try {

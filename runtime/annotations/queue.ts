@@ -6,7 +6,7 @@ import { counted } from '../domain/counted.js';
 export interface Candidate {
   readonly rollout: string;
   readonly family: string;
-  /** As corrected, if it was. */
+  /** The outcome, as corrected where a person did so. */
   readonly success: boolean;
   readonly truncated: boolean;
   readonly steps: number;

@@ -157,8 +157,8 @@ const annotated = (a: Annotated): { annotated?: NonNullable<ReturnType<typeof ma
 };
 
 /**
- * What the annotator shows: `place` is that of the part, 0 for the trajectory itself. Undefined when there is no such
- * part at this revision.
+ * The annotator's view: `place` is that of the part, 0 for the trajectory itself. Undefined when there is no such part
+ * at this revision.
  */
 export function viewOf(
   recorded: TrajectoryView,

@@ -76,7 +76,7 @@ class EditedPart {
     if (this.#a.deleted.includes(step)) throw refuse(`The ${nth(step)} is deleted.`, 'Restore it first.');
     return s;
   }
-  /** What is left of it when these steps are deleted too. */
+  /** The steps that are left when these are deleted too. */
   left(without: readonly number[] = []): StepView[] {
     const { from, to, deleted } = this.#a;
     return [...this.#steps.values()].filter(
@@ -143,7 +143,7 @@ function checkedAction(op: Extract<AnnotationOp, { op: 'action' }>, step: StepVi
       `${where} is ${was.type} and cannot become ${op.value.type}.`,
       'Only its values can be edited. To act differently, record a demonstration or take over a rollout.',
     );
-  // As recorded, even where what was recorded could not be typed today.
+  // A recorded value stays allowed, even where it could not be typed today.
   if (isDeepStrictEqual(op.value, was)) return was;
   return makeAction(was.type, (name, argument) =>
     checkedValue(argument, argumentValue(op.value, name), step.frame, where),
@@ -179,7 +179,7 @@ function inside(p: Point, screen: Size, where: string): Point {
     );
   return at;
 }
-/** What no keyboard of a desktop has would only fail at the replay. */
+/** Refuses keys that no keyboard of a desktop has: they would only fail at the replay. */
 function typeable(look: () => void, where: string): void {
   try {
     look();

@@ -5,7 +5,7 @@ import { StudioError } from '../domain/index.js';
 import { isMiniwob } from '../tasks/index.js';
 import { numberOption, sizeOption, textOption, type Options } from './options.js';
 
-/** What the command line says of tasks, desktops and sampling, over a policy's own run file. */
+/** The command line's options for tasks, desktops and sampling, over a policy's own run file. */
 export async function actingOverrides(o: Options): Promise<RunFile> {
   const tasks = textOption(o, 'tasks'),
     families = textOption(o, 'families')?.split(','),

@@ -3,7 +3,7 @@ import { providerWords } from '../domain/index.js';
 import { withCluster, type Act } from './command.js';
 import type { Options } from './options.js';
 
-/** What a policy does: measured, collected, tried. */
+/** The commands that let a policy act: measure, collect, try. */
 export function actingCommands(program: Command, act: Act): void {
   evaluateCommand(program, act);
   collectCommand(program, act);

@@ -1,7 +1,7 @@
 import type { BuildProgress } from '../service/desktopImage.js';
 import { statusLine, tell } from './output.js';
 
-/** One line rewritten in place on a terminal; a line a phase elsewhere. */
+/** Prints one line rewritten in place on a terminal; a line per phase elsewhere. */
 export function buildProgress(): { on: (p: BuildProgress) => void; end: () => void } {
   const line = statusLine();
   let phase = '';

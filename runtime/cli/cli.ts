@@ -8,7 +8,7 @@ import { alertTargets, textOption, type Options } from './options.js';
 import { printJson, tell } from './output.js';
 import type { TrainServed } from './train.js';
 
-/** What the daemon's own room does; each resolves when clients can attach, and its process ends by itself. */
+/** The commands of the daemon's own room; each resolves when clients can attach, and its process ends by itself. */
 export interface DaemonCommands {
   serve(
     storage: string,

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 /** Makes a commander action of a command: its exit code, 0 for none, is reported to the caller of `createProgram`. */
 export type Act = <A extends unknown[]>(f: (...a: A) => Promise<number | void>) => (...a: A) => Promise<void>;
 
-/** Where alerts go that no window passes on. */
+/** Adds the options for alerts that no window passes on. */
 export const withAlerts = (c: Command): Command =>
   c
     .option(
@@ -13,7 +13,7 @@ export const withAlerts = (c: Command): Command =>
     .option('--alert-webhook <url>', 'address that each is posted to as JSON (also DART_STUDIO_ALERT_WEBHOOK)')
     .option('--alert-desktop', 'a notification of the operating system for each (also DART_STUDIO_ALERT_DESKTOP=1)');
 
-/** What a command that uses desktops may be told of this machine. */
+/** Adds the options about this machine to a command that uses desktops. */
 export const withCluster = (c: Command): Command =>
   c
     .option('--kube-context <name>', 'context of the kubeconfig whose credentials desktops on Kubernetes may use')

@@ -7,7 +7,7 @@ import { buildProgress } from './buildProgress.js';
 import { allowMachine, type Options } from './options.js';
 import { print, printJson } from './output.js';
 
-/** What --image and --image-extra name. */
+/** The image that --image and --image-extra name. */
 export const imageOf = (o: Options): string =>
   referenceOf({
     name: nameOf(String(o['image'] ?? DEFAULT_IMAGE)),

@@ -36,7 +36,7 @@ export async function untilEnded(
 ): Promise<number> {
   const child = engine.process;
   if (!stopped.aborted && child.exitCode === null && child.signalCode === null)
-    // Its last lines are there when its output is closed.
+    // The last lines are there when the output is closed.
     await Promise.race([once(stopped, 'abort'), once(child, 'close')]);
   if (!stopped.aborted) throw engineFailed('The engine ended', howItEnded(child), engine.log, LESS_MEMORY_FLAGS);
   await engine.stop();

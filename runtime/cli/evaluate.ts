@@ -8,7 +8,7 @@ import { runFolder } from '../run/runFolders.js';
 import { evaluationText, onTemplates } from '../domain/evaluationInterval.js';
 import { rateText } from '../domain/stats.js';
 
-/** What says more of a measurement without a run, and nothing of a run's own. */
+/** Options of a measurement without a run, which a run's own does not take. */
 const WITHOUT_RUN = [
   'policy',
   'out',

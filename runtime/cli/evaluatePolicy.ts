@@ -82,7 +82,7 @@ export async function evaluatePolicy(o: Options): Promise<number> {
   }
 }
 
-/** What stands in the folder is replaced: it must be of this command, or nothing. */
+/** Rejects unless the folder may be replaced: it must be of this command, or empty. */
 async function mayWrite(out: string, { tasks }: RunConfig): Promise<void> {
   if (tasks.dir !== undefined && `${out}${sep}`.startsWith(`${resolve(tasks.dir)}${sep}`))
     throw new StudioError(
@@ -119,7 +119,7 @@ const withTime = (c: RunConfig, given: number | undefined): RunConfig => ({
     taskTimeoutS: given ?? Math.max(c.rollout.taskTimeoutS, STEP_S * c.rollout.maxSteps),
   },
 });
-/** What acts, and how: results of another stand in another folder. */
+/** The policy and how it acts: results of another go into another folder. */
 const inWords = (actor: Actor, o: Options, split: EvaluationSplit | undefined): string =>
   [
     actor.name,

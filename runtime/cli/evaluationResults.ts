@@ -10,11 +10,11 @@ import { judgedEpisodes, resultsOf, type Results } from '../run/collect/results.
 import { thisBundle } from '../service/engines.js';
 import { recordedView } from '../service/recordedView.js';
 
-/** In the folder of results: the episodes as a run folder. */
+/** The episodes as a run folder, in the folder of results. */
 export const EPISODES = 'episodes';
 /** OSWorld's layout: folders of models lie here side by side, those of others as well. */
 const LAYOUT = join('pyautogui', 'screenshot');
-/** In each task's folder that we have written. */
+/** A file in each task's folder that we have written. */
 const OURS = 'dart-studio.json';
 
 export interface Report extends Results {
@@ -26,7 +26,7 @@ export interface Report extends Results {
   readonly leftOut: number;
   readonly stopped: boolean;
   readonly tasks: readonly (AttemptRow & { readonly scores: readonly number[] })[];
-  /** What could not be written, in words. */
+  /** Why something could not be written, in words. */
   readonly notes: readonly string[];
 }
 
@@ -72,7 +72,7 @@ async function layout(out: string, made: CollectReport): Promise<Pick<Report, 'r
         format: 'osworld',
         index: thisBundle(),
         options: { coordinates: 'qwen25' },
-        // As the verifier judged them, whatever people have said of them since.
+        // The verifier's verdicts are kept, whatever people have said since.
         annotations: { revised: false },
         domainOf: ({ task }) => domains.get(task),
       },

@@ -11,7 +11,7 @@ import { coordinates } from './import.js';
 import { onInterrupt } from './interrupt.js';
 import { print, printJson, statusLine } from './output.js';
 
-/** What people said of trajectories, as conditions. */
+/** The options about annotations, as conditions. */
 function annotationsOf(o: Options): AnnotationFilter {
   const tags = o['tag'] as unknown as readonly string[] | undefined,
     { without } = o,

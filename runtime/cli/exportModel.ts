@@ -33,7 +33,7 @@ export async function writeModel(run: string, dir: string, o: Options): Promise<
     stop.off();
   }
 }
-/** Where `engine serve` keeps weights unless it is told otherwise. */
+/** Folder in which `engine serve` keeps weights unless it is told otherwise. */
 export const defaultState = (): string => {
   const before = earlierCacheFolder('engine-state'),
     now = cacheFolder('engine-state');

@@ -35,8 +35,8 @@ export function sizeOption(o: Options, name: string): Size | undefined {
 }
 
 /**
- * What the command line allows of this machine, for this process: which context's credentials are used, which credential
- * plug-ins may run, and which virtual machine. A run file cannot.
+ * Sets what this process may use of the machine: which context's credentials, which credential plug-ins, and which
+ * virtual machine. A run file cannot.
  */
 export function allowMachine(o: Options): void {
   const context = o['kubeContext'],

@@ -4,15 +4,15 @@
  */
 import { printable, printableJson, printableLine } from '../domain/terminalText.js';
 
-/** To standard output: what was asked for. */
+/** Prints the result to standard output. */
 export function print(text: string): void {
   process.stdout.write(printable(text));
 }
-/** To standard output, with a line break; `indent` 0: in one line. */
+/** Prints JSON to standard output, with a line break; `indent` 0: in one line. */
 export function printJson(value: unknown, indent = 2): void {
   process.stdout.write(`${printableJson(JSON.stringify(value, null, indent))}\n`);
 }
-/** To standard error: how it goes, and what went wrong. */
+/** Prints progress and errors to standard error. */
 export function tell(text: string): void {
   process.stderr.write(printable(text));
 }

@@ -83,7 +83,7 @@ export async function train(file: string | undefined, o: Options, served: TrainS
 }
 
 type Plan = Pick<SessionPlan, 'config' | 'dir' | 'run' | 'resume' | 'alone'>;
-/** What is trained, and where. Throws `config.invalid`. */
+/** The run to train, and its folder. Throws `config.invalid`. */
 async function planOf(file: string | undefined, o: Options, deprecated: (note: string) => void): Promise<Plan> {
   const over = overrides(o);
   let config: RunConfig, dir: string, run: RunId;

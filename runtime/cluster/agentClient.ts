@@ -48,7 +48,7 @@ export class AgentClient {
   #nextId = 1;
   #nextTag = 1;
   #closed: StudioError | undefined;
-  /** What is here of the next line. */
+  /** The part of the next line that has arrived. */
   readonly #held = new GrowingBuffer();
   /** Exits that may still be told: one for each program that was started, by us or by a reset. */
   #exitsLeft = OWN_PROGRAMS;
@@ -151,7 +151,7 @@ export class AgentClient {
     }
   }
 
-  /** In parts, so that neither side holds a file several times over. */
+  /** Reads in parts, so that neither side holds a file several times over. */
   async read(path: string): Promise<Buffer> {
     checkName('read', path);
     const parts: Buffer[] = [];
@@ -163,7 +163,7 @@ export class AgentClient {
       if (offset > LARGEST_FILE) throw refused('read', { error: `${path} has no end`, code: 'EFBIG' });
     }
   }
-  /** In parts, between which other requests and the screen have their turn; each has a time limit of its own. */
+  /** Writes in parts, between which other requests and the screen have their turn; each has a time limit of its own. */
   async write(path: string, data: Buffer): Promise<void> {
     checkName('write', path);
     let offset = 0;

@@ -23,7 +23,7 @@ export interface ResetReply {
 }
 /** What the agent sees of its X server. */
 export interface AgentState {
-  /** As in /proc/PID/stat; null when there is none. */
+  /** State letter of its process as in /proc/PID/stat; null when there is none. */
   readonly x: string | null;
   /** Processor time that it has used, ms. */
   readonly xCpuMs: number;
@@ -132,7 +132,7 @@ export type AgentLine =
 const LONG_STRINGS = 16;
 const QUOTE = 0x22,
   BACKSLASH = 0x5c;
-/** Where the content of a string lies in a line. */
+/** The place of a string's content in a line. */
 interface Span {
   readonly from: number;
   readonly to: number;
@@ -183,7 +183,7 @@ function longJson(line: Buffer): unknown {
   );
 }
 
-/** One line, without its line feed. Throws a BadLine. */
+/** Parses one line, without its line feed. Throws a BadLine. */
 export function parseLine(line: Buffer): AgentLine {
   let m: unknown;
   try {
@@ -246,7 +246,7 @@ function text(m: Fields, name: string): string {
   if (typeof v !== 'string') throw unfit(name);
   return v;
 }
-/** Of a short line still base64. */
+/** The bytes of a field; a short line still has them as base64. */
 function bytes(m: Fields, name: string): Buffer {
   const v = m[name];
   return Buffer.isBuffer(v) ? v : Buffer.from(text(m, name), 'base64');

@@ -7,7 +7,7 @@ const KEPT = 64;
  */
 export class Fifo<T> {
   #items: (T | undefined)[] = [];
-  /** Where each stands, counted from the first that ever came; `cut` of them are no longer in the list. */
+  /** Each item's place, counted from the first that ever came; `cut` of them are no longer in the list. */
   readonly #at = new Map<T, number>();
   #head = 0;
   #cut = 0;
@@ -16,7 +16,7 @@ export class Fifo<T> {
     return this.#at.size;
   }
 
-  /** At the end; one that is there already keeps its place. */
+  /** Adds an item at the end; one that is there already keeps its place. */
   add(item: T): void {
     if (this.#at.has(item)) return;
     this.#at.set(item, this.#cut + this.#items.length);

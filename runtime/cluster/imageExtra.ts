@@ -37,7 +37,7 @@ export interface ExtraLayer {
 const PARTS = ['image.json', 'packages.txt', 'setup.sh', 'overlay', 'debs'];
 /** May lie beside them. */
 const WORDS = /^(README|LICEN[CS]E|NOTICE)\b/i;
-/** Of image.json and packages.txt, bytes. */
+/** Most bytes of image.json and of packages.txt. */
 const MOST_TEXT = 1 << 16;
 const MANIFEST = { bytes: MOST_TEXT, depth: 4, values: 2000 };
 const MOST_DEBS = 64;
@@ -101,7 +101,9 @@ export const broken = (dir: string, what: string, cause?: unknown): StudioError 
     cause === undefined ? {} : { cause },
   );
 
-/** Its set-up runs as root while it is built: that is for a person to ask for. */
+/**
+ * The error for an image whose layer is not built. The layer's set-up runs as root, so a person must ask for the build.
+ */
 export const notBuilt = ({ name, extra = '' }: ImageParts): StudioError =>
   new StudioError(
     'desktop.image',

@@ -9,7 +9,7 @@ const offers = {
   /** Programs that task files call, each with its package. */
   programs: provided,
   shortcuts: z.array(z.string().min(1)).default([]),
-  /** What its applications need at least, whatever a run file says: memory and folders in MB, processes. */
+  /** The least that its applications need, whatever a run file says: memory and folders in MB, processes. */
   floor: z
     .strictObject({
       diskMb: z.int().min(0).max(16_384),

@@ -17,7 +17,7 @@ export interface DesktopImage {
   readonly name: string;
   readonly title: string;
   readonly description: string;
-  /** Its folders: that of the image it extends first, its own last; then `extra`. */
+  /** Folders of the image: that of the image it extends first, its own last; then `extra`. */
   readonly layers: readonly string[];
   /** The layer of the user's own, where it has one. */
   readonly extra?: { readonly dir: string; readonly debs: readonly string[] } | undefined;
@@ -26,7 +26,7 @@ export interface DesktopImage {
   readonly contents: ImageContents;
   /** See the manifest. */
   readonly keepsBrowser: boolean;
-  /** What its applications need at least. */
+  /** The least that its applications need. */
   readonly floor: Manifest['floor'];
 }
 

@@ -23,7 +23,10 @@ export interface PoolRules {
    */
   readonly maxFailures: number;
   readonly quarantineMs: number;
-  /** In its place where the newest failure says that the engine or the cluster is away: the place is none the worse for it. */
+  /**
+   * Replaces `quarantineMs` when the newest failure says that the engine or the cluster is away: the place is not at
+   * fault.
+   */
   readonly awayMs: number;
   /** ms to wait before the next try after the n-th failure in a row (n from 1). */
   readonly backoffMs: (n: number) => number;
@@ -110,7 +113,7 @@ export class PoolMachine {
 
   request(waiter: number, now: number): PoolEffect[] {
     this.#queue.add(waiter);
-    // Nobody else can serve it: places in quarantine get another chance.
+    // With every place in quarantine nobody else can serve the request: they all get another chance.
     if (this.#allQuarantined) for (const p of this.#places_.values()) this.#tryAgain(p, now);
     return this.#flush(now);
   }
@@ -322,7 +325,7 @@ export class PoolMachine {
     p.log = [...p.log, { at, error }].slice(-KEPT);
   }
 
-  /** Out of quarantine, or after a pause. The next failure in a row brings it back into quarantine. */
+  /** Ends a quarantine or a pause. The next failure in a row brings the place back into quarantine. */
   #tryAgain(p: PlaceInPool, now: number): void {
     if (p.has || p.creating) return;
     if (p.quarantined) p.streak = this.#rules.maxFailures - 1;

@@ -32,12 +32,12 @@ export interface PlaceInPool extends Place {
   failures: number;
   /** A desktop exists (or is being destroyed). */
   has: boolean;
-  /** Its create effect was returned. */
+  /** A create effect was returned, and has not ended. */
   creating: boolean;
   destroying: boolean;
   /** The leased desktop is already dead. */
   lost: boolean;
-  /** To be removed: the pool shrank. */
+  /** The pool shrank: the place is to be removed. */
   leaving: boolean;
   lastError?: RunError;
 }

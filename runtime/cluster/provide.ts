@@ -49,7 +49,7 @@ export const specOf = (
 /** How long to wait for the screen after an action. */
 export const settleOf = (c: DesktopsConfig): SettleOptions => ({ horizonMs: c.settleHorizonMs, maxMs: c.settleMaxMs });
 
-/** What providers take from a configuration. */
+/** The providers' options in a configuration. */
 const optionsOf = (
   { provider, hosts, kubernetes, osworld, ...c }: DesktopsConfig,
   screens?: FramebufferThreadsOptions,
@@ -74,25 +74,25 @@ export async function chooseProvider(c: DesktopsConfig, screens?: FramebufferThr
   return keepsBrowser && provider.name !== 'osworld' ? new BrowserProvider(provider) : provider;
 }
 
-/** Of the applications of OSWorld's virtual machine, those that no image of ours has. */
+/** Applications of OSWorld's virtual machine that no image of ours has. */
 const OSWORLD_ONLY = ['vscode'];
-/** What task files find on the desktops of a configuration. */
+/** The programs and files that task files find on the desktops of a configuration. */
 export async function desktopContents(c: DesktopsConfig): Promise<ImageContents> {
-  // What servers have is what the run file says that they have: the image and the network they were given.
+  // For servers the run file's word is taken: they have the image and the network that it names.
   if (c.provider !== 'osworld' || c.osworld.servers.length > 0)
     return { ...(await imageContents(imageOf(c))), network: c.network === 'internet' };
   const of = await imageContents('osworld');
   return {
     ...of,
     apps: [...of.apps, ...OSWORLD_ONLY],
-    // It has its own pyautogui, and needs no stand-in of ours.
+    // The virtual machine has its own pyautogui, and needs no stand-in of ours.
     programs: [...of.programs, 'pyautogui'],
     root: true,
     network: true,
   };
 }
 
-/** What limits a local desktop on this machine: whose processes count, and whether its memory is limited as a whole. */
+/** Limits of a local desktop on this machine: whose processes count, and whether its memory is limited as a whole. */
 export async function localLimits(): Promise<{ readonly counts: ProcessLimit['counts']; readonly memory: boolean }> {
   const { counts, memory } = await processLimit(1, 1);
   return { counts, memory: memory || (process.getuid?.() === 0 && (await memoryGroups())) };

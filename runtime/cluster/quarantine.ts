@@ -1,7 +1,7 @@
 import { isAway } from './poolPlace.js';
 import type { PoolEvent } from './types.js';
 
-/** What the log keeps of a place that was quarantined: every failure with its time, and what the desktop wrote last. */
+/** The log's entry for a place that was quarantined: every failure with its time, and what the desktop wrote last. */
 export function quarantineNote(e: Extract<PoolEvent, { type: 'quarantined' }>): string {
   const lines = e.log.map(({ at, error }) => {
     const said = error.details?.['stderr'];

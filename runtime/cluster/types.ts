@@ -8,8 +8,8 @@ export interface SettleOptions {
   /** Give up after this long and report `settled: false`. Default 2000. */
   readonly maxMs?: number;
   /**
-   * With a terminal open, nothing may have run for this long, ms: what is on its way through the kernel cannot be seen.
-   * Default 4. A server of OSWorld's own does not know of it.
+   * With a terminal open, nothing may have run for this long, ms: data on its way through the kernel cannot be seen.
+   * Default 4. A server of OSWorld's own does not know this option.
    */
   readonly terminalHoldMs?: number;
 }
@@ -19,8 +19,8 @@ export interface SettleReport {
   /** Which detector judged. */
   readonly detector: 'exact' | 'hold';
   /**
-   * Where it did not come to rest: the share of the time in which that one of its programs waited for a processor which
-   * waited longest. Absent where that cannot be told.
+   * When it did not come to rest: the longest share of the time that one of its programs waited for a processor. Absent
+   * where that cannot be told.
    */
   readonly starved?: number;
 }
@@ -44,7 +44,7 @@ export interface ExecResult {
   readonly stdout: Buffer;
   readonly stderr: Buffer;
   readonly timedOut: boolean;
-  /** At its time-out it had been stopped (SIGSTOP), and no program of the desktop can have done that. */
+  /** The program had been stopped (SIGSTOP) when its time ran out, and no program of the desktop can have done that. */
   readonly stopped?: boolean;
   /** Programs of the desktop ran meanwhile although they were to stand still (`freeze`). */
   readonly disturbed?: boolean;
@@ -86,9 +86,9 @@ export type DesktopInput =
   | { readonly type: 'release' };
 
 /**
- * What the browser of an image that has one on its whole screen (`web`) is told. `open` leaves the page that is there
- * already; `run` gives a script's value, a promise's when it is settled; `drawn`: what was changed is on the screen. `ms`
- * is how long the page may take.
+ * A command to the browser of an image that has one on its whole screen (`web`). `open` leaves a page that is there
+ * already; `run` gives a script's value, a promise's when it is settled; `drawn` resolves when changes are on the
+ * screen. `ms` is how long the page may take.
  */
 export type BrowserCommand =
   | { readonly open: string; readonly ms?: number }
@@ -139,8 +139,8 @@ export interface Desktop {
   /** Starts a program and leaves it running; resolves with its pid as soon as it has started. */
   spawn(cmd: readonly string[], o?: Pick<ExecOptions, 'cwd' | 'env'>): Promise<number>;
   /**
-   * With the rights of `user`. Rejects with ENOENT in `details.code` when the file is missing, ENOTREG when it is a pipe
-   * or the like, EFBIG when it is over 128 MB.
+   * Reads a file with the rights of `user`. Rejects with ENOENT in `details.code` when the file is missing, ENOTREG
+   * when it is a pipe or the like, EFBIG when it is over 128 MB.
    */
   readFile(path: string): Promise<Buffer>;
   /** Creates parent folders; `user` owns the file. */
@@ -243,7 +243,9 @@ export interface PoolStatus {
     readonly since: number;
     readonly resets: number;
     readonly replaced: number;
-    /** It failed too often in a row and rests: its newest failures, oldest first. */
+    /**
+     * Present while the desktop's place rests because it failed too often in a row: its newest failures, oldest first.
+     */
     readonly quarantined?: readonly { readonly at: number; readonly error: RunError }[];
   }[];
   readonly waiting: number;

@@ -117,7 +117,7 @@ const kubernetesOptions = section(
   'Desktops as pods of a cluster (provider `kubernetes`).',
 );
 
-/** Where desktops run, by provider. */
+/** Options of the desktops' image, by provider. */
 export const imageOptions = {
   image: z
     .string()

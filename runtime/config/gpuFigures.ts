@@ -5,7 +5,7 @@ const shapes = Object.entries(MEASURED.shapes),
 const range = (of: (s: (typeof all)[number]) => number, digits = 0): string =>
   [Math.min(...all.map(of)), Math.max(...all.map(of))].map((x) => x.toFixed(digits)).join(' to ');
 
-/** Where these figures are from, for people. */
+/** The source of these figures, for people. */
 export const measuredWhere = (shape: string): string =>
   `measured: ${MEASURED.device}, the shape of ${shape}, an adapter of rank ${MEASURED.rank}, ${MEASURED.commit}; ${MEASURED.source} of the repository`;
 /** Tokens/s that the engine decodes, in words for the presets. */
@@ -27,7 +27,7 @@ export function trainingRate(model: string): { readonly seconds: number; readonl
 export const SCORED = 0.5;
 const sizeOf = (name: string): string | undefined => /(?:^|[^\d.])(\d+(?:\.\d+)?)b\b/i.exec(name)?.[1];
 
-/** What the page of run files says an update and an answer cost. */
+/** The cost of an update and an answer, for the page of run files. */
 export function measuredRates(): string {
   const each = shapes.map(
     ([shape, { seconds, steps, decoded }]) =>

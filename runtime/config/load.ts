@@ -45,15 +45,15 @@ function keysAt(path: readonly PropertyKey[]): string[] {
   return Object.entries(s?.properties ?? {}).flatMap(([k, v]) => (v['deprecated'] === true ? [] : [k]));
 }
 
-/** What is wrong at one place of a run file. */
+/** A problem at one place of a run file. */
 export interface RunFileProblem {
   /** Names and indices of the value, or of the key that should not be there; empty: the file itself. */
   readonly path: readonly (string | number)[];
   readonly what: string;
-  /** Of the text, from 1, where it is no JSON. */
+  /** Line of the text, from 1, where it is no JSON. */
   readonly line?: number;
 }
-/** What an error of `parseRunFile` or `parseRunText` says of single places. */
+/** The single problems in an error of `parseRunFile` or `parseRunText`. */
 export function problemsOf(e: unknown): readonly RunFileProblem[] {
   const { problems } = (e instanceof StudioError ? (e.error.details ?? {}) : {}) as {
     readonly problems?: readonly RunFileProblem[];
@@ -65,7 +65,7 @@ export function problemsOf(e: unknown): readonly RunFileProblem[] {
 const MOST_TOLD = 30,
   /** No key of ours is longer, and looking for one that is alike takes time by the length. */
   LONGEST_KEY = 40;
-/** Where, what, and the nearest known key for a misspelt one. */
+/** The problems: where, what, and the nearest known key for a misspelt one. */
 function problems(issues: readonly z.core.$ZodIssue[]): RunFileProblem[] {
   return issues.slice(0, MOST_TOLD).flatMap((i): RunFileProblem[] => {
     const path = i.path.map((p) => (typeof p === 'number' ? p : String(p)));
@@ -83,7 +83,7 @@ function alike(key: string, known: readonly string[]): string {
   return best && best.far <= 3 ? `; did you mean "${best.k}"?` : '';
 }
 const short = (s: string): string => (s.length > 120 ? `${s.slice(0, 120)}…` : s);
-/** One line per problem. A key that should not be there is said of what it is in. */
+/** One line per problem. A key that should not be there is reported at the section that has it. */
 const explain = (all: readonly RunFileProblem[]): string =>
   all
     .map(({ path, what }) => {
@@ -136,7 +136,7 @@ export function parseRunFile(content: unknown, overrides: RunFile = {}, onNote?:
   return r.data;
 }
 
-/** What a run file says together with its preset; a preset of an earlier version is spelt out. */
+/** The run file together with its preset; a preset of an earlier version is spelt out. */
 function withPreset(own: RunFile, onNote: OnNote | undefined): RunFile {
   const name: unknown = own.preset;
   // Anything but a name is said by the schema.
@@ -149,7 +149,7 @@ function withPreset(own: RunFile, onNote: OnNote | undefined): RunFile {
   return merge(file, keys) as RunFile;
 }
 
-/** What `run.deterministic` means, unless the run file itself says otherwise: then it is refused (rules.ts). */
+/** The defaults of `run.deterministic`; a run file that says otherwise is refused (rules.ts). */
 function deterministicDefaults(whole: RunFile, own: RunFile): RunFile {
   const { run }: { readonly run?: unknown } = whole;
   if (!isObject(run) || run['deterministic'] !== true) return whole;
@@ -206,7 +206,7 @@ export function parseRunText(text: string, file: string, overrides: RunFile = {}
 }
 function notJson(text: string, file: string, e: unknown): StudioError {
   const at = jsonFault(text) ?? text.length,
-    // What is missing at the end is missed on the last line that has something.
+    // A fault at the end is placed on the last line that has something.
     before = at === text.length ? text.trimEnd() : text.slice(0, at),
     line = before.split('\n').length,
     what = `not valid JSON (${messageOf(e)})`;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { count, whole } from './fields.js';
 
-/** What every model behind a chat endpoint has. */
+/** Options of every model behind a chat endpoint. */
 const chat = {
   apiKeyEnv: z
     .string()
@@ -63,7 +63,7 @@ export const openAiOptions = z
   })
   .describe('Remote policy.');
 
-/** Of the engine that a run starts. */
+/** Options of the engine that a run starts. */
 export const engineOptions = z
   .strictObject({
     device: z

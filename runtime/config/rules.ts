@@ -5,8 +5,8 @@ import type { Rule, Violation } from './policies/types.js';
 import type { RunConfig } from './schema.js';
 
 /**
- * What options of a run file need of one another. The schema sees each by itself; here is what only shows in the whole.
- * Run files of 0.1 are refused by no more rules than they were then, but where they could not have run to their end.
+ * Rules across options of a run file; the schema sees each option by itself. A run file that 0.1 accepted is refused
+ * only if its run could not have finished.
  */
 
 /** Desktops that there can be at once, where the run file says so; Infinity elsewhere. */
@@ -89,7 +89,7 @@ const needs: readonly Rule[] = [
   },
 ];
 
-/** What a policy that is only rolled out has no use for. */
+/** Options that a policy that is only rolled out has no use for. */
 const untrained: readonly Rule[] = [
   {
     key: 'warmStart.from',
@@ -99,7 +99,7 @@ const untrained: readonly Rule[] = [
   },
 ];
 
-/** What an engine cannot compute, or not in the place asked for, and what has nothing to act on. */
+/** Objectives that an engine cannot compute, or not in the place asked for, and options that would have no effect. */
 const objective: readonly Rule[] = [
   {
     key: 'trainer.klBeta',
@@ -140,7 +140,7 @@ const objective: readonly Rule[] = [
   },
 ];
 
-/** What a deterministic run cannot have: its result would depend on what is faster. */
+/** Options that a deterministic run cannot have: its result would depend on what is faster. */
 const deterministic: readonly Rule[] = (
   [
     {
@@ -200,7 +200,7 @@ export const violations = (c: RunConfig): readonly Violation[] =>
 const policyRules = (c: RunConfig): readonly Rule[] =>
   declaredPolicies().flatMap((d) => (d.kind === c.policy.kind ? d.rules : d.elsewhere) ?? []);
 
-/** What is allowed and costs something that its user should know. */
+/** Remarks on options that are allowed and cost something that their user should know. */
 export function remarks(c: RunConfig): readonly string[] {
   if (!c.trainer.remote) return [];
   const notes: string[] = [];

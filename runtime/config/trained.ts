@@ -2,7 +2,7 @@ import { StudioError } from '../domain/index.js';
 import type { Violation } from './policies/types.js';
 import type { RunConfig } from './schema.js';
 
-/** What training needs of a run file beyond what rolling out does: a collection and an evaluation may have it otherwise. */
+/** The rule that holds for training alone: a collection and an evaluation may break it. */
 export const notTrainable = (c: RunConfig): Violation | undefined =>
   c.policy.kind === 'vlm' && c.policy.temperature !== 1
     ? {

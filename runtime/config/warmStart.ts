@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { nonNegative, positive, section, share, whole } from './fields.js';
 
-/** What a policy learns before it learns from its own rollouts. */
+/** Options of the lessons before a policy learns from its own rollouts. */
 export const warmStartOptions = section(
   {
     from: z

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { positive, section } from './fields.js';
 
-/** What a run is watched for, and what of it ends the run. */
+/** Options of the alerts of a run, and of those that end it. */
 export const watchOptions = section(
   {
     stalledMinutes: positive(10, 'Alert when no rollout ended and nothing was trained for this long.'),

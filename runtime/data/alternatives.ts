@@ -11,7 +11,7 @@ export interface PackedAlternatives {
   readonly probabilities: Float32Array;
 }
 
-/** Of one token at most as many as a byte counts. */
+/** Most alternatives of one token: their number is stored in a byte. */
 const MOST = 255;
 
 export function packAlternatives(lists: readonly (readonly Alternative[])[]): PackedAlternatives {

@@ -53,7 +53,7 @@ export interface ClaimedBatch {
   readonly steps: number;
 }
 
-/** What one claim would take. */
+/** The groups that one claim would take. */
 export interface ClaimPlan {
   /** Oldest version that acted in each waiting group, oldest first. */
   readonly waiting: readonly PolicyVersion[];
@@ -63,7 +63,7 @@ export interface ClaimPlan {
   readonly enough: boolean;
 }
 
-/** Those with the oldest weights go first. Pure. */
+/** Chooses the groups of the next batch, those with the oldest weights first. Pure. */
 export function planClaim(state: DataState, ages: Ages, o: ClaimOptions): ClaimPlan {
   const waiting = [...state.ready.values()]
     .map((group) => ({
@@ -120,7 +120,7 @@ export function batchOf(
   };
 }
 
-/** What the journal says of a batch that is claimed. Pure. */
+/** The journal event of a claimed batch. Pure. */
 export function claimedEvent(
   batch: ClaimedBatch,
   { ledger }: DataState,

@@ -3,7 +3,7 @@ import type { JournalEvent } from './events.js';
 import type { DataState } from './state.js';
 
 /**
- * Where events go: the journal of a run folder, or in simulations nowhere. `append` resolves when the event is safe.
+ * Where events go: the journal of a run folder, or nowhere in simulations. `append` resolves when the event is safe.
  */
 export interface EventSink {
   append(e: JournalEvent): Promise<unknown>;

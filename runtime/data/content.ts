@@ -33,8 +33,7 @@ export class ContentHash {
 }
 
 /**
- * What a run already has: sources imported earlier, and the content of every trajectory. Takes the run's events in
- * order.
+ * The sources that a run imported earlier, and the content of every trajectory it has. Takes the run's events in order.
  */
 export class Known {
   readonly sources = new Set<string>();

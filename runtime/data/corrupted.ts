@@ -3,8 +3,8 @@ import type { JournalEvent } from './events.js';
 import type { DataState, FormedGroup } from './state.js';
 
 /**
- * What gives up a trajectory that cannot be read back: its waiting groups are retired whole, because they no longer have
- * the baseline they were curated with, and it leaves the pool. Pure.
+ * The events that give up a trajectory that cannot be read back: its waiting groups are retired whole, because they no
+ * longer have the baseline they were curated with, and it leaves the pool. Pure.
  */
 export function corrupted(state: DataState, groups: readonly FormedGroup[], rollout: RolloutId): JournalEvent[] {
   return [
@@ -22,6 +22,6 @@ export function corrupted(state: DataState, groups: readonly FormedGroup[], roll
   ];
 }
 
-/** Without what could not be measured: JSON has no NaN and would write null. */
+/** Leaves out values that could not be measured: JSON has no NaN and would write null. */
 export const measured = (values: Readonly<Record<string, number>>): Record<string, number> =>
   Object.fromEntries(Object.entries(values).filter(([, v]) => Number.isFinite(v)));

@@ -47,7 +47,7 @@ export interface DataManagerOptions {
 export class DataManager {
   readonly #store: RunStore | undefined;
   readonly #commits: Commits;
-  /** Told of each of `note` once it is on disk. */
+  /** Told of each event of `note` once it is on disk. */
   readonly noted = new Listeners<NoteEvent>();
   readonly #pool: PoolKeeper;
   readonly #curator: GroupCurator;
@@ -143,7 +143,7 @@ export class DataManager {
   get config(): DataConfig {
     return this.#config;
   }
-  /** Of the run folder's disk: whatever writes there waits in it. */
+  /** The room on the run folder's disk: whatever writes there waits in it. */
   get room(): DiskRoom {
     return this.store.room;
   }
@@ -184,10 +184,10 @@ export class DataManager {
     return last.order;
   }
 
-  /** What a branch begins in the middle of; undefined where that cannot be read. */
+  /** The recorded steps that a branch begins with; undefined when they cannot be read. */
   readonly before = ({ branch }: RolloutOrder): Before | undefined => branch && this.#trajectories.upTo(branch);
 
-  /** In a deterministic run: a rollout that a fault cut short begins again under its own id. */
+  /** Begins a rollout that a fault cut short again, under its own id (deterministic runs only). */
   async restart(rollout: RolloutId): Promise<void> {
     const order = this.#state.orders.get(rollout);
     if (!order) throw internalError(`Rollout ${rollout} is not running and cannot begin again.`);
@@ -387,7 +387,7 @@ export class DataManager {
   #batchOf(groups: readonly FormedGroup[], version: PolicyVersion): ClaimedBatch {
     return batchOf(this.#state, groups, version, this.#trajectories.get, (t) => this.#ages.aged(t, version));
   }
-  /** What a crash cut off behind the record of a trajectory: in a deterministic run a success joins the pool all the same. */
+  /** In a deterministic run: pools a success whose record a crash cut off from what follows it. */
   async #followUp(): Promise<void> {
     const { justRecorded } = this.#state,
       t = justRecorded && this.#trajectories.all.get(justRecorded);

@@ -37,14 +37,14 @@ export interface DataStats {
   readonly batches: number;
   readonly readyTrajectories: number;
   readonly steps: {
-    /** Of formed groups, injected trajectories included. */
+    /** Steps of formed groups, including injected trajectories. */
     readonly seen: number;
     readonly kept: number;
     readonly trained: number;
     /** kept / seen of formed groups. */
     readonly share: number | undefined;
   };
-  /** Of the group formed last. */
+  /** Entropy threshold of the group formed last. */
   readonly threshold: number | undefined;
   /** Number of trained rollouts by how many updates they lagged. */
   readonly staleness: readonly Lagging[];
@@ -62,7 +62,7 @@ export interface Lagging {
 const byLag = (lags: ReadonlyMap<number, number>): Lagging[] =>
   [...lags].sort((a, b) => a[0] - b[0]).map(([lag, rollouts]) => ({ lag, rollouts }));
 
-/** What is asked for at every change. */
+/** The counts that are asked for at every change. */
 export interface StateCounts {
   readonly ledger: LedgerCounts;
   /** Batches that were trained, and those that are claimed to be. */

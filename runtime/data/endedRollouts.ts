@@ -3,7 +3,7 @@ import { RETIRE_REASONS, id, type RetireReason, type RolloutId } from '../domain
 /** How a rollout ended. */
 export type Ended = { readonly at: 'trained' } | { readonly at: 'retired'; readonly reason: RetireReason };
 
-/** By the byte that stands for it, less one; a byte of 0 is none. */
+/** Each ending is stored as its index here plus one; 0 means none. */
 const ENDINGS: readonly Ended[] = [
   { at: 'trained' },
   ...RETIRE_REASONS.map((reason): Ended => ({ at: 'retired', reason })),
@@ -53,7 +53,7 @@ export class EndedRollouts {
     this.#named.delete(rollout);
   }
 
-  /** Those that ended so; walks over all. */
+  /** Rollouts that ended as `at`; walks over all. */
   *all(at: Ended['at']): Generator<RolloutId> {
     for (const [n, byte] of this.#bytes.entries())
       if (byte > 0 && ENDINGS[byte - 1]!.at === at) yield numberedRollout(n);

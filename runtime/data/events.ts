@@ -28,7 +28,7 @@ export type TrajectoryHead = Omit<Trajectory, 'steps'> & {
 };
 
 /**
- * What a decision has besides its Step, for the inspector: the most probable alternatives of each choice, and the
+ * What the inspector shows of a decision besides its Step: the most probable alternatives of each choice, and the
  * replica that answered.
  */
 export interface StepExtra {
@@ -36,10 +36,10 @@ export interface StepExtra {
   readonly packed?: PackedAlternatives;
   /** The same as lists, in journals of version 0.1. */
   readonly alternatives?: readonly (readonly Alternative[])[];
-  /** What was chosen, in words, per token. */
+  /** Each token's choice, in words. */
   readonly labels?: readonly string[];
   readonly places?: readonly ChoicePlaces[];
-  /** What the tokens of each of the step's rejected answers are called; empty where that is not known. */
+  /** Labels of the tokens of each of the step's rejected answers; empty where they are not known. */
   readonly rejectedLabels?: readonly (readonly string[])[];
   readonly replica?: string;
   readonly desktop?: string;
@@ -69,7 +69,7 @@ export interface LaneSpans {
  */
 export interface TrainedSteps {
   readonly rollout: RolloutId;
-  /** In a group that it was injected into. */
+  /** The steps were trained in a group that the trajectory was injected into. */
   readonly injected?: true;
   readonly advantage: number;
   readonly steps: Int32Array;
@@ -77,7 +77,7 @@ export interface TrainedSteps {
   /** Advantage of each trained step, where they differ (fork credit); `advantage` is then that of the first. */
   readonly advantages?: Float32Array;
   /**
-   * Of each trained step: the truncated weights of the tokens of its own answer, for people (NaN where unknown). Absent
+   * Per trained step: the truncated weights of the tokens of its own answer, for people (NaN where unknown). Absent
    * where the trainer keeps none.
    */
   readonly tokenWeights?: readonly Float32Array[];
@@ -95,11 +95,11 @@ export function countTrained(trajectories: readonly TrainedSteps[]): number {
 /** A trajectory that entered a group, and the steps of it that are trained. */
 export interface GroupMember {
   readonly rollout: RolloutId;
-  /** From the experience pool: not one of the group's own rollouts. */
+  /** It comes from the experience pool and is not one of the group's own rollouts. */
   readonly injected: boolean;
   readonly reward: number;
   readonly keep: readonly boolean[];
-  /** Of a branch: its first own step. */
+  /** Index of a branch's first own step; absent for other rollouts. */
   readonly from?: number;
 }
 
@@ -144,12 +144,12 @@ export type JournalEvent =
       readonly rollout: RolloutId;
       readonly group: GroupId;
       readonly reason: RetireReason;
-      /** Its record on disk is damaged. */
+      /** The trajectory's record on disk is damaged. */
       readonly cause?: 'corrupt';
     }
   /**
-   * It was cut short in a deterministic run (`run.deterministic`): it begins again under its own id, and its steps so far
-   * are void.
+   * The rollout was cut short in a deterministic run (`run.deterministic`): it begins again under its own id, and its
+   * steps so far are void.
    */
   | { readonly type: 'rollout.restarted'; readonly rollout: RolloutId; readonly group: GroupId }
   /** A person held it for too long: its group continues without it, and it is retired as stale when it has ended. */

@@ -38,7 +38,7 @@ const reasonsFrom: Readonly<Partial<Record<At, readonly RetireReason[]>>> = {
  * ledger. At any moment generated = trained + in flight + retired.
  */
 export class Ledger {
-  /** Where those are that have not ended. */
+  /** The states of rollouts that have not ended. */
   readonly #inFlight = new Map<RolloutId, RolloutState>();
   readonly #ended = new EndedRollouts();
   #generated = 0;
@@ -88,7 +88,7 @@ export class Ledger {
     if (m.to.at === 'trained' || m.to.at === 'retired') this.#ended.set(m.rollout, m.to);
     else this.#inFlight.set(m.rollout, m.to);
     this.#byState[m.to.at]++;
-    // One that a fault ends while it waits for its desktop has a trajectory all the same.
+    // A rollout that a fault ends while it waits for its desktop has a trajectory all the same.
     if (m.to.at === 'running' || (from?.at === 'queued' && m.to.at === 'retired' && m.to.reason === 'error'))
       this.#begun++;
     if (m.to.at === 'recorded') this.#judged++;

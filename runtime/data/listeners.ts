@@ -1,6 +1,6 @@
 import { notify } from '../domain/notify.js';
 
-/** Who wants to hear of something. */
+/** The listeners of one event. */
 export class Listeners<E> {
   readonly #all = new Set<(e: E) => void>();
   /** Returns a function that removes it. */

@@ -28,17 +28,17 @@ export interface PlannedGroup {
   /** How many of them are branches; absent in journals from before there were any. */
   readonly branches?: number;
 }
-/** Where the branches of a group begin, and the cap of the rollout there: they have the turns that it had left. */
+/** Where the branches of a group begin, and their cap: they have the turns that the rollout had left there. */
 type Beginning = Required<Pick<RolloutOrder, 'branch' | 'cap'>>;
 export interface GroupBranches {
   readonly group: GroupId;
-  /** None where no step is worth it. */
+  /** Absent when no step is worth a branch. */
   readonly begins?: Beginning;
 }
 
 type Member = 'queued' | 'running' | 'recorded';
 export interface OpenGroup extends PlannedGroup {
-  /** Its rollouts, without those that ended in an error. */
+  /** Rollouts of the group, without those that ended in an error. */
   readonly members: Readonly<Record<RolloutId, Member>>;
   /** Slots still to hand out. */
   readonly toIssue: number;
@@ -50,7 +50,7 @@ export interface OpenGroup extends PlannedGroup {
   /** Branches still to hand out, and where they begin, which is chosen once the others have ended. */
   readonly toBranch?: number;
   readonly begins?: Beginning;
-  /** Those of its members that are branches. */
+  /** The members that are branches. */
   readonly branched?: readonly RolloutId[];
 }
 /** The whole state of a planner; plain JSON. */
@@ -213,7 +213,7 @@ export class Planner {
     const g = this.#open.get(group);
     if (g?.members.has(rollout)) g.members.set(rollout, 'running');
   }
-  /** It begins again. */
+  /** A rollout begins again. */
   restarted(group: GroupId, rollout: RolloutId): void {
     const g = this.#open.get(group);
     if (g?.members.has(rollout)) g.members.set(rollout, 'queued');

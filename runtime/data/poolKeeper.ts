@@ -32,7 +32,7 @@ export class PoolKeeper {
    */
   refuses(t: Trajectory): PoolAnswer | undefined {
     if (t.provenance.kind !== 'hindsight') return undefined;
-    // Its rollout began again after a crash.
+    // The pool has it already when its rollout began again after a crash.
     if (this.#state.pool.get(t.id)) return { pooled: false, why: 'it is there' };
     const { answer } = pooling(this.#state.pool, t, 'auto', this.#state.version);
     return answer.pooled ? undefined : answer;

@@ -28,7 +28,7 @@ export function pooling(
     return no('it is an episode of an evaluation: its task is held out and never trained on');
   if (t.outcome.kind === 'error') return no('it ended in an error, which says nothing about the task');
   if (t.outcome.kind !== 'success' && wish === 'auto') return no('its verifier did not call it a success');
-  // What it did after its goal would be imitated too; a person may think otherwise of it.
+  // Steps after the goal was reached would be imitated too; a person may decide otherwise.
   if (!by && t.provenance.kind !== 'human' && !endedInSuccess(t.outcome, t.steps.length))
     return no('it hit the step limit: it went on after its goal');
   if (t.instruction === '') return no('its instruction is not known');

@@ -13,7 +13,7 @@ export interface RecoveryReport {
   readonly skipped: number;
   /** Rollouts that were queued or running when the run ended; they are handed out again. */
   readonly lost: readonly RolloutId[];
-  /** Of these, those whose end was damaged: their desktops had gone on to another rollout. */
+  /** The lost rollouts whose end was damaged: their desktops had gone on to another rollout. */
   readonly corrupt: readonly RolloutId[];
   /** Number of claimed batches whose groups wait again. */
   readonly released: number;
@@ -67,7 +67,7 @@ export async function recover(
 ): Promise<Recovered> {
   const { missing = 0, ...counts } = replayed,
     cut = [...state.ledger.rollouts('queued'), ...state.ledger.rollouts('running')],
-    // Those whose order is lost in a damaged journal cannot begin again.
+    // Rollouts whose order is lost in a damaged journal cannot begin again.
     again = deterministic ? cut.filter((r) => state.orders.has(r)) : [],
     lost = cut.filter((r) => !again.includes(r)),
     corrupt = missing > 0 ? lost.filter((r) => state.overtaken.has(r)) : [];
@@ -111,12 +111,15 @@ export interface Recovered {
   readonly report: RecoveryReport;
   readonly events: readonly JournalEvent[];
   readonly trajectories: Map<RolloutId, Trajectory>;
-  /** Of a deterministic run: orders that begin again, and batches that are still claimed and whole, to be trained as they are. */
+  /**
+   * Deterministic runs only: orders that begin again, and batches that are still claimed and whole, to be trained as
+   * they are.
+   */
   readonly again: readonly RolloutOrder[];
   readonly claimed: readonly BatchId[];
 }
 
-/** One that had not started yet still waits. */
+/** The events that begin a running rollout again; a rollout that had not started yet still waits and needs none. */
 const restarted = (state: DataState, rollout: RolloutId): JournalEvent[] =>
   state.ledger.state(rollout)?.at === 'running'
     ? [{ type: 'rollout.restarted', rollout, group: state.orders.get(rollout)!.group }]
@@ -159,7 +162,7 @@ type GroupRetired = EventOf<'group.retired'>;
  * the record of it is damaged.
  */
 const trainedUnsaid = ({ trainedBatch }: DataState, { batch }: OpenBatch): boolean => batchNumber(batch) < trainedBatch;
-/** Its groups must not be trained again. */
+/** Retires the groups of such batches: they must not be trained again. */
 function groupsOfUnsaid(state: DataState): GroupRetired[] {
   const { claimed, ledger } = state;
   return [...claimed.values()]

@@ -76,7 +76,8 @@ export class RunAppender {
   ): Promise<PoolAnswer> {
     await this.#identify(t);
     const { events, answer } = this.#pooling(t, wish, by);
-    // In one turn of the event loop, so that the journal writes these together, the head after its steps.
+    // Appended in one turn of the event loop, so that the journal writes the head together with its steps and after
+    // them.
     await this.#append([
       ...t.steps.map((step, i): JournalEvent => ({
         type: 'rollout.step',

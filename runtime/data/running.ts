@@ -5,7 +5,7 @@ import { headOf, type JournalEvent } from './events.js';
 export class RunningRollouts {
   /** Oldest version that may act in each. */
   readonly began = new Map<RolloutId, PolicyVersion>();
-  /** Those that a person holds; true means for so long that training no longer waits for them. */
+  /** The rollouts that a person holds; true when training no longer waits for them. */
   readonly held = new Map<RolloutId, boolean>();
   readonly #written = new Map<RolloutId, Set<number>>();
 
@@ -32,7 +32,10 @@ export class RunningRollouts {
   }
 }
 
-/** What the journal says of one that has ended: its steps but those `written`. `late`: its group, which goes on without it. */
+/**
+ * The events that record a trajectory that has ended: all its steps but those `written`. `late`: its group, which goes
+ * on without it.
+ */
 export const recordedEvents = (t: Trajectory, written: ReadonlySet<number>, late?: GroupId): JournalEvent[] => [
   ...t.steps
     .filter((s) => !written.has(s.index))

@@ -68,7 +68,7 @@ export class DataState {
   readonly lengths: SuccessLengths;
   readonly pool: ExperiencePool;
   readonly planner: Planner;
-  /** In the order in which they were formed. */
+  /** Groups that wait to be claimed, in the order in which they were formed. */
   readonly ready = new Map<GroupId, FormedGroup>();
   readonly claimed = new Map<BatchId, OpenBatch>();
   /** Orders of rollouts that have not ended. */
@@ -238,7 +238,7 @@ const changes: Changes = {
     const groups = e.groups.flatMap((g) => {
       const f = s.ready.get(g.group);
       s.ready.delete(g.group);
-      // Its forming is lost where it is still open: it must not form again.
+      // A group is still open here only when the record that formed it is lost: it must not form again.
       s.planner.close(g.group);
       return f ? [f] : [];
     });

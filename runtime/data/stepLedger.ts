@@ -46,7 +46,7 @@ export class StepLedger {
     if (o) this.#open.set(rollout, { steps: o.steps, kept });
   }
 
-  /** Only final moves matter. */
+  /** Counts a rollout's steps when it ends; other moves do not matter. */
   moved({ rollout, to }: LedgerMove): void {
     const o = this.#open.get(rollout);
     if (!o || (to.at !== 'trained' && to.at !== 'retired')) return;

@@ -27,11 +27,11 @@ export interface RolloutOrder {
   readonly cap: number;
   /** Planned number of rollouts of the group. */
   readonly groupSize: number;
-  /** Where it begins, unless it begins with the task. */
+  /** Where a branch begins; absent for a rollout that begins with the task. */
   readonly branch?: BranchPoint;
 }
 
-/** What a branch begins in the middle of: the recorded steps up to the one of which it takes only the screen. */
+/** The recorded steps that a branch begins with, up to the one of which it takes only the screen. */
 export type Before = Pick<Trajectory, 'instruction' | 'steps'>;
 
 /** Every rollout is in exactly one state; generated = trained + in flight + retired at any moment. */
@@ -46,9 +46,9 @@ export type RolloutState =
 
 export interface LedgerCounts {
   readonly generated: number;
-  /** Those that were ever on a desktop. */
+  /** Rollouts that were ever on a desktop. */
   readonly begun: number;
-  /** Those that ended in success or failure. */
+  /** Rollouts that ended in success or failure. */
   readonly judged: number;
   readonly trained: number;
   readonly inFlight: number;
@@ -71,11 +71,14 @@ export interface FrameStore {
   put(screen: Screenshot): Promise<FrameRef>;
   /** Reads the pixels as BGRX. Rejects with `store.damaged` when the file is missing or broken. */
   get(ref: FrameRef): Promise<Frame>;
-  /** Its bytes as they are stored, a PNG file. Rejects with Node's errors (ENOENT: it is missing), or a `ForeignFileError`. */
+  /**
+   * The stored bytes of a frame, a PNG file. Rejects with Node's errors (ENOENT: it is missing), or a
+   * `ForeignFileError`.
+   */
   read(ref: FrameRef): Promise<Buffer>;
   /** The file that `put` keeps of a frame, kept or not. */
   encode?(f: Frame): Promise<Uint8Array>;
-  /** Where its bytes are in a pack, for any thread, as far as is known without a look at the disk. */
+  /** Where a frame lies in a pack, for any thread, as far as is known without a look at the disk. */
   packed?(hash: string): FramePlace | undefined;
 }
 

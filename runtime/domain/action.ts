@@ -2,7 +2,7 @@ import type { ActionArgument, ActionEntry, ActionPhrase, Modifier, Point, Scroll
 import { message } from './message.js';
 
 /**
- * What a policy or a person can do to a desktop. Names are UI-TARS's; coordinates are screen pixels, origin top left.
+ * An action of a policy or a person on a desktop. Names are UI-TARS's; coordinates are screen pixels, origin top left.
  * `finished` and `fail` end the episode and never reach the desktop (`fail` = "this task cannot be done").
  */
 export type Action =
@@ -22,7 +22,7 @@ export type Action =
 
 export type ActionType = Action['type'];
 
-/** What a `wait` and a `scroll` that say no number do: milliseconds, wheel clicks. */
+/** Defaults of a `wait` and a `scroll` without a number: milliseconds, wheel clicks. */
 export const WAIT_DEFAULT_MS = 500,
   SCROLL_DEFAULT = 5;
 /** The longest `wait`, ms. */

@@ -19,14 +19,14 @@ export const SCROLL_DIRECTIONS = ['up', 'down', 'left', 'right'] as const;
 export type ScrollDirection = (typeof SCROLL_DIRECTIONS)[number];
 
 interface Named {
-  /** Its names in a call of UI-TARS's grammar: the first is written, all are read. */
+  /** Names of the argument in a call of UI-TARS's grammar: the first is written, all are read. */
   readonly call: readonly [string, ...string[]];
 }
 export interface PlaceArgument extends Named {
   readonly kind: 'place';
-  /** What a call means that does not name the place; without it the place is needed. */
+  /** The meaning of a call that does not name the place; without it the place is needed. */
   readonly otherwise?: 'middle of the screen';
-  /** What people drag to edit it. */
+  /** Label of the point that people drag to edit it. */
   readonly label: string;
 }
 /** Keys held meanwhile; none and an empty list are the same. */
@@ -52,14 +52,14 @@ export interface NumberArgument extends Named {
   readonly min: number;
   readonly max: number;
   readonly whole?: boolean;
-  /** What the action does when it does not say. */
+  /** The value when the action has none. */
   readonly default: number;
   /** Other names in a call, whose values are `times` as much in the argument's own unit. */
   readonly coarser?: { readonly call: readonly [string, ...string[]]; readonly times: number };
   readonly label: string;
-  /** What may be written, in words. */
+  /** The allowed values, in words. */
   readonly range: string;
-  /** What its field shows when the action does not say; nothing by default. */
+  /** Text of the field when the action has no value; nothing by default. */
   readonly unset?: string;
 }
 export type ActionArgument =
@@ -84,22 +84,22 @@ type ArgumentName<A> = Exclude<keyof A, 'type'> & string;
 /** A message with {0}, {1} … and the arguments that fill them. */
 export type ActionPhrase<Name extends string> = readonly [message: string, ...of: Name[]];
 
-/** What is said once of an action of this shape. */
+/** The declaration of one kind of action. */
 export interface ActionEntry<A> {
-  /** Its name in a call of UI-TARS's grammar. */
+  /** Name in a call of UI-TARS's grammar. */
   readonly call: string;
   /** Names that dialects of UI-TARS have for it; read, never written. */
   readonly aliases: readonly string[];
-  /** Its line in the prompt, as the models were trained with it. Without one, models are not told of it. */
+  /** Line in the prompt, as the models were trained with it. Without one, models are not told of the action. */
   readonly prompt?: string;
   /** Ends the episode and never reaches the desktop. */
   readonly ends?: true;
-  /** In the order in which they are written. */
+  /** Arguments in the order in which they are written. */
   readonly args: {
     readonly [K in ArgumentName<A>]-?: KindOf<NonNullable<A[K]>> &
       (undefined extends A[K] ? { readonly optional: true } : { readonly optional?: undefined });
   };
-  /** For people; the first phrase whose arguments are all there. */
+  /** Phrases for people; the first whose arguments are all there counts. */
   readonly words: readonly ActionPhrase<ArgumentName<A>>[];
   /** Below a thumbnail: one word, or what an argument says. */
   readonly name: string | { readonly argument: ArgumentName<A> };

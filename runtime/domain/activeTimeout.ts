@@ -1,7 +1,7 @@
 /** ms so far during which a desktop's connection was cut and is being made again; absent where it cannot be. */
 export type Stalled = (() => number) | undefined;
 
-/** As a clock's: calls once after `ms`; what is returned cancels it. */
+/** A clock's timer: calls once after `ms`; the returned function cancels it. */
 type After = (ms: number, fn: () => void) => () => void;
 const realTime: After = (ms, fn) => {
   const timer = setTimeout(fn, ms);

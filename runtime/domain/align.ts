@@ -22,7 +22,7 @@ const REACH = 7;
 /** Score of a place below which nothing is reported. */
 const HOPELESS = -3;
 
-/** Where a text may stand in a row: the mean score of its characters and edges (0 at best), its first and last column. */
+/** A place of a text in a row: the mean score of its characters and edges (0 at best), its first and last column. */
 interface RowHit {
   readonly score: number;
   readonly from: number;
@@ -36,18 +36,18 @@ export interface Hit extends RowHit {
 const REMEMBERED = 64;
 
 /**
- * One text row: what aligning needs of it, computed once for all texts, and only of columns that can hold a character.
+ * One text row with what aligning needs, computed once for all texts, and only for columns that can hold a character.
  * It remembers where texts stand in it, because a screen shows most of its rows again.
  */
 export class TextRow {
   /** Columns that can hold a character, ascending. */
   readonly #columns: Int16Array;
-  /** Their scores, [columns, classes]. */
+  /** Scores of these columns, [columns, classes]. */
   readonly #scores: Float32Array;
-  /** Of each class the largest of its scores; found when the first text is looked for. */
+  /** Largest score of each class; found when the first text is looked for. */
   #best: Float32Array | undefined;
   readonly #classes: number;
-  /** Of all columns: the sum of the scores of `BLANK` from the row's beginning up to and with each. */
+  /** Per column: the sum of the scores of `BLANK` from the row's beginning up to and with it. */
   readonly #blank: Float32Array;
   readonly #known = new Map<string, readonly RowHit[]>();
 
@@ -206,7 +206,7 @@ export class TextRow {
   }
 }
 
-/** Of scores [columns, classes] the largest of each class. */
+/** Largest score of each class in scores [columns, classes]. */
 function bestOf(scores: Float32Array, classes: number): Float32Array {
   const best = scores.slice(0, classes);
   for (let at = classes; at < scores.length; at += classes)
@@ -228,7 +228,7 @@ export class Alignment {
     );
   }
 
-  /** Every place where `text` (classes) may end, best first within a row only by chance: all with a score over -3. */
+  /** Every place where `text` (classes) may end, unordered: all with a score over -3. */
   find(text: ArrayLike<number>): Hit[] {
     if (text.length === 0) return [];
     const query = [EDGE, ...Array.from(text), EDGE],

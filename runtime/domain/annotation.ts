@@ -2,7 +2,7 @@ import type { Action } from './action.js';
 import type { RunError } from './errors.js';
 import type { Outcome, VerifierReport } from './trajectory.js';
 
-/** What people add to a finished trajectory: edits and replays, as the annotation log stores them. */
+/** People's additions to a finished trajectory: edits and replays, as the annotation log stores them. */
 
 export type StepMark = 'key' | 'redundant' | 'wrong';
 

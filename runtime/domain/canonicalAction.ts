@@ -3,8 +3,8 @@ import { MODIFIERS, type Modifier, type Point } from './actionArguments.js';
 import { canonicalKey } from './keys.js';
 
 /**
- * One spelling per action: defaults written out, keys by their common names, empty parts left out. What two formats
- * write differently is equal here.
+ * The canonical form of an action: defaults written out, keys by their common names, empty parts left out. Actions that
+ * two formats write differently are equal here.
  */
 export const canonicalAction = (a: Action): Action =>
   makeAction(a.type, (...argument) => canonicalValue(argument, argumentValue(a, argument[0])));

@@ -10,10 +10,9 @@ import type { FrameLink } from './trajectoryView.js';
 export type ControlSessionId = string;
 
 /**
- * What a person does, as the page saw it; `at` is ms on the page's clock (only differences count), places are screen
- * pixels.
- * `key` is `KeyboardEvent.key` ('a', 'Enter', 'Control', 'ArrowUp', 'ß'); dead keys and input methods send `text`
- * instead.
+ * A person's input as the page saw it; `at` is ms on the page's clock (only differences count), places are screen
+ * pixels. `key` is `KeyboardEvent.key` ('a', 'Enter', 'Control', 'ArrowUp', 'ß'); dead keys and input methods send
+ * `text` instead.
  */
 export type InputEvent = { readonly at: number } & (
   | ({ readonly type: 'move' } & Point)
@@ -34,7 +33,7 @@ export type InputEvent = { readonly at: number } & (
  */
 export type ControlMode = 'human' | 'policy' | 'step' | 'starting' | 'verifying' | 'ended';
 
-/** What the policy would do next, in step mode. */
+/** The policy's next actions, in step mode. */
 export interface Proposal {
   /** Identifies this proposal; `control/accept` names it, so that a late key press cannot accept another one. */
   readonly id: number;
@@ -71,13 +70,13 @@ export interface Trial {
   readonly frames: string;
   /** A verifier judges; false: whoever watches says whether it succeeded. */
   readonly verified: boolean;
-  /** Its task is for evaluation alone: it is kept, and never learned from. */
+  /** Whether its task is for evaluation alone: the recording is kept, and never learned from. */
   readonly heldOut: boolean;
   /** Turns that the policy has. */
   readonly cap: number;
   /** A person ended it before the policy did. */
   readonly stopped: boolean;
-  /** Where the instruction is unlike those that the policy has learned from, in words. */
+  /** Notes on how the instruction differs from those that the policy has learned from. */
   readonly notes: readonly string[];
 }
 
@@ -88,7 +87,7 @@ export interface ControlState {
   readonly mode: ControlMode;
   readonly desktop: string;
   readonly screen: Size;
-  /** Where it is recorded. */
+  /** The run that records it. */
   readonly run: RunPath;
   /** Id of the trajectory: the rollout that was taken over, or the demonstration once it is kept. */
   readonly rollout?: string;
@@ -116,6 +115,6 @@ export interface ControlState {
    */
   readonly abandonedAt?: number;
   readonly error?: RunError;
-  /** Of a session with purpose `try`. */
+  /** Present in a session with purpose `try`. */
   readonly trial?: Trial;
 }

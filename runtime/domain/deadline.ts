@@ -1,7 +1,7 @@
 export interface Deadline {
   /** Fires with a TimeoutError when the time is up, or with the reason of the first of the others. */
   readonly signal: AbortSignal;
-  /** What it was for is over: it no longer fires, and holds nothing. */
+  /** Ends the deadline: it no longer fires, and holds nothing. */
   end(): void;
 }
 

@@ -4,7 +4,7 @@ export const DEFAULT_IMAGE = 'desk';
 /** How a desktop image may be named: its folder in runtime/cluster/images, and part of a Docker tag. */
 export const IMAGE_NAME = /^[a-z0-9][a-z0-9-]{0,31}$/;
 
-/** What a desktop image offers, as the check of task files sees it. */
+/** The contents of a desktop image, as the check of task files sees them. */
 export interface ImageContents {
   /** Applications, by the names task files use. */
   readonly apps: readonly string[];
@@ -12,9 +12,9 @@ export interface ImageContents {
   readonly programs: readonly string[];
   /** Key chords that start something, e.g. ctrl+alt+t a terminal. */
   readonly shortcuts?: readonly string[];
-  /** Its Debian packages. */
+  /** Debian packages of the image. */
   readonly packages?: readonly string[];
-  /** Its user may become root. */
+  /** Whether the user may become root. */
   readonly root?: boolean;
   /** Desktops reach the live web. */
   readonly network?: boolean;

@@ -1,7 +1,7 @@
 import { foreignJson, type Refused } from './json.js';
 import type { JsonBounds } from './jsonBounds.js';
 
-/** What of a desktop's JSON is parsed on this thread: 4 MB of 32,768 values cost it up to 40 ms. */
+/** Bounds of a desktop's JSON that is parsed on this thread: 4 MB of 32,768 values cost it up to 40 ms. */
 export interface DesktopJsonBounds extends JsonBounds {
   readonly bytes: number;
 }

@@ -32,9 +32,9 @@ export type ErrorKind =
 
 export interface RunError {
   readonly kind: ErrorKind;
-  /** What happened, in words. */
+  /** The error, in words. */
   readonly message: string;
-  /** What the reader can do next. */
+  /** The reader's next step. */
   readonly remedy: string;
   readonly details?: Readonly<Record<string, unknown>>;
 }

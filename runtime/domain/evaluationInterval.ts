@@ -3,7 +3,7 @@ import type { EvaluationSplit } from './evaluationSplits.js';
 import { intervalText } from './stats.js';
 import { wilson } from './wilson.js';
 
-/** What an evaluation came to, whole and by template. */
+/** The result of an evaluation, whole and by template. */
 export interface Counted {
   readonly episodes: number;
   readonly successes: number;

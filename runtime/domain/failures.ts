@@ -1,5 +1,5 @@
 /**
- * What to do with a promise whose failure changes nothing here. `why` explains that to the reader of the call; it is
+ * Ways to handle a promise whose failure changes nothing here. `why` explains that to the reader of the call; it is
  * never shown. Pure.
  */
 

@@ -1,7 +1,7 @@
 import { messageOf } from './errors.js';
 import { beyondBounds, type JsonBounds } from './jsonBounds.js';
 
-/** What is wrong with a text, in words that follow "the answer", and what made it known. */
+/** Makes the error for a refused text: words that follow "the answer", and what made the fault known. */
 export type Refused = (why: string, fault: 'bounds' | 'syntax', cause?: unknown) => Error;
 
 /** JSON of others; its shape is the caller's to check. Throws what `refused` makes of what is wrong with it. */

@@ -1,4 +1,6 @@
-/** What JSON text of others may hold before it is parsed: parsing costs by values and depth, not by length alone. */
+/**
+ * Bounds of JSON text of others, checked before it is parsed: parsing costs by values and depth, not by length alone.
+ */
 export interface JsonBounds {
   /** Objects and lists within one another. */
   readonly depth: number;
@@ -9,8 +11,8 @@ export interface JsonBounds {
 const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
 
 /**
- * What exceeds the bounds, in words; undefined when nothing does. One pass; text that is no JSON may pass, and fails when
- * it is parsed. Pure.
+ * Which bound a text exceeds, in words; undefined when none. One pass; text that is no JSON may pass, and fails when it
+ * is parsed. Pure.
  */
 export function beyondBounds(text: string, most: JsonBounds): string | undefined {
   let depth = 0,

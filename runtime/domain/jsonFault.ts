@@ -1,4 +1,4 @@
-/** Where a JSON text is broken: Node names the place in some of its messages only. Pure. */
+/** Finds where a JSON text is broken: Node names the place in some of its messages only. Pure. */
 
 const SPACE = /[ \t\n\r]*/y,
   // No control characters.

@@ -173,8 +173,8 @@ const DOM: Readonly<Record<string, string>> = { contextmenu: 'menu', printscreen
 const LOCKS = new Set(['capslock', 'numlock', 'scrolllock', 'altgraph']);
 
 /**
- * What people call a key that has no character (a name `hotkey` knows), by its `KeyboardEvent.key`; undefined when
- * desktops have no such key.
+ * The name of a key that has no character (one `hotkey` knows), from its `KeyboardEvent.key`; undefined when desktops
+ * have no such key.
  */
 export function liveKeyName(key: string): string | undefined {
   const lower = key.toLowerCase(),

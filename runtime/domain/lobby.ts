@@ -1,12 +1,12 @@
-/** Of a socket of Node.js, which this room does not know. */
+/** The part of a socket of Node.js that is used; this room does not import its types. */
 interface Caller {
   destroy(): unknown;
   once(event: 'close', gone: () => void): unknown;
 }
 
 /**
- * For `createServer` of node:http. A slow client is noticed within a second: without connectionsCheckingInterval Node.js
- * looks for late headers and requests every 30 s only.
+ * Options for `createServer` of node:http. A slow client is noticed within a second: without
+ * connectionsCheckingInterval Node.js looks for late headers and requests every 30 s only.
  */
 export const brisk = { headersTimeout: 4000, requestTimeout: 5000, connectionsCheckingInterval: 1000 } as const;
 
@@ -41,7 +41,7 @@ export class Lobby {
     );
     socket.once('close', () => this.#remove(socket));
   }
-  /** It has shown that it may be here. */
+  /** Takes out a client that has shown that it may be here. */
   leave(socket: Caller): void {
     this.#remove(socket);
   }

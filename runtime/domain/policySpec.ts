@@ -78,8 +78,8 @@ export function readerGraphFiles(policyGraph: string): Record<keyof typeof READ_
   return { bands: of('bands'), rows: of('rows') };
 }
 /**
- * What a policy that spells reads of, in observation pixels: bands of `band` lines, two of which are a text row (a row
- * of cells), cut into columns of `column`; `edge` more on every side are seen with each.
+ * The strips that a policy that spells reads, in observation pixels: bands of `band` lines, two of which are a text row
+ * (a row of cells), cut into columns of `column`; `edge` more on every side are seen with each.
  */
 export const READING = { band: 4, column: 2, edge: 1 };
 /** Bands that a text row is read from: its own two, the one above and the one below. */

@@ -1,2 +1,2 @@
-/** What the ids of an evaluation's episodes begin with. */
+/** Prefix of the ids of an evaluation's episodes. */
 export const probePrefix = (label: string): string => `probe/${label}/`;

@@ -1,8 +1,9 @@
 /**
- * What a remote model was shown for one answer, token by token as its server counted, so that a trainer can be given
- * exactly that again. A sequence is one Int32Array of symbols: a text token is its id (>= 0), an image is -1 - its place
- * among the images of the trajectory. Prompts of neighbouring steps are nearly the same, so a step records only how its
- * own is put together from the sequence before it (prompt and answer): runtime/policy/README.md#records-of-prompts.
+ * The prompt of a remote model for one answer, token by token as its server counted, so that a trainer can be given
+ * exactly that again. A sequence is one Int32Array of symbols: a text token is its id (>= 0), an image is -1 - its
+ * place among the images of the trajectory. Prompts of neighbouring steps are nearly the same, so a step records only
+ * how its own is put together from the sequence before it (prompt and answer):
+ * runtime/policy/README.md#records-of-prompts.
  */
 
 /** An image as it was sent. It shows the frame of the step whose record names it first. */
@@ -100,7 +101,10 @@ interface Match {
   readonly length: number;
 }
 
-/** Where the runs of LEAST_COPY symbols of a sequence begin: of each hash the first place, of each place the next. */
+/**
+ * Beginnings of the runs of LEAST_COPY symbols in a sequence: the first place of each hash, and the next place of each
+ * place.
+ */
 interface Beginnings {
   readonly first: Int32Array;
   readonly next: Int32Array;

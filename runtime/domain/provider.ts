@@ -1,4 +1,4 @@
-/** What desktops run on, in the order in which `auto` tries them. */
+/** The kinds of provider, in the order in which `auto` tries them. */
 export const PROVIDER_KINDS = ['docker', 'local', 'kubernetes', 'osworld'] as const;
 export type ProviderKind = (typeof PROVIDER_KINDS)[number];
 /** The choices of a run file: `auto` takes Docker when an engine answers, else local; others only when asked for. */

@@ -10,11 +10,11 @@ const LOOK_MS = 500;
 /** From this silence on the operating system is asked. */
 const ASK_MS = 2 * BEAT_MS;
 
-/** What the operating system says of a process. */
+/** The operating system's figures of a process. */
 export interface ProcessWork {
   /** Processor time it has used, ms. */
   readonly cpuMs: number;
-  /** It has something to do: it runs, waits for the processor, or for a disk. */
+  /** Whether it has something to do: it runs, waits for the processor, or for a disk. */
   readonly busy: boolean;
 }
 export type WorkOf = (pid: number) => Promise<ProcessWork | undefined>;

@@ -3,7 +3,7 @@ import type { PolicyVersion } from './ids.js';
 
 /** The name and status of a run. Times are ms since the epoch, durations ms, shares in [0, 1]. */
 
-/** What a run is watched for. `finished` is told when it is over, however it ended. */
+/** The kinds of alert of a run. `finished` is sent when it is over, however it ended. */
 export type AlertKind = 'finished' | 'stalled' | 'entropy' | 'kl' | 'disk' | 'target';
 
 /** A run folder's absolute path. */
@@ -37,7 +37,7 @@ export interface EvalPoint {
 export interface RunStatus {
   readonly state: RunState;
   readonly phase: RunPhase;
-  /** What the phase is doing, in words. */
+  /** Progress of the phase, in words. */
   readonly detail?: string;
   readonly elapsedMs: number;
   /** Budget in ms, when it is one of time. */

@@ -1,6 +1,6 @@
-/** What the Job of `dart-studio kubernetes manifests --job` and a window that attaches to its runtime agree on. */
+/** Names that the Job of `dart-studio kubernetes manifests --job` and a window that attaches to its runtime share. */
 export const RUNTIME_POD = {
-  /** Where no other is named. */
+  /** Namespace where no other is named. */
   namespace: 'dart-desktops',
   /** Labels of the pod, by which windows find it. */
   labels: { 'app.kubernetes.io/name': 'dart-studio', 'dart-studio/role': 'runtime' },

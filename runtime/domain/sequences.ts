@@ -1,6 +1,6 @@
 /**
- * What a remote model sampled in a trajectory, decoded: each answer with the prompt it was the answer to. The records
- * tell a prompt by the sequence before it (promptTokens.ts), so they are read in order, from the first step on.
+ * The answers that a remote model sampled in a trajectory, decoded, each with its prompt. A record tells a prompt by
+ * the sequence before it (promptTokens.ts), so records are read in order, from the first step on.
  */
 import { StudioError, messageOf } from './errors.js';
 import type { FrameRef } from './frame.js';

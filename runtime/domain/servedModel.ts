@@ -1,4 +1,4 @@
-/** What a server says of itself and of the model it serves; what is absent it did not say. */
+/** A server's own facts about itself and the model it serves; those it does not give are absent. */
 export interface ServerFacts {
   readonly url: string;
   /** Name and version. */
@@ -6,13 +6,13 @@ export interface ServerFacts {
   readonly dtype?: string;
   /** SHA-256 of the chat template's text. */
   readonly chatTemplate?: string;
-  /** What its image processor works with: limits in pixels, patch, merge, resampling. */
+  /** Settings of its image processor: limits in pixels, patch, merge, resampling. */
   readonly imageProcessor?: Readonly<Record<string, string | number | boolean>>;
   /** Most tokens of prompt and answer. */
   readonly context?: number;
 }
 
-/** What the records of a run are of, once for each start. A step's adapter is `adapters` and its version. */
+/** The models behind the records of a run, once for each start. A step's adapter is `adapters` and its version. */
 export interface ServedModel {
   readonly model: string;
   readonly adapters: string;

@@ -6,7 +6,7 @@
 /** Control and formatting characters but line breaks, tabs and what joins letters and pictures. */
 const STEERS = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}]/gu;
 
-/** With nothing in it that steers a terminal; line breaks and tabs stay. */
+/** The text without anything that steers a terminal; line breaks and tabs stay. */
 export const printable = (text: string): string => text.replace(/\r(?=\n)/g, '').replace(STEERS, '\ufffd');
 /** The same, in one line: what stands in a row of a table cannot make rows of its own. */
 export const printableLine = (text: string): string => printable(text.replace(/[\r\n\t]+/g, ' '));

@@ -5,9 +5,8 @@ import { id, type FamilyId, type GroupId, type PolicyVersion, type RolloutId, ty
 import type { PromptDelta } from './promptTokens.js';
 
 /**
- * What was sampled in one step, token by token. For the embedded policy a token is one discrete choice and `ids` are
- * its global choice ids (policySpec.ts). Log-probs are those of the distribution sampled from. Absent for
- * demonstrations.
+ * The sampled tokens of one step. For the embedded policy a token is one discrete choice and `ids` are its global
+ * choice ids (policySpec.ts). Log-probs are those of the distribution sampled from. Absent for demonstrations.
  */
 export interface TokenTrace {
   /** NaN where the server did not say it. */
@@ -37,8 +36,9 @@ export interface RejectedAnswer {
 }
 
 /**
- * Where a policy might have pointed: the most probable cells of one position choice, most probable first. `grid` is
- * [view x, view y, view width, view height, cell side, columns] in observation pixels; the view shows the whole screen.
+ * Places where a policy might have pointed: the most probable cells of one position choice, most probable first. `grid`
+ * is [view x, view y, view width, view height, cell side, columns] in observation pixels; the view shows the whole
+ * screen.
  */
 export interface ChoicePlaces {
   /** Which token of the step. */
@@ -71,7 +71,7 @@ export interface Step {
   /** Sampled choices with log-probs; absent when a person or an oracle acted. */
   readonly tokens?: TokenTrace;
   /**
-   * What a remote model was shown; told by the sequence (prompt and answer) that was sampled before it in the same
+   * The prompt of a remote model, told by the sequence (prompt and answer) that was sampled before it in the same
    * trajectory, the answers in `rejected` among them.
    */
   readonly prompt?: PromptDelta;
@@ -79,7 +79,7 @@ export interface Step {
   readonly rejected?: readonly RejectedAnswer[];
   readonly version?: PolicyVersion;
   readonly origin: 'policy' | 'human' | 'oracle';
-  /** Of the policy's: how many of its proposals on this screen a person declined before they accepted this one. */
+  /** For a policy's step: how many of its proposals on this screen a person declined before they accepted this one. */
   readonly declined?: number;
   /** Whether the desktop came to rest after the action, within the bound. */
   readonly settled: boolean;
@@ -124,7 +124,7 @@ const hasPrompt = (s: Step): boolean => s.prompt !== undefined || (s.rejected?.s
 export type Outcome =
   | {
       readonly kind: 'success' | 'failure';
-      /** In [0, 1]; success means reward 1. */
+      /** Reward in [0, 1]; success means 1. */
       readonly reward: number;
       /** Ended by the step cap. */
       readonly truncated: boolean;
@@ -139,7 +139,7 @@ export type Outcome =
 export const endedInSuccess = (o: Outcome, steps: number): boolean =>
   o.kind === 'success' && (!o.truncated || steps === 1);
 
-/** What the verifier looked at and found, for people. */
+/** The verifier's checks and findings, for people. */
 export interface VerifierReport {
   readonly checks: readonly {
     readonly what: string;
@@ -153,15 +153,15 @@ export interface VerifierReport {
   }[];
 }
 
-/** What computed a check. */
+/** The program that computed a check. */
 export interface Judge {
   /** `DART Studio`, or the evaluators of OSWorld that judged: `desktop-env`, `OSWorld`. */
   readonly name: string;
-  /** Of a checkout its commit. */
+  /** Version of the judge; for a checkout its commit. */
   readonly version: string;
   /** How long it took, with looking at the desktop. */
   readonly ms: number;
-  /** What it read of the desktop, by path. */
+  /** Files of the desktop that it read, by path. */
   readonly files: readonly string[];
 }
 
@@ -188,11 +188,11 @@ export type Provenance =
       readonly instruction: string;
     };
 
-/** Of what a failed rollout becomes under another instruction. */
+/** Id of the success that a failed rollout becomes under another instruction. */
 export const relabelledId = (of: RolloutId): RolloutId => id<RolloutId>(`hindsight/${of}`);
 
 /**
- * What looking back on a failed rollout took: siblings of its task, those asked of the desktop, whether one held, and
+ * The cost of looking back on a failed rollout: siblings of its task, those asked of the desktop, whether one held, and
  * ms.
  */
 export interface LookedBack {
@@ -203,8 +203,8 @@ export interface LookedBack {
 }
 
 /**
- * Where a rollout branches off from another of its group: its steps before `step` are those of `of`, acted out again on
- * a desktop of its own, and everything from `step` on is its own (runtime/data/README.md#branches).
+ * Where a rollout branches off from another of its group: its steps before `step` are those of `of`, replayed on a
+ * desktop of its own, and everything from `step` on is its own (runtime/data/README.md#branches).
  */
 export interface BranchPoint {
   readonly of: RolloutId;
@@ -230,7 +230,7 @@ export interface Trajectory {
   readonly instruction: string;
   readonly group?: GroupId;
   readonly provenance: Provenance;
-  /** Of a rollout that began in the middle of another. */
+  /** Present for a rollout that began in the middle of another. */
   readonly branch?: BranchPoint;
   readonly steps: readonly Step[];
   readonly outcome: Outcome;
@@ -243,7 +243,7 @@ export interface Trajectory {
   /** Reset and verify time of the desktop, ms. */
   readonly resetMs: number;
   readonly verifyMs: number;
-  /** Of a failure that was looked back on. */
+  /** Present for a failure that was looked back on. */
   readonly hindsight?: LookedBack;
 }
 

@@ -42,12 +42,12 @@ export type ParsedTrajectory =
         readonly line: number;
         readonly why: string;
       }[];
-      /** What lines hold under `record`, by the index of their step; not checked. */
+      /** Values of the lines' `record`, by the index of their step; not checked. */
       readonly records: ReadonlyMap<number, unknown>;
     }
   | { readonly ok: false; readonly line: number; readonly why: string };
 
-/** One line behind the head. `record`: what the line has under that name; not checked. */
+/** Parses one line behind the head. `record`: the line's value of that name; not checked. */
 export function parseTrajectoryStep(
   line: string,
 ):
@@ -141,7 +141,7 @@ function stepProblem(s: unknown): string | undefined {
   if (s['prompt'] !== undefined && !isPrompt(s['prompt'])) return 'prompt is not a prompt';
   return undefined;
 }
-/** One of a type that a newer version wrote is shown by its type alone. */
+/** An action of a type that a newer version wrote is shown by its type alone. */
 const isAction = (a: unknown): boolean =>
   isObject(a) &&
   typeof a['type'] === 'string' &&

@@ -39,7 +39,7 @@ export interface TrajectoryRow {
   readonly assisted?: boolean;
   /** `<rollout>@<revision>`: the edited trajectory that this one acted out again (provenance human). */
   readonly of?: string;
-  /** What it was asked for when it was rolled out (provenance hindsight). */
+  /** Instruction of the rollout before it was relabelled (provenance hindsight). */
   readonly relabelledFrom?: string;
   /** `<rollout>@<step>`: the rollout that it begins in the middle of, and the index of its first own step. */
   readonly branch?: string;
@@ -53,11 +53,11 @@ export interface FrameLink extends Size {
 }
 
 export interface TokenView {
-  /** What was chosen, in words: an action type, a position, a key, a word. */
+  /** The choice in words: an action type, a position, a key, a word. */
   readonly label: string;
   /** Absent where the server did not say it. */
   readonly logprob?: number;
-  /** In nats; a lower bound where the step says so. */
+  /** Entropy in nats; a lower bound where the step says so. */
   readonly entropy: number;
   /** Truncated importance weight; absent before it was trained, and where training kept none for each token. */
   readonly weight?: number;
@@ -72,9 +72,9 @@ export interface TokenView {
   }[];
 }
 
-/** What a remote model was shown for an answer. */
+/** The prompt of a remote model for an answer. */
 export interface PromptView {
-  /** Those of its images counted. */
+  /** Number of its tokens, those of images included. */
   readonly tokens: number;
   /** The screens of its images, in their order; the last one is the step's own. */
   readonly images: readonly FrameLink[];
@@ -119,7 +119,7 @@ export interface StepView {
   readonly finish?: string;
   /** Answers on this screen before the one that was carried out, oldest first. */
   readonly rejected?: readonly RejectedView[];
-  /** Kept by the entropy mask; absent before its group was formed. */
+  /** Whether the entropy mask kept it; absent before its group was formed. */
   readonly kept?: boolean;
   readonly version?: PolicyVersion;
   readonly advantage?: number;
@@ -159,9 +159,12 @@ export interface TrajectoryView {
   readonly framesDir: string;
   /** The group, including this trajectory. */
   readonly group?: GroupView;
-  /** More steps will come: subscribe with `sinceSeq: seq`. */
+  /** Whether more steps will come: subscribe with `sinceSeq: seq`. */
   readonly live: boolean;
-  /** Nobody works on its run any more: what is not decided about it by now will not be, unless the run is resumed. */
+  /**
+   * Whether nobody works on its run any more: what is not decided about it by now will not be, unless the run is
+   * resumed.
+   */
   readonly over?: boolean;
   readonly seq?: number;
 }

@@ -6,7 +6,7 @@ import type { ProcessEntry, ProcessRole } from './process.js';
 const IDLE_MS = 60_000;
 /** A thread that has work and says nothing for so long is ended. */
 export const SILENT_MS = 30_000;
-/** A thread does the work of so many cores' desktops; more than a few never have enough to do. */
+/** One thread serves the desktops of this many cores; more than a few threads would idle. */
 const CORES_EACH = 8,
   MOST_THREADS = 4;
 /** Threads that may fail one after the other before there are no more of them. */
@@ -38,9 +38,12 @@ export interface WatchedThreadOptions<W, D> {
   readonly entry: ProcessEntry;
   readonly role: ProcessRole;
   readonly silentMs: number;
-  /** What came of a job. */
+  /** Called with the answer to a job. */
   readonly onDone: (waiting: W, done: D) => void;
-  /** It is no more, with these jobs undone; `why` it failed, where it did not end of idleness or by `end`. */
+  /**
+   * Called when the thread has ended, with the jobs it left undone; `why` it failed, unless it was idle or ended by
+   * `end()`.
+   */
   readonly onEnd: (left: readonly W[], why: string | undefined) => void;
 }
 
@@ -66,7 +69,7 @@ export class WatchedThread<J extends { readonly id: number }, D extends { readon
     this.#worker.on('error', (e: Error) => {
       why = e.message;
     });
-    // Not the answer of any job, so which one is lost cannot be told.
+    // The message is not the answer of any job that could be named, so the thread ends.
     this.#worker.on('messageerror', (e: Error) => this.end(e.message));
     this.#worker.on('exit', () => this.end(why));
     this.#watch();
@@ -82,7 +85,7 @@ export class WatchedThread<J extends { readonly id: number }, D extends { readon
     this.#waiting.set(job.id, waiting);
     if (this.#waiting.size === 1) this.#watch();
   }
-  /** Without an answer. */
+  /** Sends a message that has no answer. */
   tell(message: unknown): void {
     this.#worker.postMessage(message);
   }
@@ -104,12 +107,12 @@ export class WatchedThread<J extends { readonly id: number }, D extends { readon
     this.#watch();
     if (waiting !== undefined) this.#o.onDone(waiting, done);
   }
-  /** From the last that was heard of it on. */
+  /** Restarts the timer when the thread was heard of. */
   #watch(): void {
     const works = this.works > 0;
     clearTimeout(this.#timer);
     const timer = setTimeout(
-      // What it said while this thread stood still is heard first.
+      // Answers that arrived while this thread stood still are heard first.
       () => setImmediate(() => this.#timer === timer && this.#silent(works)),
       works ? this.#o.silentMs / 2 : IDLE_MS,
     ).unref();

@@ -13,7 +13,7 @@ export function boundedLines(stream: Readable, most: number, heard: (line: strin
         part = chunk.subarray(from, eol < 0 ? undefined : eol);
       if (held.length + part.length > most) {
         stream.off('data', take);
-        // What still comes is thrown away, so that its writer is not left waiting before it is ended.
+        // Further output is thrown away, so that its writer is not left waiting before it is ended.
         stream.resume();
         held.take();
         return tooLong();

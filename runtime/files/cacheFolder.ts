@@ -3,10 +3,10 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { errorCode, messageOf } from '../domain/index.js';
 
-/** What can be made again is kept there: `${DART_STUDIO_CACHE || XDG_CACHE_HOME || ~/.cache}/dart-studio/NAME`. */
+/** Folder of files that can be made again: `${DART_STUDIO_CACHE || XDG_CACHE_HOME || ~/.cache}/dart-studio/NAME`. */
 export const cacheFolder = (name: string, env: NodeJS.ProcessEnv = process.env): string =>
   join(env['DART_STUDIO_CACHE'] || env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'dart-studio', name);
-/** Where some of that was kept before it followed DART_STUDIO_CACHE and XDG_CACHE_HOME. */
+/** Earlier folder of some of these files, from before DART_STUDIO_CACHE and XDG_CACHE_HOME were read. */
 export const earlierCacheFolder = (name: string): string => join(homedir(), '.cache', 'dart-studio', name);
 export const CACHE_REMEDY = 'Set DART_STUDIO_CACHE to a folder that you can write to.';
 

@@ -14,7 +14,7 @@ function tableOf(): Int32Array {
   return table;
 }
 
-/** In JavaScript, for Node 20.0 to 20.14, which have no `zlib.crc32`. */
+/** CRC-32 in JavaScript, for Node 20.0 to 20.14, which have no `zlib.crc32`. */
 export function crc32InJs(bytes: Uint8Array, value = 0): number {
   const t = tableOf();
   let c = ~value;

@@ -73,7 +73,7 @@ type Where = Pick<ForeignOptions, 'follow' | 'inside'>;
 export async function readForeign(path: string, most: number, o: Where = {}): Promise<Buffer> {
   const file = await openForeign(path, { ...o, most });
   try {
-    // One byte more than it has, to meet its end.
+    // One byte more than the file has, so that its end is seen.
     let buffer: Buffer = Buffer.allocUnsafe((await file.stat()).size + 1),
       have = 0;
     for (;;) {
@@ -90,7 +90,7 @@ export async function readForeign(path: string, most: number, o: Where = {}): Pr
 export const readForeignText = async (path: string, most: number, o: Where = {}): Promise<string> =>
   (await readForeign(path, most, o)).toString('utf8');
 
-/** Its bytes in chunks of at most `size`. A chunk is valid until the next one is asked for. */
+/** The bytes of a file in chunks of at most `size`. A chunk is valid until the next one is asked for. */
 export async function* foreignChunks(
   path: string,
   o: ForeignOptions & { readonly size?: number } = {},
@@ -115,7 +115,7 @@ export async function* foreignChunks(
 export async function copyForeign(from: string, to: string, most: number, o: Where = {}): Promise<void> {
   const file = await openForeign(from, { ...o, most });
   try {
-    // By its name it would be opened again, and may have been replaced by something that holds the thread.
+    // Opened by its descriptor: a file of the same name may have been replaced by something that holds the thread.
     const opened = process.platform === 'linux' ? `/proc/self/fd/${file.fd}` : from;
     await copyFile(opened, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
   } finally {

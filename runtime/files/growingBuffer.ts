@@ -13,7 +13,7 @@ export class GrowingBuffer {
   get room(): number {
     return this.#buffer.length;
   }
-  /** What is held, until the next piece. */
+  /** The bytes held, valid until the next piece. */
   get bytes(): Buffer {
     return this.#buffer.subarray(0, this.#length);
   }

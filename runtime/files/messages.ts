@@ -17,7 +17,7 @@ export interface MessageFormat {
 export class Messages {
   readonly #format: MessageFormat;
   readonly #held = new GrowingBuffer();
-  /** Of the message that is held, once its head is here. */
+  /** Size of the message that is held, once its head is here. */
   #size: number | undefined;
   #reuse = false;
 
@@ -80,7 +80,7 @@ export class Messages {
   }
 }
 
-/** One for all: a new buffer for each screen would be megabytes of garbage a second. */
+/** One buffer for all: a new one for each screen would be megabytes of garbage a second. */
 let spare: Buffer | undefined;
 const MOST_SPARE = 4 << 20;
 function lend(message: Buffer): void {

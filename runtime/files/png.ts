@@ -58,7 +58,7 @@ export interface Chunks {
   readonly header: Header;
   readonly data: readonly Buffer[];
   readonly palette?: Buffer;
-  /** What of its colours is transparent: the chunk tRNS in front of the pixels. */
+  /** Transparent colours: the chunk tRNS in front of the pixels. */
   readonly transparency?: Buffer;
 }
 
@@ -108,7 +108,7 @@ export async function decodePng(file: Buffer): Promise<Size & { readonly data: B
   return { width: h.width, height: h.height, data: out };
 }
 
-/** Its rows from the top, in the samples of its kind. Rejects with Unusable. */
+/** Reads the rows from the top, in the samples of the picture's kind. Rejects with Unusable. */
 export async function pngRows({ header: h, data }: Chunks, each: (y: number, row: Buffer) => void): Promise<void> {
   const bits = h.depth * samples[h.type]!,
     stride = Math.ceil((h.width * bits) / 8),
@@ -131,7 +131,7 @@ export async function pngRows({ header: h, data }: Chunks, each: (y: number, row
   });
 }
 
-/** In place: `row` becomes its own bytes. `step`: bytes a pixel (PNG specification, 9.2). */
+/** Undoes the filter of a row in place. `step`: bytes a pixel (PNG specification, 9.2). */
 function unfilter(type: number, row: Buffer, above: Buffer, step: number): void {
   if (type === 0) return;
   if (type > 4) throw new Unusable('is damaged: an unknown filter');
@@ -154,7 +154,7 @@ export function paeth(a: number, b: number, c: number): number {
 function toBgrx(h: Header, row: Buffer, palette: Buffer | undefined, out: Buffer, at: number): void {
   const n = samples[h.type]!;
   if (h.depth >= 8) {
-    // Of 16 bits the upper 8 are taken.
+    // 16-bit samples are cut to their upper 8 bits.
     const s = h.depth >> 3,
       colour = n >= 3 ? s : 0;
     for (let x = 0, i = 0, o = at; x < h.width; x++, i += n * s, o += 4) {

@@ -8,7 +8,7 @@ import { fileLock } from './fileLock.js';
 import { freeAt } from './freeSpace.js';
 import { logLines } from './logLines.js';
 
-/** Whose environment it is, for messages: `who` "the engine", `whose` "the engine's". */
+/** Owner of the environment, for messages: `who` "the engine", `whose` "the engine's". */
 export interface EnvironmentOwner {
   readonly kind: ErrorKind;
   readonly who: string;
@@ -61,7 +61,7 @@ export async function findPython(owner: EnvironmentOwner, pythons?: readonly str
   );
 }
 
-/** What a program prints, trimmed; undefined where it cannot be run or fails. */
+/** The output of a program, trimmed; undefined where it cannot be run or fails. */
 export function output(command: string, args: readonly string[]): Promise<string | undefined> {
   return new Promise((resolve) => {
     const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'ignore'] });

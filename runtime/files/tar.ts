@@ -4,7 +4,7 @@ export interface TarFile {
   readonly executable?: boolean;
   readonly data: Buffer;
 }
-/** One whose content is read when its turn comes; it must then be `bytes` long. */
+/** A file whose content is read when its turn comes; it must then be `bytes` long. */
 export interface TarSource {
   readonly path: string;
   readonly bytes: number;

@@ -5,7 +5,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { StudioError, messageOf } from '../domain/index.js';
 import { brisk, Lobby } from '../domain/lobby.js';
 
-/** What a route answers. */
+/** A route's answer. */
 export interface Reply {
   readonly status: number;
   readonly type: string;
@@ -45,7 +45,7 @@ export interface FaceOptions {
   readonly upgrade?: (req: IncomingMessage, socket: Duplex, head: Buffer) => void;
   /** Connections at once of those who may use it; default 64. One more is told to come later. */
   readonly connections?: number;
-  /** Of a request; default 256 MiB. */
+  /** Most bytes of a request; default 256 MiB. */
   readonly mostBytes?: number;
 }
 export interface Face {
@@ -122,7 +122,7 @@ const started = (server: Server, port: number, host: string): Promise<void> =>
     server.listen(port, host, resolve);
   });
 
-/** Who may not use it waits in the lobby, and takes no place of those who may. */
+/** Clients that have not passed the checks wait in the lobby, and take no place of those that have. */
 class Guests {
   readonly #lobby = new Lobby();
   readonly #in = new Set<Socket>();
@@ -134,7 +134,10 @@ class Guests {
   enter(socket: Socket): void {
     this.#lobby.enter(socket);
   }
-  /** It has passed the checks of a request. False: there is no place; it stays in the lobby, and its time ends it. */
+  /**
+   * Called when a client has passed the checks of a request. False: there is no place; it stays in the lobby, and its
+   * time ends it.
+   */
   admit(socket: Socket): boolean {
     if (this.#in.has(socket)) return true;
     if (this.#in.size >= this.#most) return false;
@@ -179,7 +182,7 @@ async function answer(
   const body = typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body;
   res.writeHead(reply.status, { 'content-type': reply.type, 'content-length': body.length, ...reply.headers });
   res.end(body, () => {
-    // What a refused client goes on sending is not read.
+    // The rest of a refused request is not read.
     if (!req.complete) req.destroy();
   });
 }

@@ -27,9 +27,9 @@ export interface SessionHost {
   /** Sends the whole state to the windows that show it. */
   broadcast(s: ControlState): void;
   log(level: 'info' | 'warn' | 'error', message: string): void;
-  /** Nothing runs for it any more; it can still be looked at, and kept. */
+  /** Called when nothing runs for the session any more; it can still be looked at, and kept. */
   ended(s: ControlSession): void;
-  /** No window shows it any more, and it can be dropped. */
+  /** Called when no window shows the session any more, and it can be dropped. */
   forget(s: ControlSession): void;
 }
 export interface SessionFacts {
@@ -42,7 +42,7 @@ export interface SessionFacts {
   readonly instruction: string;
 }
 
-/** What a recording and a take-over have in common: its windows, its state, and when it counts as abandoned. */
+/** The common part of a recording and a take-over: its windows, its state, and when it counts as abandoned. */
 export abstract class ControlSession {
   readonly id = randomBytes(6).toString('hex');
   abstract readonly purpose: ControlState['purpose'];
@@ -205,6 +205,6 @@ const shown = (s: Step): ControlStep => ({
   frame: s.frame,
 });
 
-/** What the policy's own `type` can contain, as the recorder of a person's input takes it. */
+/** Limits of the policy's own `type`, for the recorder of a person's input. */
 export const segmentOptions = (policy: PolicyKind): SegmentOptions =>
   traitsOf(policy).types === 'line' ? { enter: 'end', tab: 'own' } : {};

@@ -8,7 +8,7 @@ import type { RunWriter, RunWriters } from './runWriter.js';
 import { RecordSession } from './record.js';
 import { segmentOptions, type SessionHost } from './controlSession.js';
 
-/** What a person wants to demonstrate, and where it is kept. */
+/** A person's wish to demonstrate a task, and where the demonstration is kept. */
 export interface DemonstrationRequest {
   /** The run that has the task and keeps the demonstration: a run folder, active or not. */
   readonly run?: RunPath | undefined;
@@ -36,7 +36,7 @@ const COLLECTION = 'demonstrations';
 /** Demonstrations of one family that are looked through for a seed that has none. */
 const LOOKED_AT = 1000;
 
-/** What was recorded is annotated through whoever writes annotations. */
+/** Annotates a recording through whoever writes annotations. */
 export type Annotate = (
   run: string,
   rollout: string,

@@ -32,16 +32,16 @@ export interface RecorderDeps {
 }
 
 /**
- * More of the screen than this has changed since it came to rest: what the person saw is another screen. Less is the
+ * A larger change of the screen since it came to rest makes it another screen than the person saw. A smaller one is the
  * pointer, and what lights up under it.
  */
 const OTHER_SCREEN = 0.02;
-/** What is drawn so long after the last event is not the pointer's doing. */
+/** A drawing this long after the last event is not the pointer's doing. */
 const BY_ITSELF_MS = 1000;
 /** Waiting shorter than this is no action. */
 const WAIT_MS = 500,
   LONGEST_WAIT_MS = 60_000;
-/** So many batches may be under way to the desktop: whoever sends is slowed down by a slow link, not a double click. */
+/** Most batches under way to the desktop: a slow link slows the sender down, not a double click. */
 const UNDER_WAY = 8;
 /** The screen is looked at for changes of its own at most so often. */
 const LOOK_MS = 100;
@@ -152,7 +152,7 @@ export class HumanInputRecorder {
     });
   }
 
-  /** As `complete`, whatever state the desktop is in; afterwards nothing of this touches it. Idempotent. */
+  /** As `complete`, whatever state the desktop is in; afterwards the recorder no longer touches it. Idempotent. */
   async close(): Promise<void> {
     if (this.#closed.signal.aborted) return;
     const done = over(this.complete());
@@ -215,7 +215,7 @@ export class HumanInputRecorder {
       }
       waiting.push(e);
       for (const [i, c] of cuts.entries()) {
-        // What was in the making is over because something else begins; all else ends with this very event.
+        // The first action ended because another begins; the others end with this very event.
         const before = i === 0 && frozen !== undefined && fresh !== undefined;
         this.#cut(c, (i === 0 ? frozen : undefined) ?? fresh ?? frozen ?? (await this.#before()), !before);
         if (before && hasty) this.#hasty();
@@ -258,7 +258,7 @@ export class HumanInputRecorder {
       ignoreFailure(cutDue, 'it is reported to onFault');
     });
   }
-  /** On the page's clock. */
+  /** The present time on the page's clock. */
   #now(): number {
     return this.#last.at + this.#d.clock.now() - this.#last.here;
   }

@@ -1,7 +1,7 @@
 import { ServiceError, type ControlState, type Trajectory } from '../domain/index.js';
 import type { PoolAnswer, PoolWish } from '../data/types.js';
 
-/** What the person says of what was recorded and judged. */
+/** A person's decision about a recording that was judged. */
 export interface KeepRequest {
   /** `auto`: joins the pool when it is a success. `override`: joins it for `reason`. */
   readonly pool: 'auto' | 'never' | 'override';
@@ -66,7 +66,7 @@ export class Keeping {
     };
   }
 
-  /** It stays in the run, out of the pool and tagged. */
+  /** Keeps the trajectory in the run, out of the pool and tagged. */
   async discard(): Promise<void> {
     const { kept } = this;
     if (!kept) return;

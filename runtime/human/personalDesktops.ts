@@ -8,13 +8,13 @@ import { DesktopRegistry } from '../rollout/desktopRegistry.js';
 import { chooseProvider, settleOf, specOf } from '../cluster/provide.js';
 
 export interface PersonalDesktopRequest {
-  /** Of the run whose task is set up on it: screen, memory, provider. */
+  /** Configuration of the run whose task is set up on it: screen, memory, provider. */
   readonly config: RunConfig;
   /** The run it is shown with. */
   readonly run: RunPath;
   /** Instead of the configured one. */
   readonly provider?: ProviderChoice | undefined;
-  /** What it is for, as a label on its container. */
+  /** Purpose of the desktop, as a label on its container. */
   readonly label: string;
   readonly signal: AbortSignal;
 }

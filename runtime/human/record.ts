@@ -210,7 +210,7 @@ export class RecordSession extends ControlSession {
   protected async letGo(): Promise<void> {
     if (this.mode === 'human') await this.#recorder.complete();
   }
-  /** What was finished stays as it is; what was not is not recorded. */
+  /** An abandoned recording that was finished stays as it is; otherwise nothing is recorded. */
   protected async abandoned(): Promise<void> {
     if (this.#finishing) await this.#finishing;
     else if (!this.over) {
@@ -230,7 +230,7 @@ export class RecordSession extends ControlSession {
     if (this.over || this.#stop.signal.aborted) return;
     const error = errorOf(e);
     this.error ??= error;
-    // What was judged stays judged; what could not be written down is said beside it.
+    // An existing verdict stays; an error of writing it down is shown beside it.
     this.verdict ??= { outcome: 'error', error };
     this.changed();
     if (this.#finishing) return;

@@ -34,7 +34,7 @@ export interface ReplayRequest {
   readonly frames: FrameStore;
   /** The bundle whose workers judge. */
   readonly entry: ProcessEntry;
-  /** Of the new trajectory. */
+  /** Id of the new trajectory. */
   readonly id: RolloutId;
   readonly signal: AbortSignal;
   readonly onProgress: (p: { readonly step: number; readonly of: number; readonly desktop?: string }) => void;
@@ -66,7 +66,7 @@ export async function replay(desktops: PersonalDesktops, r: ReplayRequest): Prom
     return {
       ...trajectory,
       cap: Math.max(r.view.trajectory.row.cap, steps.length),
-      // No policy acted: the steps keep who they are from, and have no version.
+      // No policy acted: the steps keep their origin, and have no version.
       steps: trajectory.steps.map(({ version: _v, ...s }, i): Step => ({ ...s, origin: steps[i]!.origin })),
     };
   } finally {
@@ -134,7 +134,7 @@ async function actOut(
   return trajectory;
 }
 
-/** For the screen before a step, its input and their delays; waiting for rest comes on top. */
+/** Time for the screen before a step, its input and their delays; waiting for rest comes on top. */
 const STEP_MS = 2000;
 /** `rollout.taskTimeoutS` is for a policy, and a person took the time that they took: what they did comes on top. */
 export const replayLimitMs = (steps: readonly Pick<StepView, 'actions'>[], { rollout, desktops }: RunConfig): number =>

@@ -33,9 +33,12 @@ import type { RunAccess } from '../run/runAccess.js';
 export interface RunWriter {
   readonly run: RunPath;
   readonly config: RunConfig;
-  /** Of whoever writes the run at the moment: they are put where its retention knows of them. Serves when closed, too. */
+  /** Frames of whoever writes the run at the moment: its retention must know of them. Serves when closed, too. */
   readonly frames: RunFrames;
-  /** On disk when resolved. `extras`: for people, beside each step; the active run's data manager has its own. */
+  /**
+   * Records a trajectory; on disk when resolved. `extras`: for people, beside each step; the active run's data manager
+   * has its own.
+   */
   record(t: Trajectory, pool: PoolWish, extras?: readonly (StepExtra | undefined)[]): Promise<PoolAnswer>;
   /** A finished trajectory of the run joins the pool, or says why not. */
   pool(rollout: string, wish: PoolWish): Promise<PoolAnswer>;
@@ -162,7 +165,7 @@ interface Appending {
   users: number;
   closing?: Promise<unknown>;
 }
-/** One that could not be opened needs no closing. */
+/** Closes a folder; one that could not be opened needs no closing. */
 const closeFolder = (a: Appending): Promise<void> =>
   a.open.then(
     (r) => r.close(),
@@ -179,7 +182,7 @@ function configOf(meta: RunMeta): RunConfig {
   }
 }
 
-/** Where a call goes is decided when it comes: a run can end, or be resumed, while somebody holds its writer. */
+/** Decides at each call who writes: a run can end, or be resumed, while somebody holds its writer. */
 class SharedWriter implements RunWriter {
   readonly run: RunPath;
   readonly config: RunConfig;
@@ -201,7 +204,7 @@ class SharedWriter implements RunWriter {
       copyIn: (ref, from) => this.#store().copyIn(ref, from),
     };
   }
-  /** Of the active run its own, since its retention may remove what another store believes to be there. */
+  /** An active run's own store, since its retention may remove what another store believes to be there. */
   #store(): PngFrameStore {
     const active = this.#active();
     if (!active) {
@@ -282,7 +285,7 @@ class SharedWriter implements RunWriter {
     try {
       result = await f(active ?? (await this.#opened()));
     } catch (e) {
-      // It ended between the question and the answer, before anything was written.
+      // The run ended between the question and the answer, before anything was written.
       if (!active?.data.store.closed) throw e;
       result = await f(await this.#opened());
     }

@@ -2,7 +2,7 @@ import type { Action, Modifier, Point } from '../domain/index.js';
 import { liveKeyName } from '../domain/keysyms.js';
 import { MODIFIER_KEYS, type TidyEvent } from './tidy.js';
 
-/** What the policy can say, and where one action ends and the next begins; ms and pixels. */
+/** Limits of the policy's actions, and where one action ends and the next begins; ms and pixels. */
 export interface SegmentOptions {
   /** A press and release farther apart are a drag. Default 8, the toolkits' own threshold. */
   readonly dragPx?: number;
@@ -87,7 +87,7 @@ export class Segmenter {
     return this.#making !== undefined || this.#pressed !== undefined;
   }
 
-  /** What is being made, for people. */
+  /** The action that is being made, for people. */
   get doing(): string | undefined {
     const m = this.#making;
     if (this.#pressed)
@@ -108,7 +108,7 @@ export class Segmenter {
     return m && !this.#pressed ? m.ended + this.#patience(m) : undefined;
   }
 
-  /** What is complete because nothing came. */
+  /** Actions that are complete because no more input came. */
   due(now: number): Cut[] {
     const d = this.deadline;
     return d !== undefined && now >= d ? this.#finish() : [];

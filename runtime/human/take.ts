@@ -9,7 +9,7 @@ export interface Taking {
   readonly steer: () => HeldRollout;
   /** Another rollout is on the desktop, the desktop is gone, or the run is paused or over. */
   readonly onChange: (listener: () => void) => () => void;
-  /** No rollout is on the desktop, and another one will be. */
+  /** Whether no rollout is on the desktop, and another one will be. */
   readonly between: () => boolean;
   readonly open: (host: SessionHost, r: HeldRollout) => TakeOverSession;
   readonly signal: AbortSignal;

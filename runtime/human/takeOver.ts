@@ -26,7 +26,7 @@ export class TakeOverSession extends ControlSession {
   readonly #recorder: HumanInputRecorder;
   readonly #unsubscribe: (() => void)[];
   readonly #ended = deferred<void>();
-  /** What the person wants from the next decision on. */
+  /** The mode that the person wants from the next decision on. */
   #wantedMode: 'human' | 'step' | 'policy';
   /** The present turn of the person, how it will end, and who waits for one to begin. */
   #turn: { readonly t: Turn; readonly end: Deferred<TurnEnd> } | undefined;
@@ -146,7 +146,7 @@ export class TakeOverSession extends ControlSession {
     if (this.#finishing) return;
     if (this.#wantedMode === 'policy') end.resolve({ next: 'policy' });
     else if (this.#wantedMode === 'step') {
-      // What the person does instead is done first.
+      // The person's own actions are done first.
       try {
         await this.#recorder.idle();
       } catch (e) {
@@ -319,7 +319,7 @@ export class TakeOverSession extends ControlSession {
       this.changed();
     } else if (e.type === 'lane' && e.rollout === this.rollout) {
       if (e.phase === 'verify') this.mode = 'verifying';
-      // Nobody was waited for: it is prepared, and the policy's.
+      // Nobody was waited for: the desktop is prepared, and the policy acts.
       else if (e.phase === 'observe' && this.mode === 'starting' && this.#wantedMode === 'policy') this.mode = 'policy';
       else return;
       this.changed();
@@ -329,7 +329,7 @@ export class TakeOverSession extends ControlSession {
       this.#leave();
     }
   }
-  /** What is said of how it ended; undefined where nobody has judged yet. */
+  /** The verdict on a trajectory; undefined where nobody has judged yet. */
   protected verdictOn({ outcome: o }: Trajectory): ControlVerdict | undefined {
     return o.kind === 'error'
       ? { outcome: 'error', error: o.error }
@@ -337,10 +337,10 @@ export class TakeOverSession extends ControlSession {
   }
   /** The policy would do this next, with the person's consent. */
   protected proposed(_: Proposed): void {
-    // Nothing but the proposal itself is told.
+    // The proposal itself is all that is told.
   }
   #failed(error: unknown): void {
-    // What was being looked at when it ended, on a desktop that may be gone by now.
+    // A look may fail when the session has ended: its desktop may be gone by now.
     if (this.over) return;
     this.#fault ??= { error };
     this.error ??= toRunError(error);
@@ -361,7 +361,7 @@ export class TakeOverSession extends ControlSession {
   }
 }
 
-/** To propose, the policy needs a turn; asked for one it does not have, the rollout would end at its cap. */
+/** The error for a policy without turns: a proposal needs one, and the rollout would end at its cap. */
 const noTurnLeft = (): ServiceError =>
   new ServiceError(
     'params.invalid',
@@ -369,5 +369,5 @@ const noTurnLeft = (): ServiceError =>
     'Finish it yourself, or hand it back: then it is judged as it is.',
   );
 
-/** Of a decision as it was sampled, token by token: exp of the sum of its log-probs. */
+/** Probability of a sampled decision, token by token: exp of the sum of its log-probs. */
 export const probabilityOf = (t: TokenTrace): number => Math.min(1, Math.exp(t.logprobs.reduce((a, b) => a + b, 0)));

@@ -2,7 +2,7 @@ import type { Size, InputEvent } from '../domain/index.js';
 import { liveKeyName, liveKeysym } from '../domain/keysyms.js';
 
 /**
- * What a desktop and a recording can both take: whole wheel clicks along one axis, keys that exist, places on the
+ * Input that a desktop and a recording can both take: whole wheel clicks along one axis, keys that exist, places on the
  * screen.
  */
 export type TidyEvent =
@@ -66,7 +66,7 @@ export class Tidy {
         ];
       }
       case 'key': {
-        // Where AltGr composes a character, some systems say that Control is down too.
+        // Some systems report Control as down, too, where AltGr composes a character.
         if (e.key === 'AltGraph') {
           const was = this.#control;
           this.#control = false;

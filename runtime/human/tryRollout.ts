@@ -14,7 +14,7 @@ export interface TryRolloutOptions {
   readonly lease: Lease;
   readonly settle: SettleOptions;
   readonly request: Pick<EpisodeRequest, 'order' | 'task' | 'provenance' | 'sampling'>;
-  /** What the desktop does from now on. */
+  /** Called with what the desktop does from now on. */
   readonly onPhase: (phase: EpisodePhase) => void;
 }
 
@@ -46,7 +46,7 @@ export class TryRollout implements HeldRollout {
   get steps(): readonly Step[] {
     return this.#steps.map((s) => s.step);
   }
-  /** Its steps from `from` on, with what the policy said of them. */
+  /** Steps from `from` on, with the policy's words on them. */
   said(from = 0): readonly StepEvent[] {
     return this.#steps.slice(from);
   }
@@ -62,7 +62,7 @@ export class TryRollout implements HeldRollout {
   get stopped(): boolean {
     return this.#stop.signal.aborted;
   }
-  /** It ends now, without a verdict; what was recorded stays. */
+  /** Ends the episode now, without a verdict; what was recorded stays. */
   stop(): void {
     this.#stop.abort();
   }

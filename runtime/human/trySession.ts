@@ -29,14 +29,14 @@ export interface TryDeps {
   readonly onSteps: (made: number) => void;
   /** Desktop and policy end. */
   readonly close: () => Promise<void>;
-  /** Nobody can look at its screens any more. */
+  /** Called when nobody can look at its screens any more. */
   readonly forget: () => void;
 }
-/** With who says how it ended, where no verifier does. */
+/** A decision that also says how the try ended, where no verifier does. */
 export interface TryKeepRequest extends KeepRequest {
   readonly verdict?: 'success' | 'failure' | undefined;
 }
-/** What the policy would do next, not yet a step. */
+/** The policy's next actions, not yet a step. */
 export interface ProposedStep {
   readonly id: number;
   readonly decision: Proposed['decision'];
@@ -99,7 +99,7 @@ export class TrySession extends TakeOverSession {
   last(e: StepEvent): FrameRef | undefined {
     return e.step.index === (this.#trajectory?.steps.length ?? 0) - 1 ? this.#trajectory?.last : undefined;
   }
-  /** What it asks consent for; undefined when it does not ask. */
+  /** The proposal that waits for consent; undefined when there is none. */
   asked(): ProposedStep | undefined {
     return this.proposal && { id: this.proposal.id, decision: this.#decision };
   }
@@ -108,7 +108,7 @@ export class TrySession extends TakeOverSession {
     super.touch();
     this.#awake();
   }
-  /** From here on the time until the desktop is given back counts again. */
+  /** Restarts the time until the desktop is given back. */
   #awake(): void {
     this.#stopIdle();
     if (this.over || this.#closing) return;
@@ -148,7 +148,7 @@ export class TrySession extends TakeOverSession {
       await this.#keeping.keep({ ...t, outcome: outcomeOf(t, judged) }, p);
     } finally {
       this.kept = this.#keeping.kept;
-      // Until it is recorded the person may say otherwise.
+      // Until the try is recorded the person may choose another verdict.
       if (this.kept) this.verdict = judged;
       this.changed();
     }

@@ -21,21 +21,21 @@ import type { DomainOf, ReadView, WriteContext, WriteOptions, Writer } from './w
 export interface ExportRequest {
   /** Run folder; read beside its writer. */
   readonly run: string;
-  /** Where to; must not exist, or be empty. */
+  /** Folder of the export; must not exist, or be empty. */
   readonly to: string;
   readonly format: ExportFormat;
   readonly outcome?: 'success' | 'failure';
   readonly family?: string;
-  /** Only these, or parts of them. */
+  /** Trajectories, or parts of them, to export; default: all. */
   readonly rollouts?: readonly string[];
-  /** By what people said of them; outcomes as corrected and edits applied unless `revised` is false. */
+  /** Conditions on annotations; outcomes are as corrected and edits applied unless `revised` is false. */
   readonly annotations?: AnnotationFilter;
-  /** Where the index lives; by default in this process. */
+  /** Process of the index; by default this one. */
   readonly index?: ProcessEntry | 'local';
   /** Share of trajectories in `train/`; the rest goes to `test/`. No task is in both. */
   readonly split?: { readonly share: number; readonly seed: number };
   readonly options: WriteOptions;
-  /** Of OSWorld's layout: what a task is listed under; default: the suite of its family. */
+  /** Headings of tasks in OSWorld's layout; default: the suite of their family. */
   readonly domainOf?: DomainOf;
   readonly signal?: AbortSignal;
   readonly onProgress?: (done: number, of: number) => void;
@@ -84,7 +84,7 @@ export async function exportRun(r: ExportRequest, view: ReadView): Promise<Expor
       'Name a folder that does not exist yet, or an empty one.',
     );
   const run = await RunReader.open(r.run, { index: r.index ?? 'local' }),
-    // Of this call alone: another one to the same place has its own, in this process too.
+    // A name of this call alone: another export to the same place has its own, in this process too.
     part = `${to}.partial-${randomBytes(6).toString('hex')}`;
   try {
     await mkdir(part, { recursive: true });
@@ -139,7 +139,7 @@ async function write(run: RunReader, view: ReadView, r: ExportRequest, dir: stri
   return { to: dir, format: r.format, trajectories, steps, parts, withoutOutcome, problems, notes: notes.by };
 }
 
-/** What is to be written: trajectories and parts of them, as asked for. */
+/** The trajectories, and parts of them, that were asked for. */
 async function unitsOf(run: RunReader, r: ExportRequest): Promise<ReturnType<typeof chooseUnits>> {
   const family = r.family === undefined ? '' : ' AND family = ?';
   const [rows, annotations] = await Promise.all([
@@ -166,7 +166,7 @@ function partsOf(units: readonly Unit[], split: ExportRequest['split']): (u: Uni
   return (u) => (train.has(u.task) ? 'train' : 'test');
 }
 
-/** What of a model's records a format has no place for, in words. */
+/** The parts of a model's records that a format has no place for, in words. */
 function notCarried(format: ExportFormat, steps: readonly Step[]): string | undefined {
   if (format === 'traj' || !steps.some((s) => s.tokens ?? s.rejected)) return undefined;
   return format === 'dart'
@@ -186,7 +186,7 @@ class Writing {
   readonly #view: ReadView;
   readonly #request: ExportRequest;
   readonly #dir: string;
-  /** By part. */
+  /** Writers by part. */
   readonly #writers = new Map<string, Writer>();
 
   constructor(run: RunReader, view: ReadView, request: ExportRequest, dir: string) {

@@ -16,8 +16,8 @@ const archives: readonly (readonly [string, readonly number[]])[] = [
 ];
 
 /**
- * What may be read of an import: regular files below one real folder, whatever names, links or paths the files
- * themselves give. Archives are refused: unpacking one needs bounds that only the user's own tool and disk can set.
+ * The files of an import: regular ones below one real folder, whatever names, links or paths the files themselves give.
+ * Archives are refused: unpacking one needs bounds that only the user's own tool and disk can set.
  */
 export class ImportFolder {
   /** Real path. */
@@ -60,7 +60,7 @@ export class ImportFolder {
     return new ImportFolder(dirname(real), real);
   }
 
-  /** For people: relative to the folder named. */
+  /** A path for people, relative to the folder named. */
   name(path: string): string {
     return relative(this.root, path) || path;
   }

@@ -8,7 +8,7 @@ export interface ImportProgress {
   readonly problems: number;
 }
 
-/** What is in a source, before anything is written. Pictures are found and measured, not decoded. */
+/** The contents of a source, before anything is written. Pictures are found and measured, not decoded. */
 export interface Preview {
   readonly path: string;
   readonly formats: Readonly<Partial<Record<ImportFormat, number>>>;
@@ -38,7 +38,7 @@ export interface ImportReport extends Omit<Preview, 'trajectories' | 'steps' | '
   readonly stopped: boolean;
 }
 
-/** So many problems and duplicates are listed one by one; further ones are counted. */
+/** Most problems and duplicates that are listed one by one; further ones are counted. */
 const listed = 200;
 export class Bounded<T> {
   readonly list: T[] = [];
@@ -55,7 +55,7 @@ export class Counts {
   }
 }
 
-/** What was found in a source, or taken from it. */
+/** Counts what was found in a source, or taken from it. */
 export class Tally {
   readonly problems = new Bounded<Problem>();
   readonly notes = new Counts();

@@ -27,7 +27,7 @@ export interface ImportTarget {
   readonly dir: string;
   readonly create?: Omit<RunMeta, 'format'>;
   readonly index: ProcessEntry | 'local';
-  /** Where JPEG pictures are decoded. */
+  /** The bundle whose threads decode JPEG pictures. */
   readonly entry: ProcessEntry;
 }
 /** A target that is made: a run of this name, which nothing was trained in. */
@@ -170,7 +170,7 @@ function outcomeOf(d: Draft): Outcome {
   return { kind: reward >= 1 ? 'success' : 'failure', reward, truncated, report };
 }
 
-/** What tells two trajectories apart, wherever they came from. */
+/** The content by which trajectories are told apart, wherever they came from. */
 function contentOf(d: Draft, steps: readonly Step[], outcome: Outcome): string {
   const hash = new ContentHash();
   for (const s of steps) hash.step(s);

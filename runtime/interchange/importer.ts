@@ -62,7 +62,7 @@ export async function preview(s: ImportSource, dir?: string, signal?: AbortSigna
   };
 }
 
-/** What the run holds, read beside its writer. */
+/** The trajectories that the run holds, read beside its writer. */
 async function knownOf(dir: string): Promise<Known> {
   const run = await RunReader.open(dir, { index: 'local' }),
     known = new Known();

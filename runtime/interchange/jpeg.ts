@@ -2,16 +2,16 @@ import type { Size } from '../domain/index.js';
 import { checkSize } from '../files/png.js';
 import { Unusable } from './types.js';
 
-/** What a JPEG's header says (ITU T.81, Annex B), read before anything is decoded. */
+/** A JPEG's header (ITU T.81, Annex B), read before anything is decoded. */
 export interface JpegHeader extends Size {
-  /** Its three components are red, green and blue (Adobe's marker says so). */
+  /** Whether its three components are red, green and blue (Adobe's marker says so). */
   readonly rgb: boolean;
 }
 
 export const isJpeg = (b: Buffer): boolean => b[0] === 0xff && b[1] === 0xd8 && b[2] === 0xff;
 const asPng = { remedy: 'Convert the pictures to PNG first, under the same names.' };
 
-/** From a file's beginning. Throws Unusable. */
+/** The size of a JPEG, from a file's beginning. Throws Unusable. */
 export function jpegSize(b: Buffer): Size {
   for (const { marker, body } of segments(b)) {
     if (isFrame(marker)) return sizeOf(marker, body);
@@ -21,8 +21,8 @@ export function jpegSize(b: Buffer): Size {
 }
 
 /**
- * Of a whole file. Throws Unusable for what cannot be decoded, as far as the header tells, and for files that lack
- * their end.
+ * The header of a whole file. Throws Unusable for what cannot be decoded, as far as the header tells, and for files
+ * that lack their end.
  */
 export function jpegHeader(b: Buffer): JpegHeader {
   let size: Size | undefined,

@@ -67,7 +67,7 @@ export class JpegDecoder {
     }
   }
   #start(): Worker {
-    // What jpeg-js makes dies young and is large: a small nursery is emptied often (measured: 40 MB less).
+    // Garbage of jpeg-js dies young and is large: a small nursery is emptied often (measured: 40 MB less).
     const worker = new Worker(this.#entry.file, {
       workerData: { role: ROLE },
       resourceLimits: { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 4 },
@@ -84,7 +84,7 @@ export class JpegDecoder {
     await worker.terminate();
   }
 
-  /** No more pictures. */
+  /** Ends the thread: no more pictures. */
   async close(): Promise<void> {
     if (this.#worker) await this.#end(this.#worker);
   }

@@ -10,7 +10,7 @@ export interface JpegJob {
   readonly bytes: Uint8Array;
   /** See JpegHeader. */
   readonly rgb: boolean;
-  /** What its header claims, of which the memory follows that it takes. */
+  /** Pixels that its header claims, which decide the memory that it takes. */
   readonly pixels: number;
 }
 /** BGRX, 4 bytes a pixel; or why there is none. */
@@ -41,7 +41,7 @@ export function runJpegWorker(): void {
 function collector(): () => void {
   setFlagsFromString('--expose-gc');
   const gc = runInNewContext('gc') as () => void;
-  // What lies outside the heap is given back beside the first, and waited for by the second.
+  // The first collection starts to give back memory outside the heap, and the second waits for that.
   return () => {
     gc();
     gc();
@@ -66,7 +66,7 @@ function decoded({ bytes, rgb }: JpegJob): JpegDone {
     }
     return { width, height, data: data as Uint8Array<ArrayBuffer> };
   } catch (e) {
-    // It trips over damage as often as it names it.
+    // Damage makes the decoder trip as often as name it.
     return { damage: e instanceof TypeError || e instanceof RangeError ? '' : messageOf(e) };
   }
 }

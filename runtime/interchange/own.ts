@@ -17,10 +17,10 @@ const schema = z.object({
   times: z.array(z.number().min(0)).max(limits.steps).optional(),
   /** File of the screen after the last action, relative to what names it. */
   last: z.string().max(300).optional(),
-  /** Of a failure under the instruction of what it did: what it was asked for. */
+  /** Instruction of a failure that was relabelled with what it did. */
   relabelledFrom: z.string().max(limits.instruction).optional(),
 });
-/** What foreign layouts have no place for, kept beside them under `dart_studio`; other programs pass it over. */
+/** Fields that foreign layouts have no place for, kept beside them under `dart_studio`; other programs pass it over. */
 export type Own = z.infer<typeof schema>;
 export const ownKey = 'dart_studio';
 

@@ -43,7 +43,7 @@ async function pictureBytes(p: Picture): Promise<Buffer> {
   return base64Slice(p.file, p.slice);
 }
 const base64 = (text: string): Buffer => Buffer.from(plain(text, true), 'base64');
-/** What JSON escapes in base64 is a slash; the beginning may say that data follow. */
+/** Base64 without JSON's escapes, which are of slashes; the first piece may begin with the head of a data URL. */
 const plain = (text: string, first: boolean): string =>
   (first ? text.replace(/^data:[^,]{0,64},/, '') : text).replace(/\\/g, '');
 

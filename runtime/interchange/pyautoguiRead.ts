@@ -90,7 +90,7 @@ class Script {
     Script.#calls.get(name)?.(this, a);
   }
 
-  /** What each call does; the names are those of `signatures`. */
+  /** Effect of each call; the names are those of `signatures`. */
   static readonly #calls: ReadonlyMap<string, (s: Script, a: Arguments) => void> = new Map(
     Object.entries<(s: Script, a: Arguments) => void>({
       ...Object.fromEntries(
@@ -143,7 +143,7 @@ class Script {
       if (v === undefined) return this.#here()[here];
       if (this.#space === 'relative' && (v < 0 || v > 1))
         throw new Unusable(`the coordinate ${v} is not a share of the screen (0 to 1)`);
-      // What lies outside the screen is moved to its edge, as a pointer would be.
+      // Places outside the screen are moved to its edge, as a pointer would be.
       return Math.min(Math.max(Math.round(this.#space === 'relative' ? v * size : v), 0), size - 1);
     };
     return { x: at(x, this.#screen.width, 'x'), y: at(y, this.#screen.height, 'y') };
@@ -162,7 +162,7 @@ class Script {
       throw new Unusable('the code acts where the pointer is, and nothing before it says where that is');
     return this.pointer;
   }
-  /** Where an action happens; a place moved to before must be the same one. */
+  /** Place of an action; a place moved to before must be the same one. */
   #arrive(a: Arguments): Point {
     const at = this.#place(a) ?? this.#here();
     if (this.#hover && (this.#hover.x !== at.x || this.#hover.y !== at.y)) this.end();

@@ -14,7 +14,7 @@ import { revisedTrajectory } from '../annotations/revise.js';
 
 /** A trajectory to be exported: as it was recorded, or as people revised it. */
 export interface Unit {
-  /** What it is exported as: the trajectory, or a part of it. */
+  /** Id of the export: the trajectory, or a part of it. */
   readonly id: string;
   readonly root: RolloutId;
   readonly task: string;

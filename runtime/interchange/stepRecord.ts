@@ -1,7 +1,7 @@
 /**
- * What a trainer needs of a step that a remote model sampled, as plain JSON: token ids, log-probs, entropies, the
- * prompt, rejected answers. `.traj.jsonl` has it under `record`. Arrays are base64 of little-endian numbers: unknown
- * log-probs stay unknown, and nothing is rounded.
+ * A trainer's record of a step that a remote model sampled, as plain JSON: token ids, log-probs, entropies, the prompt,
+ * rejected answers. `.traj.jsonl` has it under `record`. Arrays are base64 of little-endian numbers: unknown log-probs
+ * stay unknown, and nothing is rounded.
  */
 import { z } from 'zod';
 import {

@@ -1,15 +1,15 @@
 /**
- * What `torch.save` writes of a dictionary of plain tensors of one dimension, read and written without Python: a ZIP of
- * a pickle and the numbers themselves. Of the pickle only what builds such tensors is understood; nothing is looked up
- * by name and nothing is run.
+ * Reads and writes `torch.save` files of a dictionary of plain tensors of one dimension, without Python: a ZIP of a
+ * pickle and the numbers themselves. Of the pickle only what builds such tensors is understood; nothing is looked up by
+ * name and nothing is run.
  */
 import { unzipSync, zipSync } from 'fflate';
 import { OP, TensorPickle, type Storage, type Tensor } from './torchPickle.js';
 import { Unusable } from './types.js';
 
-/** Of a file, unpacked: more than any answer's tokens and log-probs. */
+/** Most bytes of a file, unpacked: more than any answer's tokens and log-probs. */
 const MOST = 4 << 20,
-  /** Of the archive; two tensors take five. */
+  /** Most files of the archive; two tensors take five. */
   MOST_FILES = 16;
 const FOLDER = 'archive';
 
@@ -32,7 +32,7 @@ function unpacked(file: Uint8Array): ReadonlyMap<string, Uint8Array> {
     return new Map(
       Object.entries(
         unzipSync(file, {
-          // What is not compressed is copied by its other size, and several may name the same bytes.
+          // Both sizes count: an uncompressed file is copied by its other one, and several may name the same bytes.
           filter: ({ size, originalSize }) => {
             left -= Math.max(size, originalSize);
             if (++files > MOST_FILES) throw new Unusable(`holds more than ${MOST_FILES} files`);
@@ -70,7 +70,7 @@ export function writeTensors(tensors: Readonly<Record<string, Tensor>>): Uint8Ar
       ...Object.fromEntries(entries.map(([, t], i) => [`${FOLDER}/data/${i}`, bytesOf(t)])),
       [`${FOLDER}/version`]: new TextEncoder().encode('3\n'),
     },
-    // Not compressed, as torch has it; and the same bytes at any time of day.
+    // Not compressed, as torch has it; and with a fixed time, so that the bytes are the same at any time of day.
     { level: 0, mtime: new Date(1980, 0, 1) },
   );
 }

@@ -44,7 +44,7 @@ export interface Storage {
   readonly key: string;
   readonly length: number;
 }
-/** What a pickle may name: these build tensors, and stand for themselves here. */
+/** Names that a pickle may use: these build tensors, and stand for themselves here. */
 const GLOBALS = [
   'torch._utils _rebuild_tensor_v2',
   'torch FloatStorage',
@@ -110,7 +110,7 @@ export class TensorPickle {
     throw new Unusable('is no dictionary of a few tensors');
   }
 
-  /** What puts one value onto the stack. */
+  /** Opcodes that put one value onto the stack. */
   #constant(op: number): boolean {
     const s = this.#stack;
     switch (op) {
@@ -175,7 +175,7 @@ export class TensorPickle {
         return false;
     }
   }
-  /** What makes one value of several. */
+  /** Opcodes that make one value of several. */
   #structure(op: number): boolean {
     const s = this.#stack;
     switch (op) {

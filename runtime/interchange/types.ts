@@ -27,7 +27,8 @@ export interface Problem {
 }
 
 /**
- * What to throw on in place of `e`: an Unusable in other words, or with the place it lacks. Anything else stays as it is.
+ * The error to throw on in place of `e`: an Unusable in other words, or with the place it lacks. Anything else stays as
+ * it is.
  */
 export function reworded(
   e: unknown,
@@ -43,17 +44,17 @@ export const problemOf = (e: Unusable, where: string): Problem => ({
 });
 
 /**
- * Where a screenshot's bytes lie. `file` is a real path that was checked to be inside the import folder; `slice`:
+ * The place of a screenshot's bytes. `file` is a real path that was checked to be inside the import folder; `slice`:
  * base64 text at these bytes of it.
  */
 export interface Picture {
   readonly file: string;
-  /** For people. */
+  /** Name for people. */
   readonly name: string;
   readonly slice?: { readonly offset: number; readonly length: number };
   /** A small one, as base64 text. */
   readonly inline?: string;
-  /** What its pixels must hash to, where the source says. */
+  /** Hash that its pixels must have, where the source says. */
   readonly hash?: string;
 }
 
@@ -67,9 +68,9 @@ export interface DraftStep {
   readonly at?: number;
   /** How long its parts took, likewise. */
   readonly timings?: StepTimings;
-  /** What a remote model sampled, where the format holds it. */
+  /** The sampled tokens of a remote model, where the format holds them. */
   readonly sampled?: Pick<Step, 'tokens' | 'prompt' | 'rejected'>;
-  /** What its tokens are called, for people. */
+  /** Labels of its tokens, for people. */
   readonly words?: Pick<StepExtra, 'labels' | 'packed'>;
 }
 
@@ -77,7 +78,7 @@ export interface DraftStep {
 export interface Draft {
   readonly format: ImportFormat;
   readonly where: string;
-  /** Of everything but the pictures: tells a source that changed from one that was imported already. */
+  /** Fingerprint of everything but the pictures: tells a source that changed from one that was imported already. */
   readonly fingerprint: string;
   readonly task: string;
   readonly family: string;

@@ -13,9 +13,9 @@ import type {
   TokenTrace,
 } from '../domain/index.js';
 
-/** What turns a screen into actions. One session per episode; the policy keeps the session's history. */
+/** Turns screens into actions. One session per episode; the policy keeps the session's history. */
 export interface Policy {
-  /** It needs no pixels: screens may be encoded. */
+  /** The policy needs no pixels: screens may be encoded. */
   readonly takesEncoded?: boolean;
   open(o: {
     readonly rollout: RolloutId;
@@ -48,7 +48,7 @@ export interface Decision {
   readonly thought?: string;
   readonly actions: readonly Action[];
   readonly tokens?: TokenTrace;
-  /** What a remote model was shown, where its server said it token by token. */
+  /** The prompt of a remote model, where its server said it token by token. */
   readonly prompt?: PromptDelta;
   readonly version: PolicyVersion;
   readonly replica?: ReplicaId;
@@ -57,7 +57,7 @@ export interface Decision {
   readonly computeMs: number;
   /** The most probable alternatives of each choice, for the inspector; those of position choices are in `places`. */
   readonly alternatives?: readonly (readonly { readonly label: string; readonly probability: number }[])[];
-  /** What was chosen, per token, in words. */
+  /** Each token's choice, in words. */
   readonly labels?: readonly string[];
   readonly places?: readonly ChoicePlaces[];
 }
@@ -77,19 +77,19 @@ export interface WeightsRef {
 export interface Versioned {
   readonly version: PolicyVersion;
 }
-/** What the model pool needs to know of an answer, whatever kind of replica gave it. */
+/** The part of an answer that the model pool needs, whatever kind of replica gave it. */
 export interface AnswerBase {
   readonly version: PolicyVersion;
   readonly computeMs: number;
 }
 /**
- * One copy of the policy: a process of its own, or a server. It is used by the model pool, which decides when it may
- * swap. `Q` is what it is asked, `A` what it answers, `W` the weights it takes.
+ * One copy of the policy: a process of its own, or a server. The model pool uses it and decides when it may swap. `Q`
+ * is the request, `A` the answer, `W` the weights it takes.
  */
 export interface Replica<Q = ReplicaRequest, A extends AnswerBase = ReplicaAnswer, W extends Versioned = WeightsRef> {
   readonly id: ReplicaId;
   readonly version: PolicyVersion;
-  /** It answers with the old weights while it takes new ones, so it need not be drained for a swap. */
+  /** The replica answers with the old weights while it takes new ones, so it need not be drained for a swap. */
   readonly swapsInService?: boolean;
   /** Calls it can work at now, below what the pool allows; absent where it does not know. */
   readonly limit?: number | undefined;
@@ -129,9 +129,7 @@ export interface ReplicaSet<W extends Versioned = WeightsRef> {
   publish(weights: W): Promise<SyncReport>;
 }
 
-/**
- * Where a policy session gets its decisions: a pool of replicas that routes calls (implemented by the rollout service).
- */
+/** Gives a policy session its decisions: a pool of replicas that routes calls (implemented by the rollout service). */
 export interface DecisionPool<Q = ReplicaRequest, A extends AnswerBase = ReplicaAnswer> {
   /** Rejects with `cancelled` when the signal fires, `policy.lost` when no replica is left. */
   decide(

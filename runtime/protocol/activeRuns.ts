@@ -3,11 +3,11 @@
  * on with it, because the last daemon ended without finishing it. Pure.
  */
 export const activeRunsFile = 'active-runs.json';
-/** More than the file ever has. */
+/** More bytes than the file ever has. */
 export const activeRunsBytes = 1 << 20;
 
 export interface ActiveRun {
-  /** Its folder. */
+  /** Folder of the run. */
   readonly run: string;
   readonly id: string;
   readonly name: string;
@@ -34,7 +34,7 @@ export interface Recovered {
   readonly name: string;
   /** `left`: it is not resumed by itself any more. `failed`: it could not be resumed; the next start tries again. */
   readonly outcome: 'resumed' | 'left' | 'failed';
-  /** One or two sentences. */
+  /** One or two sentences for people. */
   readonly message: string;
   readonly at: number;
 }

@@ -1,4 +1,4 @@
-/** What people call the applications that task files are about. Pure. */
+/** Names of the applications that task files are about. Pure. */
 
 /** An application; '' stands for several of them, undefined for none. */
 export type TaskGroup = string | undefined;
@@ -50,7 +50,7 @@ export const applicationNames = (apps: readonly string[]): readonly string[] => 
   ...new Set(apps.map(applicationName).filter((name) => name !== '')),
 ];
 
-/** What a task is listed under: `domain`, the folder of its file, where that is one of OSWorld's, else its application. */
+/** The heading of a task: `domain`, the folder of its file, where that is one of OSWorld's, else its application. */
 export function taskGroupOf(t: { readonly domain?: string | undefined; readonly apps?: readonly string[] }): TaskGroup {
   if (t.domain !== undefined && Object.hasOwn(FOLDERS, t.domain)) return FOLDERS[t.domain];
   const names = applicationNames(t.apps ?? []);

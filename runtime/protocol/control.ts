@@ -1,10 +1,10 @@
-/** What a window asks for when a person records a demonstration or keeps one. */
+/** Requests of a window when a person records a demonstration or keeps one. */
 import type { ControlSessionId, ProviderChoice, RunPath } from '../domain/index.js';
 
 export interface RecordParams {
   /**
-   * Whose tasks, and where the demonstration is kept: a run folder, active or not. Absent: the collection `collection`
-   * is made or used.
+   * Run folder, active or not, whose tasks are demonstrated and which keeps the demonstration. Absent: the collection
+   * `collection` is made or used.
    */
   readonly run?: RunPath;
   /** Folder of run folders in which a collection named 'demonstrations' is made or used when no run is given. */
@@ -18,10 +18,10 @@ export interface RecordParams {
 export interface KeepParams {
   readonly session: ControlSessionId;
   readonly pool: 'auto' | 'never' | 'override';
-  /** With `override`. */
+  /** Reason, with `override`. */
   readonly reason?: string;
   readonly note?: string;
   readonly tags?: readonly string[];
-  /** Of a policy that was tried, where no verifier judged: what the person says. */
+  /** The person's verdict on a policy that was tried, where no verifier judged. */
   readonly verdict?: 'success' | 'failure';
 }

@@ -13,11 +13,11 @@ export type Side = 'above' | 'below' | 'left' | 'right';
 export interface FailureCluster {
   readonly family: string;
   readonly kind: DivergenceKind;
-  /** What they did there; absent where they had ended. */
+  /** The failures' action there; absent where they had ended. */
   readonly did?: Action['type'];
-  /** What the success does there; absent where it has ended, or there is none. */
+  /** The success's action there; absent where it has ended, or there is none. */
   readonly expected?: Action['type'];
-  /** Of `beside`: where they were, seen from the right place. */
+  /** Side of the right place on which they were, for `beside`. */
   readonly side?: Side;
   /** Median distance from the right place, pixels. */
   readonly distance?: number;
@@ -45,7 +45,7 @@ export interface FailureExemplar {
 export interface EpisodeStrip {
   readonly rollout: string;
   readonly steps: readonly { readonly frame: FrameLink; readonly actions: readonly Action[] }[];
-  /** What the verifier saw. */
+  /** The screen that the verifier saw. */
   readonly last?: FrameLink;
 }
 /** Places of clicks as columns. */
@@ -62,7 +62,7 @@ export interface ClickPlaces {
   readonly frame?: FrameLink;
 }
 export interface FailuresView {
-  /** Of the families that have any, most failures first. */
+  /** Families that have any failures, most first. */
   readonly families: readonly { readonly family: string; readonly failures: number; readonly successes: number }[];
   /** Largest first. */
   readonly clusters: readonly FailureCluster[];
@@ -71,6 +71,6 @@ export interface FailuresView {
   readonly failures: number;
   /** Trajectories of the run that are too old to be looked at. */
   readonly older?: number;
-  /** Of one family. */
+  /** Places of the clicks; present for one family. */
   readonly clicks?: ClickPlaces;
 }

@@ -24,8 +24,8 @@ export const humanRequests = {
   'control/attach': writes<InSession, T.ControlState>(),
   'control/detach': writes<InSession, Empty>(),
   /**
-   * In order, batched; answered when the desktop has taken them. Rejects with `params.invalid` when the person has no
-   * control.
+   * Sends input in order, batched; answered when the desktop has taken it. Rejects with `params.invalid` when the
+   * person has no control.
    */
   'control/input': writes<InSession & { readonly events: readonly T.InputEvent[] }, Empty>(),
   /** An action that has no input events: an explicit wait, "this cannot be done" (`fail`), an answer (`finished`). */
@@ -33,7 +33,7 @@ export const humanRequests = {
   /** Takes back nothing on the desktop: the last recorded step is left out of the demonstration. */
   'control/dropStep': writes<InSession, T.ControlState>(),
   'control/mode': writes<InSession & { readonly mode: 'human' | 'policy' | 'step' }, T.ControlState>(),
-  /** In step mode: the proposal is carried out. */
+  /** Carries out the proposal, in step mode. */
   'control/accept': writes<InSession & { readonly proposal: number }, T.ControlState>(),
   /** Recording: the verifier judges. A success is kept at once. Taken-over rollout: as if the policy had ended it. */
   'control/finish': writes<InSession & { readonly failed?: boolean }, T.ControlState>(),
@@ -60,7 +60,7 @@ export const humanRequests = {
   // annotations
   'annotation/get': reads<OfTrajectory, T.AnnotationView>(),
   /**
-   * One revision, on disk when answered. `base` must be the revision shown (else `busy`, with the newer one in the
+   * Adds one revision, on disk when answered. `base` must be the revision shown (else `busy`, with the newer one in the
    * message).
    */
   'annotation/edit': writes<

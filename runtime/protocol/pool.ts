@@ -19,7 +19,7 @@ export interface PoolEntryRow {
   /** Whether the next all-failed group could get it, and why not; `imitated`: it is imitated alone. */
   readonly usable: boolean;
   readonly why?: 'off' | 'imitated' | 'used up' | 'aged';
-  /** It joined without the verifier's word, for this reason. */
+  /** Why it joined without the verifier's word. */
   readonly override?: string;
 }
 export interface PoolFamily {
@@ -31,7 +31,7 @@ export interface PoolFamily {
   readonly shortest?: number;
   readonly newest?: number;
   readonly uses: number;
-  /** Of training rollouts; absent before there was any. */
+  /** Success rate of training rollouts; absent before there was any. */
   readonly rate?: number;
   readonly rollouts: number;
   /** Rolled out, and no rollout of the policy ever succeeded. */
@@ -53,7 +53,7 @@ export type ExportFormatName = 'osworld' | 'agentnet' | 'dart' | 'openai' | 'tra
 export interface ImportOptions {
   /** Folder of OSWorld task files. */
   readonly tasks?: string;
-  /** Where the format has none. */
+  /** Verdict where the format has none. */
   readonly verdict?: 'success' | 'failure';
   readonly coordinates?: 'qwen25' | 'relative1000' | 'relative999' | 'relative1' | 'absolute';
 }

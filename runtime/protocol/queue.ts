@@ -1,6 +1,6 @@
 import type { ProviderChoice, RunPath } from '../domain/index.js';
 
-/** What a queued run is started with: as `run/start`. */
+/** The parameters of a queued run's start, as of `run/start`. */
 export interface QueuedRun {
   readonly text: string;
   readonly file?: string;
@@ -15,14 +15,14 @@ export interface QueueItem {
   readonly name: string;
   readonly seed?: number;
   readonly state: 'waiting' | 'running' | 'done' | 'failed';
-  /** From when it runs. */
+  /** Run folder, from when it runs. */
   readonly run?: RunPath;
   /** Why it was not started, or why it still waits. */
   readonly error?: string;
 }
 /** Runs that are begun one after another, with or without a window. */
 export interface QueueView {
-  /** In the order in which they run; those that are over first. */
+  /** Entries in the order in which they run; those that are over first. */
   readonly items: readonly QueueItem[];
   /** The one that runs goes on; no other one begins. */
   readonly paused: boolean;

@@ -13,7 +13,7 @@ import type { Build } from './version.js';
 export interface HelloParams {
   readonly protocol: number;
   readonly build: Build;
-  /** For logs: 'VS Code window', 'test'. */
+  /** Name for logs: 'VS Code window', 'test'. */
   readonly client: string;
 }
 export interface HelloResult {
@@ -32,7 +32,7 @@ export interface StartParams {
   readonly text?: string;
   readonly file?: string;
   readonly preset?: PresetName;
-  /** Where a relative `store.dir` is resolved. */
+  /** Folder in which a relative `store.dir` is resolved. */
   readonly base: string;
   readonly seed?: number;
   readonly minutes?: number;
@@ -46,8 +46,8 @@ interface InRun {
 export const requests = {
   'daemon/hello': reads<HelloParams, HelloResult>(),
   /**
-   * No new runs; exits when the active run ends. `waitingFor` empty = it exits now, unless `busy`: an evaluation or an
-   * image build is waited for.
+   * Takes no new runs; exits when the active run ends. `waitingFor` empty = it exits now, unless `busy`: an evaluation
+   * or an image build is waited for.
    */
   'daemon/drain': writes<Empty, { readonly waitingFor: readonly T.RunPath[]; readonly busy?: boolean }>(),
   /** Stops the active run cleanly (checkpoint, rollouts recorded as stopped), then exits. */
@@ -55,8 +55,8 @@ export const requests = {
 
   // runs
   /**
-   * One run at a time: `busy` names the active one. Resolves when the run folder exists and the run is under way;
-   * desktops may still be starting.
+   * Starts a run, one at a time: `busy` names the active one. Resolves when the run folder exists and the run is under
+   * way; desktops may still be starting.
    */
   'run/start': writes<StartParams, { readonly run: T.RunPath; readonly id: string }>(),
   /**
@@ -72,7 +72,7 @@ export const requests = {
    * skips the grace of running rollouts.
    */
   'run/stop': writes<{ readonly run: T.RunPath; readonly now?: boolean }, T.RunSummary>(),
-  /** No new rollouts; those running end, the trainer goes on with what it has. */
+  /** Starts no new rollouts; those running end, the trainer goes on with what it has. */
   'run/pause': writes<InRun, Empty>(),
   'run/unpause': writes<InRun, Empty>(),
   /** Greedy episodes of a checkpoint of a run that is not active. Progress by `run/evaluateProgress`. Cancellable. */
@@ -139,7 +139,7 @@ export const requests = {
   /** Each is checked as `run/start` checks it; `config.invalid` queues none of them. */
   'queue/add': writes<{ readonly runs: readonly T.QueuedRun[] }, T.QueueView>(),
   'queue/remove': writes<{ readonly id: string }, T.QueueView>(),
-  /** So many places later; negative: sooner. */
+  /** Moves an entry so many places later; negative: sooner. */
   'queue/move': writes<{ readonly id: string; readonly by: number }, T.QueueView>(),
   'queue/pause': writes<{ readonly paused: boolean }, T.QueueView>(),
 
@@ -184,7 +184,7 @@ export const requests = {
     { readonly run: T.RunPath; readonly before?: number; readonly limit: number },
     {
       readonly columns: T.TrajectoryColumns;
-      /** Only of the first part. */
+      /** Sent with the first part only. */
       readonly total?: number;
       /** Older ones that the run only counts. */
       readonly older?: number;
@@ -245,7 +245,7 @@ export const requests = {
   'task/list': reads<
     {
       readonly run?: T.RunPath;
-      /** Those its run file names, also where it holds only imported or recorded trajectories. */
+      /** Tasks that the run file names, even where the run holds only imported or recorded trajectories. */
       readonly runnable?: boolean;
     },
     { readonly tasks: readonly T.TaskRow[] }
@@ -271,13 +271,13 @@ export const requests = {
   >(),
   'machine/doctor': reads<Empty, { readonly checks: readonly T.CheckRow[] }>(),
   /**
-   * Where alerts go, by the settings of the client's machine (never by a workspace): with or without a window from now
-   * on. The newest call counts; what is empty is as the daemon's own command line says.
+   * Sets the targets of alerts, by the settings of the client's machine (never by a workspace): with or without a
+   * window from now on. The newest call counts; what is empty is as the daemon's own command line says.
    */
   'machine/alerts': writes<{ readonly command: string; readonly webhook: string; readonly desktop: boolean }, Empty>(),
   /** A starter run file as text, and the JSON schema. */
   'config/template': reads<{ readonly preset: PresetName }, { readonly text: string }>(),
-  /** What is wrong in a run file's text, place by place; nothing is started. */
+  /** Finds the problems in a run file's text, place by place; nothing is started. */
   'config/check': reads<
     { readonly text: string; readonly file?: string },
     { readonly problems: readonly T.ConfigProblem[] }

@@ -1,6 +1,6 @@
 import { isObject } from '../domain/json.js';
 
-/** In a run folder: what people call the run, and how they keep it. Written by windows, which need no runtime for it. */
+/** File of a run folder with the label people gave the run. Written by windows, which need no runtime for it. */
 export const labelName = 'label.json';
 
 /** Absent: as the run itself says, or not at all. */
@@ -12,7 +12,7 @@ export interface RunLabel {
   readonly group?: string;
   /** Listed before all others. */
   readonly pinned?: boolean;
-  /** Not listed unless asked for. */
+  /** Whether it is listed only when asked for. */
   readonly archived?: boolean;
 }
 
@@ -22,7 +22,7 @@ const text = (x: unknown, max: number): string | undefined => {
   return words === '' ? undefined : words;
 };
 
-/** What of a stored file, or of what somebody typed, is one: nothing in a run folder is trusted. */
+/** The valid part of a stored or typed label: nothing in a run folder is trusted. */
 export function runLabelOf(raw: unknown): RunLabel {
   if (!isObject(raw)) return {};
   const tags = Array.isArray(raw['tags'])

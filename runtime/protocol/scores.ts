@@ -4,7 +4,7 @@ import type { OutcomeKind } from '../domain/index.js';
 export const isPartial = (outcome: OutcomeKind, reward: number | null | undefined): reward is number =>
   outcome === 'failure' && typeof reward === 'number' && reward > 0 && reward < 1;
 
-/** As few digits, two or more, as keep a part from reading as nothing or as all: 0.7, 0.33, 0.999. */
+/** The score with as few digits, two or more, as keep a part from reading as nothing or as all: 0.7, 0.33, 0.999. */
 export function scoreText(score: number): string {
   for (const digits of [2, 3, 4]) {
     const rounded = Number(score.toFixed(digits));
@@ -13,13 +13,13 @@ export function scoreText(score: number): string {
   return String(score);
 }
 
-/** What some episodes came to; `score`: the mean of their rewards, absent where each is 0 or 1. */
+/** The results of some episodes; `score`: the mean of their rewards, absent where each is 0 or 1. */
 export interface Scored {
   readonly episodes: number;
   readonly successes: number;
   readonly score?: number | undefined;
 }
-/** Of all episodes together; undefined without any. */
+/** The mean score of all episodes together; undefined without any. */
 export function meanScore(of: readonly Scored[]): number | undefined {
   const episodes = of.reduce((n, x) => n + x.episodes, 0);
   if (episodes === 0) return undefined;

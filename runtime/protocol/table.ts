@@ -6,7 +6,7 @@ export interface CodedColumn<V extends string = string> {
   readonly values: readonly V[];
   readonly at: readonly number[];
 }
-/** Where the ledger has a trajectory: its state, or `retired:` and the reason; '' where it is in no ledger. */
+/** Place of a trajectory in the ledger: its state, or `retired:` and the reason; '' where it is in no ledger. */
 export type LedgerPlace = string;
 
 /** Bits of `TrajectoryColumns.flags`. */
@@ -26,7 +26,7 @@ export interface TrajectoryColumns {
   readonly reward: readonly (number | null)[];
   /** Mean entropy of its steps, nats. */
   readonly entropy: readonly (number | null)[];
-  /** Of the update that used it; so is the weight, the mean truncated importance weight of its trained steps. */
+  /** Advantage in the update that used it. `weight`: the mean truncated importance weight of its trained steps. */
   readonly advantage: readonly (number | null)[];
   readonly weight: readonly (number | null)[];
   /** Policy versions that acted, oldest and newest. */
@@ -70,7 +70,7 @@ export interface TableFilter
   /** These and no others. */
   readonly rollouts?: readonly string[];
   readonly flags?: Partial<Record<TableFlag, boolean>>;
-  /** In instruction, task and id, whatever the case. */
+  /** Text to find in instruction, task and id, whatever the case. */
   readonly text?: string;
 }
 export interface SavedTableFilter {
@@ -81,7 +81,7 @@ export interface SavedTableFilter {
 const most = { list: 100, rollouts: 500, text: 500, filters: 100 } as const;
 const isText = (x: unknown): x is string => typeof x === 'string' && x.length <= most.text;
 
-/** What of a stored or received filter is one. */
+/** The valid part of a stored or received filter. */
 export function tableFilterOf(x: unknown): TableFilter {
   if (!isObject(x)) return {};
   const out: Record<string, unknown> = {};

@@ -6,7 +6,7 @@ import type { TaskRow } from './types.js';
 export interface ApplicationTasks {
   readonly app: TaskGroup;
   readonly rows: readonly TaskRow[];
-  /** Of the newest evaluations. */
+  /** Episodes of the newest evaluations. */
   readonly episodes: number;
   readonly solved: number;
   /** Mean of their rewards, where there are any; so is `rolloutScore`. */
@@ -19,7 +19,7 @@ export interface ApplicationTasks {
 /** Fewer tasks are found at a glance without groups. */
 const MANY = 20;
 
-// By name; then tasks of several applications, and those of none.
+// Ordered by name; then tasks of several applications, and those of none.
 const rank = (app: TaskGroup): string => (app === undefined ? '2' : app === '' ? '1' : `0${app.toLowerCase()}`);
 
 /** Many tasks by their application; empty where they are few, or of one. Pure. */
@@ -34,7 +34,7 @@ export function byApplication(tasks: readonly TaskRow[]): readonly ApplicationTa
   if (tasks.length <= MANY || groups.size < 2) return [];
   return [...groups].sort(([a], [b]) => (rank(a) < rank(b) ? -1 : 1)).map(([app, rows]) => sumOf(app, rows));
 }
-/** What came of tasks, as a whole. Pure. */
+/** The results of tasks, summed. Pure. */
 export function sumOf(app: TaskGroup, rows: readonly TaskRow[]): ApplicationTasks {
   const sum = (of: (r: TaskRow) => number | undefined): number => rows.reduce((all, r) => all + (of(r) ?? 0), 0);
   return {

@@ -3,7 +3,7 @@ import type { PolicyKind, ProviderChoice, RunPath, StepView } from '../domain/in
 
 /** A policy that can be tried. */
 export type TryPolicy =
-  /** What a run trained: versions whose checkpoints are there, newest first; none of a model that it only rolled out. */
+  /** A run: versions whose checkpoints are there, newest first; none for a model that it only rolled out. */
   | {
       readonly run: RunPath;
       readonly name: string;

@@ -52,19 +52,19 @@ export interface RunSummary {
   readonly lastEval?: EvalPoint;
   /** Success per evaluation, oldest first. */
   readonly evals: readonly number[];
-  /** Only while this daemon runs it. */
+  /** Present only while this daemon runs it. */
   readonly status?: RunStatus;
   readonly damaged?: RunError;
   /** Why it failed. */
   readonly error?: RunError;
   /** Imported or recorded trajectories in which nothing was ever trained: there is nothing to resume or evaluate. */
   readonly collection?: boolean;
-  /** It learned, and none of its checkpoints is left: it cannot be resumed, evaluated or tried. */
+  /** Whether it has learned and none of its checkpoints is left: it cannot be resumed, evaluated or tried. */
   readonly weightless?: boolean;
-  /** Found by `run/check`; absent also where nobody checked. */
+  /** Damage found by `run/check`; absent also where nobody checked. */
   readonly damage?: JournalDamage;
   readonly seed?: number;
-  /** What people said of it; `name` is theirs already. */
+  /** The label people gave it; `name` is theirs already. */
   readonly label?: RunLabel;
 }
 
@@ -79,7 +79,7 @@ export interface PhaseSpan {
   readonly from: number;
 }
 export interface RunTimeline {
-  /** In the order in which they began. */
+  /** Phases in the order in which they began. */
   readonly phases: readonly PhaseSpan[];
   /** Stretches in which no process worked on the run: between a stop or crash and the resume. */
   readonly outages: readonly { readonly from: number; readonly to: number }[];
@@ -90,7 +90,9 @@ export interface RunTimeline {
 /** generated = trained + in flight + retired, always; `closes` says that the sum was checked. */
 export interface Ledger {
   readonly generated: number;
-  /** Those that began on a desktop; the others were planned and never begun. The number that every list of runs shows. */
+  /**
+   * Rollouts that began on a desktop; the others were planned and never begun. Every list of runs shows this number.
+   */
   readonly begun?: number;
   readonly trained: number;
   readonly inFlight: number;
@@ -118,19 +120,19 @@ export interface TaskRow {
   readonly family: string;
   /** Application and one line of what is asked. */
   readonly title?: string;
-  /** As its file names them. */
+  /** Applications that its file names. */
   readonly apps?: readonly string[];
   /** The folder of its file: OSWorld's are named by application. */
   readonly domain?: string;
   readonly heldOut?: boolean;
   readonly infeasible?: boolean;
-  /** No rollout was made in this run: these are imported trajectories and demonstrations. */
+  /** Whether no rollout was made in this run: its trajectories are imported ones and demonstrations. */
   readonly external?: boolean;
   readonly rollouts: number;
   readonly successes: number;
   /** Mean of their rewards; absent where each is 0 or 1. */
   readonly score?: number;
-  /** Of the newest `recent` rollouts: the planner's window. */
+  /** Success rate of the newest `recent` rollouts: the planner's window. */
   readonly rate?: number;
   readonly low?: number;
   readonly high?: number;
@@ -159,15 +161,15 @@ export interface RunDetail {
   readonly seq: number;
 }
 
-/** What a run takes up, and where the runtime that says so works. */
+/** Disk use of a run, and the folder of the runtime that says so. */
 export interface RunFootprint {
-  /** Of all its files. */
+  /** Bytes of all its files. */
   readonly bytes: number;
-  /** It has more files than were counted. */
+  /** Whether it has more files than were counted. */
   readonly atLeast?: boolean;
-  /** On the disk that it is on. */
+  /** Free bytes of the run's disk. */
   readonly freeBytes?: number;
-  /** Of an embedded policy. */
+  /** Parameters of an embedded policy. */
   readonly parameters?: number;
   readonly machine: { readonly processor: string; readonly cores: number; readonly memoryBytes: number };
 }
@@ -208,7 +210,7 @@ export interface Lane {
   readonly id: string;
   readonly kind: LaneKind;
   /**
-   * Of a desktop: its place among those that were there at the same time, from 0. A desktop that replaced another one
+   * For a desktop: its place among those that were there at the same time, from 0. A desktop that replaced another one
    * has its place. Absent in events, and for replicas and trainer.
    */
   readonly slot?: number;
@@ -242,7 +244,7 @@ export interface Histogram {
   readonly counts: readonly number[];
 }
 export interface CurationView {
-  /** What each mechanism shows of itself, in the order of the run file's options. */
+  /** Charts of each mechanism, in the order of the run file's options. */
   readonly charts: readonly CurationChart[];
   /** Truncated importance weights of the newest updates. */
   readonly tis?: Histogram;
@@ -255,7 +257,7 @@ export interface TrajectoryFilter {
   readonly provenance?: readonly TrajectoryRow['provenance'][];
   readonly version?: { readonly min?: number; readonly max?: number };
   readonly tag?: string;
-  /** With annotations of any kind; false: without. */
+  /** Whether it has annotations of any kind. */
   readonly annotated?: boolean;
   readonly reviewed?: boolean;
   /** Matched in instruction, task and id. */
@@ -264,7 +266,7 @@ export interface TrajectoryFilter {
 export type TrajectorySort = 'newest' | 'oldest' | 'longest' | 'entropy' | 'reward';
 
 /**
- * What happens in a run, for subscribers; `seq` is the journal's sequence number (gaps are records that are not for the
+ * An event of a run, for subscribers; `seq` is the journal's sequence number (gaps are records that are not for the
  * UI).
  */
 export type RunEvent = { readonly seq: number; readonly at: number } & (
@@ -299,7 +301,7 @@ export interface ConfigProblem {
   /** Names and indices of the value, or of the key that should not be there; empty: the file itself. */
   readonly path: readonly (string | number)[];
   readonly message: string;
-  /** From 1, where it is known without a path. */
+  /** Line from 1, where it is known without a path. */
   readonly line?: number;
 }
 export interface CheckRow {
@@ -345,7 +347,7 @@ export interface ComparedRun {
   /** Runs of one group have run files that differ in nothing but seed, name and folder. */
   readonly group: number;
   readonly progress: RunProgressCurve;
-  /** Of all feasible tasks, each family weighing the same. */
+  /** Success over all feasible tasks, each family weighing the same. */
   readonly success: SuccessCurve;
   readonly evals: readonly EvalPoint[];
   readonly tasks: readonly ComparedTask[];
@@ -356,7 +358,7 @@ export interface ComparedRun {
 export interface ConfigDifference {
   /** Names with dots between them: `trainer.lr`. */
   readonly key: string;
-  /** In the order of the runs: the value as JSON, '' where the key has none. */
+  /** Values in the order of the runs, as JSON; '' where the key has none. */
   readonly values: readonly string[];
 }
 export interface Comparison {

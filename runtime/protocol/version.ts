@@ -22,7 +22,7 @@ export const socketPath = '/dart-studio';
 /** Name of the discovery record in the daemon's storage folder. */
 export const discoveryFile = 'daemon.json';
 
-/** In a run folder: the run in one line (RunSummary), for windows without a runtime. */
+/** File of a run folder with the run in one line (RunSummary), for windows without a runtime. */
 export const summaryName = 'summary.json';
 
 /** `daemon.json`, mode 0600: how a client of the same user finds the daemon. */

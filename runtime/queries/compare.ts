@@ -27,7 +27,7 @@ export interface CompareQuery {
   /** Points of a curve. */
   readonly maxPoints: number;
 }
-/** What a comparison shows of one run, beside what the list of runs says of it. */
+/** The parts of a comparison for one run, beside what the list of runs says of it. */
 export type ComparedParts = Pick<ComparedRun, 'progress' | 'success' | 'evals' | 'tasks' | 'series'>;
 
 export async function comparedParts(run: RunReader, facts: RunFacts, q: CompareQuery): Promise<ComparedParts> {
@@ -62,7 +62,7 @@ export async function comparedParts(run: RunReader, facts: RunFacts, q: CompareQ
     series: metrics.map(({ name, at, value }) => ({ name, at, value })),
   };
 }
-/** At `at`, `n` updates more than before (1 when absent) with all their steps and tokens. */
+/** An update's end: at `at`, `n` updates more than before (1 when absent) with all their steps and tokens. */
 interface Trained {
   readonly at: number;
   readonly n?: number;
@@ -149,7 +149,7 @@ export function progressOf(r: {
   };
 }
 
-/** Of these a run file says nothing that training depends on. */
+/** Keys of a run file that training does not depend on. */
 const OUTSIDE = new Set(['$schema', 'name', 'preset', 'store.dir']);
 /** A run file as one value a key, defaults filled in; one of another version as it is. */
 export function flatConfig(config: unknown): ReadonlyMap<string, string> {

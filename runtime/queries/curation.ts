@@ -11,7 +11,7 @@ const MAX_POINTS = 1000,
   BINS = 40,
   TIS_UPDATES = 8;
 
-/** What adaptive curation did so far: the charts of its mechanisms, and the importance weights of the trainer. */
+/** The view of adaptive curation so far: the charts of its mechanisms, and the importance weights of the trainer. */
 export async function curationView(run: RunReader, facts: RunFacts): Promise<CurationView> {
   const { curation, trainer } = facts.config ?? parseRunFile({});
   const [read, tis] = await Promise.all([readCharts(run, curation), tisHistogram(run, trainer.tis.cap)]);
@@ -21,7 +21,7 @@ export async function curationView(run: RunReader, facts: RunFacts): Promise<Cur
   };
 }
 
-/** As it goes to a page: no more points than a chart shows, values in bins. */
+/** A chart's data for a page: no more points than a chart shows, values in bins. */
 function chartData(r: ChartReading): CurationChartData {
   switch (r.form) {
     case 'values': {

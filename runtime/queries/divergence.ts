@@ -6,7 +6,7 @@ export interface EpisodeStep {
   readonly frame: FrameLink;
   readonly actions: readonly Action[];
 }
-/** What of an episode says where it went wrong. */
+/** The parts of an episode that show where it went wrong. */
 export interface Episode {
   readonly rollout: string;
   readonly task: string;
@@ -24,7 +24,7 @@ const sameWithin = 14,
   besideWithin = 64;
 const shown = 4;
 
-/** Where the action points; a drag where it begins. */
+/** Place of an action; for a drag, its beginning. */
 function placeOf(a: Action): Point | undefined {
   return 'at' in a ? a.at : 'from' in a ? a.from : undefined;
 }
@@ -70,8 +70,8 @@ export interface Divergence {
 }
 
 /**
- * Where a failure parts from one success. Steps that only wait are left out on both sides. `kinds`: of another task of
- * the family, places and texts of which say nothing: only the kinds of actions are compared.
+ * Where a failure parts from one success. Steps that only wait are left out on both sides. `kinds`: only the kinds of
+ * actions are compared, because places and texts of another task of the family say nothing.
  */
 export function partsFrom(failure: Episode, success: Episode, kinds = false): Divergence {
   const mine = acting(failure),
@@ -112,7 +112,10 @@ export function partsFrom(failure: Episode, success: Episode, kinds = false): Di
   }
 }
 
-/** From the success that it was like for longest: of the same task, else of the family by kinds of actions alone. */
+/**
+ * Where a failure parts from the success that it was like for longest: one of the same task, else one of the family by
+ * kinds of actions alone.
+ */
 export function divergenceOf(failure: Episode, sameTask: readonly Episode[], family: readonly Episode[]): Divergence {
   const kinds = sameTask.length === 0,
     all = (kinds ? family : sameTask).map((s) => partsFrom(failure, s, kinds));
@@ -154,7 +157,8 @@ interface Found {
 
 /** Every failure is in exactly one cluster; largest first, and within one newest first. */
 export function clusterFailures(episodes: readonly Episode[]): FailureCluster[] {
-  // Of successes that a failure was like for equally long, the oldest counts: later ones move no failure elsewhere.
+  // When a failure was like several successes for equally long, the oldest counts: later ones move no failure
+  // elsewhere.
   const successes = episodes.filter((e) => e.success).sort((a, b) => newestFirst(b, a)),
     byTask = groupBy(successes, (e) => e.task),
     byFamily = groupBy(successes, (e) => e.family),

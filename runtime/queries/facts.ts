@@ -1,7 +1,7 @@
 import type { RunConfig } from '../config/index.js';
 import type { RunError } from '../domain/index.js';
 
-/** What is known of a run from its run file: its configuration, and its families as the task source describes them. */
+/** The facts of a run from its run file: its configuration, and its families as the task source describes them. */
 export interface RunFacts {
   /** Absent when it was made by hand, or for a version with other options. */
   readonly config?: RunConfig | undefined;

@@ -59,7 +59,7 @@ export async function failuresView(run: RunReader, q: FailuresQuery): Promise<Fa
   };
 }
 
-/** Of any version: what is right does not depend on who did it. */
+/** Successes of any version count: what is right does not depend on who did it. */
 async function successesFor(run: RunReader, failed: readonly Row[]): Promise<Row[]> {
   const names = (key: string): string => JSON.stringify([...new Set(failed.map((r) => String(r[key])))]);
   const newest = (by: string, most: number, of: string): Promise<Row[]> =>

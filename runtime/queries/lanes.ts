@@ -5,7 +5,7 @@ import { type LaneSpans } from '../data/events.js';
 import type { RunReader } from '../data/store/runStore.js';
 import type { Activity, Lane, LaneKind, Lanes } from '../protocol/types.js';
 
-/** Without a window: the newest half hour. */
+/** Window when none is asked for: the newest half hour. */
 const DEFAULT_WINDOW_MS = 30 * 60_000;
 /** From this much time per pixel on, minutes are drawn instead of spans. */
 const COARSE_MS = 15_000;
@@ -28,8 +28,8 @@ interface Columns {
 }
 
 /**
- * What every lane did in a window, drawn on `width` pixels: spans shorter than a pixel are merged into what took most
- * of it.
+ * The spans of every lane in a window, drawn on `width` pixels: spans shorter than a pixel are merged into what took
+ * most of it.
  */
 export async function lanes(
   run: RunReader,
@@ -46,7 +46,7 @@ export async function lanes(
   const concurrency = concurrencyOf(run.meta.config),
     known = concurrency === undefined ? {} : { concurrency };
   if (!(to > from)) return { from, to, lanes: [], syncs: [], ...known, merged: false };
-  // Of what lies behind, only the minutes are left in the index.
+  // Older than this, only minutes are left in the index.
   const kept = Math.max(from, Number(range?.['fine'] ?? 0)),
     fine = pixel < COARSE_MS && kept < to,
     found = fine ? await spansOf(run, kept, to) : await minutesOf(run, from, to, pixel),
@@ -231,7 +231,7 @@ async function spansOf(run: RunReader, from: number, to: number): Promise<Map<st
 }
 /** Times are stored in single precision: pieces of one span meet within so many ms. */
 const MEET_MS = 1;
-/** What was written while it went on is one span again. Spans are in order of their start. Pure. */
+/** Joins the pieces of a span that was written while it went on. Spans are in order of their start. Pure. */
 export function joinSpans(spans: readonly Span[]): Span[] {
   const out: Span[] = [];
   for (const s of spans) {
@@ -252,8 +252,8 @@ export function joinSpans(spans: readonly Span[]): Span[] {
 async function minutesOf(run: RunReader, from: number, to: number, pixel: number): Promise<Map<string, Columns>> {
   const per = Math.max(1, Math.round(pixel / 60_000)),
     out = new Map<string, Columns>();
-  // By single minutes the table is in the right order as it is; any other width has to be summed first, which takes
-  // several times as long.
+  // Single minutes are in the right order in the table; any other width has to be summed first, which takes several
+  // times as long.
   const minutes = 'FROM span_minutes WHERE minute >= ?2 AND minute <= ?3';
   const rows = await run.index.columns(
     per === 1
@@ -261,7 +261,7 @@ async function minutesOf(run: RunReader, from: number, to: number, pixel: number
       : `SELECT lane, kind, bucket, what, MAX(ms), SUM(ms) FROM (SELECT lane, kind, minute / ?1 AS bucket, what, SUM(ms) AS ms ${minutes} GROUP BY lane, bucket, what) GROUP BY lane, bucket ORDER BY lane, bucket`,
     [per, Math.floor(from / 60_000), Math.floor(to / 60_000)],
   );
-  // What is too old for that is drawn by the hour: no hour is in both tables.
+  // Times that have no minutes any more are drawn by the hour: no hour is in both tables.
   const hours = await run.index.columns(
     'SELECT lane, kind, hour, what, MAX(ms), SUM(ms) FROM span_hours WHERE hour >= ?1 AND hour <= ?2 GROUP BY lane, hour ORDER BY lane, hour',
     [Math.floor(from / HOUR_MS), Math.floor(to / HOUR_MS)],
@@ -286,7 +286,7 @@ function addSums(out: Map<string, Columns>, sums: readonly (readonly unknown[])[
   });
 }
 
-/** Of the calls of a replica more than fits means that several were under way at a time. */
+/** Calls of a replica for more than the time that fits mean that several were under way at a time. */
 export const coarse = (
   kind: LaneKind,
   busy: number,

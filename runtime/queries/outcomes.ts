@@ -22,7 +22,7 @@ export interface Outcomes {
 const PAGE = 20_000;
 /** The newest record of one that had been recorded before. */
 const AGAIN = "(SELECT value FROM meta WHERE key = 'again')";
-/** Those that ended after a record of the journal, as it was written. */
+/** Rollouts that ended after a record of the journal, in its order. */
 const NEWER = `SELECT recorded, ended_at, family, outcome = 'success', steps, reward, ${AGAIN} FROM rollouts
   WHERE recorded > ?1 AND provenance = 'rollout' AND origin IS NULL AND human = 0 AND outcome IN ('success', 'failure')
   UNION ALL SELECT o.recorded, o.ended_at, f.family, o.success, o.steps, o.reward, ${AGAIN} FROM past_outcomes o JOIN past_families f ON f.id = o.family
@@ -75,7 +75,10 @@ class Columns {
   }
 }
 
-/** What is known of one run: an open run is asked every second or two, and all but the newest rollouts were read before. */
+/**
+ * The known outcomes of one run: an open run is asked every second or two, and all but the newest rollouts were read
+ * before.
+ */
 class Reading {
   readonly #run: RunReader;
   #seq = -1;
@@ -86,7 +89,7 @@ class Reading {
     this.#run = run;
   }
 
-  /** One reading after the other: each asks only for what the one before has not seen. */
+  /** Reads what the reading before has not seen, one reading after another. */
   read(): Promise<Outcomes> {
     const reading = this.#last.then(() => this.#newer());
     this.#last = orUndefined(reading, 'who asked for it is told');
@@ -98,7 +101,7 @@ class Reading {
         [seq = [], ...columns] = page,
         again = (columns.pop() ?? []).reduce<number>((a, x) => Math.max(a, Number(x ?? -1)), -1);
       if (this.#seq >= 0 && again > this.#seq) {
-        // One that was recorded again replaces itself.
+        // A rollout that was recorded again replaces itself.
         this.#seq = -1;
         this.#columns = new Columns();
         continue;
@@ -134,7 +137,7 @@ class Reading {
 }
 
 const readings = new WeakMap<RunReader, Reading>();
-/** For reading at once: rollouts that are read later are merged into it. */
+/** The outcomes, to be read at once: rollouts that are read later are merged into it. */
 export function outcomes(run: RunReader): Promise<Outcomes> {
   const known = readings.get(run) ?? new Reading(run);
   readings.set(run, known);

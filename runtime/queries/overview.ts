@@ -88,7 +88,10 @@ export const evalPoint = (e: EventOf<'eval'> & { readonly at: number }): EvalPoi
 /** Journal records that are read at once, and evaluations that are read at all: far more than a run has. */
 const RECORDS_AT_ONCE = 16,
   MOST_EVALS = 10_000;
-/** Those that were read before, by place in the journal: records do not change, and every look at a run asks for all. */
+/**
+ * Evaluations that were read before, by place in the journal: records do not change, and every look at a run asks for
+ * all.
+ */
 const readEvals = new WeakMap<RunReader, Map<number, Promise<EvalPoint | undefined>>>();
 export async function evalPoints(run: RunReader): Promise<EvalPoint[]> {
   const rows = await run.index.query(
@@ -102,7 +105,7 @@ export async function evalPoints(run: RunReader): Promise<EvalPoint[]> {
     if (known) return known;
     const reading = run.at(position).then((e) => (e?.type === 'eval' ? evalPoint(e) : undefined));
     read.set(position, reading);
-    // One that could not be read may be there the next time.
+    // A record that could not be read may be there the next time.
     const forget = (): unknown => read.delete(position);
     void reading.then((e) => e ?? forget(), forget);
     return reading;

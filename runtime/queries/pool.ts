@@ -72,7 +72,7 @@ export async function poolView(run: RunReader, q: PoolQuery): Promise<PoolView> 
     entries: entries.length,
     injections: Number(injections?.['c'] ?? 0),
     neverSolved: unsolved.length,
-    // Nothing that was relabelled is injected.
+    // Relabelled entries are never injected.
     covered: unsolved.filter((f) => f.entries.some((e) => e.enabled && e.source !== 'hindsight')).length,
     active: q.active,
   };

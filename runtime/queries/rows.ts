@@ -18,7 +18,7 @@ const str = (v: unknown): string | undefined => (typeof v === 'string' && v !== 
 export const steps =
   'CASE WHEN r.outcome IS NULL THEN (SELECT COUNT(*) FROM steps s WHERE s.rollout = r.id) ELSE r.steps END';
 export const entropy = 'CASE WHEN r.entropy_steps > 0 THEN r.entropy_sum / r.entropy_steps END';
-/** What `rowOf` reads; of table rollouts as r. */
+/** Columns that `rowOf` reads, of table rollouts as r. */
 export const rowColumns = `r.id, r.task, r.family, r.instruction, r.outcome, r.reward, r.truncated, r.error_kind, r.provenance, r.state, r.reason, r.grp, r.cap, r.kept, r.version_min, r.version_max, r.started_at, r.ended_at, r.born, r.desktop, r.human, r.origin,
   ${steps} AS n, ${entropy} AS h, EXISTS(SELECT 1 FROM injections i WHERE i.rollout = r.id) AS injected`;
 
@@ -84,7 +84,7 @@ interface Where {
   readonly params: readonly Param[];
 }
 
-/** What people said of trajectories, by trajectory; it is no part of the index. */
+/** People's annotations by trajectory; the index does not have them. */
 type Marks = ReadonlyMap<string, AnnotationMarks>;
 const noMarks: Marks = new Map();
 

@@ -31,7 +31,7 @@ export interface RunReport {
   }[];
   readonly families: readonly {
     readonly family: string;
-    /** What a person calls it: the words of its task where it is a UUID. */
+    /** Title for people: the words of its task where it is a UUID. */
     readonly title: string;
     readonly rollouts: number;
     readonly successes: number;
@@ -77,7 +77,7 @@ export async function runReport(dir: string): Promise<RunReport> {
   }
 }
 
-/** From rows by family and outcome, those of a family side by side. */
+/** Families from rows by family and outcome, with those of a family side by side. */
 function familiesOf(rows: readonly Row[]): RunReport['families'] {
   return [...new Set(rows.map((r) => String(r['family'])))].map((family) => {
     const mine = rows.filter((r) => r['family'] === family),
@@ -117,7 +117,7 @@ export async function metricRows(dir: string): Promise<readonly MetricRow[]> {
   }
 }
 
-/** From the journal, where the index has only the peaks of older ones. */
+/** Metrics from the journal, because the index has only the peaks of older ones. */
 async function journalledRows(run: RunReader): Promise<MetricRow[]> {
   const out: MetricRow[] = [];
   for await (const e of recordsOf(run, ['metrics', 'checkpoint'])) {

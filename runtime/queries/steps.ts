@@ -18,7 +18,7 @@ import type { FrameLink, PromptView, RejectedView, StepView, TokenView } from '.
 
 /** Reads what journals hold in the words of those who made it. The service gives it: queries know no policy or trainer. */
 export interface Interpreter {
-  /** What a step's sampled choices are called, for journals that did not keep their labels; undefined when unknown. */
+  /** Labels of a step's sampled choices, for journals that did not keep them; undefined when unknown. */
   choiceNames(step: Step, instruction: string): readonly string[] | undefined;
   /**
    * Advantage of each trajectory of a group, from its reward and its number of steps, trained or not; undefined where
@@ -112,7 +112,7 @@ function tokenViews(f: StepFacts, interpreter: Pick<Interpreter, 'choiceNames'>)
       label = names?.[i] ?? nearest(alternatives?.[i], p) ?? `token ${i + 1}`,
       places = extra?.places?.find((x) => x.token === i);
     const others: Alternative[] = places ? placeAlternatives(places, step.frame) : [...(alternatives?.[i] ?? [])];
-    // What was sampled may be less probable than all that were kept.
+    // The sampled choice may be less probable than all that were kept.
     if (others.length > 0 && logprob !== undefined && !others.some((a) => a.label === label))
       others.push({ label, probability: Math.exp(logprob), ...(places ? chosenPlace(step, i, places) : {}) });
     return {
@@ -145,7 +145,7 @@ export function cellRect(
     y = (v: number): number => Math.round((Math.min(Math.max(v, 0), vh) * screen.height) / vh);
   return { x: x(left), y: y(top), width: x(left + side) - x(left), height: y(top + side) - y(top) };
 }
-/** Where a decision for this cell points (policy/embedded/observation.ts, cellCentre). */
+/** The point of a decision for this cell (policy/embedded/observation.ts, cellCentre). */
 function centre(grid: readonly number[], cell: number, screen: Size): string {
   const [vx, vy, vw, vh, side, cols] = grid as [number, number, number, number, number, number];
   const at = (v: number, of: number, size: number): number =>

@@ -78,7 +78,7 @@ function columnsOf(
   };
 }
 
-/** What looks as if it ran was lost with its process, where nobody writes the run. */
+/** The outcome of a rollout; one that seems to run was lost with its process, where nobody writes the run. */
 function outcomeOf(kind: unknown, state: unknown, alive: boolean): OutcomeKind {
   if (kind === 'success' || kind === 'failure') return kind;
   return kind === null && state === 'running' && alive ? 'running' : 'error';

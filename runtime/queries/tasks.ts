@@ -53,7 +53,7 @@ export async function taskRows(
         ...facts.trained,
         ...byFamily.keys(),
         ...(live?.families.map((f) => f.family as string) ?? []),
-        // What a collection measured may be held out, every family of it.
+        // A collection may measure held-out families: all of them are listed.
         ...(run.meta.collected === undefined ? [] : evaluations.keys()),
       ]),
     ].sort();
@@ -100,7 +100,7 @@ const evaluationOf = (version: number, episodes: number, successes: number, scor
   ...wilson(successes, episodes),
 });
 
-/** Of each family the newest evaluation that judged an episode of it. */
+/** For each family, the newest evaluation that judged an episode of it. */
 async function newestEvaluations(run: RunReader, evals: readonly EvalPoint[]): Promise<Map<string, TaskEvaluation>> {
   const newest = new Map<string, EvalPoint>();
   for (const e of evals)
@@ -125,7 +125,10 @@ async function partsOf(run: RunReader, { label, version }: EvalPoint): Promise<R
     );
   return new Map(rows.map((r) => [String(r['family']), Number(r['s'])]));
 }
-/** Of a collection that measures a policy (`evaluate --policy`): it has no record of an evaluation, all of it is one. */
+/**
+ * The evaluation of a collection that measures a policy (`evaluate --policy`): it has no record of one, all of it is
+ * one.
+ */
 async function measured(run: RunReader): Promise<Map<string, TaskEvaluation>> {
   if (run.meta.collected === undefined) return new Map();
   const rows = await run.index.query(
@@ -141,7 +144,7 @@ async function measured(run: RunReader): Promise<Map<string, TaskEvaluation>> {
   );
 }
 
-/** Of a run in which nothing was ever rolled out; else empty. */
+/** The tasks of a run in which nothing was ever rolled out; else empty. */
 async function externalTasks(run: RunReader, facts: RunFacts): Promise<TaskRow[]> {
   const rows = await run.index.query(
     `SELECT r.family AS family, COUNT(*) AS n, SUM(r.outcome = 'success') AS won, SUM(COALESCE(r.reward, r.outcome = 'success')) AS score, AVG(r.steps) AS m, MIN(r.instruction) AS says, COUNT(DISTINCT r.instruction) AS ways,
@@ -183,7 +186,7 @@ interface FamilyEnds {
   steps: number;
   score: number;
 }
-/** What each family's rollouts came to, oldest first, and the steps and rewards of all of them. */
+/** Outcomes of each family's rollouts, oldest first, and the steps and rewards of all of them. */
 function byFamilyOf(o: Outcomes): Map<string, FamilyEnds> {
   const out = new Map<string, FamilyEnds>();
   o.family.forEach((place, i) => {

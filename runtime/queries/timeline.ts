@@ -46,7 +46,7 @@ async function phasesOf(run: RunReader): Promise<PhaseSpan[]> {
     .sort((a, b) => a.from - b.from);
 }
 
-/** From the last record of one process to the first of the next, however the first one ended. */
+/** Times between the last record of one process and the first of the next, however the first one ended. */
 async function outagesOf(run: RunReader): Promise<{ from: number; to: number }[]> {
   const opened = await run.index.query('SELECT before, at FROM runs ORDER BY rowid', []);
   return opened.slice(1).flatMap((o) => {

@@ -64,7 +64,7 @@ export async function trajectoryView(
   };
 }
 
-/** What the journal holds of one trajectory. */
+/** The journal's records of one trajectory. */
 interface Records {
   readonly steps: Awaited<ReturnType<RunReader['readSteps']>>;
   /** Set when it has ended. */
@@ -72,7 +72,7 @@ interface Records {
   /** Set when an update used it. */
   readonly trained: TrainedSteps | undefined;
   readonly formed: Formed | undefined;
-  /** Of entropies, as curation uses it at present; only for a running trajectory. */
+  /** Entropy threshold that curation uses at present; only for a running trajectory. */
   readonly threshold: number | undefined;
 }
 
@@ -138,7 +138,7 @@ function stepViews(
   );
 }
 
-/** Of each step its own answer with its prompt; behind a record that cannot be read, no other one can. */
+/** For each step its own answer with its prompt; behind a record that cannot be read, no other one can. */
 function ownSequences(steps: readonly Step[]): (SampledSequence | 'damaged' | undefined)[] {
   const reader = new SequenceReader();
   let damaged = false;
@@ -220,7 +220,7 @@ export function advantagesOf(
 
 async function formedRecord(run: RunReader, group: string): Promise<Formed | undefined> {
   const [row] = await run.index.query('SELECT position FROM groups WHERE id = ?', [group]);
-  // Of one that is open, or was dropped, it is another record.
+  // A group that is open, or was dropped, has another record here.
   const e = row && (await run.at(Number(row['position'])));
   return e?.type === 'group.formed' ? e : undefined;
 }

@@ -207,7 +207,7 @@ export class DesktopRegistry {
     };
   }
 
-  /** Of one desktop, or of who knows which: those are all looked at, and not again at once. */
+  /** Reports a change of `desktop`. Without it every desktop is looked at again, which is not repeated at once. */
   #changed(desktop?: string): void {
     if (this.#listeners.size === 0) return;
     if (desktop === undefined) this.#all = true;

@@ -21,7 +21,7 @@ type Scene = Omit<TurnsContext, 'policy' | 'steps'>;
 export async function runEpisode(deps: EpisodeDeps, lease: Lease, r: EpisodeRequest): Promise<EpisodeResult> {
   const { clock } = deps;
   const { task, order } = r;
-  // What a branch acts out again is not its own doing.
+  // Whether the policy acted itself: the steps that a branch replays do not count.
   let acted = false,
     own = r.order.branch === undefined;
   const stalledMs = stalledMsOf(lease.desktop);
@@ -122,7 +122,7 @@ async function verify(
   r.onPhase('verify');
   // A machine that has too much to do takes no time from the rollout.
   await limit.suspendedDuring(guard.lastRest(desktop, limit.signal));
-  // Its commands have a time limit of their own, under which whatever hangs is the policy's failure and no error.
+  // The verifier's commands have a time limit of their own; one that hangs is the policy's failure and no error.
   const judged = await limit.suspendedDuring(
     guard.free(deps.tasks.verify(r.task, desktop, end.last, limit.signal), 'Verifying the task'),
   );
@@ -130,15 +130,15 @@ async function verify(
 }
 
 /**
- * What the programs of a desktop did to it, in words. A rollout that ran out of time counts when most of that time went
- * into waiting for the desktop (`slow`), and its programs keep it busy.
+ * What the programs of a desktop did to it, in words. A rollout that ran out of time is blamed on them only when most
+ * of that time was spent waiting for the desktop (`slow`) and its programs keep it busy.
  */
 async function blamed(desktop: Desktop, error: RunError, slow: boolean): Promise<string | undefined> {
   if (error.kind === 'desktop.lost') return desktop.blame?.();
   return error.kind === 'timeout' && slow ? desktop.blame?.('late') : undefined;
 }
 
-/** What the policy did to its desktop is its failure, not an error that is tried again. */
+/** A desktop that the policy itself broke is its failure, not an error that is tried again. */
 const brokenByPolicy = (found: string): Outcome => ({
   kind: 'failure',
   reward: 0,

@@ -17,7 +17,7 @@ export class GrowingPause {
   get on(): boolean {
     return this.#stop !== undefined;
   }
-  /** Its ms; 0 where one is on already. */
+  /** Begins a pause and returns its length, ms; 0 when a pause is already under way. */
   begin(): number {
     if (this.#stop) return 0;
     const ms = PAUSES_MS[Math.min(this.#inARow++, PAUSES_MS.length - 1)]!;

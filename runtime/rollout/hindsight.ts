@@ -67,7 +67,7 @@ interface Found {
   readonly broken: boolean;
 }
 
-/** One after another, until one holds or the time is up. */
+/** Asks one task after another, until one holds or the time is up. */
 async function firstThatHolds(
   deps: EpisodeDeps,
   desktop: Desktop,

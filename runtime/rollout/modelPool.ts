@@ -322,7 +322,9 @@ export class ModelPool<Q = ReplicaRequest, A extends AnswerBase = ReplicaAnswer,
   }
 }
 
-/** What the last of them died of says what to do: a process here, or somebody's server. */
+/**
+ * The remedy comes from the last replica's error: it depends on whether that was a process here or somebody's server.
+ */
 const noneLeft = (last: RunError | undefined): StudioError =>
   new StudioError(
     'policy.lost',

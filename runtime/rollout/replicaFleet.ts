@@ -153,7 +153,7 @@ export class ReplicaFleet<Q, A extends AnswerBase, W extends Versioned> {
     );
   }
 
-  /** No restart and no time limit fires from now on. */
+  /** Cancels every delayed restart and every time limit. */
   stop(): void {
     this.closed = true;
     for (const stop of [...this.#timers]) stop();

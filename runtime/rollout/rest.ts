@@ -3,14 +3,14 @@ import type { Desktop, SettleOptions } from '../cluster/types.js';
 import { isStarved } from '../domain/starved.js';
 
 /**
- * On a machine that is very busy, what is on its way through the kernel (a key to a shell, its answer to the terminal)
- * may find no processor for so long, while every program waits.
+ * Time between the two looks, ms: on a very busy machine, input on its way through the kernel (a key to a shell, its
+ * answer to the terminal) may find no processor for that long, while every program waits.
  */
 export const AGAIN_MS = 150;
 
 /** Longest wait before a task is judged. */
 const LAST_MAX_MS = 500;
-/** Such waits that a starved desktop gets. */
+/** Waits of `LAST_MAX_MS` that a starved desktop gets before a task is judged. */
 const STARVED_WAITS = 10;
 
 /** How the screens after an action are waited for. */

@@ -40,8 +40,8 @@ interface Running extends Steerable {
 }
 
 /**
- * So many rollouts that end in errors one after another, per slot and at least, have one cause that the next ones would
- * meet too: an engine that refuses everything, say, at a dozen rollouts a second.
+ * This many errors in a row (per slot, and at least) have one cause that the next rollouts would meet too: an engine
+ * that refuses everything, say, at a dozen rollouts a second.
  */
 const FAILING = { perSlot: 2, least: 8 };
 
@@ -328,7 +328,7 @@ export class Scheduler {
         this.#plannerEmpty = false;
         this.#emit({ type: 'ended', kind, order, trajectory, relabelled, versions, at: clock.now() });
         if (!probe) this.#noteOutcome(trajectory);
-        // What was cut off is no failure of the policy: nothing is measured.
+        // A probe that was cut off is no failure of the policy: it measures nothing.
         else if (run.abort.signal.aborted && trajectory.outcome.kind === 'error')
           probe.cancelled(cancelled('An evaluation'));
         else probe.done(trajectory);
@@ -345,7 +345,7 @@ export class Scheduler {
       return;
     }
     const { kind } = outcome.error;
-    // What is wrong with a task is not wrong with the next one.
+    // An error in one task says nothing about the next task.
     if (this.#stopping || SINGLE.has(kind) || kind.startsWith('task.')) return;
     const { perSlot, least } = FAILING;
     if (++this.#errorsInARow < Math.max(least, perSlot * this.#slots)) return;

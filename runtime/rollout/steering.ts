@@ -26,7 +26,7 @@ export interface Turn extends Moment {
  * - end: as if the policy had ended the episode with `last`; the verifier judges
  */
 export type TurnEnd = { readonly next: 'policy' | 'propose' } | { readonly next: 'end'; readonly last: Action };
-/** What the policy would do; no actions when it gave two invalid answers. */
+/** What the policy would do; `actions` is empty when it gave two invalid answers. */
 export interface Proposed extends Moment {
   readonly decision: Partial<Decision> & Pick<Decision, 'actions'>;
 }

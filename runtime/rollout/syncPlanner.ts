@@ -37,7 +37,7 @@ export interface SyncStep {
 
 const WAIT: SyncStep = { drain: [], swap: [], done: false };
 
-/** What to do now so that every living replica gets `target`; called again after every change. */
+/** The actions to take now so that every living replica gets `target`; called again after every change. */
 export function planSync(replicas: readonly ReplicaView[], target: PolicyVersion, mode: PublishMode): SyncStep {
   const living = replicas.filter((r) => r.phase !== 'dead');
   const stale = living.filter((r) => r.version !== target);

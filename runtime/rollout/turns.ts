@@ -16,7 +16,7 @@ import type { EpisodeDeps, EpisodeRequest, StepAbout } from './types.js';
 
 export type TurnsEnd =
   | { readonly how: 'ended' | 'cap'; readonly last: Action | undefined }
-  /** Its programs do not come to rest, and the next screen would depend on the clock (`mustRest`). */
+  /** The desktop's programs do not come to rest, and the next screen would depend on the clock (`mustRest`). */
   | { readonly how: 'restless' }
   /** The policy gave two invalid answers in a row. */
   | { readonly how: 'invalid'; readonly message: string };
@@ -46,7 +46,7 @@ export class Turns {
   #last: Action | undefined;
   /** Proposals that a person has declined on the screen before step `index`. */
   #declined = { index: 0, n: 0 };
-  /** Of a branch: the screen that it begins with, until somebody acts. */
+  /** Only for a branch: the screen that it begins with, until somebody acts. */
   #begins: Observation | undefined;
 
   constructor(c: TurnsContext) {
@@ -248,7 +248,10 @@ const diverged = (why: string): StudioError =>
     'Nothing needs to be done: it is counted, and its group goes on without it.',
   );
 
-/** Where the disk is full, this waits until there is room: no time of the rollout's. */
+/**
+ * Waits for a frame to be stored. On a full disk that takes until there is room, which does not count as time of the
+ * rollout.
+ */
 export const whenStored = (
   { limit, guard }: Pick<TurnsContext, 'limit' | 'guard'>,
   stored: Promise<FrameRef>,
@@ -262,7 +265,7 @@ export const look = ({ policy }: Pick<EpisodeDeps, 'policy'>, desktop: Desktop):
 interface Decided {
   readonly decided: Decision | StudioError;
   readonly rejected: readonly RejectedAnswer[];
-  /** What the tokens of each of them are called. */
+  /** The labels of the tokens of each rejected answer. */
   readonly rejectedLabels: readonly (readonly string[])[];
 }
 
@@ -286,13 +289,13 @@ async function decideOrInvalid(policy: PolicySession, frame: Screenshot, signal:
   }
 }
 
-/** What a policy asked for and no desktop can do; anything else is a fault. */
+/** Why an action cannot be performed by any desktop, which is the policy's mistake. Throws every other error again. */
 function whatIsInvalid(e: unknown): string {
   if (e instanceof StudioError && e.kind === 'policy.invalid') return e.message;
   throw e;
 }
 
-/** What the error of an invalid answer says about it, so that training can make it less likely. */
+/** The answer that an invalid-answer error carries, so that training can make it less likely. */
 function answerOf(e: StudioError): Partial<Decision> {
   const { text: thought, ...sampled } = (e.error.details ?? {}) as Partial<InvalidAnswer>,
     { tokens, prompt, version, labels, alternatives } = sampled;

@@ -52,14 +52,14 @@ export interface EpisodeDeps {
 }
 /** How the verifier is asked mid-episode (progressChecks.ts). */
 export interface ProgressChecks {
-  /** Where an answer took longer, ms, the rest of that episode is not asked about. */
+  /** When one answer takes longer, ms, the verifier is asked no more in that episode. */
   readonly withinMs: number;
 }
-/** What a failure may have done instead (hindsight.ts). */
+/** Looks for another task that a failure may have done (hindsight.ts). */
 export interface Hindsight {
   /** How many other tasks its desktop began as, and those of them that may hold after this verdict, likeliest first. */
   siblings(task: Task, report: VerifierReport | undefined): { readonly all: number; readonly likely: readonly Task[] };
-  /** For all verdicts on one failure together, ms. */
+  /** Time limit of all verdicts on one failure together, ms. */
   readonly withinMs: number;
 }
 /** What a decision carries for people besides its step. */
@@ -76,7 +76,7 @@ export interface EpisodeRequest {
   readonly onPhase: (phase: EpisodePhase) => void;
   /** Lets a person take over at any decision. */
   readonly steering?: Steering;
-  /** Of a branch: what it begins in the middle of. */
+  /** Only for a branch: the recorded steps that it begins with. */
   readonly before?: Before;
 }
 export interface EpisodeResult {
@@ -98,7 +98,7 @@ export interface SchedulerDeps {
   readonly admit: () => number;
   readonly taskOf: (o: RolloutOrder) => Task;
   readonly sampling: (o: RolloutOrder) => Sampling;
-  /** Of a branch, see `EpisodeRequest.before`; undefined where it cannot be read. */
+  /** The recorded steps that a branch begins with, see `EpisodeRequest.before`; undefined when they cannot be read. */
   readonly before?: (o: RolloutOrder) => Before | undefined;
   readonly clock: Clock;
 }
@@ -147,11 +147,11 @@ export type SchedulerEvent =
       readonly at: number;
     }
   | { readonly type: 'leaseFailed'; readonly error: RunError; readonly at: number }
-  /** So many training rollouts ended in errors one after another; the next begins in `pauseMs`. */
+  /** This many training rollouts in a row ended in errors; the next begins in `pauseMs`. */
   | {
       readonly type: 'failing';
       readonly inARow: number;
-      /** Of the last one. */
+      /** The error of the last one. */
       readonly error: RunError;
       readonly pauseMs: number;
       readonly at: number;
@@ -180,7 +180,7 @@ export interface Steerable {
   readonly kind: RolloutKind;
   readonly order: RolloutOrder;
   readonly desktop: Desktop;
-  /** Its steps so far; new ones are appended. */
+  /** Steps of the rollout so far; new ones are appended. */
   readonly steps: readonly Step[];
   readonly steering: Steering;
 }

@@ -1,6 +1,6 @@
 import type { RunStatus } from '../domain/index.js';
 
-/** What a run has measured about itself, in the symbols of runtime/rollout/README.md#throughput-bound. */
+/** A run's own measurements, in the symbols of runtime/rollout/README.md#throughput-bound. */
 export interface Measured {
   /** N and mean T: seconds a desktop spends on a rollout, reset and verdict included. */
   readonly desktops: number;

@@ -10,7 +10,7 @@ export interface RunBudgetOptions {
   readonly clock: Clock;
   /** ms that earlier parts of the run took: a resumed run continues with the rest of its budget. */
   readonly elapsedMs: number;
-  /** What is counted besides time, earlier parts included. */
+  /** Updates and rollouts so far, earlier parts included. */
   readonly counts: () => BudgetCounts;
 }
 export interface BudgetCounts {

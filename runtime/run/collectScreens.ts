@@ -4,7 +4,7 @@ import { orUndefined } from '../domain/index.js';
 import { startedWith } from './runFolders.js';
 
 export interface CollectOptions {
-  /** In the place of the run's own rules, those that are given. */
+  /** Rules that replace the run's own; those left out stay as they are. */
   readonly rules: KeepRules;
   readonly annotated: ReadonlySet<string>;
   /** Changes nothing: also of a run that is active. */

@@ -68,9 +68,10 @@ function groupCredit(group: Group, o: CreditOptions): number[][] {
     advantages = trajectories.map((t) => new Array<number>(t.steps.length).fill(0)),
     members = trajectories.map((trajectory, i) => ({ trajectory, advantages: advantages[i]! })),
     own = members.filter((m) => !injected.has(m.trajectory.id)),
-    // What came from the pool, a branch of another group among it, is a whole.
+    // Trajectories from the pool count as whole ones, even a branch of another group.
     whole = members.filter((m) => !m.trajectory.branch || injected.has(m.trajectory.id));
-  // In a group with branches one alone has nobody to be compared with: the others began elsewhere.
+  // In a group with branches, a member that is alone in its set has nobody to be compared with: the others began
+  // elsewhere.
   const branched = whole.length < members.length,
     sets = [{ step: 0, members: whole }, ...siblingsAt(own)].filter((s) => s.members.length > (branched ? 1 : 0));
   for (const { step, members: compared } of sets) {
@@ -84,7 +85,7 @@ function groupCredit(group: Group, o: CreditOptions): number[][] {
   return advantages;
 }
 
-/** Of trajectories that are compared with one another: the advantages of their steps from `first` on. */
+/** The advantages of the steps from `first` on, of trajectories that are compared with one another. */
 function advantagesFrom(first: number, trajectories: readonly Trajectory[], o: CreditOptions): number[][] {
   const rewards = trajectories.map(rewardOf);
   // Two states are one when screen, instruction and history are: what the policy is told.
@@ -130,7 +131,7 @@ function stepsOf(
   });
 }
 
-/** Of each step: the screen it was decided on and the actions that led there. */
+/** Per step: a key of the screen it was decided on and of the actions that led there. */
 function prefixKeys(t: Trajectory): string[] {
   let past = '';
   return t.steps.map((s) => {

@@ -74,7 +74,7 @@ interface DemoJob {
   replace(): void;
 }
 
-/** What to demonstrate next: families in turn, each until it has `count` demonstrations or no seed is left. Pure. */
+/** The tasks to demonstrate: families in turn, each until it has `count` demonstrations or no seed is left. Pure. */
 class DemoQueue {
   readonly #families: { readonly family: FamilyId; readonly seeds: number[]; left: number }[];
   #cursor = 0;
@@ -212,7 +212,7 @@ async function act(
   );
 }
 
-/** For people: what went wrong in a demonstration, and what it did last. */
+/** For people: what went wrong in a demonstration, and its last action. */
 export function whyLeftOut({ outcome, steps }: Trajectory): string {
   const last = steps
     .slice(-2)

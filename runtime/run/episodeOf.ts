@@ -6,7 +6,7 @@ import type { EpisodeDeps } from '../rollout/types.js';
 import type { Tasks } from '../tasks/open.js';
 import type { Engine } from './engine.js';
 
-/** What the episodes of a run, an evaluation or a collection have in common. */
+/** The episode settings that a run, an evaluation and a collection have in common. */
 export const episodeOf = (
   config: RunConfig,
   engine: Pick<Engine, 'policy' | 'frames'>,

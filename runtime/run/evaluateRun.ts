@@ -33,7 +33,7 @@ export interface EvaluateRequest {
   /** Default: as many as the run's own evaluations. */
   readonly episodes?: number | undefined;
   readonly split?: EvaluationSplit | undefined;
-  /** Of the tasks for tuning (`dev`) or for reporting (`test`, the default). */
+  /** Tasks for tuning (`dev`) or for reporting (`test`, the default). */
   readonly set?: ProbeSet | undefined;
   /** Only these families; default: those that the run trains. */
   readonly families?: readonly string[] | undefined;
@@ -60,7 +60,7 @@ export interface EvaluateProgress {
 export interface Asked extends Pick<EvaluateRequest, 'episodes' | 'split' | 'set' | 'sampled' | 'blind' | 'random'> {
   /** Left out where nothing is held out that way, instead of refused. */
   readonly ifAny?: true;
-  /** More episodes where there would be fewer than so many of each family. */
+  /** At least this many episodes of each family. */
   readonly each?: number;
 }
 export type Evaluated = EvalPoint & {
@@ -196,7 +196,7 @@ async function evaluateOne(
     };
   } finally {
     offRoom();
-    // Nothing waits for room any more.
+    // After a cancel nothing may wait for room on the disk.
     if (r.signal.aborted) await data.room.end();
     await scheduler.stop({ graceMs: 0 });
   }

@@ -12,7 +12,7 @@ export interface EvalPoint {
   /** All of them: one that ended in an error is no success. */
   readonly episodes: number;
   readonly successes: number;
-  /** Those of the episodes that ended in an error, whatever the policy did. */
+  /** Episodes that ended in an error, whatever the policy did. */
   readonly errors: number;
   readonly low: number;
   readonly high: number;
@@ -55,7 +55,7 @@ export function tallyEpisodes(
   let errors = 0;
   for (const t of trajectories) {
     if (t.outcome.kind === 'error') errors++;
-    // Where a person helped, the outcome says nothing about the policy.
+    // A person's help makes the outcome not the policy's.
     if (assisted(t)) continue;
     const counted = infeasibleFamilies.has(t.family)
       ? [infeasible]

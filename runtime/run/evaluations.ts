@@ -11,7 +11,7 @@ export class Evaluations implements BetweenUpdates {
   readonly #schedule: EvaluationSchedule;
   #current: Promise<void> | undefined;
   #repeating = false;
-  /** One of those in between waits for its turn. */
+  /** An evaluation that was due between two updates waits for its turn. */
   #due = false;
   /** Whoever makes updates meanwhile. */
   #ring: (() => void) | undefined;
@@ -80,7 +80,7 @@ export class Evaluations implements BetweenUpdates {
         this.#tell();
       });
   }
-  /** Where nothing is updated, it begins at once. */
+  /** Tells the update loop that an evaluation is due; without a loop it begins at once. */
   #tell(): void {
     if (!this.#due) return;
     if (this.#ring) this.#ring();

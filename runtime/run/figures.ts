@@ -6,9 +6,10 @@ import { evaluateAll, type Asked, type Evaluated, type EvaluateRequest } from '.
 import type { EvalPoint } from './evaluation.js';
 
 /**
- * What the final policy is asked: everything held out (looks whole, not in its parts), greedy, beside the same with a blank screen; training's way of
- * sampling, and a choice at random, on one of them each. Of templates never trained on at least 20 episodes each. The
- * policy before training is in the run's own evaluations.
+ * The measurements of the final policy. Each split is asked greedily, with the screen and with a blank one (whole looks
+ * alone, not their parts); sampling as in training and choices at random are measured on one split each. Splits of
+ * templates never trained on have at least 20 episodes per template. The policy before training is in the run's own
+ * evaluations.
  */
 export const ASKED: readonly Asked[] = [
   { split: 'heldout' },
@@ -26,7 +27,7 @@ function beside(split: EvaluationSplit, each?: number): Asked[] {
   const asked: Asked = { split, ...(each === undefined ? {} : { each }) };
   return [asked, { ...asked, blind: true }];
 }
-/** What a run's policy can be asked: only one whose choices have numbers can choose at random. */
+/** The measurements that fit a run's policy: only one whose choices have numbers can choose at random. */
 export const askedOf = (c: Pick<RunConfig, 'policy'>): readonly Asked[] =>
   ASKED.filter((a) => !a.random || traitsOf(c.policy.kind).random);
 /** Success of training tasks from which a family counts as one that the blind policy solves too. */
@@ -36,15 +37,15 @@ export interface FiguresRow extends Omit<Evaluated, 'at' | 'infeasible' | 'set'>
   readonly rate: number;
 }
 /**
- * What a run came to, as `npm run quickstart -- --json FILE` writes it; rates are shares of all episodes asked for, null
- * where the run's tasks have nothing held out that way.
+ * The result of a run, as `npm run quickstart -- --json FILE` writes it. Rates are shares of all episodes asked for,
+ * and null where the run's tasks have nothing held out that way.
  */
 export interface RunFigures {
   readonly bench: 'quickstart';
   readonly run: string;
   readonly seed: number;
   readonly at: string;
-  /** Of the checkout that it was trained and measured with; a packaged runtime has none. */
+  /** Commit of the checkout that it was trained and measured with; a packaged runtime has none. */
   readonly commit?: string;
   readonly minutes: number;
   readonly machine: {
@@ -65,10 +66,13 @@ export interface RunFigures {
   readonly blind_success: number | null;
   /** A choice at random, on instructions as in `unseen_words_success`. */
   readonly random_success: number | null;
-  /** Of a folder, which has nothing held out: of tasks that are trained (`trained` of its row). */
+  /**
+   * Success on held-out tasks. A folder of tasks has none held out: then on tasks that are trained (`trained` of its
+   * row).
+   */
   readonly heldout_success: number | null;
   readonly heldout_templates_success: number | null;
-  /** On held-out templates that were not considered when those of training were chosen. */
+  /** Success on held-out templates that were not considered when those of training were chosen. */
   readonly fresh_templates_success: number | null;
   /** Families of which the policy with a blank screen still solves a fifth or more. */
   readonly solved_blind: readonly string[];

@@ -9,7 +9,7 @@ import type { Tasks } from '../tasks/open.js';
  */
 const WITHIN_MS = 3000;
 
-/** What failures of a run are looked back on with (`curation.hindsight`); undefined where they are not. */
+/** Finds the other tasks that a run's failures may have done (`curation.hindsight`); undefined where that is off. */
 export function hindsightOf(config: RunConfig, { source }: Pick<Tasks, 'source'>): Hindsight | undefined {
   if (!config.curation.hindsight.enabled || !source.siblings) return undefined;
   return {
@@ -17,7 +17,7 @@ export function hindsightOf(config: RunConfig, { source }: Pick<Tasks, 'source'>
       const all = source.siblings?.(task) ?? [];
       return { all: all.length, likely: all.filter((s) => mayHold(task, report, s)) };
     },
-    // What a deterministic run learns from must not depend on the clock.
+    // The lessons of a deterministic run must not depend on the clock.
     withinMs: config.run.deterministic ? Infinity : WITHIN_MS,
   };
 }

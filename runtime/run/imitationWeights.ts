@@ -5,19 +5,19 @@ import type { FamilyId, LearnStep } from '../domain/index.js';
 /** Factor for a family that always fails, and for one that always succeeds; 1 for one that does either as often. */
 const MOST = 3,
   LEAST = 0.1;
-/** Of a family that nobody has rolled out yet: the mean of its Beta prior. */
+/** Success rate of a family that nobody has rolled out yet: the mean of its Beta prior. */
 const UNKNOWN = 0.5;
 
 /**
- * What `trainer.imitationCoef` is multiplied by for a family with this success rate in [0, 1]: falls geometrically from
- * 3 through 1 at one half to 0.1. Pure.
+ * Factor on `trainer.imitationCoef` for a family with this success rate in [0, 1]: falls geometrically from 3 through 1
+ * at one half to 0.1. Pure.
  */
 export const imitationFactor = (rate: number): number =>
   rate < 0.5 ? MOST ** (1 - 2 * rate) : LEAST ** (2 * rate - 1);
 
 export interface WeighedImitation {
   readonly steps: LearnStep[];
-  /** For the metrics of the update: the mean factor of a step, and the families that are imitated more than usual. */
+  /** Metrics of the update: the mean factor of a step, and the number of families that are imitated more than usual. */
   readonly metrics: { readonly imitationFactor: number; readonly imitationMore: number };
 }
 /**

@@ -13,8 +13,8 @@ import { logicalTrajectory } from './logicalTime.js';
 import type { RunParts } from './parts.js';
 
 /**
- * What a policy learns before it learns from its own rollouts. Each of these phases ends early when the run ends, keeps
- * what was made or learned so far, and continues with the rest when the run is resumed.
+ * The lessons of a policy before it learns from its own rollouts. Each of these phases ends early when the run ends,
+ * keeps what was made or learned so far, and continues with the rest when the run is resumed.
  */
 
 /** Random shift of a screen in a reading lesson, in observation pixels: two cells, so that no word has a fixed place. */

@@ -27,7 +27,7 @@ export function logicalTrajectory(t: Trajectory): Trajectory {
   };
 }
 
-/** Without how long each check took. */
+/** The outcome without the times of its checks. */
 function logicalOutcome(o: Outcome): Outcome {
   if (o.kind === 'error' || !o.report) return o;
   const checks = o.report.checks.map((c) => (c.judge ? { ...c, judge: { ...c.judge, ms: 0 } } : c));

@@ -8,10 +8,10 @@ import { UnpausedTime } from './unpausedTime.js';
 /** Rollouts of one point of the success curve, at first, and the most points it has. */
 const POINT_EVERY = 32,
   MOST_POINTS = 512;
-/** What rates are of, and rollouts in it from which a bound beside them can be told. */
+/** Window of the rates, ms, and the fewest rollouts in it that a bound is computed from. */
 const RATES_MS = 120_000,
   FEW = 8;
-/** What no fault of anything ends a rollout with. */
+/** Error kinds that are nobody's fault. */
 const NO_FAULT: ReadonlySet<ErrorKind> = new Set(['cancelled', 'rollout.diverged']);
 const DESKTOP_WORK = new Set(['setup', 'observe', 'perform', 'settle', 'verify']);
 /**
@@ -26,7 +26,7 @@ export const desktopUse = (phase: string): { readonly leased: boolean; readonly 
 interface Recent {
   readonly at: number;
   readonly steps: number;
-  /** In which it kept a desktop; absent where a person helped. */
+  /** How long it kept a desktop; absent where a person helped. */
   ms?: number;
 }
 
@@ -37,7 +37,7 @@ interface Recent {
 export class Meters {
   readonly #startedAt: number;
   readonly #time: UnpausedTime;
-  /** What the replicas had worked until then, in evaluations and lessons. */
+  /** Work of the replicas before the time that is measured, in evaluations and lessons, ms. */
   readonly #busyBefore: number;
   readonly #leased = new BusyShare();
   readonly #working = new BusyShare();
@@ -49,7 +49,7 @@ export class Meters {
   #perPoint = POINT_EVERY;
   rollouts = 0;
   steps = 0;
-  /** Of the newest training rollout that a fault ended. */
+  /** Error of the newest training rollout that a fault ended. */
   newestError: string | undefined;
   trainedActions = 0;
   updates = 0;
@@ -97,7 +97,7 @@ export class Meters {
       const recent: Recent = { at: e.at, steps: steps.length };
       this.#recent.push(recent);
       if (this.#recent.length > 2000) this.#recent.shift();
-      // Where a person helped, neither outcome nor pace says anything about the policy.
+      // Neither outcome nor pace of a rollout that a person helped says anything about the policy.
       if (assisted(e.trajectory)) return;
       // T = r + L (e + g) + v.
       recent.ms = steps.reduce(
@@ -107,7 +107,7 @@ export class Meters {
       this.#rolloutMs += recent.ms;
       this.#rolloutSteps += steps.length;
       this.#own++;
-      // How a branch ends says what its beginning is worth.
+      // A branch's outcome says what its beginning is worth, not how often the task is solved.
       if (e.trajectory.branch) return;
       this.success.add(outcome.kind === 'success' ? 1 : 0);
       if (++this.#sinceCurve >= this.#perPoint) {
@@ -141,7 +141,7 @@ export class Meters {
   }
 
   /**
-   * What the bound X* is computed from; `share` of ended rollouts that curation let through
+   * The values that the bound X* is computed from; `share`: ended rollouts that curation let through
    * (runtime/rollout/README.md#throughput-bound).
    */
   measured(
@@ -200,7 +200,7 @@ export class Meters {
     return {
       desktops: this.#leased.share(0, ran, desktops),
       desktopsStrict: this.#working.share(0, ran, desktops),
-      // What was under way when a pause began is computed in it.
+      // At most 1: decisions under way when a pause begins are still computed during it.
       replicas: Math.min(
         1,
         computed / (Math.max(1, ran) * Math.max(1, replicas.replicas.length) * replicas.concurrency),

@@ -113,7 +113,9 @@ export class RunMonitor {
     };
   }
 
-  /** What a dashboard shows, with the bound X* (runtime/rollout/README.md#throughput-bound) once it is known. */
+  /**
+   * The status that a dashboard shows, with the bound X* (runtime/rollout/README.md#throughput-bound) once it is known.
+   */
   wireStatus(stopping: boolean): WireStatus {
     const { success, ...s } = this.status(),
       { config, data, budget } = this.#d;
@@ -180,7 +182,7 @@ export class RunMonitor {
     });
   }
 
-  /** What looking back on failures has brought and cost so far. */
+  /** Journals what hindsight has brought and cost so far. */
   #noteHindsight(version: number): Promise<void> {
     const { data } = this.#d,
       values = data.counts().hindsight,

@@ -13,7 +13,7 @@ import type { RunLog } from './runLog.js';
 import type { RunState } from './runState.js';
 import type { Successes } from './successes.js';
 
-/** What the phases of one run work with; TrainingRun creates the parts and closes them. */
+/** The parts that the phases of one run work with; TrainingRun creates and closes them. */
 export interface RunParts {
   readonly config: RunConfig;
   /** The run folder. */

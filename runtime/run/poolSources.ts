@@ -22,7 +22,7 @@ import { JUDGED } from '../data/store/totals.js';
 /** Frames copied at once: as many as Node has threads for files. */
 const COPIES = 4;
 
-/** What the pools of other folders add to a new run. */
+/** The entries that the pools of other folders add to a new run. */
 export interface PoolIntake {
   readonly entries: readonly {
     readonly trajectory: Trajectory;
@@ -34,7 +34,7 @@ export interface PoolIntake {
   readonly otherFamilies: ReadonlyMap<string, number>;
   /** Number of entries left out because another has the same content. */
   readonly duplicates: number;
-  /** What collections saw of this run's families: verdicts of all their attempts. */
+  /** Successes and failures that collections saw of this run's families, over all their attempts. */
   readonly rates: ReadonlyMap<string, { readonly successes: number; readonly failures: number }>;
 }
 

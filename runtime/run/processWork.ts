@@ -3,10 +3,10 @@ import { readForeignText } from '../files/foreignFile.js';
 
 /** Linux counts processor time in ticks of 10 ms (USER_HZ), whatever its kernel was built with. */
 const TICK_MS = 10;
-/** More than the fields of a process ever are. */
+/** Longer than the fields of any process. */
 const STAT_BYTES = 8192;
 
-/** What Linux says of a process; undefined elsewhere, and of one that is gone. */
+/** The work of a process by Linux's /proc; undefined elsewhere, and for one that is gone. */
 export const processWork: WorkOf = async (pid) => {
   if (process.platform !== 'linux') return undefined;
   const text = await readForeignText(`/proc/${pid}/stat`, STAT_BYTES).catch(() => undefined);

@@ -2,7 +2,7 @@ import type { Alert } from './watchdog.js';
 import { printable, printableJson, printableLine } from '../domain/terminalText.js';
 import { duration, percent, sparkline } from '../domain/stats.js';
 
-/** What the terminal shows about a run; with `--json` the same record is written as one JSON line. */
+/** The progress of a run as the terminal shows it; with `--json` the same record is written as one JSON line. */
 export interface RunProgress {
   readonly phase:
     'starting' | 'reading' | 'demonstrations' | 'warm start' | 'training' | 'evaluating' | 'stopping' | 'done';
@@ -21,7 +21,7 @@ export interface RunProgress {
   readonly running: number;
   readonly waitingGroups: number;
   readonly errors: number;
-  /** What the newest of them says. */
+  /** Message of the newest error. */
   readonly newestError?: string | undefined;
   readonly detail?: string;
 }
@@ -58,7 +58,7 @@ export function statusLine(s: RunProgress): string {
 export interface Reporter {
   status(s: RunProgress): void;
   note(text: string, data?: Record<string, unknown>): void;
-  /** Beside a note that says the same. */
+  /** Called besides `note` with the same message. */
   alert?(a: Alert): void;
   end(): void;
 }

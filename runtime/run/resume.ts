@@ -26,7 +26,7 @@ export interface Progress {
 
 /** Most trajectories that a line of the log names. */
 const NAMED = 10;
-/** What resuming a run found, for its log: also what damage on disk has cost. */
+/** A sentence for the log of a resumed run: what was found, and what damage on disk has cost. */
 export function resumedNote(found: RecoveryReport, { damage }: Pick<Recovery, 'damage'>): string {
   const { events, lost, corrupt, released, unreadable } = found,
     stretches = damage.filter((d) => !d.tail),
@@ -63,7 +63,7 @@ export async function progressOf(run: RunReader, elapsedMs = 0, standIn?: StandI
     rows = async (name: string): Promise<{ readonly version: number; readonly value: number }[]> =>
       (await run.index.query('SELECT version, value FROM metrics WHERE name = ?', [name]))
         .map((r) => ({ version: Number(r['version'] ?? 0), value: Number(r['value']) }))
-        // What damaged weights had learned is not known any more.
+        // Values of versions whose weights were damaged do not count: what they had learned is lost.
         .filter((r) => !standIns.some((s) => s.base < r.version && r.version <= s.of)),
     most = (values: readonly number[]): number | undefined => (values.length > 0 ? Math.max(...values) : undefined);
   const partOf = async (lesson: string): Promise<number> =>
@@ -145,7 +145,7 @@ export async function lastCheckpoint(run: RunReader, version?: number): Promise<
   return undefined;
 }
 
-/** What a run can go on from. */
+/** The checkpoint that a run can go on from. */
 export interface SoundCheckpoint {
   /** The newest checkpoint that is whole. */
   readonly checkpoint: RunCheckpoint | undefined;

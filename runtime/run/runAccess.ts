@@ -4,7 +4,7 @@ import type { FrameStore } from '../data/types.js';
 import type { RunPath } from '../domain/index.js';
 import type { SchedulerEvent, Steerable } from '../rollout/types.js';
 
-/** What a person can reach in the active run: its rollouts to steer, and its data manager to add to. */
+/** The parts of the active run that a person can reach: its rollouts to steer, and its data manager to add to. */
 export interface RunAccess {
   readonly run: RunPath;
   readonly data: Pick<DataManager, 'record' | 'addToPool' | 'switchPool' | 'removeFromPool' | 'store'>;

@@ -18,7 +18,7 @@ export function runFolder(dir: string, name: string): string {
   return found;
 }
 
-/** What a run that is there was started with. Rejects with `store.newer` for one of a newer version. */
+/** The options that an existing run was started with. Rejects with `store.newer` for one of a newer version. */
 export async function startedWith(dir: string, over: RunFile = {}): Promise<{ config: RunConfig; run: RunId }> {
   const meta = await readMeta(dir);
   return { config: parseRunFile(meta.config as RunFile, over), run: meta.id };

@@ -36,7 +36,7 @@ const FLUSH_SPANS = 64,
 const MAX_ROLLOUTS = 255;
 
 /**
- * What desktops, replicas and the trainer do, gathered from events into compact journal records of dozens of spans.
+ * Gathers the work of desktops, replicas and the trainer from events into compact journal records of dozens of spans.
  * Pure except for `write`; times are ms since the epoch.
  */
 export class SpanRecorder {
@@ -86,11 +86,11 @@ export class SpanRecorder {
   /** An update of a large model takes minutes: it is written as it goes on. */
   trainerBegins(what: 'update' | 'imitate', at: number): void {
     const lane = this.#lane('trainer', 'trainer');
-    // What it makes has no version yet.
+    // The version it makes is known only at its end.
     lane.version = undefined;
     lane.open = { what, since: at, rollout: '' };
   }
-  /** It has made this version; undefined: it failed. */
+  /** The trainer has made this version; undefined: it failed. */
   trainerEnds(at: number, version: PolicyVersion | undefined): void {
     const lane = this.#lane('trainer', 'trainer'),
       { open } = lane;
@@ -111,7 +111,7 @@ export class SpanRecorder {
       }
     }
   }
-  /** What goes on for long, until now: readers join it with what follows. */
+  /** Writes the beginning of a long span, until now: readers join it with the rest. */
   #writeOpen(lane: Lane, now: number): void {
     const { open } = lane;
     if (!open || lane.kind === 'replica' || now - open.since <= FLUSH_MS) return;

@@ -8,7 +8,7 @@ import type { RunState } from './runState.js';
 import { watchBoard } from './tensorBoardWatch.js';
 import { watchRun } from './watchRun.js';
 
-/** What looks on while a run goes on: TensorBoard's files, and alerts. Returns a function that ends both. */
+/** Starts the observers of a run: TensorBoard's files, and alerts. Returns a function that ends both. */
 export function startWatch(
   data: DataManager,
   r: {

@@ -15,7 +15,7 @@ import type { RunState } from './runState.js';
 
 /** Which weights a run, new or resumed, starts from, and as which version. */
 export interface StartWeights {
-  /** None: untaught weights. */
+  /** The checkpoint that the run goes on from; undefined: untaught weights. */
   readonly base: RunCheckpoint | undefined;
   readonly version: number;
   readonly own: SoundCheckpoint;
@@ -49,7 +49,10 @@ export function startState(state: RunState, { version, own }: StartWeights, prog
     whole && warmStartVersion !== undefined && whole.version >= warmStartVersion ? warmStartVersion : undefined;
 }
 
-/** From here on the run folder depends neither on another one nor on what is damaged. */
+/**
+ * Saves the starting weights as the run's own checkpoint: from here on its folder depends neither on another one nor on
+ * what is damaged.
+ */
 export async function saveStart(
   { base, own: { checkpoint: own, damaged } }: StartWeights,
   { data, learner, log }: { readonly data: DataManager; readonly learner: Learner | undefined; readonly log: RunLog },
@@ -69,8 +72,9 @@ export async function saveStart(
 }
 
 /**
- * What a run goes on with whose trainer was lost and whose last checkpoint is damaged: what it would be resumed from.
- * Replicas act with it when this resolves; rejects with `error` where that is not what happened, or has no way out.
+ * Continues a run whose trainer was lost and whose last checkpoint is damaged, with the weights that it would be
+ * resumed from. Resolves when replicas act with them; rejects with `error` where another cause is at work, or there is
+ * no way out.
  */
 export async function withoutDamage(r: RunParts, error: unknown): Promise<RunParts> {
   const { data, log, state, config } = r,

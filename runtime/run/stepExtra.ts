@@ -2,7 +2,7 @@ import { packAlternatives } from '../data/alternatives.js';
 import type { StepExtra } from '../data/events.js';
 import type { SchedulerEvent, StepAbout } from '../rollout/types.js';
 
-/** What is kept of a decision for people. */
+/** The parts of a decision that are kept for people. */
 export function stepExtra(
   desktop: string,
   alternatives: Extract<SchedulerEvent, { type: 'step' }>['alternatives'],

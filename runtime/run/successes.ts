@@ -19,7 +19,7 @@ export class Successes {
     this.#perFamily = perFamily;
     this.#relabelledShare = relabelledShare;
   }
-  /** With those of earlier parts of the run. */
+  /** Begins with the successes of earlier parts of the run. */
   static async load(data: DataManager, perFamily: number, relabelledShare = 1): Promise<Successes> {
     const s = new Successes(data, perFamily, relabelledShare);
     const earlier = await loadSuccesses(data.store);
@@ -37,7 +37,7 @@ export class Successes {
     const own = [...this.#known.values()].filter((s) => s.family === t.family && s.provenance.kind === 'rollout');
     for (const s of own.slice(0, Math.max(0, own.length - this.#perFamily))) this.#known.delete(s.id);
   }
-  /** It cannot be read back, so it is imitated no more. */
+  /** Drops a success that cannot be read back: it is imitated no more. */
   forget(rollout: RolloutId): void {
     this.#known.delete(rollout);
     this.#unreadable.add(rollout);
@@ -47,13 +47,13 @@ export class Successes {
     return [...this.#known.values()].filter((t) => t.provenance.kind === 'oracle');
   }
   /**
-   * What may be imitated now: without those that a person disabled or removed in the pool, and with those that people
-   * added.
+   * The successes that may be imitated now: without those that a person disabled or removed in the pool, and with those
+   * that people added.
    */
   imitable(): Trajectory[] {
     const all = new Map([...this.#known.values()].filter((t) => !this.#data.rejected(t.id)).map((t) => [t.id, t]));
     for (const t of this.#data.externalSuccesses()) if (!all.has(t.id) && !this.#unreadable.has(t.id)) all.set(t.id, t);
-    // In an order that does not depend on how they came to be known.
+    // The order does not depend on how they came to be known.
     return withinShare([...all.values()], this.#relabelledShare).sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 }

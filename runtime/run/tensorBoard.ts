@@ -11,7 +11,7 @@ export interface Scalars {
   /** ms since the epoch. */
   readonly at: number;
   readonly step: number;
-  /** By tag: `update/loss`. */
+  /** Values by tag, such as `update/loss`. */
   readonly values: Readonly<Record<string, number>>;
 }
 
@@ -26,7 +26,7 @@ export function crc32c(b: Uint8Array): number {
   for (const x of b) c = castagnoli[(c ^ x) & 0xff]! ^ (c >>> 8);
   return (c ^ 0xffffffff) >>> 0;
 }
-/** Of data that holds checksums itself a TFRecord keeps the checksum turned and shifted. */
+/** A TFRecord rotates a checksum and adds a constant, because a checksum over data that holds checksums is weak. */
 const masked = (b: Uint8Array): number => {
   const c = crc32c(b);
   return (((c >>> 15) | (c << 17)) + 0xa282ead8) >>> 0;
@@ -67,7 +67,7 @@ function float(x: number): Buffer {
   b.writeFloatLE(x);
   return b;
 }
-/** What every file begins with. */
+/** The event that every file begins with. */
 export const versionEvent = (at: number): Buffer =>
   Buffer.concat([field(1, DOUBLE, double(at / 1000)), field(3, BYTES, Buffer.from('brain.Event:2'))]);
 /** `Event { wall_time, step, summary { value { tag, simple_value }… } }` */
@@ -82,7 +82,7 @@ export function scalarEvent({ at, step, values }: Scalars): Buffer {
   ]);
 }
 
-/** What a run journals, as far as it is a scalar. */
+/** The events of a run that hold scalars. */
 export type Journalled =
   | {
       readonly type: 'metrics';

@@ -33,7 +33,7 @@ interface Update {
   readonly snapshot: Snapshot;
   readonly report: UpdateReport;
   readonly batch: ClaimedBatch;
-  /** What was imitated beside it, where that is weighed by need. */
+  /** Metrics of the imitation beside it, where that is weighed by need. */
   readonly imitation: WeighedImitation['metrics'] | undefined;
 }
 
@@ -179,7 +179,7 @@ function replayed({ run: r, learner }: Training, own: readonly LearnStep[]): Rep
     // The ledger's as the update begins: a deterministic run, where no rollout ends beside one, finds them again after
     // a crash.
     rates: ratesOf(r.data),
-    // Of its own for every version, so that an update that is made again imitates the same.
+    // Seeded by the version, so that an update that is made again imitates the same.
     random: random(`replay/${seed}/${r.state.version}`),
     expressible: (t, i) => learner.expressible(t, i),
   });
@@ -187,7 +187,7 @@ function replayed({ run: r, learner }: Training, own: readonly LearnStep[]): Rep
 
 export interface Replayed {
   readonly steps: readonly LearnStep[];
-  /** Where they are weighed by need. */
+  /** Present where the steps are weighed by need. */
   readonly metrics?: WeighedImitation['metrics'];
 }
 export interface ReplayOptions extends Pick<RunConfig['trainer'], 'replay' | 'imitation' | 'imitationCoef'> {

@@ -224,7 +224,7 @@ export class TrainingRun {
   get evaluations(): number {
     return this.#schedule.points.length;
   }
-  /** What a dashboard shows. */
+  /** The status that a dashboard shows. */
   wireStatus(): WireStatus {
     return this.#monitor.wireStatus(this.#o.signal.aborted);
   }

@@ -3,7 +3,7 @@ export class UnpausedTime {
   readonly #startedAt: number;
   /** The newest pause; an event of the time before it may come when it is over. */
   #pause = { from: Infinity, to: Infinity };
-  /** In all pauses before it. */
+  /** Length of all pauses before the newest. */
   #pausedMs = 0;
   constructor(startedAt: number) {
     this.#startedAt = startedAt;

@@ -17,20 +17,23 @@ export interface UpdateLoopDeps<W> {
   readonly publish: (weights: W) => Promise<void>;
   /** Releases a batch that could not be trained without what is to blame; false when that does not help. */
   readonly spare?: (batch: ClaimedBatch, error: unknown) => Promise<boolean>;
-  /** More may be rolled out: weights are published, or the regime's barrier was lifted. */
+  /** Called when more may be rolled out: weights are published, or the regime's barrier was lifted. */
   readonly onGenerate: () => void;
   /** The budget of updates is used up. */
   readonly done?: () => boolean;
   readonly between?: BetweenUpdates;
 }
-/** What must not meet two versions: an evaluation. */
+/** Work that must not meet two versions: an evaluation. */
 export interface BetweenUpdates {
   /**
    * Awaited before each update, unless weights wait to be published after the next one. `published` resolves when none is
    * being published any more: with false when that failed.
    */
   readonly hold: (published: Promise<boolean>) => Promise<void>;
-  /** Told when `hold` has something to do, which then comes before the next update. Returns how to tell no more. */
+  /**
+   * `ring` is called when `hold` has something to do, which then comes before the next update. Returns a function that
+   * ends this.
+   */
   readonly onDue: (ring: () => void) => () => void;
 }
 

@@ -51,7 +51,7 @@ export function watchRun(o: {
       }),
     );
   };
-  // At once too: a disk that is full already is no news later, and a short run is over before that.
+  // Looks at once: a disk that is full already is no news later, and a short run is over before the first interval.
   void look();
   const timer = setInterval(() => void look(), LOOK_MS);
   timer.unref();

@@ -1,7 +1,7 @@
 import type { RunConfig } from '../config/index.js';
 import type { AlertKind } from '../domain/index.js';
 
-/** What somebody should look at. */
+/** A condition that somebody should look at. */
 export interface Alert {
   readonly kind: AlertKind;
   readonly message: string;

@@ -18,7 +18,7 @@ import type { LogLevel } from './log.js';
 import { Inbox } from './inbox.js';
 import { Outbox } from './socket.js';
 
-/** What a connection needs of the daemon around it. */
+/** The parts of the daemon that a connection uses. */
 export interface ConnectionHost {
   readonly service: StudioService;
   /** The service's, some with an addition of the daemon's. */

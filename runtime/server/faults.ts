@@ -2,7 +2,7 @@ import { ErrorCodes, ResponseError } from 'vscode-jsonrpc/node';
 import { StudioError, toRunError, type RunError, ServiceError } from '../domain/index.js';
 import type { ErrorData } from '../protocol/errors.js';
 
-/** What the server itself refuses. */
+/** A refusal by the server itself. */
 export class ServerFault extends Error {
   readonly kind: ErrorData['kind'];
   readonly remedy: string;
@@ -21,12 +21,12 @@ const codes: Partial<Record<ErrorData['kind'], number>> = {
 };
 const foreseen = (e: unknown): e is ServiceError | ServerFault => e instanceof ServiceError || e instanceof ServerFault;
 
-/** What a client is told: kind, message and remedy; never a stack. */
+/** An error as a client is told: kind, message and remedy; never a stack. */
 export function toResponseError(e: unknown): ResponseError<ErrorData> {
   const { kind, message, remedy } = foreseen(e) ? e : toRunError(e);
   return new ResponseError(codes[kind] ?? ErrorCodes.UnknownErrorCode, message, { kind, remedy });
 }
-/** For notifications, which carry domain errors only. */
+/** An error in a notification, which carries domain errors only. */
 export const toWireError = (e: unknown): RunError => {
   if (foreseen(e)) return { kind: 'internal', message: e.message, remedy: e.remedy };
   const { kind, message, remedy } = toRunError(e);

@@ -1,13 +1,13 @@
 /** Messages of one client that were received and not yet begun, and whether more may come. */
 
-/** What a client may have sent ahead: messages, and characters of them. */
+/** Bounds of what a client may send ahead: messages, and characters of them. */
 const mostMessages = 256,
   mostCharacters = 8 << 20;
 
 export interface InboxEffects {
   /** Takes one message. */
   deliver(text: string): void;
-  /** No more is read from the socket until `resume`: the client's own system makes it wait. */
+  /** Stops reading from the socket until `resume`: the client's own system makes it wait. */
   pause(): void;
   resume(): void;
   /** Whether the client leaves its answers unread. */
@@ -60,7 +60,9 @@ export class Inbox {
       this.#effects.resume();
     }
   }
-  /** What is here waits too while the client does not read: its answers would only be added to the others. */
+  /**
+   * Messages that are here wait too while the client does not read: their answers would only be added to the others.
+   */
   #schedule(): void {
     if (this.#scheduled || this.#closed || this.#waiting.length === 0 || this.#effects.congested()) return;
     this.#scheduled = true;

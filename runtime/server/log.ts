@@ -6,11 +6,12 @@ import { join } from 'node:path';
 export type LogLevel = 'info' | 'warn' | 'error';
 const maxBytes = 4 << 20;
 
-/** What may leave the process: no secrets, the home folder as ~. */
+/** The text as it may leave the process: no secrets, the home folder as ~. */
 export function redact(text: string, secrets: readonly string[] = [], home = homedir()): string {
   let out = text;
   for (const s of secrets) if (s !== '') out = out.replaceAll(s, '[redacted]');
-  // Not from the beginning of the word that names a secret: a long word would take the square of its length.
+  // The match does not start at the beginning of the word that names a secret: a long word would take the square of its
+  // length.
   out = out
     .replace(/\bBearer\s+[\w.~+/=-]+/gi, 'Bearer [redacted]')
     .replace(
@@ -47,7 +48,7 @@ export class DaemonLog {
     // A full disk must not end a run.
     this.#queue = settled(this.#queue.then(() => this.#append(line)));
   };
-  /** For a process that is about to be gone. */
+  /** Writes synchronously, for a process that is about to end. */
   writeNow(level: LogLevel, message: string): void {
     try {
       appendFileSync(this.file, this.#line(level, message), { mode: 0o600 });

@@ -8,7 +8,10 @@ import { brisk, Lobby } from '../domain/lobby.js';
 import type { StudioService } from '../service/types.js';
 import { openMetricsText, type Told } from './openMetrics.js';
 
-/** What scrapers prove who they are with; it outlives the daemon, since their configuration names it. */
+/**
+ * File of the token with which scrapers identify themselves; it outlives the daemon, since their configuration names
+ * it.
+ */
 export const metricsTokenFile = 'metrics-token';
 /** A run that has said nothing for so long is not active any more. */
 const STALE_MS = 60_000;

@@ -25,31 +25,31 @@ const defaultIdleMinutes = 10;
 export interface ServeOptions {
   /** Folder of the discovery record, the lock and the log. */
   readonly storage: string;
-  /** With no client and nothing to do for this long, the daemon ends. */
+  /** The daemon ends after this long without a client and anything to do. */
   readonly idleMinutes?: number;
   /** Port of figures for Prometheus; none without it. */
   readonly metricsPort?: number;
-  /** Where alerts go until a window tells its machine's settings. */
+  /** Targets of alerts until a window tells its machine's settings. */
   readonly alerts?: AlertTargets;
   /** ms a client has to say hello. */
   readonly helloMs?: number;
-  /** What is served. */
+  /** Creates the service. */
   createService(o: {
     readonly cacheDir: string;
-    /** Where what must outlive this daemon is kept. */
+    /** Folder of what must outlive this daemon. */
     readonly storage: string;
     readonly alerts?: AlertTargets;
     log(level: LogLevel, message: string): void;
   }): StudioService | Promise<StudioService>;
-  /** Who this says it is; the bundle by default. */
+  /** Identity of this daemon; the bundle's by default. */
   readonly identity?: {
     readonly protocol: number;
     readonly minClient: number;
     readonly build: Build;
   };
   /**
-   * What it is there for: begun when clients can attach. Its end, with an exit code, is the daemon's own, which ends for
-   * no other reason but a request or a fault.
+   * The daemon's purpose, begun when clients can attach. Its end, with an exit code, is the daemon's own, which ends
+   * for no other reason but a request or a fault.
    */
   work?(service: StudioService): Promise<number>;
   exit(code: number): void;
@@ -72,7 +72,7 @@ export async function serve(o: ServeOptions): Promise<void> {
   await new Daemon(o, { storage, token, lock, log: await DaemonLog.open(storage, [token]) }).start();
 }
 
-/** What only one daemon of a storage folder holds at a time. */
+/** Held by only one daemon of a storage folder at a time. */
 interface Held {
   readonly storage: string;
   /** Clients prove with it that they may read the discovery record. */
@@ -252,7 +252,7 @@ class Daemon {
       : undefined;
   }
 
-  /** What it is there for may go on when no run does: its policy is measured. */
+  /** The daemon's purpose may go on when no run does: its policy is measured. */
   #isBusy(service: StudioService): boolean {
     return service.busy || this.#o.work !== undefined;
   }
@@ -282,7 +282,7 @@ class Daemon {
     // A signal may come while the daemon starts.
     await settled(this.#opening);
     await nextTurn(); // whoever asked for the end gets its answer
-    // Nothing is served any more: the next daemon may start before the last client has heard that this one is gone.
+    // Removed early: the next daemon may start before the last client has heard that this one is gone.
     await removeDiscovery(storage, token);
     await lock.release();
     await this.#server?.close();

@@ -113,7 +113,7 @@ export class DaemonServer {
   }
 }
 
-/** Who does not read the answer is not waited for: the lobby's time ends it. */
+/** Refuses a client without waiting until it has read the answer: the lobby's time ends it. */
 function refuse(socket: Socket, status: string): void {
   socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () => socket.destroy());
 }

@@ -2,9 +2,9 @@ export type Reason = 'idle' | 'drained' | 'shutdown' | 'fault';
 export interface ShutdownRequest {
   readonly reason: Reason;
   readonly message?: string;
-  /** Without the grace that running rollouts get. */
+  /** Whether running rollouts get no grace. */
   readonly now: boolean;
-  /** Nobody wanted the active run to end: the next daemon goes on with it. */
+  /** Whether the next daemon goes on with the active run, which nobody wanted to end. */
   readonly keep?: boolean;
   /** Exit code; the highest asked for is used. */
   readonly code: number;
@@ -76,7 +76,7 @@ export class ShutdownCoordinator {
     const keep = name !== 'SIGINT';
     void this.request({ reason: 'shutdown', message: name, now: true, keep, code: 0, deadlineMs: 60_000 });
   }
-  /** What nobody caught. Abort-type rejections are how cancelled work ends, and no fault. */
+  /** Handles an error that nobody caught. Abort-type rejections are how cancelled work ends, and no fault. */
   fault(e: unknown, where: 'exception' | 'rejection'): void {
     if (where === 'rejection' && isAbort(e)) return;
     this.#effects.log('error', `uncaught ${where}: ${e instanceof Error ? (e.stack ?? e.message) : String(e)}`);

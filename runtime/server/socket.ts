@@ -4,7 +4,7 @@ import type { WebSocket } from 'ws';
 export const hopelessBytes = 64 << 20;
 /** A client with this many unsent bytes is not read from until it has read some of them. */
 export const unreadBytes = 4 << 20;
-/** From here on only the newest state of each thing is kept for a client, not every message about it. */
+/** Above this backlog only the newest state of each thing is kept for a client, not every message about it. */
 export const congestedBytes = 1 << 20;
 
 /**

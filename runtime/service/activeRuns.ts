@@ -17,7 +17,7 @@ const SETTLED_MS = 10 * 60_000;
 export interface SessionProgress {
   /** Trajectories recorded. */
   readonly recorded: number;
-  /** Of the trainer's weights. */
+  /** Version of the trainer's weights. */
   readonly version: number;
   readonly evaluations: number;
 }
@@ -51,7 +51,7 @@ export class ActiveRuns {
     if (text !== undefined) this.#runs = parseActiveRuns(text);
   }
 
-  /** What is known so far; all of it once `loaded`. */
+  /** The runs known so far; all of them once `loaded`. */
   get runs(): readonly ActiveRun[] {
     return this.#runs;
   }
@@ -63,7 +63,7 @@ export class ActiveRuns {
     return this.#runs.find((r) => r.run === run)?.left;
   }
 
-  /** On disk when it resolves. */
+  /** Records that a run is active; on disk when it resolves. */
   async begin(r: Pick<ActiveRun, 'run' | 'id' | 'name' | 'minutes' | 'alone'>): Promise<void> {
     await this.#loaded;
     this.#first = undefined;

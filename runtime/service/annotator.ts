@@ -22,7 +22,7 @@ export interface Recorded {
   readonly root: string;
   readonly place: number;
 }
-/** By its name, or, where there is no such trajectory, by that of a part: `<rollout>/b`. */
+/** Finds a trajectory by its name, or, where there is none, by the name of a part: `<rollout>/b`. */
 export async function recorded(r: OpenRun, rollout: string): Promise<Recorded> {
   const part = partOf(rollout),
     own = part && (await r.reader.index.query('SELECT 1 FROM rollouts WHERE id = ?', [rollout])).length === 0;
@@ -66,7 +66,7 @@ export class Annotator {
     return { ...view, locked };
   }
 
-  /** One revision more. `base` is the revision the window showed. */
+  /** Adds one revision. `base` is the revision the window showed. */
   edit(run: RunPath, rollout: string, base: number, edits: readonly AnnotationOp[]): Promise<AnnotationView> {
     return this.#change(run, rollout, (l, f) => {
       if (base !== l.head)

@@ -45,7 +45,7 @@ function windowHandlers(h: Handlers, sessions: ControlSessions): void {
   });
 }
 
-/** What the person does; answered with what there is to show then. */
+/** Handlers of a person's actions; each answers with the session as it then is. */
 function deedHandlers(h: Handlers, sessions: ControlSessions): void {
   /** Does it and shows the session as it then is. */
   const done = async (x: { state(): ControlState }, deed: Promise<void>): Promise<ControlState> => {

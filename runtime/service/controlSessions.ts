@@ -49,7 +49,7 @@ export class ControlSessions {
   readonly #jobs = new Map<string, () => void>();
   /** Desktops that are asked for and not yet held. */
   readonly #taking = new Set<string>();
-  /** What a daemon before us left of its tries is gone. */
+  /** Resolves when the leftovers of an earlier daemon's tries are removed. */
   readonly #cleared: Promise<void>;
   /** Tries that are being started. */
   #trying = 0;
@@ -173,7 +173,7 @@ export class ControlSessions {
     o: {
       readonly make: (stop: AbortSignal) => Promise<S>;
       readonly begin: (x: S, stop: AbortSignal) => Promise<void>;
-      /** Nothing of it is left. */
+      /** Called when the session is gone. */
       readonly closed?: (x: S) => Promise<void>;
     },
   ): Promise<S> {

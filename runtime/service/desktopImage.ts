@@ -13,7 +13,7 @@ export { buildDesktop, exportDesktop } from '../cluster/provide.js';
 export { referenceOf } from '../cluster/imageExtra.js';
 export type { BuildProgress };
 
-/** What each image offers, by its name. */
+/** Contents of each image, by its name. */
 export async function allImageContents(): Promise<Record<string, ImageContents>> {
   const images = await Promise.all((await imageNames()).map((name) => readImage(name)));
   return Object.fromEntries(images.map(({ name, contents }) => [name, contents]));
@@ -25,7 +25,7 @@ export async function imageRows(): Promise<ImageRow[]> {
   return images.map(({ name, title, description }) => ({ name, title, description }));
 }
 
-/** What each provider says of itself of an image (default: `desk`), what is built of it, and which images there are. */
+/** Each provider's status for an image (default: `desk`), its builds, and the images there are. */
 export async function desktopStatus(image: string = DEFAULT_IMAGE): Promise<{
   readonly providers: readonly ProviderStatus[];
   readonly built: Awaited<ReturnType<typeof imageStatus>>;
@@ -40,7 +40,10 @@ export async function desktopStatus(image: string = DEFAULT_IMAGE): Promise<{
   };
 }
 
-/** What a policy would see: a fresh desktop, with a task of the built-in suite set up on it when one is named. */
+/**
+ * A picture of what a policy would see: a fresh desktop, with a task of the built-in suite set up on it when one is
+ * named.
+ */
 export async function photographDesktop(o: {
   readonly provider: ProviderChoice;
   /** Name of the desktop image. */

@@ -26,7 +26,7 @@ import { runEpisode } from '../rollout/episode.js';
 import type { EpisodeDeps, EpisodeResult } from '../rollout/types.js';
 import type { Task } from '../tasks/types.js';
 
-/** What a client asks of a reset. What it says besides is left alone, as OpenEnv's servers do. */
+/** A client's request to reset. Further fields are ignored, as OpenEnv's servers do. */
 const resetRequest = z.object({
   seed: z.int().min(0).nullish(),
   episode_id: z.string().max(255).nullish(),
@@ -70,7 +70,7 @@ export class EpisodeEnvironment implements Environment {
     await this.#episode?.end();
     this.#episode = undefined;
     const lease = await this.#parts.pool.lease({ signal: this.#closed.signal });
-    // It was closed as the desktop came.
+    // The environment was closed while the desktop was leased.
     if (this.#closed.signal.aborted) {
       lease.release();
       throw cancelled('The episode');
@@ -105,7 +105,7 @@ function parsed<T>(schema: z.ZodType<T>, v: unknown): T {
   );
 }
 
-/** One episode: whoever steps is its policy. */
+/** One episode: the client that steps is its policy. */
 class Episode implements Policy, FrameStore {
   readonly takesEncoded = true;
   readonly #parts: EnvironmentParts;
@@ -114,9 +114,9 @@ class Episode implements Policy, FrameStore {
   readonly #name: string;
   readonly #pictures: boolean;
   readonly #stop = new AbortController();
-  /** What the client waits for. */
+  /** The observation that the client waits for. */
   #answer: Deferred<Observed> = deferred();
-  /** What the episode waits for: there while the client is to act. */
+  /** The decision that the episode waits for; present while the client is to act. */
   #act: Deferred<Decision> | undefined;
   /** The newest screen, as it is sent. */
   #screen: Promise<string | undefined> = Promise.resolve(undefined);
@@ -160,7 +160,7 @@ class Episode implements Policy, FrameStore {
     await this.#ended;
   }
 
-  // As the episode's policy.
+  // The episode's policy.
   open({ instruction }: Parameters<Policy['open']>[0]): PolicySession {
     this.#instruction = instruction;
     return {
@@ -175,7 +175,7 @@ class Episode implements Policy, FrameStore {
       close: () => undefined,
     };
   }
-  // As the store of its screens, which are kept nowhere.
+  // The episode's store of screens, which keeps none.
   async put(screen: Screenshot): Promise<FrameRef> {
     const { width, height } = screen;
     if (!this.#pictures) return { hash: '0'.repeat(64), width, height };

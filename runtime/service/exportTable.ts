@@ -15,7 +15,7 @@ export const csvText = (rows: readonly object[], columns: readonly string[]): st
     .map((cells) => cells.map(csvCell).join(','))
     .join('\n');
 
-/** What Parquet is told of the columns; times become timestamps. */
+/** Column types for Parquet; times become timestamps. */
 const metricTypes: Readonly<Record<keyof MetricRow, ColumnType>> = {
     name: 'STRING',
     at: 'TIMESTAMP',

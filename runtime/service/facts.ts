@@ -17,7 +17,7 @@ export function configOf(run: RunReader): RunConfig | undefined {
   }
 }
 
-/** What the run file says of a run, and what its task source says of its families. */
+/** The configuration of a run, and its families as their task source describes them. */
 export async function factsOf(run: RunReader): Promise<RunFacts> {
   const config = configOf(run);
   if (!config) return { trained: [], families: suiteFamilies() };

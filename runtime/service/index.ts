@@ -48,7 +48,7 @@ export function createStudioService(o: StudioServiceOptions): StudioService {
   const recovered: Recovered[] = [];
   studio.onBroadcast((b) => {
     if (b.method === 'run/alert') studio.alerts.send(b.params);
-    // One that goes on has not ended.
+    // A run that goes on has not ended.
     else if (b.method === 'run/recovered' && b.params.outcome !== 'resumed')
       studio.alerts.send({ ...b.params, kind: 'finished' });
   });
@@ -94,7 +94,7 @@ export function createStudioService(o: StudioServiceOptions): StudioService {
       return result;
     },
     close: async ({ now, keep }) => {
-      // At once, and not when people have let go of their desktops: a run that ends meanwhile is kept, too.
+      // Done at once, before people have let go of their desktops: a run that ends meanwhile is kept, too.
       if (keep) studio.keepActive();
       else studio.endActive();
       await control.close();

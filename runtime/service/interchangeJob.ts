@@ -9,8 +9,8 @@ import type {
 } from './interchangeWorker.js';
 
 /**
- * One job in a worker thread. Its stop is the request's: an import then answers with what came in, everything else
- * rejects with `cancelled`.
+ * Runs one job in a worker thread. Its signal is the request's: a cancelled import answers with what came in,
+ * everything else rejects with `cancelled`.
  */
 export function runInterchangeJob<K extends InterchangeJob['do']>(
   entry: ProcessEntry,

@@ -13,5 +13,5 @@ export const interpreter = (o: Credit): Interpreter => ({
   advantages: (rewards, steps) => (o.credit === 'trajectory' ? groupAdvantages(rewards, steps, o) : undefined),
 });
 
-/** As the run's own trainer computes them. */
+/** The interpreter with the settings of the run's own trainer. */
 export const interpreterOf = (f: Pick<RunFacts, 'config'>): Interpreter => interpreter(f.config?.trainer ?? byDefault);

@@ -4,7 +4,7 @@ interface Job {
   readonly exclusive: boolean;
 }
 export interface JobOptions {
-  /** No run begins beside it: it has the desktops and the processor of one. */
+  /** The job uses the desktops and the processor of a run, so no run begins beside it. */
   readonly exclusive?: boolean;
 }
 
@@ -15,11 +15,11 @@ export class Jobs {
   get any(): boolean {
     return this.#jobs.size > 0;
   }
-  /** What no run may begin beside, in a sentence. */
+  /** The exclusive job that keeps runs from beginning, in a sentence. */
   get exclusive(): string | undefined {
     return [...this.#jobs.values()].find((j) => j.exclusive)?.what;
   }
-  /** Its signal fires with the caller's, and when all are cancelled. */
+  /** Runs a job. Its signal fires with the caller's, and when all jobs are cancelled. */
   async run<T>(
     what: string,
     signal: AbortSignal,

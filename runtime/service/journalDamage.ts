@@ -30,7 +30,7 @@ export class JournalDamages {
     this.#known.set(run, { mark, damage });
     return damage;
   }
-  /** What a check found of the journal as it is now; undefined also where none was made. */
+  /** The damage that a check found in the journal as it is now; undefined also where no check was made. */
   known(run: RunPath, mark: string): JournalDamage | undefined {
     const k = this.#known.get(run);
     return k?.mark === mark ? k.damage : undefined;

@@ -4,8 +4,8 @@ import type { RunConfig, RunFile } from '../config/index.js';
 import { thisBundle } from './engines.js';
 
 /**
- * What a cluster needs for the desktops of a run, as YAML for `kubectl apply -f -`; with `jobImage` also what trains in
- * the cluster. `runFile` is what the Job reads.
+ * The objects that a cluster needs for the desktops of a run, as YAML for `kubectl apply -f -`; with `jobImage` also
+ * what trains in the cluster. `runFile` is what the Job reads.
  */
 export function clusterManifests(o: {
   readonly config: RunConfig;

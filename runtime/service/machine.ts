@@ -62,7 +62,7 @@ export function machineHandlers(h: Handlers, s: Studio): void {
   });
 }
 
-/** What follows a name in JSON and is no text: a token's id is no secret. */
+/** A value in JSON that is no text: a token's id is no secret. */
 const NO_TEXT = /^(?:-?\d[\d.eE+-]*$|true$|false$|null$|[[{])/;
 /**
  * The home folder as ~, secrets blotted out: bearer tokens, and values of what is called key, token, secret or

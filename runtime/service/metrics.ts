@@ -32,7 +32,7 @@ async function once<T>(r: OpenRun, what: string, params: unknown, answer: () => 
   }
 }
 
-/** What the dashboard draws. */
+/** Handlers of the dashboard's charts. */
 export function metricHandlers(h: Handlers, s: Studio): void {
   h.on(m.getSeries, schemas.series, (p) =>
     s.read(p.run, (r) => once(r, 'series', p, async () => ({ series: await series(r.reader, p.names, p.maxPoints) }))),

@@ -93,7 +93,7 @@ export function chooser(tasks: Tasks, split: EvaluationSplit): (wish: ResetReque
     return { task: tasks.source.task(f, s), seed: s };
   };
 }
-/** What is not of the split or the families is not served, so that nobody trains on it by its name. */
+/** The task of this name. Only tasks of the served split and families have one, so that nobody trains on others. */
 function named(tasks: Tasks, served: ReadonlyMap<string, Probe>, task: string): ChosenTask {
   const p = served.get(task);
   if (p) return { task: tasks.source.task(p.family, p.seed), seed: p.seed };

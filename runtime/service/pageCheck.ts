@@ -4,9 +4,9 @@ import { parseRunFile } from '../config/index.js';
 import { toRunError, type ProviderChoice } from '../domain/index.js';
 import { MiniwobEngine, MiniwobSource, openPages, type CheckRow } from '../tasks/index.js';
 
-/** What a page of MiniWoB++ says when it is opened. */
+/** The finding about a page of MiniWoB++ that was opened. */
 export interface PageRow extends Pick<CheckRow, 'id' | 'status' | 'needs' | 'error'> {
-  /** What it asks for at seed 1. */
+  /** Its instruction at seed 1. */
   readonly utterance?: string;
 }
 
@@ -40,7 +40,7 @@ export async function checkPages(o: {
         o.signal.throwIfAborted();
         const error = toRunError(e);
         row = { id: f.id, status: 'unsupported', needs: [error.message], error };
-        // What a broken page left behind is not the next one's.
+        // A broken page's desktop is not used for the next one.
         await provider.destroy(desktop);
         desktop = undefined;
       }

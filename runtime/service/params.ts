@@ -21,7 +21,7 @@ const points = z.int().min(2).max(2000).optional();
 const time = z.number().nonnegative();
 const outcome = z.enum(['success', 'failure', 'error', 'running']);
 const provenance = z.enum(PROVENANCE_KINDS);
-/** For schemas that stand with their handlers. */
+/** Fields for schemas that stand with their handlers. */
 export const fields = { text, run };
 
 export const schemas = {

@@ -25,12 +25,12 @@ export const added = (q: QueueState, entries: readonly Entry[]): QueueState => (
   ...q,
   items: [...q.items, ...entries],
 });
-/** One that runs is not taken out: it is stopped. */
+/** Takes an entry out; one that runs must be stopped instead. */
 export const removed = (q: QueueState, id: string): QueueState => ({
   ...q,
   items: q.items.filter((e) => e.id !== id || e.state === 'running'),
 });
-/** To the place `by` further among those that wait. */
+/** Moves an entry `by` places further among those that wait. */
 export function moved(q: QueueState, id: string, by: number): QueueState {
   const waiting = q.items.filter(waits),
     from = waiting.findIndex((e) => e.id === id);
@@ -45,7 +45,7 @@ export const changed = (q: QueueState, id: string, to: Partial<Entry>): QueueSta
 });
 export const begun = (q: QueueState, id: string, run: string): QueueState =>
   replaced(q, id, ({ error: _error, ...e }) => ({ ...e, state: 'running', run }));
-/** It keeps its place. */
+/** Puts an entry back to waiting, in its place. */
 export const waitsAgain = (q: QueueState, id: string): QueueState =>
   replaced(q, id, ({ run: _run, ...e }) => ({ ...e, state: 'waiting' }));
 /** Why those of `ids` that wait cannot begin yet; undefined once they can. */
@@ -61,7 +61,7 @@ const replaced = (q: QueueState, id: string, by: (e: Entry) => Entry): QueueStat
   ...q,
   items: q.items.map((e) => (e.id === id ? by(e) : e)),
 });
-/** What is over stands first; the oldest of it is forgotten. */
+/** Entries that are over come first; the oldest of them are forgotten. */
 function tidied(items: readonly Entry[]): readonly Entry[] {
   return [...items.filter(over).slice(-mostOver), ...items.filter((e) => !over(e))];
 }

@@ -51,7 +51,7 @@ export class Readers {
       mine = false;
       if (--open.users === 0 && open.retired) close(open);
       this.#trim();
-      // Not before: it would take its time from what was just waited for.
+      // Prepared only now: earlier it would delay the query that was just waited for.
       if (!this.#closed) prepareIndex(this.#entry);
     };
     try {

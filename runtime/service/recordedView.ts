@@ -5,7 +5,7 @@ import { trajectoryView } from '../queries/trajectory.js';
 import { configOf } from './facts.js';
 import { interpreterOf } from './interpreter.js';
 
-/** Of the runs that are being read: an export asks once a trajectory. */
+/** Interpreters of the runs that are being read: an export asks once a trajectory. */
 const interpreters = new WeakMap<RunReader, Interpreter>();
 
 /** A finished trajectory with tokens, weights and verdict, for files that stand alone. */

@@ -21,7 +21,7 @@ export async function replayRevision(
     view = await annotator.show(dir, f, line),
     a = annotatedOf(f.root, line)[f.place]!;
   mustBeReplayable(view, a);
-  // What stands in the way of recording it is said before a desktop is started.
+  // Opened first: an obstacle to recording is reported before a desktop is started.
   const writer = await s.writers.open(dir);
   try {
     const name = await s.read(dir, (r) => freeName(r, `replay/${view.rollout}@${view.revision}`)),
@@ -55,7 +55,7 @@ function mustBeReplayable(view: AnnotationView, a: Annotated): void {
 
 /** Why a success of this revision may not join the pool; undefined when it may. */
 function keptOut(view: AnnotationView, a: Annotated, line: Line): string | undefined {
-  // Of evaluations nothing may be learnt.
+  // Nothing may be learnt from evaluations.
   if (view.trajectory.row.provenance === 'probe')
     return 'it is an episode of an evaluation, and learning from it would spoil the next';
   // Acted out twice it would only be chosen twice as often.

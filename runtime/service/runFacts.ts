@@ -96,7 +96,7 @@ export function runFileText(config: unknown): string {
   }
   return `${JSON.stringify(merge({ $schema: 'dart-studio:/run.schema.json' }, short), null, 2)}\n`;
 }
-/** What of `value` is not in `base`; undefined when nothing is. */
+/** The part of `value` that is not in `base`; undefined when nothing is. */
 function beyond(value: unknown, base: unknown): unknown {
   if (!isObject(value) || !isObject(base)) return same(value, base) ? undefined : value;
   const out = Object.fromEntries(

@@ -3,7 +3,7 @@ import { orUndefined } from '../domain/index.js';
 import { readForeignText } from '../files/foreignFile.js';
 import { labelName, runLabelOf, type RunLabel } from '../protocol/runLabel.js';
 
-/** What people call a run; nothing where its folder does not say, or says it in no way that can be read. */
+/** The label people gave a run; empty where its folder has none, or none that can be read. */
 export const labelOf = async (dir: string): Promise<RunLabel> =>
   runLabelOf(
     await orUndefined(

@@ -60,10 +60,13 @@ export class RunQueue {
   #q: QueueState = emptyQueue;
   #writing: Promise<void> = Promise.resolve();
   #begins = false;
-  /** Until then what was active goes first; a daemon that is there for one run alone leaves the queue to the next. */
+  /**
+   * Until it is set, a run that was active before goes first; a daemon that is there for one run alone leaves the queue
+   * to the next.
+   */
   #open = false;
   #loaded: Promise<void>;
-  /** Those that wait for desktops, until they are tried again. */
+  /** Entries that wait for desktops, until they are tried again. */
   readonly #held = new Set<string>();
   readonly #patience: Patience;
   #tries = 0;
@@ -77,7 +80,7 @@ export class RunQueue {
     studio.onSession((s) => {
       if (!s) this.#ended();
     });
-    // What waits for the end of a long job is not begun by the end of a run.
+    // The end of a run does not begin an entry while a long job is under way; the job's end does.
     studio.onIdle(() => void this.#next());
     studio.closing.addEventListener('abort', () => {
       clearTimeout(this.#again);
@@ -93,7 +96,7 @@ export class RunQueue {
   /** Runs that were active are resumed by now, or never will be. */
   async recover(): Promise<void> {
     await this.#loaded;
-    // At once: the run that was resumed may end while the queue is written.
+    // Set at once: the run that was resumed may end while the queue is written.
     this.#open = true;
     await this.#put(
       recovered(this.#q, (run) =>
@@ -117,7 +120,7 @@ export class RunQueue {
     await this.#loaded;
     if (!hasRoom(this.#q, runs.length))
       throw new ServiceError('busy', 'The queue is full.', 'Remove runs from it, or wait until some have ended.');
-    // What is wrong is said now, and not in the middle of the night.
+    // Faults of a run file are reported now, and not when its turn comes in the middle of the night.
     const entries = runs.map((start): Entry => {
       const { config } = planStart(start);
       return {
@@ -156,13 +159,13 @@ export class RunQueue {
       this.#begins = false;
     }
     if (s.session) return;
-    // One that could not begin makes way for the next.
+    // An entry that could not begin makes way for the next.
     await this.#next();
     s.settle();
   }
   async #begin(e: Entry): Promise<void> {
     const plan = planStart(e.start);
-    // It still waits, and people can start runs and change the queue meanwhile.
+    // The entry still waits here: people can start runs and change the queue meanwhile.
     await this.#studio.checkDesktops(plan);
     if (nextOf(this.#q, this.#held)?.id !== e.id) return;
     this.#tries = 0;
@@ -178,13 +181,13 @@ export class RunQueue {
       await this.#put(changed(this.#q, e.id, { state: 'failed', error: why }));
       return;
     }
-    // Said once, however often it is tried.
+    // Told once, however often it is tried.
     if (e.error === undefined) this.#say(e, 'stalled', `waits for desktops, and starts when there are some: ${why}`);
     const alike = this.#alike(e);
     for (const id of alike) this.#held.add(id);
     await this.#put(waitFor(waitsAgain(this.#q, e.id), alike, why));
   }
-  /** Those that need the same desktops, itself among them: there are some for all of them, or for none. */
+  /** Entries that need the same desktops, `e` among them: there are desktops for all of them, or for none. */
   #alike(e: Entry): ReadonlySet<string> {
     const of = desktopsOf(e);
     return new Set(this.#q.items.filter((x) => desktopsOf(x) === of).map((x) => x.id));
@@ -193,7 +196,7 @@ export class RunQueue {
     this.#studio.log('error', `Queued run ${e.name} ${message}`);
     this.#studio.alerts.send({ id: '', name: e.name, kind, message, at: Date.now() });
   }
-  /** Nothing tells when there are desktops. */
+  /** Tries again after a while: nothing tells when there are desktops. */
   #wait(): void {
     if (this.#held.size === 0 || this.#again || this.#studio.closing.aborted) return;
     this.#again = setTimeout(
@@ -204,7 +207,7 @@ export class RunQueue {
       growingMs(this.#patience, this.#tries++),
     );
   }
-  /** Those that waited for desktops are tried again. */
+  /** Tries the entries that waited for desktops again. */
   #release(): void {
     clearTimeout(this.#again);
     this.#again = undefined;
@@ -229,7 +232,7 @@ export class RunQueue {
     return this.#writing;
   }
 }
-/** One that cannot be planned is like no other. */
+/** A key of the entry's desktops; an entry that cannot be planned shares its key with no other. */
 function desktopsOf(e: Entry): string {
   try {
     return JSON.stringify(planStart(e.start).config.desktops);

@@ -23,9 +23,9 @@ export interface SessionPlan {
   readonly dir: RunPath;
   readonly run: RunId;
   readonly resume: boolean;
-  /** It has minutes in place of the limits of its run file. */
+  /** Its minutes replace the limits of its run file. */
   readonly alone?: boolean;
-  /** What to tell about its run file, e.g. an option by its old name. */
+  /** Notes on its run file, e.g. an option by its old name. */
   readonly notes?: readonly string[];
   /** Hears of it too, as the log of `train`. */
   readonly reporter?: Reporter;
@@ -171,7 +171,7 @@ export class RunSession {
     };
   }
 
-  /** What runs on one of its desktops, for a person to steer. */
+  /** The rollout on one of its desktops, for a person to steer. */
   steer(desktop: string): HeldRollout | undefined {
     return this.#training.steer(desktop);
   }

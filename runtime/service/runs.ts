@@ -29,7 +29,7 @@ export function runHandlers(h: Handlers, s: Studio): void {
     const { more } = p,
       minutes = more === undefined ? p.minutes : more + (await s.read(p.run, (r) => usedMs(r.reader))) / 60_000,
       x = await s.begin(await planResume(resolve(p.run), minutes, more !== undefined), unwanted(c.signal));
-    // One that was paused when a daemon ended, and could not be resumed then, goes on now.
+    // A run that was paused when a daemon ended, and could not be resumed then, goes on now.
     await s.activeRuns.pause(x.run, false);
     return { run: x.run, id: x.plan.run };
   });

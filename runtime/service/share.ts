@@ -90,7 +90,7 @@ const POINTS = 300,
 /** How many of each outcome are shown. */
 const EXAMPLES = 3;
 
-/** What a page shows of a run. Also of one that is being written: what it knows so far. */
+/** The data of a run's page. A run that is still written gives what it has so far. */
 export async function runPageData(
   run: RunReader,
   facts: RunFacts,
@@ -116,7 +116,7 @@ export async function runPageData(
     detail: { summary: o.summary, ledger: o.ledger, evals, tasks, timeline },
     curves: curves.filter((c) => c.family === undefined),
     series: metrics,
-    // It may name folders of whoever ran it.
+    // A run file may name folders of the person who ran it.
     runFile: redact(runFileText(run.meta.config ?? {})),
     ...(o.footprint ? { footprint: o.footprint } : {}),
     ...(o.figures ? { figures: o.figures } : {}),
@@ -125,7 +125,7 @@ export async function runPageData(
   };
 }
 
-/** Of the newest evaluation, spread over its tasks; of training rollouts where none was made. */
+/** Examples from the newest evaluation, spread over its tasks; from training rollouts where none was made. */
 async function examples(run: RunReader, outcome: 'success' | 'failure'): Promise<TrajectoryView[]> {
   const ids = async (where: string): Promise<string[]> => {
     const [found = []] = await run.index.columns(

@@ -24,16 +24,16 @@ import { Jobs, type JobOptions } from './jobs.js';
 import { Readers, markOf } from './readers.js';
 import type { Broadcast } from './types.js';
 
-/** Where the service writes what it has to say; the daemon puts it into its log. */
+/** The service's log; the daemon puts it into its own. */
 export type ServiceLog = (level: 'info' | 'warn' | 'error', message: string) => void;
 export interface StudioServiceOptions {
   /** The bundle that child processes and workers are started from. */
   readonly entry: ProcessEntry;
   /** Thumbnails and summaries of runs; may be deleted at any time. */
   readonly cacheDir: string;
-  /** Where the record of active runs is kept; the cache folder when absent. */
+  /** Folder of the record of active runs; the cache folder when absent. */
   readonly storage?: string;
-  /** Where alerts go until a window tells its machine's settings. */
+  /** Targets of alerts until a window tells its machine's settings. */
   readonly alerts?: AlertTargets;
   readonly log: ServiceLog;
 }
@@ -46,7 +46,7 @@ export interface OpenRun {
 }
 type Summary = Omit<RunSummary, 'state' | 'status'> & { readonly state: RunState };
 
-/** What the handlers share: the active run, long jobs, open readers, listeners. */
+/** The state that the handlers share: the active run, long jobs, open readers, listeners. */
 export class Studio {
   readonly entry: ProcessEntry;
   readonly cacheDir: string;
@@ -62,7 +62,7 @@ export class Studio {
   session: RunSession | undefined;
   /** A newer daemon waits until this one has nothing to do: nothing begins by itself any more. */
   draining = false;
-  /** What a daemon that starts after us goes on with. */
+  /** The record of active runs, which the next daemon goes on with. */
   readonly activeRuns: ActiveRuns;
   /** Passes on what somebody should look at, with or without a window. */
   readonly alerts: AlertSender;
@@ -195,7 +195,7 @@ export class Studio {
     this.#starting = starting;
     try {
       const session = (this.session = await starting.catch(async (e: unknown) => {
-        // One that was interrupted and cannot be resumed now is tried again by the next daemon.
+        // A resumed run that cannot go on now is tried again by the next daemon.
         if (!known) await this.activeRuns.end(run);
         throw e;
       }));
@@ -219,7 +219,7 @@ export class Studio {
       if (!this.session) this.settle();
     }
   }
-  /** Nobody may be looking at it: its summary is left for windows, and its end goes where alerts go. */
+  /** Leaves the run's summary for windows, and sends an alert of its end: nobody may be looking at it. */
   async #sayEnded(run: RunPath, error: RunError | undefined): Promise<void> {
     const r = await orUndefined(this.summary(run), 'the next list makes it');
     if (r) this.alerts.send(endAlert(r, error));
@@ -281,7 +281,7 @@ export class Studio {
           if (!session.store.closed) throw e;
         }
       }
-      // It ended meanwhile: what was asked is read from its folder.
+      // The run ended meanwhile: the answer is read from its folder.
       await session.ended;
     }
     const written = await this.writers.reader(dir);
@@ -381,7 +381,7 @@ export class Studio {
       this.endActive();
       const { session } = this;
       await Promise.all([session?.stop(this.#now), this.own.close()]);
-      // For windows that list the run while no runtime is there.
+      // Writes the summary for windows that list the run while no runtime is there.
       if (session) await orUndefined(this.summary(session.run), 'it is listed without what it came to');
       await this.writers.close();
       await this.annotations.close();

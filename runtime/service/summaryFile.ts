@@ -38,7 +38,10 @@ export function leaveRunning(plan: SessionPlan, s: RunStatus): Promise<void> {
   });
 }
 
-/** It learned, and no checkpoint of it is left: its folder was copied without them, or they were deleted. */
+/**
+ * Whether a run has learned and none of its checkpoints is left: its folder was copied without them, or they were
+ * deleted.
+ */
 export async function isWeightless(s: Pick<RunSummary, 'run' | 'version' | 'status'>): Promise<boolean> {
   if (s.version === 0 || s.status) return false;
   const kept = await orUndefined(readdir(join(s.run, 'checkpoints')), 'a copied run may lack the folder');
@@ -51,12 +54,12 @@ async function write(dir: string, summary: Omit<RunSummary, 'status'>): Promise<
     'runs are also listed without it, when the runtime is there',
   );
 }
-/** What a list of runs is made of later without a look into the journal. */
+/** Writes the cached summary, from which a list of runs is made without a look into the journal. */
 export async function keepSummary(file: string, what: unknown): Promise<void> {
   await mkdir(dirname(file), { recursive: true });
   await replaceFile(file, JSON.stringify(what));
 }
-/** What is said of a run last is what its file says: writers of one folder do not overtake each other. */
+/** The last write of each folder: writers of one folder do not overtake each other, so the newest summary stays. */
 const turns = new Map<string, Promise<void>>();
 function inTurn(dir: string, work: () => Promise<void>): Promise<void> {
   const turn: Promise<void> = (turns.get(dir) ?? Promise.resolve()).then(work).finally(() => {

@@ -37,7 +37,7 @@ function oftenChanged(preset: PresetName): RunFile {
   };
 }
 
-/** What a run file's text has wrong, by its places. */
+/** The problems in a run file's text, by their places. */
 export function configProblems(text: string, file = 'the run file'): ConfigProblem[] {
   try {
     parseRunText(text, file);

@@ -17,7 +17,7 @@ import { schemas, type Handlers } from './params.js';
 import type { Thumbnails } from './thumbnails.js';
 import type { OpenRun, Studio } from './studio.js';
 
-/** As recorded; of a part behind a split, its recorded steps. */
+/** Finds a trajectory as recorded; for a part behind a split, its recorded steps. */
 export type FindView = (
   r: OpenRun,
   p: { readonly run: string; readonly rollout: string },
@@ -73,7 +73,7 @@ export function trajectoryHandlers(h: Handlers, s: Studio, thumbs: Thumbnails): 
   );
 }
 
-/** What a trainer needs of the steps of a view, as the run recorded it. */
+/** The records that a trainer needs of the steps of a view, as the run recorded them. */
 async function recordsIn(r: OpenRun, root: RolloutId, view: TrajectoryView): Promise<Map<number, object>> {
   const shown = new Set(view.steps.map((s) => s.index)),
     recorded = (await r.reader.readSteps(root)).map((s) => s.step);

@@ -34,7 +34,7 @@ const MOST_RUNS = 200;
 const MOST_RUN_FILE = 1 << 20;
 
 const scratchOf = (s: Studio): string => join(s.cacheDir, 'try');
-/** What a daemon that was killed left of its tries. */
+/** Removes the files of tries that a killed daemon left. */
 export async function clearTries(s: Studio): Promise<void> {
   await rm(scratchOf(s), { recursive: true, force: true }).catch((e: unknown) => {
     s.log('warn', `What was left of tries could not be removed: ${messageOf(e)}`);

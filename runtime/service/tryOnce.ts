@@ -14,9 +14,9 @@ import { prepareTry } from './tryPolicy.js';
 export interface TryOnceRequest extends Omit<TryParams, 'policy' | 'base' | 'mode'> {
   /** Run folder, checkpoint folder, run file, or address of a model server. */
   readonly policy: string;
-  /** Of a run: version of the checkpoint. */
+  /** For a run: version of the checkpoint. */
   readonly version?: number | undefined;
-  /** Of a server. */
+  /** For a server: the model, and how it writes coordinates. */
   readonly model?: string | undefined;
   readonly coordinates?: string | undefined;
   readonly entry: ProcessEntry;
@@ -30,7 +30,7 @@ export interface TryOnceRequest extends Omit<TryParams, 'policy' | 'base' | 'mod
   readonly onStep: (step: StepView) => void;
 }
 
-/** One episode of a policy without a daemon; nothing of it is kept. `verified`: a verifier judged. */
+/** Runs one episode of a policy without a daemon and keeps nothing of it. `verified`: a verifier judged. */
 export async function tryOnce(r: TryOnceRequest): Promise<{ readonly outcome: Outcome; readonly verified: boolean }> {
   const { entry, signal } = r,
     own = new PersonalDesktops(),

@@ -28,7 +28,7 @@ import { episodeOf } from '../run/episodeOf.js';
 import { openTasks, type Tasks } from '../tasks/open.js';
 import type { Task, TaskEngine } from '../tasks/types.js';
 
-/** What trying a policy needs of the process it happens in. */
+/** The parts of the process in which a policy is tried. */
 export interface TryHost {
   readonly entry: ProcessEntry;
   readonly own: PersonalDesktops;
@@ -36,18 +36,18 @@ export interface TryHost {
   readonly read: <T>(run: RunPath, f: (run: RunReader) => Promise<T>) => Promise<T>;
 }
 export interface TryRequest extends Omit<TryParams, 'base' | 'policy' | 'mode'> {
-  /** Who acts, once what is asked for beyond its run file is known. */
+  /** The policy that acts, with these options over its own run file. */
   readonly actor: (over: RunFile) => Promise<Actor>;
   /** The run that its desktop is listed with. */
   readonly run: RunPath;
   /** Names the episode. */
   readonly name: string;
-  /** For what is gone when it is over: weights, and screens that are not kept. */
+  /** Folder of files that are removed when it is over: weights, and screens that are not kept. */
   readonly dir: string;
-  /** Of the screens. */
+  /** Folder of the screens. */
   readonly frames: string;
   readonly signal: AbortSignal;
-  /** What the start is at, in words. */
+  /** The step that the start is at, in words. */
   readonly onStarting?: (what: string) => void;
 }
 /** A policy, a desktop and a task, ready for one episode. */
@@ -155,7 +155,7 @@ async function startBoth(
   await Promise.all([acting, desktop].flatMap((s) => (s.status === 'fulfilled' ? [s.value.close()] : [])));
   throw firstCause([acting, desktop]);
 }
-/** One failed, and the other was called off for it: what the first one said. */
+/** The error of the start that failed first: the other one was cancelled because of it. */
 function firstCause(starts: readonly PromiseSettledResult<unknown>[]): unknown {
   const reasons = starts.flatMap((s): unknown[] => (s.status === 'rejected' ? [s.reason] : []));
   return reasons.find((e) => !(e instanceof StudioError && e.kind === 'cancelled')) ?? reasons[0];
@@ -177,7 +177,7 @@ interface Chosen {
   readonly seed: number;
   readonly verified: boolean;
   readonly heldOut: boolean;
-  /** Where the policy's tasks can be read here. */
+  /** The policy's tasks, where they can be read here. */
   readonly tasks: Tasks | undefined;
 }
 async function chooseTask(host: TryHost, p: TryRequest, { config, name }: Actor): Promise<Chosen> {

@@ -6,7 +6,7 @@ import type { StepView, TrySteps } from '../protocol/types.js';
 import { stepView } from '../queries/steps.js';
 import { stepExtra } from '../run/stepExtra.js';
 
-/** What is kept of a step for people; a person's own step has nothing besides. */
+/** The parts of a step that are kept for people; a person's own step has none. */
 export const tryExtra = (e: StepEvent): ReturnType<typeof stepExtra> | undefined =>
   e.step.origin === 'policy' ? stepExtra(e.desktop, e.alternatives, e.about) : undefined;
 
@@ -24,7 +24,7 @@ export function stepsOf(x: TrySession, from: number): TrySteps {
     ...(asked ? { proposal: { id: asked.id, step: proposalView(x, asked) } } : {}),
   };
 }
-/** Its screen is the desktop's present one, which is stored with the step once there is one. */
+/** The view of a proposal. Its screen is the desktop's present one, which is stored with the step once there is one. */
 function proposalView(x: TrySession, { decision: d }: ProposedStep): StepView {
   const { screen, desktop, instruction } = x.facts;
   return stepView(

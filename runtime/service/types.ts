@@ -6,7 +6,7 @@ import type { Ledger, RunEvent, RunPath, RunStatus } from '../protocol/types.js'
 
 /** Why a request's signal fired: its client did not cancel it but is not there any more. */
 export const gone = 'gone';
-/** What a request knows of its caller. */
+/** A request's knowledge of its caller. */
 export interface ServiceContext {
   /** Fires when the client cancels the request or goes away; then its reason is `gone`. */
   readonly signal: AbortSignal;
@@ -61,8 +61,8 @@ export type Broadcast =
  */
 export interface StudioService {
   /**
-   * By wire name: every request of protocol/methods.ts except daemon/*, events/* and desktop/watch, desktop/unwatch,
-   * which are the server's.
+   * Handlers by wire name: every request of protocol/methods.ts except daemon/*, events/* and desktop/watch,
+   * desktop/unwatch, which are the server's.
    */
   readonly handlers: ReadonlyMap<string, Handler>;
   /**
@@ -90,7 +90,7 @@ export interface StudioService {
   onIdle(listener: () => void): () => void;
   /** Goes on with runs that were active when the last daemon ended; each is also broadcast as `run/recovered`. */
   recover?(): Promise<void>;
-  /** What it did so far. */
+  /** The runs it has recovered so far. */
   readonly recovered?: readonly Recovered[];
   /** A newer daemon waits for the end of this one: what is under way goes on, and nothing begins by itself. */
   drain?(): void;

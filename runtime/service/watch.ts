@@ -79,7 +79,7 @@ async function* patches(
   }
 }
 
-/** What is to be sent so that a viewer who has `last` sees `frame`; undefined when they are the same. */
+/** The rectangle to send so that a viewer who has `last` sees `frame`; undefined when they are the same. */
 function patchRect(last: Frame | undefined, frame: Frame): Rect | undefined {
   return last && last.width === frame.width && last.height === frame.height
     ? changedRect(last, frame)

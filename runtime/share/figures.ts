@@ -18,7 +18,7 @@ const NAMES: Readonly<Record<FiguresRow['split'], string>> = {
 export const rowName = (r: Pick<FiguresRow, 'split' | 'sampled' | 'blind' | 'random' | 'trained'>): string =>
   `${r.trained ? 'tasks that are trained (none is held out)' : NAMES[r.split]}${r.random ? ', a choice at random' : r.sampled ? ', sampled' : ''}${r.blind ? ', screen blanked' : ''}`;
 
-/** What the final policy came to on everything held out (`train --figures`). */
+/** The results of the final policy on everything held out (`train --figures`). */
 export function figuresSection(f: RunFigures): string {
   const removed = f.failures_removed_by_rl_interval,
     untrained = f.points.filter((p) => p.label === 'untrained'),

@@ -9,7 +9,7 @@ export interface Page {
   readonly title: string;
   readonly body: string;
   readonly style: string;
-  /** Without one no script can run. */
+  /** Script of the page; without one no script can run. */
   readonly script?: string;
 }
 
@@ -32,10 +32,10 @@ export const text = (value: unknown): string =>
 /** A number of a record, which a file may have made something else of. */
 export const finite = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isFinite(value) ? value : undefined;
-/** Of a drawing: a coordinate that is none is 0. */
+/** A coordinate of a drawing; a value that is no number becomes 0. */
 export const coordinate = (value: unknown): string => String(Math.round((finite(value) ?? 0) * 100) / 100);
 
-/** At most so many significant digits. */
+/** A number with at most so many significant digits. */
 export function figure(value: unknown, digits = 3): string {
   const n = finite(value);
   return n === undefined ? '' : String(Number(n.toPrecision(digits)));

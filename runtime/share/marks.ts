@@ -1,7 +1,7 @@
 import type { Action } from '../domain/index.js';
 import { coordinate, finite } from './html.js';
 
-/** What an action does on the screen, as SVG over it, in pixels of the screen. */
+/** The mark of an action on the screen, as SVG over it, in pixels of the screen. */
 interface At {
   readonly x?: unknown;
   readonly y?: unknown;

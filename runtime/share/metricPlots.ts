@@ -8,7 +8,7 @@ interface MetricPlot {
   readonly title: string;
   readonly of: readonly (readonly [metric: string, label: string])[];
   readonly shares?: true;
-  /** One unlikely token makes it a thousand times as large. */
+  /** Logarithmic scale: one unlikely token makes a value a thousand times as large. */
   readonly log?: true;
 }
 const PLOTS: readonly MetricPlot[] = [
@@ -66,7 +66,7 @@ const PLOTS: readonly MetricPlot[] = [
     ],
   },
 ];
-/** What whoever reads a run must ask for. */
+/** Names of the metrics that these plots need. */
 export const plottedMetrics: readonly string[] = PLOTS.flatMap((p) => p.of.map(([name]) => name));
 
 /** `origin`: when the run began, ms since the epoch. */

@@ -20,18 +20,18 @@ export interface Piece {
 }
 export interface Picture {
   readonly id: string;
-  /** What the pieces are drawn over. */
+  /** Picture that the pieces are drawn over. */
   readonly over?: string;
   readonly pieces: readonly Piece[];
-  /** As it is drawn, and as it was on the desktop. */
+  /** Size as drawn. `screen`: size on the desktop. */
   readonly width: number;
   readonly height: number;
   readonly screen: { readonly width: number; readonly height: number };
 }
 export interface Album {
-  /** In the order in which they must be defined. */
+  /** Pictures in the order in which they must be defined. */
   readonly pictures: readonly Picture[];
-  /** By the hash of the frame; absent where it cannot be read, or found no room. */
+  /** Pictures by the hash of the frame; absent for one that cannot be read, or found no room. */
   readonly of: ReadonlyMap<string, Picture>;
   /** 2: half as wide and high as on the desktop. */
   readonly scale: number;
@@ -55,9 +55,9 @@ const MOST_OVER = 10;
 const APART = 12;
 /** Around a change: the edge of a piece looks like what is below it, also where a browser draws it smaller. */
 const EDGE = 2;
-/** Where more than this changed the whole screen is as small. */
+/** With a larger changed share, a picture of the whole screen is as small. */
 const WHOLE = 0.6;
-/** Of screens that are left out: one is still tried while this is free. */
+/** On the last scale no further screen is tried once fewer characters than this are free. */
 const LEAST = 4096;
 
 /** `budget`: characters that all pictures together may take. The same frame may be named often. */
@@ -154,7 +154,7 @@ interface Rect {
   readonly width: number;
   readonly height: number;
 }
-/** What differs, as stripes with bounds of their own; undefined where the whole is as small. */
+/** The changed parts, as stripes with bounds of their own; undefined where the whole screen is as small. */
 function changed(a: Pixels, b: Pixels): Rect[] | undefined {
   if (a.width !== b.width || a.height !== b.height) return undefined;
   const { width, height } = b,
@@ -246,7 +246,7 @@ export const definitions = (album: Album): string =>
         )
         .join('')}</defs></svg>`;
 
-/** One of them; `label` and `over`, what is drawn over it in pixels of the screen, are HTML. */
+/** The HTML of one picture; `label` and `over`, which is drawn over it in pixels of the screen, are HTML. */
 export function shown(p: Picture | undefined, label: string, over = ''): string {
   if (!p) return '<p class="gone">This screen is not in the file.</p>';
   const { width, height } = p.screen,

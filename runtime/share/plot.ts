@@ -78,7 +78,7 @@ function extent(values: readonly number[]): [number, number] {
   return [low, high];
 }
 
-/** Where values lie between bottom (0) and top (1), and which of them have a line. */
+/** Maps values to places between bottom (0) and top (1), and says which of them have a line. */
 interface Scale {
   readonly at: (v: number) => number;
   readonly ticks: readonly number[];

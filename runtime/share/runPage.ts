@@ -13,7 +13,7 @@ import { plot, type PlotSeries } from './plot.js';
 import { STYLE } from './style.js';
 import { actionsWords, megabytes, moment, originWords } from './words.js';
 
-/** What a run's page is made of; whoever has the run reads it. */
+/** The data of a run's page, read by whoever has the run. */
 export interface RunPageData {
   readonly detail: Pick<RunDetail, 'summary' | 'ledger' | 'evals' | 'tasks' | 'timeline'>;
   readonly curves: readonly SuccessCurve[];
@@ -93,7 +93,7 @@ function heading({ detail, footprint, curves, figures, madeAt }: RunPageData): s
   ])}${s.error ? `<p class="error">${text(s.error.message)}</p>` : ''}`;
 }
 
-/** Without its first few rollouts, whose mean jumps from 0 to 1 and says nothing. */
+/** The curve without its first few rollouts, whose mean jumps from 0 to 1 and says nothing. */
 function settled(c: SuccessCurve): SuccessCurve {
   const i = c.rollout.length > 40 ? c.rollout.findIndex((r) => r >= 8) : 0,
     from = (xs: readonly number[]): readonly number[] => xs.slice(Math.max(0, i));

@@ -1,6 +1,6 @@
 /**
- * What moves between the steps of a trajectory. It reads nothing but the page's own elements; without it all steps
- * stand one below the other.
+ * Script that moves between the steps of a trajectory. It reads nothing but the page's own elements; without it all
+ * steps stand one below the other.
  */
 export const STEPS_SCRIPT = `(() => {
   const steps = [...document.querySelectorAll('section.step')], links = [...document.querySelectorAll('.viewer nav a')];

@@ -193,7 +193,7 @@ function highSteps(steps: readonly StepView[], threshold: number | undefined): R
   );
 }
 
-/** What the file does not show, so that nobody takes it for all there was. */
+/** Notes on what the file does not show, so that nobody takes it for all there was. */
 function notes(t: TrajectoryView, steps: readonly StepView[], album: Album): string {
   return [
     album.scale > 1

@@ -57,7 +57,7 @@ export const noAssets: AssetStore = {
 const MAX_FILES = 200_000;
 const MAX_BYTES = 512 * 1024 * 1024;
 
-/** In a mirror that `tasks fetch` made: what each file is. */
+/** File of a mirror that `tasks fetch` made, which says what each file is. */
 export const MANIFEST = 'manifest.json';
 const entrySchema = z.object({ file: z.string(), bytes: z.number(), sha256: z.string() });
 const manifestSchema = z.object({ files: z.record(z.string(), z.unknown()) });

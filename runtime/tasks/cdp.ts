@@ -99,7 +99,7 @@ type Operation =
 /** A page of a million characters as text or PDF, and what a getter lists of one. */
 const BOUNDS = { bytes: 4 << 20, depth: 64, values: 1 << 15 };
 
-/** Of this shape; undefined where it is not. */
+/** Checks an answer: undefined where it does not have the shape. */
 type Shape<T> = (answer: unknown) => T | undefined;
 
 /** Asks the desktop's Chromium; rejects with NoBrowser where none listens, with an Error where it does not answer. */
@@ -135,7 +135,7 @@ const targetsOf: Shape<CdpTarget[]> = (list) => {
 };
 const anything: Shape<true> = () => true;
 
-/** What the browser has open; `waitMs`: how long to wait for it to listen. */
+/** The pages that the browser has open; `waitMs`: how long to wait for it to listen. */
 export const cdpTargets = (ctx: TaskContext, waitMs = 0): Promise<CdpTarget[]> =>
   cdp(ctx, { op: 'targets', wait: waitMs > 0 }, Math.max(waitMs, 10_000), targetsOf);
 export const cdpOpen = (ctx: TaskContext, url: string): Promise<CdpTarget> =>

@@ -62,7 +62,7 @@ export async function readFolder(dir: string, o: CheckOptions): Promise<CheckedT
   return out;
 }
 
-/** What a task needs, and what can be done about it. */
+/** The row of one task: what it needs, and what can be done about it. */
 function rowOf(task: Task, needs: readonly string[], o: CheckOptions): CheckRow {
   if (needs.length === 0)
     return { id: task.id, status: 'runnable', needs, runs: 'here', with: judgesOf(task, o), why: [] };
@@ -80,7 +80,7 @@ function rowOf(task: Task, needs: readonly string[], o: CheckOptions): CheckRow 
 }
 const unique = (words: readonly string[]): string[] => [...new Set(words)].sort();
 
-/** Who judges a task that can run. */
+/** The judges of a task that can run. */
 function judgesOf(task: Task, o: CheckOptions): string[] {
   const bridged = engineNeeds(task).some((n) => !n.startsWith('setup:')),
     place = o.evaluators?.place;

@@ -97,7 +97,7 @@ const needsOf = ({ command }: TaskCommand, o: RunOptions): 'nothing' | 'applicat
   o.acts ? 'acts' : asksApplications([command].flat().join(' ')) ? 'applications' : 'nothing';
 
 export interface RunOptions {
-  /** It is run for what it does to the desktop, not for what it prints. */
+  /** The command is run for what it does to the desktop, not for what it prints. */
   readonly acts?: boolean;
 }
 

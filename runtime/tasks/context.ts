@@ -22,7 +22,7 @@ export interface TaskContext {
       readonly shell: boolean;
     }
   >;
-  /** What was prepared on this desktop since its set-up began. */
+  /** Preparations on this desktop since its set-up began. */
   readonly stateOf: Map<'pyautogui', true>;
   readonly settings: TaskSettings;
   /** Paths that getters have read, for the check that is made. */
@@ -40,7 +40,7 @@ export interface TaskSettings {
   readonly sleepCapMs: number;
   /** `exact` waits as the file says; `settle` continues as soon as the desktop is idle. */
   readonly sleepMode: 'exact' | 'settle';
-  /** One command inside the desktop, ms (OSWorld's server: 120 s). */
+  /** Time limit of one command inside the desktop, ms (OSWorld's server: 120 s). */
   readonly commandMs: number;
   /** Window waits and `until` loops, ms. */
   readonly waitMs: number;

@@ -14,17 +14,21 @@ import { waitForAnyWindow } from './setup/windows.js';
 import type { Task, TaskEngine } from './types.js';
 import { VERDICT_MS, VerdictDesktop } from './verdict.js';
 
-/** For what was launched to show something, after the usual wait: a large application on a crowded machine. */
+/**
+ * Longest wait for the first window of a launched application, after the usual wait: a large one on a crowded machine.
+ */
 const FIRST_WINDOW_MS = 7000;
 
 export interface TaskEngineOptions {
-  /** Where metrics run. Without it nothing can be verified: enough for check() and set-up. */
+  /** Runs metrics. Without it nothing can be verified: enough for check() and set-up. */
   readonly metrics?: MetricRunner;
   /** OSWorld's own evaluators, for getters and metrics that are not ours; default none. */
   readonly evaluators?: Evaluators | undefined;
   /** Local files that tasks download; default none. */
   readonly assets?: AssetStore;
-  /** What the desktops' image offers. Without it check() covers only types and assets: enough for set-up and verify. */
+  /**
+   * Contents of the desktops' image. Without them check() covers only types and assets: enough for set-up and verify.
+   */
   readonly image?: ImageContents;
   readonly settings?: Partial<TaskSettings>;
   /** Longest wait for the desktop to become idle at the end of set-up, ms; 0 = do not wait. Default 3000. */
@@ -45,7 +49,7 @@ const DEFAULTS: Omit<TaskSettings, 'pythonStandIn'> = {
 
 type Exit = Extract<DesktopEvent, { type: 'exit' }>;
 
-/** What is kept of one task between set-up and verify, by desktop. */
+/** Kept of one task between set-up and verify, by desktop. */
 interface TaskMemory {
   readonly task: string;
   /** Output saved during set-up, until verify asks for it. */
@@ -129,7 +133,7 @@ class OsworldTaskEngine implements TaskEngine {
     );
   }
 
-  /** What `f` finds on the desktop while it is judged; its programs go on afterwards. */
+  /** Runs `f` on the desktop while it is judged; its programs go on afterwards. */
   async #judging<T>(
     task: Task,
     desktop: Desktop,

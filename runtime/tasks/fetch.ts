@@ -24,7 +24,7 @@ import { assetsOf } from './needs.js';
 export interface FetchOptions {
   /** Folder that becomes the mirror; a run uses it as `tasks.assets`. */
   readonly into: string;
-  /** Where to download from in place of each address's own host, e.g. `https://mirror.example/osworld`. */
+  /** Address that replaces each download's own host, e.g. `https://mirror.example/osworld`. */
   readonly mirror?: string | undefined;
   /** Addresses of this machine and its network are asked too; those of a mirror always are. */
   readonly allowPrivate?: boolean;
@@ -132,15 +132,15 @@ function reportOf(files: readonly FetchedFile[]): FetchReport {
 
 type Entry = AssetManifest['files'][string];
 /**
- * What a mirror has. It is written soon after a file has finished, because nobody knows when the process is killed or
- * the power fails.
+ * The list of a mirror's files. It is written soon after a file has finished, because nobody knows when the process is
+ * killed or the power fails.
  */
 class Manifest {
   readonly #dir: string;
   readonly #files: Map<string, Entry>;
   #savedAt = -Infinity;
   #timer: NodeJS.Timeout | undefined;
-  /** One at a time. */
+  /** The last save: saves follow one another. */
   #saving: Promise<void> = Promise.resolve();
 
   constructor(dir: string, files: AssetManifest['files']) {
@@ -164,7 +164,7 @@ class Manifest {
   #save(): Promise<void> {
     clearTimeout(this.#timer);
     const p = this.#saving.then(async () => {
-      // What is added from here on is written the next time.
+      // Entries added from here on are written the next time.
       this.#timer = undefined;
       this.#savedAt = performance.now();
       const text = `${JSON.stringify({ version: 1, files: Object.fromEntries(this.#files) }, null, 1)}\n`;
@@ -175,7 +175,7 @@ class Manifest {
   }
 }
 
-/** Where an address is downloaded from. Throws `Refused` for one that is none. */
+/** Maps an address to the one to download from. Throws `Refused` for a text that is no address. */
 function sourceOf(mirror: string | undefined): (url: string) => string {
   const base = mirror === undefined ? undefined : httpAddress(mirror);
   if (mirror !== undefined && !base)
@@ -230,9 +230,9 @@ async function one(
   }
 }
 
-/** Beside an unfinished file: which version of the server's file it is the beginning of. */
+/** Name of the file that says which version of the server's file an unfinished one is the beginning of. */
 const versionFile = (part: string): string => `${part}.version`;
-/** What tells a server's versions of a file apart to the byte; undefined where it says no such thing. */
+/** A name of the server's version of a file that is exact to the byte; undefined where it gives none. */
 function versionOf({ headers }: Download): string | undefined {
   const { etag } = headers;
   return etag !== undefined && !etag.startsWith('W/') ? etag : headers['last-modified'];

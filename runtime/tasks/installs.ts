@@ -1,4 +1,4 @@
-/** What commands of task files install. */
+/** Finds the packages that commands of task files install. */
 
 /** A package manager, options, then `install` or `update`. Options are read once, whatever they are called. */
 export function installs(text: string): boolean {
@@ -7,7 +7,7 @@ export function installs(text: string): boolean {
     verb = /(install|update)\b/y;
   let read = 0;
   while (managers.test(text)) {
-    // Among the options of one before: what follows them is known.
+    // A name among the options of an earlier match: what follows it is known.
     if (managers.lastIndex < read) continue;
     option.lastIndex = managers.lastIndex;
     while (option.test(text)) read = option.lastIndex;

@@ -18,7 +18,7 @@ import type { Task } from './types.js';
 import type { Dict, Value } from './values.js';
 import { isDict, isFile } from './values.js';
 
-/** What computes checks: our own metrics, and OSWorld's evaluators for what we lack, where they are installed. */
+/** The judges of checks: our own metrics, and OSWorld's evaluators for what we lack, where they are installed. */
 export interface Judges {
   readonly metrics: MetricRunner;
   readonly evaluators?: Evaluators | undefined;
@@ -112,7 +112,9 @@ function outcome(reward: number, checks: Check[]): Judged {
 const OF_THE_TASK = new Set(['rule', 'cloud_file']);
 const ofTheDesktop = (config: unknown): boolean => isDict(config) && !OF_THE_TASK.has(String(config['type']));
 
-/** One metric on what its getters find. A missing result file scores 0, and so does one that cannot be judged. */
+/**
+ * Judges one metric on what its getters find. A missing result file scores 0, and so does one that cannot be judged.
+ */
 async function one(
   task: TaskContext,
   judges: Judges,
@@ -146,7 +148,7 @@ async function one(
   return { ...name, ...found, judge: signed(by, began, looked) };
 }
 
-/** What the getters of a metric found. */
+/** The getters' values of one metric. */
 interface Values {
   readonly found: Value;
   readonly want: Value | undefined;
@@ -184,7 +186,7 @@ async function natively(
   return done;
 }
 
-/** What OSWorld's evaluators are given: getters that we have are ours all the same. */
+/** The inputs of OSWorld's evaluators: getters that we have are ours all the same. */
 async function givenTo(
   ctx: TaskContext,
   result: unknown,
@@ -201,7 +203,7 @@ async function givenTo(
   return { result: found, expected: want };
 }
 
-/** What is expected; a file of the desktop that should be there and is not is no fault of ours. */
+/** The expected value. Throws a plain Error, no fault of ours, for a missing file of the desktop. */
 async function goldOf(ctx: TaskContext, expected: unknown): Promise<Value | undefined> {
   try {
     return await get(ctx, expected);

@@ -1,6 +1,6 @@
 declare const __BUILD_VERSION__: string | undefined;
 
-/** What verdicts of our own getters and metrics are signed with. */
+/** Name and version that sign verdicts of our own getters and metrics. */
 export const OURSELVES = {
   name: 'DART Studio',
   version: typeof __BUILD_VERSION__ === 'string' ? __BUILD_VERSION__ : '0.0.0',

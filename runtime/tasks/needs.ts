@@ -12,10 +12,10 @@ import type { SetupStep, Task } from './types.js';
 import { isDict, truthy } from './values.js';
 
 /**
- * What is missing before the task can run, sorted, each once: `setup:TYPE`, `getter:TYPE`, `metric:NAME` (types we do
- * not have; with
- * `[option]` one of their options), `asset:URL`, `app:NAME`, `program:NAME`, `shortcut:KEYS` (not in the image),
- * `network`, `network:judge` (what judges it visits the live web), `root` (a user of the system is made). Empty = runnable.
+ * The needs that are not met before the task can run, sorted, each once: `setup:TYPE`, `getter:TYPE`, `metric:NAME`
+ * (types we do not have; with `[option]` one of their options), `asset:URL`, `app:NAME`, `program:NAME`,
+ * `shortcut:KEYS` (not in the image), `network`, `network:judge` (what judges it visits the live web), `root` (a user
+ * of the system is made). Empty = runnable.
  */
 export function needsOf(task: Task, assets: AssetStore, image: ImageContents, evaluators?: Offers): string[] {
   const needs = new Set<string>([...engineNeeds(task, evaluators), ...assetNeeds(task, assets)]);
@@ -40,7 +40,7 @@ export function needsOf(task: Task, assets: AssetStore, image: ImageContents, ev
   return [...needs].sort();
 }
 
-/** What OSWorld's own evaluators, where they are installed, can judge. */
+/** Getters and metrics of OSWorld's own evaluators, where they are installed. */
 export type Offers = Pick<Evaluators, 'getters' | 'metrics'>;
 
 /** Whether a metric is ours; YAML is not. */
@@ -85,7 +85,7 @@ export const assetNeeds = (task: Task, assets: AssetStore): string[] => [
   ),
 ];
 
-/** What a task downloads: files for its set-up and gold files, each with the name that the task gives it. */
+/** The downloads of a task: files for its set-up and gold files, each with the name that the task gives it. */
 export function assetsOf(task: Task): { readonly url: string; readonly name: string }[] {
   const found: { url: string; name: string }[] = [];
   for (const s of stepsOf(task)) {
@@ -111,9 +111,9 @@ export function getterConfigs(task: Task): Record<string, unknown>[] {
 }
 
 const ONLINE_STEPS = new Set(['googledrive', 'login']);
-/** They open pages of the web in the desktop's own browser. */
+/** Getters that open pages of the web in the desktop's own browser. */
 const WEB_GETTERS = new Set(['info_from_website', 'pdf_from_url']);
-/** They ask the web from where the task is judged, which is no desktop. */
+/** Getters that ask the web from where the task is judged, which is no desktop. */
 const ONLINE_GETTERS = new Set(['googledrive_file', 'gotoRecreationPage_and_get_html_content']);
 
 const APP_NAMES: readonly (readonly [RegExp, string])[] = [
@@ -168,7 +168,7 @@ const LIVE_ADDRESS = /https?:(?!\/\/(localhost|127\.))/i;
 const LIVE_PAGE = /^(https?:(?!\/\/(localhost|127\.))|(?!localhost\b|127\.)[\w-]+\.[\w.-]+(\/|$))/i;
 const openedPages = (s: SetupStep): readonly string[] =>
   s.type === 'chrome_open_tabs' ? [s.parameters['urls_to_open']].flat().map(String) : [];
-/** Only its rule names the stream that VLC is to play. */
+/** Whether VLC is to play a stream of the web, which only the rule of its metric names. */
 const playsTheWeb = (task: Task): boolean =>
   [task.evaluator.func].flat().some((func, i) => {
     const expected: unknown = [task.evaluator.expected].flat()[i],

@@ -59,11 +59,11 @@ export interface Tasks {
   readonly withheld: (text: string) => boolean;
   /** Nothing is held out: every evaluation is of tasks that are trained. */
   readonly noneHeldOut?: true;
-  /** Of a folder: task files that cannot run here. */
+  /** Task files of a folder that cannot run here. */
   readonly leftOut?: number;
 }
 
-/** More than any source has families. */
+/** More families than any source has. */
 const MANY = 10_000;
 /** How many families have something held out so. */
 export const familiesIn = (t: Pick<Tasks, 'probesOf'>, split: EvaluationSplit, set?: ProbeSet): number =>
@@ -82,7 +82,7 @@ export function checkProbeSet(t: Pick<Tasks, 'probesOf'>, split: EvaluationSplit
 }
 
 /**
- * Where tasks come from. Rejects with `config.invalid` for unknown families and `task.unsupported` when nothing can
+ * Opens the source of tasks. Rejects with `config.invalid` for unknown families and `task.unsupported` when nothing can
  * run. `image`: what task files find in `desktops.image`. `entry`: the bundle whose workers judge; without it nothing
  * can be verified.
  */
@@ -238,7 +238,7 @@ async function folderTasks(c: RunConfig, parts: EngineParts): Promise<Tasks> {
     leftOut: folder.skipped.length + folder.families.length - able.length,
   };
 }
-/** By a hash of their names: in the order of paths, some of them would be those of one application. */
+/** Ordered by a hash of their names: in the order of paths, the first would all be those of one application. */
 const ofFolder = (usable: readonly { readonly id: FamilyId }[], n: number): Probe[] =>
   inTurn(
     usable

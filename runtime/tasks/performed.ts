@@ -34,7 +34,7 @@ export async function performed(ctx: TaskContext, c: TaskCommand): Promise<boole
   return true;
 }
 
-/** Until the desktop is idle, not longer than this, nor than any sleep may take. */
+/** Waits until the desktop is idle, no longer than this, nor than any sleep may take. */
 export async function idle(ctx: TaskContext, ms: number): Promise<void> {
   const maxMs = Math.min(ms, ctx.settings.sleepCapMs);
   await ctx.desktop.settle({ maxMs, horizonMs: Math.min(SLEEP_HORIZON_MS, maxMs) });

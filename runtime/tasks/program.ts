@@ -5,14 +5,14 @@ import { canonicalKey } from '../domain/keys.js';
 import { parseCalls, type Literal, type PyCall } from '../domain/pyautogui/python.js';
 import { aliases, clickFunctions, keyNames, signatures } from '../domain/pyautogui/words.js';
 
-/** One thing to do, in order: input events, or a pause that the code asks for. */
+/** One operation of a program: input events, or a pause that the code asks for. */
 export type Op =
   | { readonly kind: 'input'; readonly events: readonly DesktopInput[] }
   | { readonly kind: 'sleep'; readonly ms: number };
 
 export interface Program {
   readonly ops: readonly Op[];
-  /** Where it leaves the pointer; undefined where that is not known. */
+  /** Place of the pointer at the end; undefined where that is not known. */
   readonly pointer: Point | undefined;
 }
 
@@ -102,7 +102,7 @@ const DOM_KEYS: Readonly<Record<string, string>> = {
   printscreen: 'PrintScreen',
 };
 
-/** What keys of a US keyboard give with shift, but letters. */
+/** Characters that keys of a US keyboard give with shift, letters left out. */
 const UPPER: ReadonlyMap<string, string> = new Map(
   [..."`1234567890-=[]\\;',./"].map((k, i) => [k, '~!@#$%^&*()_+{}|:"<>?'[i]!]),
 );
@@ -114,7 +114,7 @@ class Compiler {
   #events: DesktopInput[] = [];
   #count = 0;
   #ms = 0;
-  /** What was copied and not pasted yet. */
+  /** Text that was copied and not pasted yet. */
   #copied: string | undefined;
   /** Modifiers that are down. */
   readonly #held = new Set<string>();
@@ -150,7 +150,7 @@ class Compiler {
     run(this, a);
   }
 
-  /** Not while a key is down or a copy waits for its paste: their ends follow at once. */
+  /** Adds a pause, but not while a key is down or a copy waits for its paste: their ends follow at once. */
   pause(ms: number): void {
     if (this.#tapped !== undefined || this.#copied !== undefined) return;
     this.#flush();
@@ -205,7 +205,7 @@ class Compiler {
     const clamp = (v: number, size: number): number => Math.min(Math.max(Math.trunc(v), 0), size - 1);
     return { x: clamp(x, this.#screen.width), y: clamp(y, this.#screen.height) };
   }
-  /** Where a call acts; without coordinates, where the pointer is. */
+  /** Place of a call's action; without coordinates, where the pointer is. */
   #at(a: Arguments): Point {
     const x = optionalNumber(a['x']),
       y = optionalNumber(a['y']);
@@ -286,7 +286,7 @@ class Compiler {
     for (const key of keys) this.#push({ type: 'key', key, down: true });
     for (const key of keys.toReversed()) this.#push({ type: 'key', key, down: false });
   }
-  /** Only modifiers stay down; another key is pressed and released, which its release at once after it means too. */
+  /** Presses a key. Only modifiers stay down: any other key must be released by the next call. */
   #keyDown(key: string): void {
     this.#push({ type: 'key', key, down: true });
     if (modifierKeysym(key) === undefined) this.#tapped = key;

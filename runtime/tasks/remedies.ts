@@ -1,7 +1,7 @@
 import type { ImageContents } from '../domain/index.js';
 import { installFor } from './bridge/evaluators.js';
 
-/** What else a task could run in, for advice: other desktop images by name. */
+/** Other desktop images by name, for advice on where else a task could run. */
 export type OtherImages = Readonly<Record<string, ImageContents>>;
 
 /** Needs that nothing here can meet, and why. */

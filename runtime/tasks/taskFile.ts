@@ -164,7 +164,7 @@ export function parseTask(json: unknown, file: string): Task {
 }
 
 type Issue = { readonly path: readonly PropertyKey[]; readonly message: string };
-/** Of a failed union the branch that got furthest says most. */
+/** The issue of the branch of a failed union that got furthest, which says most. */
 function deepest(issues: readonly z.core.$ZodIssue[]): Issue {
   const flat = (i: z.core.$ZodIssue, base: readonly PropertyKey[]): Issue[] => {
     const at = [...base, ...i.path];

@@ -10,7 +10,9 @@ export interface Task {
   readonly config: readonly SetupStep[];
   readonly evaluator: Evaluator;
   readonly relatedApps: readonly string[];
-  /** What results list it under: the folder of its file, as in OSWorld's examples. Undefined for tasks of a suite. */
+  /**
+   * Heading of the task in results: the folder of its file, as in OSWorld's examples. Undefined for tasks of a suite.
+   */
   readonly domain?: string;
   readonly infeasible: boolean;
   /** Global step cap suggested by the suite (turns). */
@@ -57,7 +59,7 @@ export interface TaskSource {
 export interface TaskEngine {
   check(task: Task): readonly string[];
   setup(task: Task, desktop: Desktop, signal: AbortSignal): Promise<void>;
-  /** What the task asks for, once it is set up; by default its own instruction. */
+  /** The task's instruction once it is set up; by default its own. */
   instruction?(task: Task, desktop: Desktop): string;
   /** Whether the task has ended by itself: asked after each action, and then the policy is not. By default never. */
   over?(task: Task, desktop: Desktop, signal: AbortSignal): Promise<boolean>;

@@ -1,13 +1,13 @@
 /**
- * What getters hand to metrics, and the few Python rules OSWorld's metrics rely on (equality, `in`, truth, str).
- * A file is its content under its cache name, never a path on the host.
+ * The values that getters hand to metrics, and the few Python rules that OSWorld's metrics rely on (equality, `in`,
+ * truth, str). A file is its content under its cache name, never a path on the host.
  */
 import { isObject } from '../domain/json.js';
 
 export class FileValue {
   readonly name: string;
   readonly data: Buffer;
-  /** Of the whole file, bytes: `data` may be its beginning only. */
+  /** Bytes of the whole file: `data` may be its beginning only. */
   readonly size: number;
   constructor(name: string, data: Buffer, size = data.length) {
     this.name = name;
@@ -83,7 +83,10 @@ export function decodeText(data: Buffer): string | undefined {
   }
 }
 
-/** What Python's str.isspace(), str.strip() and \\s take for blank: other than JavaScript's, no byte order mark. */
+/**
+ * Characters that Python's str.isspace(), str.strip() and \\s take for blank: unlike JavaScript's, without the byte
+ * order mark.
+ */
 const BLANK = '\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000';
 export const BLANKS = new RegExp(`[${BLANK}]+`, 'g');
 const NO_BLANK = new RegExp(`[^${BLANK}]`);

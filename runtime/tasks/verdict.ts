@@ -4,7 +4,7 @@ import { Spoiled } from './spoiled.js';
 
 /** All commands of one verdict together, ms that the desktop spends on them: what the policy can draw out. */
 const COMMANDS_MS = 120_000;
-/** One of them, ms. */
+/** Time limit of one command, ms. */
 const COMMAND_MS = 60_000;
 /**
  * A verdict from its beginning to its end, ms, with everything that is ours: waiting for a worker of the evaluators
@@ -12,10 +12,10 @@ const COMMAND_MS = 60_000;
  */
 export const VERDICT_MS = 30 * 60_000;
 
-/** No process or no memory is left to start a command with. */
+/** Codes of a desktop that has no process or no memory left to start a command with. */
 const NO_ROOM = new Set(['EAGAIN', 'ENOMEM', 'EMFILE', 'ENFILE']);
 
-/** What the programs of a desktop can do to its files, so that one cannot be written or run: codes of the agent. */
+/** Codes of the agent for files that a desktop's programs have spoilt, so that they cannot be written or run. */
 const SPOILT = new Set(
   'ENOSPC EDQUOT EACCES EPERM ENOTDIR EISDIR ENOTREG ENXIO ELOOP ENAMETOOLONG EFBIG ETXTBSY EBUSY'.split(' '),
 );
@@ -64,7 +64,7 @@ export class VerdictDesktop {
     return r;
   }
 
-  /** Where this process itself stood still meanwhile, no more is counted than the command may take. */
+  /** Runs a command and counts its time, at most the command's own limit: this process itself may have stood still. */
   async #timed(mostMs: number, command: () => Promise<ExecResult>): Promise<ExecResult> {
     const began = this.#now();
     try {

@@ -37,7 +37,7 @@ const MANIFEST_BYTES = 40 * MANIFEST_VALUES;
 const MOST_BYTES = 4 * 2 ** 30;
 const MOST_FILES = 64;
 const BOUNDS = { depth: 16, values: MANIFEST_VALUES };
-/** What a manifest may name: files beside it, and not under a name that hides them. */
+/** A file name that a manifest may give: a file beside it, and not hidden. */
 const FILE_NAME = /^\w[\w.-]{0,99}$/;
 
 export const sha256 = (b: Uint8Array): string => createHash('sha256').update(b).digest('hex');
@@ -72,7 +72,10 @@ async function syncFolder(path: string): Promise<void> {
     }
 }
 
-/** Where the files of a checkpoint must lie, without a link between: its run (`RUN/checkpoints/NAME`), else itself. */
+/**
+ * The folder that must hold the files of a checkpoint, with no link on the way: its run (`RUN/checkpoints/NAME`), else
+ * itself.
+ */
 function insideOf(dir: string): string {
   const own = resolve(dir),
     parent = dirname(own);
@@ -135,7 +138,7 @@ async function putInPlace(made: string, dir: string): Promise<void> {
   await rm(aside, { recursive: true, force: true });
 }
 
-/** What a manifest's digest is of: its values have no checksum elsewhere. */
+/** Digest of a manifest's fields: its values have no checksum elsewhere. */
 const digestOf = ({ policy, layout, values, files }: Omit<CheckpointManifest, 'format' | 'digest'>): string =>
   sha256(Buffer.from(JSON.stringify({ policy, layout, values, files })));
 

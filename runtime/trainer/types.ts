@@ -11,7 +11,10 @@ export interface TrainerEngine<S extends StepSample, W extends Weights> {
   imitate?(b: TrainBatch<S>, o: ImitateOptions): Promise<UpdateReport>;
   /** Atomic: weights, optimizer, version, and whatever else going on from here needs. */
   checkpoint(): Promise<CheckpointRef>;
-  /** Its weights count as version `c.version`, also where they were written as another one. */
+  /**
+   * Takes the weights of a checkpoint, which then count as version `c.version`, even where they were written as another
+   * one.
+   */
   restore(c: CheckpointRef): Promise<void>;
   /** The present weights, in the form that replicas take. */
   exportWeights(): Promise<W>;
@@ -42,9 +45,9 @@ export interface ReadingScreen {
   readonly boxes: Int32Array;
   readonly marks: Float32Array;
 }
-/** What lessons change at random about a screen, so that no place and no colour is learned by heart. */
+/** Random changes that lessons make to a screen, so that no place and no colour is learned by heart. */
 export interface Augmentation {
-  /** At most so far each way, in observation pixels. */
+  /** Farthest shift each way, in observation pixels. */
   readonly shift: number;
   /** Share of screens shown in other tones (light on dark, less contrast, darker or brighter); absent: none. */
   readonly tones?: number;
@@ -97,7 +100,7 @@ export interface UpdateReport {
   readonly states: number;
   readonly optimizerSteps: number;
   /**
-   * Of an update: the optimizer steps of its passes. Where fewer were made, skipped ones counted, it was stopped
+   * Updates only: the optimizer steps of its passes. Fewer steps made, skipped ones counted, mean that it was stopped
    * (`trainer.targetKl`).
    */
   readonly plannedSteps: number;
@@ -122,8 +125,8 @@ export interface UpdateReport {
   readonly klK3: number;
   readonly refKl: number;
   /**
-   * Of an update: KL(before || now), nats per token, over the policy's own samples in the last forward pass, which is
-   * that of the minibatch where it was stopped; NaN without such samples.
+   * Updates only: KL(before || now), nats per token, over the policy's own samples in the last forward pass, which is
+   * that of the minibatch at which it was stopped; NaN without such samples.
    */
   readonly oldKl: number;
   readonly ratioMean: number;

@@ -1,4 +1,4 @@
-/** What of an action can be edited: its points, by dragging; its text, keys and amounts, in fields. Pure. */
+/** The parts of an action that can be edited: its points, by dragging; its text, keys and amounts, in fields. Pure. */
 import {
   argumentValue,
   argumentsOf,
@@ -48,7 +48,7 @@ export interface ActionField {
   /** The edited action, or what is wrong with the text. */
   parse(text: string): Action | string;
 }
-/** At most one per kind of action; undefined where there is nothing to write. */
+/** The field of an action, one at most per kind; undefined where there is nothing to write. */
 export function fieldOf(a: Action): ActionField | undefined {
   for (const argument of argumentsOf(a.type)) {
     const field = argumentField(a, argument);

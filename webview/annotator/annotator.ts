@@ -224,7 +224,7 @@ export class Annotator {
     this.#saver.retryAll();
   }
 
-  /** To the next or the previous of the review queue. */
+  /** Goes to the next or the previous trajectory of the review queue. */
   walk(direction: 1 | -1): void {
     this.#review.walk(direction);
   }

@@ -1,6 +1,6 @@
 /**
- * What edits do to what is shown, before the daemon has answered; and a trajectory as annotated beside its recording.
- * Pure.
+ * Applies edits to the shown view before the daemon has answered, and compares a trajectory as annotated with its
+ * recording. Pure.
  */
 import type { AnnotationOp, AnnotationView, StepMark, StepView, TrajectoryView } from '../../runtime/protocol/types.js';
 import type { StepNote } from '../ui/notes.js';
@@ -90,7 +90,9 @@ function change(
     changed: differs ? [...new Set([...v.changed, index])].sort((a, b) => a - b) : v.changed.filter((x) => x !== index),
   };
 }
-/** Nobody sampled an edited step: it is a person's, and the screen after it that of what was really done. */
+/**
+ * The view of an edited step. Nobody sampled it: it is a person's, and the screen after it shows the recorded action.
+ */
 function edited(was: StepView, now: Editable): StepView {
   const {
     tokens: _t,
@@ -132,7 +134,7 @@ export function revised(recorded: TrajectoryView, a: AnnotationView): Trajectory
   return { ...recorded, steps: others.length ? [...kept, ...others].sort((x, y) => x.index - y.index) : kept };
 }
 
-/** By the index of the step. */
+/** Notes by the index of their step. */
 export function notesOf(a: AnnotationView): Map<number, StepNote> {
   const out = new Map<number, StepNote>(),
     changed = new Set(a.changed),

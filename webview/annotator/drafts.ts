@@ -6,7 +6,7 @@ interface TrajectoryDrafts {
   readonly ops: Map<string, AnnotationOp>;
 }
 
-/** What is typed and not committed, by trajectory and field. */
+/** Typed texts that are not committed, by trajectory and field. */
 export class Drafts {
   readonly #all = new Map<string, TrajectoryDrafts>();
 

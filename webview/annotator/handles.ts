@@ -66,7 +66,7 @@ export class Handles implements StageLayer {
     this.#picture = picture;
     this.#draw();
   }
-  /** By the keyboard: the first point, ready for the arrow keys. */
+  /** Focuses the first point, ready for the arrow keys. */
   focus(): boolean {
     this.#handles[0]?.element.focus();
     return this.#handles.length > 0;

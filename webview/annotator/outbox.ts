@@ -21,7 +21,7 @@ export interface Outbox {
   /** Edits undone before they were sent; the last is put back first. */
   readonly popped: readonly Ops[];
 }
-/** What of it survives the page. */
+/** The part that survives the page. */
 export interface KeptEdits {
   readonly base: number;
   readonly edits: readonly Ops[];
@@ -65,8 +65,7 @@ const subject = (ops: Ops): string =>
     .join(';');
 export function edit(b: Outbox, ops: Ops): Outbox {
   const first = b.jobs[0];
-  // What the daemon refused never becomes right by itself: corrected by the person, it goes out in the place of the
-  // refused one.
+  // A refused edit never becomes right by itself: the person's correction goes out in its place.
   if (b.failed?.kind === 'params.invalid' && first?.kind === 'edit' && subject(first.ops) === subject(ops))
     return { ...b, jobs: [{ kind: 'edit', ops }, ...b.jobs.slice(1)], failed: undefined };
   return {
@@ -152,7 +151,7 @@ export const canRedo = (b: Outbox): boolean =>
   (!b.jobs.some((j) => j.kind === 'edit') &&
     (b.view?.revisions ?? []).filter((r) => r.revision > 0).length > inForce(b));
 
-/** What is shown: the daemon's view with the edits that wait; an undo among them waits for its answer. */
+/** The view to show: the daemon's with the edits that wait; an undo among them waits for its answer. */
 export function shown(b: Outbox, recorded: readonly StepView[]): AnnotationView | undefined {
   if (!b.view) return undefined;
   const until = b.jobs.findIndex((j) => j.kind !== 'edit');

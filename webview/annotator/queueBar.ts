@@ -116,7 +116,7 @@ export class QueueBar {
     );
   }
 }
-/** Where in the queue this trajectory is; `at`: its position, -1 when it is not in it. */
+/** The place of this trajectory in the queue; `at`: its position, -1 when it is not in it. */
 const placeWords = ({ walk, error }: QueueModel, at: number): string =>
   !walk
     ? error === undefined
@@ -134,7 +134,7 @@ const whyWords = ({ walk, error }: QueueModel, item: Walk['items'][number] | und
       : walk.items.length
         ? t('This trajectory is not in the queue; Enter goes to the first that is.')
         : '';
-/** At the end of the queue. */
+/** Words at the end of the queue. */
 const endWords = (walk: Walk, done: number, passed: number): string =>
   walk.items.length === 0
     ? t('Nothing to review.')

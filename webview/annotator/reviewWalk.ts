@@ -15,7 +15,7 @@ export interface ReviewWalkIo extends Requester<'review/queue' | 'trajectory/get
   announce(words: string): void;
   /** Shows another trajectory in this page. */
   go(input: InputOf<'inspector'>, known: TrajectoryView | undefined): void;
-  /** What is being typed becomes an edit. */
+  /** Commits the text that is being typed as an edit. */
   flush(): void;
   edit(ops: readonly AnnotationOp[], words: string): void;
   /** The tools are to be drawn anew. */

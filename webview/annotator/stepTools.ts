@@ -115,7 +115,7 @@ export class StepTools {
     }
     const old = this.#model,
       another = old?.step.index !== m.step.index || old.view.rollout !== m.view.rollout;
-    // What was typed for the step before belongs to that one.
+    // Text typed for the step before belongs to that one.
     if (another) {
       this.flush();
       this.#shape = '';

@@ -13,19 +13,19 @@ import type { SaveState } from './outbox.js';
 
 export interface TrajectoryToolsModel {
   readonly recorded: TrajectoryView;
-  /** With the edits that wait. */
+  /** The annotations, with the edits that wait. */
   readonly view?: AnnotationView;
   readonly saved: SaveState;
-  /** Of a save, or of reading the annotations. */
+  /** Error of a save, or of reading the annotations. */
   readonly error?: HostError;
   readonly revision: number;
   readonly elsewhere: number;
   readonly undo: boolean;
   readonly redo: boolean;
   readonly tags: readonly string[];
-  /** Nothing can be edited: words. */
+  /** Why nothing can be edited, in words. */
   readonly locked?: string;
-  /** Not this trajectory at all. */
+  /** Why this trajectory cannot be edited at all. */
   readonly lockReason?: string;
 }
 export interface TrajectoryToolsActions {
@@ -99,7 +99,7 @@ export class TrajectoryTools {
     );
   }
 
-  /** One button for each outcome that a person can say. */
+  /** Adds one button for each outcome that a person can choose. */
   #addVerdicts(): void {
     for (const [v, words, title] of [
       [null, t('As verified'), t('What the verifier saved')],
@@ -207,7 +207,7 @@ export class TrajectoryTools {
     this.#draw();
     this.#reason.focus();
   }
-  /** In one key: the other verdict than the one that holds. */
+  /** Chooses the other verdict than the one that holds. */
   flip(): void {
     const m = this.#model,
       now = m?.view?.outcome?.value ?? m?.recorded.row.outcome;

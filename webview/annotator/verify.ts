@@ -90,7 +90,7 @@ export class Verify {
       placeholder: t('Why, without a verified success?'),
       commit: () => undefined,
     });
-    // No autosave: a trajectory joins the pool only when the person says so.
+    // Not saved automatically: a trajectory joins the pool only when the person says so.
     this.#reason.input.addEventListener(
       'keydown',
       (e) => {
@@ -245,7 +245,7 @@ export class Verify {
   async #askPool(run: string): Promise<void> {
     if (this.#asking === run) return;
     this.#asking = run;
-    // Without an answer the button stays: adding what is there already changes nothing.
+    // Without an answer the button stays: adding again changes nothing.
     try {
       this.#take(run, await this.#io.request('pool/list', { run }));
     } catch {

@@ -4,13 +4,13 @@
  */
 import type { ReviewItem, ReviewQueue } from '../../runtime/protocol/types.js';
 
-/** At most so many are listed at once; at their end the daemon is asked for more. */
+/** Most rows that are listed at once; at their end the daemon is asked for more. */
 export const queueLimit = 200;
 export interface Walk {
   readonly items: readonly ReviewItem[];
   /** Reviewed, also before this walk. */
   readonly reviewed: number;
-  /** To be reviewed when the walk began. */
+  /** Trajectories to be reviewed when the walk began. */
   readonly open: number;
   /** Reviewed in this walk. */
   readonly done: ReadonlySet<string>;

@@ -1,14 +1,14 @@
-/** What the keyboard, the menus and VS Code's commands do in the comparison. */
+/** The comparison's actions for the keyboard, the menus and VS Code's commands. */
 import type { Command } from '../ui/commands.js';
 import type { Stage } from '../ui/stage.js';
 import { t } from '../ui/words.js';
 
 export interface CompareActions {
   selected(): number;
-  /** To a step in both. */
+  /** Goes to a step in both. */
   go(at: number): void;
   first(): void;
-  /** To the next difference. */
+  /** Goes to the next difference. */
   jump(direction: 1 | -1): void;
   swap(): void;
   toggleShot(): void;

@@ -25,7 +25,7 @@ export const sameActions = (a: StepView, b: StepView): boolean => canonical(a.ac
 /** Frames are named by their pixels: the same hash is the same screen. */
 export const sameScreen = (a: StepView, b: StepView): boolean => a.frame.hash === b.frame.hash;
 
-/** What differs at one position; undefined where nothing does. */
+/** The difference at one position; undefined where there is none. */
 export function differenceAt(
   left: readonly StepView[],
   right: readonly StepView[],
@@ -60,7 +60,7 @@ export function diverge(left: readonly StepView[], right: readonly StepView[]): 
   return first && { ...first, screen, action };
 }
 
-/** One or two sentences for people. */
+/** One or two sentences for people on where the trajectories part. */
 export function divergenceWords(left: readonly StepView[], right: readonly StepView[]): string {
   const d = diverge(left, right);
   if (!d)

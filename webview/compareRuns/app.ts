@@ -219,7 +219,7 @@ export class App {
     if (back && (!this.#data || this.#failure)) void this.#load();
     else this.#render();
   }
-  /** One of the runs goes on. */
+  /** Called when one of the runs has new data. */
   #grown(): void {
     if (!this.#loading && performance.now() - this.#loadedAt > refreshMs && !document.hidden) void this.#load();
   }

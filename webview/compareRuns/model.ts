@@ -1,6 +1,6 @@
 /**
- * What the comparison draws: runs, or the seeds of one configuration taken together, each with a colour and a name; and
- * where their curves lie on an axis. Pure.
+ * The model of the comparison: runs, or the seeds of one configuration taken together, each with a colour and a name;
+ * and where their curves lie on an axis. Pure.
  */
 import type { ComparedRun, Comparison, EvalPoint, RunProgressCurve } from '../../runtime/protocol/types.js';
 import { wilson } from '../../runtime/protocol/shared.js';
@@ -61,7 +61,7 @@ function labelsOf(c: Comparison, sets: readonly (readonly ComparedRun[])[]): str
         labels[i] = `${label}, ${parts[i]![k]!}`;
     });
   }
-  // What is a mean over seeds says so.
+  // The label of a mean over seeds says so.
   return labels.map((label, i) => {
     const seeds = sets[i]!.length > 1 ? seedOf(sets[i]!) : '';
     return seeds === '' || label.endsWith(`, ${seeds}`) ? label : `${label}, ${seeds}`;
@@ -84,7 +84,7 @@ const columnOf = (p: RunProgressCurve, axis: CompareAxis): readonly number[] | u
 const placeable = (e: Entity, axis: CompareAxis): readonly ComparedRun[] =>
   e.runs.filter((r) => columnOf(r.progress, axis));
 
-/** Where ascending moments of a run lie on an axis; counts are whole. */
+/** Places of ascending moments of a run on an axis; counts are whole. */
 export function placed(p: RunProgressCurve, at: readonly number[], axis: CompareAxis): number[] {
   const x = resample({ x: p.at, y: columnOf(p, axis) ?? [] }, at);
   return axis === 'time' ? x : x.map(Math.floor);
@@ -203,7 +203,7 @@ export interface TaskLine {
   readonly title?: string | undefined;
   readonly heldOut: boolean;
   readonly infeasible: boolean;
-  /** One a line of the charts. */
+  /** One cell for each line of the charts. */
   readonly cells: readonly TaskCell[];
   /** Largest difference between two of them; -1 where fewer than two are known. */
   readonly spread: number;

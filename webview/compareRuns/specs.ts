@@ -61,7 +61,7 @@ const looksOf = (charts: typeof trainerCharts): MetricLook[] =>
 export const trainingLooks = looksOf([...trainerCharts, ...correctionCharts]);
 export const throughputLooks = looksOf(throughputCharts);
 const known = new Set([...trainingLooks, ...throughputLooks].map((l) => l.name));
-/** What else the runs recorded, under the names it has in exports. */
+/** Looks of the other metrics that the runs recorded, under the names they have in exports. */
 export const otherLooks = (names: readonly string[]): MetricLook[] =>
   names
     .filter((n) => !known.has(n) && n !== 'run.elapsedMs' && n !== 'update.version')

@@ -12,7 +12,7 @@ export interface ApplicationRow {
   /** Mean of the rewards of these episodes; only where one of the table has a partial score. */
   readonly score?: string;
   readonly rollouts: string;
-  /** Of the rollouts, likewise. */
+  /** Score of the rollouts, likewise. */
   readonly rolloutScore?: string;
 }
 /** Empty where tasks are few, or of one application. Pure. */

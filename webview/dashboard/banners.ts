@@ -1,5 +1,5 @@
 /**
- * What stands across the page when something needs attention: the runtime's state, a run's error, a part that failed.
+ * The banners across the page when something needs attention: the runtime's state, a run's error, a part that failed.
  * Pure choice, plain view.
  */
 import type { JournalDamage } from '../../runtime/protocol/types.js';

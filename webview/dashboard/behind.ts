@@ -26,7 +26,7 @@ export function behindSuccess(m: Model, axis: AxisKind, family?: string): Behind
         ...of,
         origin: ['probe'],
         version: { min: version, max: version },
-        // Of several of one version the ids of episodes say which.
+        // When several evaluations have one version, the ids of their episodes tell which.
         ...(again ? { text: probePrefix(label) } : {}),
       };
     }

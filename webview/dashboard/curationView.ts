@@ -1,7 +1,4 @@
-/**
- * What became of the data on its way to the trainer: what each curation mechanism shows of itself, importance weights,
- * corrections.
- */
+/** The data on its way to the trainer: the charts of each curation mechanism, importance weights, corrections. */
 import type { CurationChart, TableFilter } from '../../runtime/protocol/types.js';
 import type { Chart } from '../ui/chart.js';
 import type { Painter } from '../ui/chartPainter.js';
@@ -30,10 +27,10 @@ const overTime = (c: CurationChart): boolean => c.data.form === 'families' || c.
 export class CurationSection {
   readonly element: HTMLElement;
   readonly #painter: Painter;
-  /** Of the mechanisms, by the charts they describe; made when these are known. */
+  /** Parts of the mechanisms, by the charts they describe; made when these are known. */
   #described: readonly Part[] = [];
   #describedIds = '';
-  /** Of the trainer's corrections. */
+  /** Parts of the trainer's corrections. */
   readonly #corrections: readonly Part[];
   readonly #pick = h('div', { class: 'pick' });
   /** The first answer tells which charts exist; until then their space is reserved. */

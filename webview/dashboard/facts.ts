@@ -1,4 +1,4 @@
-/** What a run is, in one line each: seed, policy, tasks, learning rate, disk, machine. Pure. */
+/** The facts of a run, in one line each: seed, policy, tasks, learning rate, disk, machine. Pure. */
 import { t } from '../ui/words.js';
 import { count, decimal } from './format.js';
 import { learningRate, option } from './phases.js';

@@ -97,7 +97,7 @@ export class Feed {
         if (m.run !== model.run) break;
         const resumed = model.detail !== undefined && !isLive(model);
         this.#dispatch({ type: 'status', status: m.status, ledger: m.ledger });
-        // It was over, and its events with it.
+        // The run was over, and its events with it: everything is loaded again.
         if (resumed && isLive(this.#model())) void this.load();
         break;
       }
@@ -171,7 +171,9 @@ export class Feed {
       this.#dispatch({ type: 'curation', curation }),
     );
   }
-  /** It looks at every file: after what is drawn first, and then with each new evaluation. */
+  /**
+   * Reads the run's disk use, which looks at every file: after the first drawing, and then with each new evaluation.
+   */
   #footprint(): Promise<void> {
     this.#weighed = performance.now();
     return this.#ask('run/footprint', { run: this.#model().run }, (footprint) =>
@@ -209,7 +211,7 @@ export class Feed {
     }
   }
 }
-/** Of these the page says nothing, or the banner of the runtime says it. */
+/** Errors that the page does not show, because nothing went wrong or the banner of the runtime says it. */
 const quietKinds: ReadonlySet<string> = new Set(['cancelled', 'connection.lost', 'daemon.stopped']);
 const errorOf = (e: unknown): HostError =>
   e instanceof RequestFailed

@@ -112,7 +112,7 @@ export class Figures {
           }
         : { value: '–', detail: isOver(m) ? t('none') : t('the first is still to come') },
     );
-    // Until the curve is there, the share of whatever was sampled last.
+    // The share of the newest rollouts stands in until the curve is there.
     const curve = overall(m),
       balanced = curve?.mean.at(-1),
       rolling = balanced ?? st?.success ?? last(m, 'run.success');

@@ -14,7 +14,7 @@ export interface FlowPart {
 export interface Flow {
   /** Every rollout that was ever planned (generated). */
   readonly planned: number;
-  /** Those that began on a desktop; unknown of older runtimes. */
+  /** Rollouts that began on a desktop; unknown of older runtimes. */
   readonly begun?: number | undefined;
   readonly over: boolean;
   readonly trained: number;
@@ -98,7 +98,7 @@ export function placeWords(place: string, over = false): readonly [string, strin
   );
 }
 
-/** Where a rollout is in the ledger, as `placeWords` takes it; empty where it never was in it. */
+/** The place of a rollout in the ledger, as `placeWords` takes it; empty where it never was in it. */
 export function ledgerPlace(r: TrajectoryRow): string {
   if (r.provenance !== 'rollout') return '';
   return r.state === 'retired' ? `retired:${r.tags?.[0] ?? 'error'}` : (r.state ?? '');

@@ -1,4 +1,4 @@
-/** Numbers as words, everywhere the same. English digits and units; a missing number is an en dash. */
+/** Numbers as words, as dashboard, table and comparison of runs show them. English digits and units; a missing number is an en dash. */
 import { t } from '../ui/words.js';
 
 const dash = '–';
@@ -55,7 +55,7 @@ export function clock(ms: number | undefined): string {
   if (d > 0) return t('{0} d {1}', d, `${two(h % 24)}:${two(Math.floor((s % 3600) / 60))}`);
   return h > 0 ? `${h}:${two(Math.floor((s % 3600) / 60))}:${two(s % 60)}` : `${Math.floor(s / 60)}:${two(s % 60)}`;
 }
-/** With decimals of a second: "4:38.2". */
+/** A duration with decimals of a second: "4:38.2". */
 export const fine = (ms: number, digits = 1): string =>
   `${clock(Math.floor(ms / 1000) * 1000)}.${String(Math.floor(ms % 1000))
     .padStart(3, '0')

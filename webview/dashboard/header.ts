@@ -211,7 +211,7 @@ export class Header {
 type Act = (command: 'pause' | 'resume' | 'stopTraining' | 'evaluate' | 'tryPolicy') => () => void;
 const isActive = (state: RunState | undefined): boolean =>
   state === 'running' || state === 'paused' || state === 'stopping';
-/** For an active run: pause or resume, and stop. */
+/** Buttons of an active run: pause or resume, and stop. */
 function steerButtons(state: RunState | undefined, ready: boolean, act: Act): HTMLElement[] {
   const out: HTMLElement[] = [];
   if (state === 'running')
@@ -241,7 +241,7 @@ function steerButtons(state: RunState | undefined, ready: boolean, act: Act): HT
     );
   return out;
 }
-/** For a run that is over: resume from its checkpoint, and evaluate; an active run cannot be evaluated yet. */
+/** Buttons of a run that is over: resume from its checkpoint, and evaluate; an active run cannot be evaluated yet. */
 function checkpointButtons(state: RunState | undefined, ready: boolean, act: Act): HTMLElement[] {
   const out: HTMLElement[] = [],
     active = isActive(state);

@@ -141,7 +141,7 @@ export class LedgerView {
     });
   }
 }
-/** Where the rollouts of a part are, in the table's words. */
+/** Places of the rollouts of a part, in the table's words. */
 const placesOf = (p: FlowPart): readonly string[] =>
   p.kind === 'retired' ? [`retired:${p.key}`] : p.key === 'flight' ? inFlightPlaces : [p.key];
 function closedWords(human: Ledger['human']): string {

@@ -1,6 +1,6 @@
 /**
- * What the dashboard knows of a run, and how each message changes it. Pure: views compare parts by reference and draw
- * what changed.
+ * The dashboard's model of a run, and how each message changes it. Pure: views compare parts by reference and draw what
+ * changed.
  */
 import type {
   CurationView,
@@ -38,11 +38,11 @@ export interface Model {
   readonly tasks: readonly TaskRow[];
   /** Newest moment known of the run, ms since the epoch. */
   readonly now: number;
-  /** What the run itself warned of last. */
+  /** The newest warning of the run itself. */
   readonly warning?: string;
   /** Why a part could not be read, by the request that failed last. */
   readonly lacks: ReadonlyMap<string, string>;
-  /** What of the journal cannot be read. */
+  /** The damage of the journal. */
   readonly damage?: JournalDamage;
   /** Disk, policy size, machine. */
   readonly footprint?: RunFootprint;
@@ -175,7 +175,7 @@ function join<T>(answer: readonly T[], known: readonly T[], key: (x: T) => strin
 }
 const joinEvals = (answer: readonly EvalPoint[], known: readonly EvalPoint[]): readonly EvalPoint[] =>
   join(answer, known, (e) => `${e.at} ${e.version}`);
-/** What a batch of events makes worth asking again. */
+/** The parts that a batch of events makes worth asking for again. */
 export function staleAfter(events: readonly RunEvent[]): ReadonlySet<Stale> {
   const out = new Set<Stale>();
   for (const e of events) {
@@ -196,7 +196,7 @@ const liveWindowMs = 300_000;
 /** An answer for a window, and what arrived by event after its end. */
 function rejoin(answer: Lanes, known: Lanes | undefined): Lanes {
   if (!known || known.to <= answer.to || known.from > answer.to) return answer;
-  // Of calls that overlap, those that were under way then may have been told since.
+  // Calls that overlap are told at their end: those that were under way then may have ended since.
   const overlap = answer.concurrency !== undefined,
     tail = known.lanes.map((l) =>
       someOf(l, (start, ms) => (overlap && l.kind === 'replica' ? start + ms : start) >= answer.to),
@@ -292,8 +292,8 @@ export const wholeRun = (m: Model): Window => {
   return { from, to: Math.max(m.now, from + 1000) };
 };
 /**
- * What the shares of the utilisation card are of; a run that is over said them last at its last update. Undefined
- * before RL.
+ * The window that the shares of the utilisation card cover; a run that is over gave them last at its last update.
+ * Undefined before RL.
  */
 export function measuredWindow(m: Model): (Window & { readonly resumed: boolean }) | undefined {
   const { measured } = m.detail?.timeline ?? {},
@@ -302,7 +302,7 @@ export function measuredWindow(m: Model): (Window & { readonly resumed: boolean 
 }
 export const evalRate = (e: EvalPoint): number | undefined => (e.episodes > 0 ? e.successes / e.episodes : undefined);
 /**
- * What the lanes show of a live run at first: some fourteen rollouts of a desktop, so that single spans can be told
+ * Width of the lanes' first window of a live run: some fourteen rollouts of a desktop, so that single spans can be told
  * apart. Pure.
  */
 export function firstWindowMs(m: Model): number {

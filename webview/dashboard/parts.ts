@@ -50,7 +50,7 @@ export function titledChart(o: ChartPart): Chart {
 export interface TileState {
   readonly value: string;
   readonly detail?: string;
-  /** Beside its bound. */
+  /** Share beside its bound, and words. */
   readonly bar?: { readonly share: number; readonly words: string };
   readonly bars?: readonly { readonly label: string; readonly share: number | undefined; readonly hue: string }[];
   readonly spark?: readonly number[];

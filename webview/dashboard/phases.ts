@@ -1,4 +1,4 @@
-/** Where a run is between its first evaluation and its last: the steps that it has, and what is known of its end. Pure. */
+/** The steps of a run between its first evaluation and its last, and what is known of its end. Pure. */
 import type { PhaseSpan } from '../../runtime/protocol/types.js';
 import { t } from '../ui/words.js';
 import { isLive, isOver, last, rolloutsBegun, type Model } from './model.js';
@@ -75,7 +75,7 @@ export function stepsOf(m: Model): RunStep[] {
       };
     });
 }
-/** What a live run is at; an evaluation in between belongs to the phase that it interrupts. */
+/** The present step of a live run; an evaluation in between belongs to the phase that it interrupts. */
 function current(m: Model): StepName | undefined {
   const phase = m.status?.phase,
     newest = m.detail?.timeline.phases.at(-1)?.phase;

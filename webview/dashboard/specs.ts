@@ -75,8 +75,8 @@ export const overall = (m: Model): SuccessCurve | undefined =>
   m.curves.find((c) => c.family === undefined && !c.infeasible);
 
 /**
- * Without its first few rollouts, whose mean jumps from 0 to 1 and says nothing; a curve that is still short stays
- * whole.
+ * The curve without its first few rollouts, whose mean jumps from 0 to 1 and says nothing; a curve that is still short
+ * stays whole.
  */
 function settled(c: SuccessCurve): SuccessCurve {
   const i = c.rollout.length > 40 ? c.rollout.findIndex((r) => r >= 8) : 0;
@@ -92,7 +92,7 @@ function settled(c: SuccessCurve): SuccessCurve {
       };
 }
 
-/** What a curve of training rollouts is the mean of. */
+/** The label of a curve of training rollouts, which says what it is the mean of. */
 export const trainingLabel = ({ window, balanced, infeasible, family }: SuccessCurve): string =>
   infeasible && family === undefined
     ? t('training, infeasible tasks')

@@ -264,7 +264,10 @@ export class SuccessView {
     explain(c.facts, explanation(r));
   }
 }
-/** One number for a task: the evaluation leads, before there is one its newest rollouts; below it says which it is. */
+/**
+ * The one number of a task: its newest evaluation, or its newest rollouts before there is one; the text below says
+ * which.
+ */
 const headline = (r: TaskRow): string => percent(successOf(r));
 function factsOf(r: TaskRow): string {
   const e = r.evaluation,

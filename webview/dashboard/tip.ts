@@ -1,6 +1,6 @@
 /**
- * What a number is, on hover and focus; Esc closes it, the pointer may rest on it (WCAG 1.4.13). One bubble for the
- * page.
+ * Explains a number on hover and focus; Esc closes the bubble, the pointer may rest on it (WCAG 1.4.13). One bubble for
+ * the page.
  */
 import { h, text } from '../ui/dom.js';
 

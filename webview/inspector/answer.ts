@@ -26,7 +26,7 @@ export interface AnswerModel {
   /** Names the text for screen readers. */
   readonly label: string;
   readonly scale: Scale;
-  /** Of the whole step, where training kept no weight for each token. */
+  /** Weight of the whole step, where training kept no weight for each token. */
   readonly stepWeight?: number | undefined;
 }
 
@@ -92,7 +92,7 @@ function mostHesitant(tokens: readonly TokenView[]): number {
   });
   return best;
 }
-/** For screen readers: the token, its numbers, and the alternatives that were more than a trace. */
+/** Words for screen readers: the token, its numbers, and the alternatives that were more than a trace. */
 function tokenWords(x: TokenView, scale: Scale): string {
   const others = (x.alternatives ?? []).filter((o) => o.label !== x.label).slice(0, 3);
   return [

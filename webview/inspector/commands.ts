@@ -1,4 +1,4 @@
-/** What the keyboard, the menus and VS Code's commands do in the inspector. */
+/** The inspector's actions for the keyboard, the menus and VS Code's commands. */
 import type { Command } from '../ui/commands.js';
 import type { Stage } from '../ui/stage.js';
 import { t } from '../ui/words.js';
@@ -10,7 +10,7 @@ export interface InspectorActions {
   dispatch(c: Change): void;
   /** The zoom is kept. */
   save(): void;
-  /** To the next step of high entropy. */
+  /** Goes to the next step of high entropy. */
   jump(direction: 1 | -1): void;
   copy(context?: unknown): void;
   saveImage(context?: unknown): void;

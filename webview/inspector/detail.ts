@@ -42,7 +42,7 @@ export function detailTitle({ step, mark, view, note }: DetailModel): HTMLElemen
     badges(step, mark, note),
   );
 }
-/** What was said and done; the annotator's fields stand in its place. */
+/** The text and actions of the step; the annotator's fields stand in their place. */
 export function saidView({ step }: DetailModel): Child[] {
   return [
     step.thought && !spellsThought(step)
@@ -230,7 +230,7 @@ function training(m: DetailModel): HTMLElement {
   );
 }
 
-/** With its name alone and in a sentence. */
+/** Each part's name by itself, and within a sentence. */
 const parts = [
   ['observe', t('Observe'), t('observe')],
   ['queue', t('Queue'), t('queue')],
@@ -277,7 +277,7 @@ function timings(step: StepView): Child {
   ];
 }
 
-/** For the live region. */
+/** Words for the live region. */
 export function stepWords(m: DetailModel): string {
   const { step, mark } = m;
   return [

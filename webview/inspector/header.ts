@@ -54,7 +54,7 @@ export function outcomeBadge(kind: OutcomeKind, truncated = false, reward: Rewar
   );
 }
 
-/** What a person says of the outcome, with the verifier's verdict beside it: neither hides the other. */
+/** A person's outcome, with the verifier's verdict beside it: neither hides the other. */
 export function correctedBadge(v: TrajectoryView, outcome: NonNullable<AnnotationView['outcome']>): HTMLElement {
   const verified = verdictLower(v.row.outcome, v.row.reward);
   return h(
@@ -67,7 +67,7 @@ export function correctedBadge(v: TrajectoryView, outcome: NonNullable<Annotatio
     h('span', { class: 'ds-quiet' }, t('by a person; verifier: {0}', verified)),
   );
 }
-/** Whose steps these are, where a person acted in a policy's rollout. */
+/** Who acted in the steps, where a person acted in a policy's rollout. */
 export function assistedBadge(v: TrajectoryView): HTMLElement | undefined {
   const byHand = v.steps.filter((s) => s.origin === 'human' || s.declined).length;
   return v.row.assisted
@@ -84,7 +84,7 @@ export function assistedBadge(v: TrajectoryView): HTMLElement | undefined {
       )
     : undefined;
 }
-/** Its annotations in one line. */
+/** A trajectory's annotations in one line. */
 function annotatedWords(r: TrajectoryRow): string {
   const a = r.annotated;
   return a
@@ -229,7 +229,7 @@ export function checksTable(report: NonNullable<TrajectoryView['report']>): HTML
     ),
   );
 }
-/** Who judged, in which version and for how long; what it read of the desktop is one click away. */
+/** The judge, its version and how long it took; the files it read of the desktop are one click away. */
 function judgeOf(j: NonNullable<TrajectoryView['report']>['checks'][number]['judge']): HTMLElement | string {
   if (!j) return '';
   const who = `${j.name} ${j.version}, ${duration(j.ms)}`;
@@ -255,7 +255,7 @@ const named = (c: NonNullable<TrajectoryView['report']>['checks'][number]): HTML
 /** "Verifier: 2 of 3 checks passed". */
 export const checksWords = (passed: number, of: number): string =>
   of === 1 ? t('Verifier: {0} of 1 check passed', passed) : t('Verifier: {0} of {1} checks passed', passed, of);
-/** What the verifier checked and found. Open when something was found wrong. */
+/** The verifier's checks and findings. Open when something was found wrong. */
 export function reportView(
   v: TrajectoryView,
   open: boolean,

@@ -53,7 +53,7 @@ export class Page {
   readonly #contrast: HTMLElement;
   readonly #annotate: HTMLElement;
   readonly #factsSwitch: HTMLElement;
-  /** Where the annotator's tools stand: over the trajectory, and over the step's detail. */
+  /** Slots of the annotator's tools: over the trajectory, and over the step's detail. */
   readonly toolsSlot = h('div', { class: 'ds-tools-slot' });
   readonly stepSlot = h('div', { class: 'ds-step-slot' });
   readonly #detailTop = h('div');
@@ -195,7 +195,7 @@ export class Page {
     this.#showStep(s, v, old);
   }
 
-  /** What people said: of the outcome, in the header; of steps, for filmstrip and timeline. */
+  /** Shows people's annotations: of the outcome, in the header; of steps, in filmstrip and timeline. */
   #said(v: TrajectoryView, a: AnnotationView | undefined): void {
     const mine = a && a.rollout === v.row.rollout ? a : undefined;
     replace(
@@ -250,7 +250,7 @@ export class Page {
     }
   }
 
-  /** Of what a review puts away. */
+  /** Shows or hides the facts, which a review puts away. */
   #showFacts(on: boolean): void {
     this.#factsShown = on;
     setPressed(this.#factsSwitch, on);
@@ -373,7 +373,7 @@ export class Page {
   }
 }
 
-/** In place of a screenshot. */
+/** Words in place of a screenshot. */
 const noStepWords = (v: TrajectoryView): { readonly icon: string; readonly words: string; readonly busy?: boolean } =>
   v.live
     ? { icon: 'loading', words: t('Waiting for the first step: the desktop is being reset.'), busy: true }

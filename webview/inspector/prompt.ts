@@ -1,4 +1,4 @@
-/** What a remote model was shown for a step, and what it answered before the answer that was carried out. */
+/** The prompt of a remote model for a step, and its answers before the one that was carried out. */
 import type { RejectedView, StepView, TrajectoryView } from '../../runtime/protocol/types.js';
 import { h, icon, type Child } from '../ui/dom.js';
 import type { Thumb } from '../ui/frames.js';

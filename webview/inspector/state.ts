@@ -1,4 +1,4 @@
-/** What the inspector shows and how events change it; pure, no DOM. */
+/** The inspector's state and how events change it; pure, no DOM. */
 import type { AnnotationView, RunEvent, StepView, TrajectoryView } from '../../runtime/protocol/types.js';
 import { revised } from '../annotator/apply.js';
 import type { DaemonState, HostError, InputOf } from '../protocol.js';
@@ -6,12 +6,12 @@ import { t } from '../ui/words.js';
 
 export type InspectorInput = InputOf<'inspector'>;
 export type Shot = 'before' | 'after';
-/** What the colour of an answer's tokens says. */
+/** The meaning of the colours of an answer's tokens. */
 export type Colouring = 'entropy' | 'weight';
 
 export interface State {
   readonly input: InspectorInput;
-  /** What is shown: as recorded, or as annotated. */
+  /** The shown trajectory: as recorded, or as annotated. */
   readonly view?: TrajectoryView;
   readonly recorded?: TrajectoryView;
   /** While annotating: what people said of it, with the edits that are on their way. */

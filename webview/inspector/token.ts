@@ -8,7 +8,7 @@ export type Place = NonNullable<NonNullable<TokenView['alternatives']>[number]['
 export interface TokenActions {
   highlight(place: Place | undefined): void;
 }
-/** What a token's colours and numbers are compared with. */
+/** The values that a token's colours and numbers are compared with. */
 export interface Scale {
   /** Highest token entropy of the trajectory: full heat. */
   readonly hottest: number;
@@ -22,7 +22,10 @@ export const scaleOf = (step: Pick<StepView, 'entropyBound'>, hottest: number): 
 
 /** An importance weight of a half, or of two, has its full colour. */
 const fullWeight = Math.log(2);
-/** For the style sheets: entropy as `--heat`; a weight below 1 as `--less`, above it as `--more`; each in [0, 1]. */
+/**
+ * Variables for the style sheets: entropy as `--heat`; a weight below 1 as `--less`, above it as `--more`; each in [0,
+ * 1].
+ */
 export function colours(x: TokenView, { hottest }: Scale, stepWeight?: number): Record<string, string> {
   const weight = x.weight ?? stepWeight,
     off = weight === undefined ? 0 : Math.max(-1, Math.min(1, Math.log(Math.max(weight, 1e-9)) / fullWeight));
@@ -41,7 +44,7 @@ export const entropyTitle = ({ least }: Scale): string =>
     ? t('Entropy of the choice, in nats: at least this, as the server shows only its most probable tokens')
     : t('Entropy of the choice, in nats');
 
-/** What can be read of a token that is only white space. */
+/** The label, with white space made visible. */
 export const visibleLabel = (label: string): string =>
   label.trim() === '' ? label.replaceAll('\n', '⏎').replaceAll('\t', '⇥').replaceAll(' ', '␣') : label;
 

@@ -1,4 +1,4 @@
-/** What was sampled in a step, token by token: as cards, or as running text with a table. */
+/** The sampled tokens of a step: as cards, or as running text with a table. */
 import type { StepView, TokenView } from '../../runtime/protocol/types.js';
 import { h, replace, type Child } from '../ui/dom.js';
 import { num, percent } from '../ui/format.js';
@@ -21,7 +21,7 @@ export interface TokensModel {
   readonly hottest: number;
 }
 
-/** More tokens than this are a text. */
+/** With more tokens than this they are shown as a text. */
 const manyTokens = 12,
   rowsShown = 40;
 export const isText = (step: StepView): boolean => (step.tokens?.length ?? 0) > manyTokens;
@@ -34,7 +34,7 @@ export const spellsThought = (step: StepView): boolean =>
     .join('')
     .includes(step.thought.trim());
 
-/** What was sampled in the step; or why nothing is known of it. */
+/** The sampled tokens of the step, or why nothing is known of them. */
 export function tokensView(m: TokensModel, a: AnswerActions): Child[] {
   const { step } = m,
     { tokens } = step,

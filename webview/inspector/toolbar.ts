@@ -52,7 +52,7 @@ export function switches(a: PageActions & { facts(): void }): [HTMLElement, HTML
   });
   return [follow, contrast, annotate, facts];
 }
-/** One tab stop; arrow keys go from button to button. */
+/** A toolbar with one tab stop; arrow keys go from button to button. */
 export function toolbar(a: PageActions, ...first: readonly HTMLElement[]): HTMLElement {
   const bar = h(
     'div',

@@ -1,4 +1,4 @@
-/** What came of a trajectory, in words. Pure. */
+/** The verdict on a trajectory, in words. Pure. */
 import { isPartial, scoreText } from '../../runtime/protocol/shared.js';
 import type { OutcomeKind } from '../../runtime/protocol/types.js';
 import { t } from '../ui/words.js';
@@ -25,6 +25,6 @@ const withScore = (word: string, kind: OutcomeKind, reward: Reward): string =>
 export const verdictWords = (kind: OutcomeKind, reward: Reward): string => withScore(outcomeWords[kind], kind, reward);
 /** Within a sentence. */
 export const verdictLower = (kind: OutcomeKind, reward: Reward): string => withScore(outcomeLower[kind], kind, reward);
-/** Where there is little room: "Failure, 0.7". */
+/** The verdict for narrow places: "Failure, 0.7". */
 export const verdictBrief = (kind: OutcomeKind, reward: Reward): string =>
   isPartial(kind, reward) ? t('{0}, {1}', outcomeWords[kind], scoreText(reward)) : outcomeWords[kind];

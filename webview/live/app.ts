@@ -104,7 +104,7 @@ export class App {
     this.#keep();
     if (daemon === 'ready') void this.#load();
   }
-  /** What a page that is built again starts from. */
+  /** Keeps the state that a page that is built again starts from. */
   #keep(): void {
     const { session } = this.#control,
       { desktop } = this.#s,
@@ -112,7 +112,7 @@ export class App {
     if (key === this.#kept) return;
     this.#kept = key;
     this.#host.setState({
-      // What is saved has no session once it is over, so that a page that is restored begins without one.
+      // The saved state has no session once it is over, so that a page that is restored begins without one.
       input: { kind: 'live', desktop, ...(session === undefined ? {} : { session }) },
       zoom: this.#zoom,
     });

@@ -15,7 +15,7 @@ export interface Question {
   };
 }
 
-/** One line of text under a label that stays. */
+/** A field of one line of text under a label that stays. */
 export function field(
   label: string,
   typed: (v: string) => void,
@@ -69,7 +69,7 @@ export function ask(q: Question): Promise<string | undefined> {
     content.querySelector<HTMLElement>('input, vscode-button')?.focus();
   });
 }
-/** What is asked, the field and the two buttons. */
+/** The question, its field and the two buttons. */
 function questionView(q: Question, answered: (text: string) => void, cancelled: () => void): HTMLElement {
   let value = '';
   const missing = h('p', { class: 'live-missing', role: 'alert' });

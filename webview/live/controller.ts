@@ -24,7 +24,7 @@ const acts = (e: RemoteInput): boolean => e.type !== 'move' && !(e.type === 'key
 /** Input that releases a key or button: worth sending again after a gap, harmless when not needed. */
 const lifts = (e: RemoteInput): boolean => (e.type === 'key' || e.type === 'button') && !e.down;
 
-/** What a session is asked; a page that shows one may ask it. */
+/** The methods of a session; a page that shows one may ask them. */
 type ControlMethod = Extract<PageMethod<'live'>, `control/${string}`>;
 
 export class Controller {
@@ -125,7 +125,7 @@ export class Controller {
     await this.#state(attach, (e) => {
       if (e instanceof RequestFailed && e.kind === 'not.found' && this.session === session) {
         this.#forgotten = this.state?.mode !== 'ended';
-        // Nothing of it is known: the desktop may have been given to others since, and can be watched and taken over.
+        // The session is unknown: the desktop may have been given to others since, and can be watched and taken over.
         if (this.state === undefined) this.session = undefined;
         return true;
       }
@@ -217,7 +217,7 @@ export class Controller {
   drop(): Promise<boolean> {
     return this.#do(t('Leaving it out…'), (session) => this.#host.request('control/dropStep', { session }));
   }
-  /** Of a policy that is tried. `request`: what asks the runtime to end it. */
+  /** Stops a policy that is tried. `request` asks the runtime to end it. */
   stop(request: (session: ControlSessionId) => Promise<ControlState>): Promise<boolean> {
     return this.#do(t('Stopping…'), request);
   }

@@ -25,7 +25,7 @@ export interface PanelActions extends Keeping {
   readonly does: Readonly<Record<SessionAction, () => void>>;
   refused(why: string): void;
   watchOn(): void;
-  /** What follows the end, in place of what follows that of a recording or a take-over. `gone`: nothing is left. */
+  /** The element after the end of a try, in place of that of a recording or a take-over. `gone`: nothing is left. */
   after?(c: ControlState, gone: boolean): HTMLElement | undefined;
   openRollout(): void;
 }
@@ -203,7 +203,7 @@ export class Panel {
     const { c, s } = v,
       w = sessionWords(c, s);
     text(this.#instruction, c.instruction);
-    // What somebody asked for in their own words is no task of a suite.
+    // A task that somebody wrote in their own words is none of a suite.
     const task = c.purpose === 'try' && c.family.startsWith('try/') ? [] : [c.task, t('seed {0}', c.seed)];
     text(this.#task, [...task, ...(c.left === undefined ? [] : [leftWords(c.left)])].join(' · '));
     const word = `${w.icon} ${w.word}`;

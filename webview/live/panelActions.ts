@@ -1,4 +1,4 @@
-/** What the buttons of a control session do, and what is asked before. */
+/** The actions of a control session's buttons, and the questions before them. */
 import type { Host } from '../ui/host.js';
 import { t } from '../ui/words.js';
 import { ask } from './ask.js';

@@ -34,7 +34,7 @@ export interface Marked {
   readonly key: string;
   readonly actions: readonly Action[];
   readonly proposal?: string;
-  /** Where the policy would have acted, with probabilities. */
+  /** Places where the policy would have acted, with probabilities. */
   readonly heat?: readonly HeatCell[];
 }
 /** Chosen zoom; undefined = fit. */
@@ -153,7 +153,7 @@ export class Picture {
     return this.#held && !this.#hand;
   }
 
-  /** In the order they came: each is a difference from the one before. A hidden page draws nothing. */
+  /** Draws differences in the order they came. A hidden page draws nothing. */
   patch(p: Patch, failed: (why: unknown) => void): void {
     if (!document.hidden) {
       this.#drawUnseen();

@@ -6,7 +6,7 @@ import { percent } from '../ui/format.js';
 import { t, whole } from '../ui/words.js';
 import type { State } from './state.js';
 
-/** What the page knows besides the session's state. `discarded`: by this page, which the state does not tell. */
+/** The page's knowledge besides the session's state. `discarded`: by this page, which the state does not tell. */
 export interface PageKnowledge {
   readonly daemon: DaemonState;
   readonly discarded?: boolean;
@@ -25,7 +25,7 @@ export function takeOverRefusal(s: State): string | undefined {
   return r.state === 'verify' ? t('The rollout has ended: its verifier is running') : undefined;
 }
 
-/** Not now, but soon: rollouts are short, so the request is kept until it can be granted. */
+/** Whether a take-over must wait but comes soon: rollouts are short, so the request is kept until it can be granted. */
 export const takesOverSoon = (s: State): boolean =>
   s.daemon === 'ready' &&
   !s.gone &&
@@ -52,7 +52,7 @@ export type SessionAction =
   | 'accept'
   | 'stop';
 /**
- * What the panel offers; a value says why it cannot be done now, undefined that it can. Actions that make no sense are
+ * The panel's actions; a value says why one cannot be done now, undefined that it can. Actions that make no sense are
  * absent.
  */
 export function sessionActions(c: ControlState, s: PageKnowledge): ReadonlyMap<SessionAction, string | undefined> {
@@ -80,7 +80,7 @@ export function sessionActions(c: ControlState, s: PageKnowledge): ReadonlyMap<S
   if (c.mode === 'step') out.set('accept', off ?? (c.proposal ? undefined : t('There is no proposal yet')));
   if (c.purpose === 'try') out.set('stop', off);
   if (c.mode === 'policy') return out;
-  // Without a verifier there is nobody to finish for: it is stopped.
+  // Without a verifier nobody would judge the end: the session is stopped instead.
   const judged = c.trial?.verified !== false;
   if (judged) out.set('finish', person);
   out.set('wait', person);
@@ -119,7 +119,7 @@ export class ProposalWatch {
     this.#since = Infinity;
     return true;
   }
-  /** It has been on the screen since `now`, on the page's clock. */
+  /** Notes that the picture has been on the screen since `now`, on the page's clock. */
   drawn(now: number): void {
     if (this.#id !== undefined && this.#since === Infinity) this.#since = now;
   }

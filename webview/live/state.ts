@@ -1,4 +1,4 @@
-/** What the live page knows of the desktop it watches, and in which words it says so. Pure. */
+/** The live page's knowledge of the desktop it watches, and its words for it. Pure. */
 import type {
   DesktopRow,
   DesktopWork,
@@ -14,7 +14,7 @@ export interface State {
   readonly desktop: string;
   readonly daemon: DaemonState;
   readonly row?: DesktopRow;
-  /** It existed, and is gone. */
+  /** The desktop existed, and is gone. */
   readonly gone: boolean;
   /** When the newest pixels were read. */
   readonly pictureAt?: number;
@@ -76,7 +76,7 @@ export interface Words {
   readonly icon: string;
   readonly word: string;
   readonly says: string;
-  /** Nothing moves: the picture is old or missing. */
+  /** Whether the picture does not move: it is old or missing. */
   readonly still: boolean;
 }
 export function stateWords(s: State): Words {

@@ -12,13 +12,13 @@ import { t } from '../ui/words.js';
 
 type Doing = RemoteInput extends infer E ? (E extends RemoteInput ? Omit<E, 'at'> : never) : never;
 export interface SurfaceOptions {
-  /** Where the picture lies in the window, and what it is a picture of. */
+  /** The picture's rectangle in the window, and the size of its screen. */
   place(): {
     readonly rect: Rect;
     readonly screen: Size;
   };
   push(e: RemoteInput): void;
-  /** What was pushed leaves now: no frame will come. */
+  /** Sends queued input now: no frame will come. */
   flush(): void;
   /** The desktop gained or lost the keyboard. */
   captured(on: boolean): void;
@@ -48,7 +48,7 @@ export class Surface {
   #down = 0;
   #ignored = 0;
   #at = { x: 0, y: 0 };
-  /** Where the pointer was last, in fractions of a client pixel, which the wheel's own events do not have. */
+  /** The last place of the pointer, in fractions of a client pixel, which the wheel's own events do not have. */
   #client = { x: 0, y: 0 };
   #clock = 0;
 
@@ -132,7 +132,7 @@ export class Surface {
       { inside, ...at } = onScreen({ x: e.clientX, y: e.clientY }, rect, screen);
     this.#client = { x: e.clientX, y: e.clientY };
     if (e.type === 'pointerdown') {
-      // Where an input method shows what it offers.
+      // Moved to where an input method shows its suggestions.
       const box = this.#box.getBoundingClientRect();
       this.#sink.style.setProperty('transform', `translate(${e.clientX - box.left}px, ${e.clientY - box.top}px)`);
       this.capture();
@@ -180,7 +180,7 @@ export class Surface {
     this.#push({ type: 'wheel', ...clicks, ...at }, e.timeStamp);
   }
 
-  /** Nothing of it goes on to the page or to VS Code, whose shortcuts would act too. */
+  /** Keeps the event from the page and from VS Code, whose shortcuts would act too. */
   #keyDown(e: KeyboardEvent): void {
     e.stopPropagation();
     if (!this.#on) return;

@@ -26,7 +26,7 @@ export class TakeOver {
     return this.#wish?.mode;
   }
 
-  /** At once, or as soon as a rollout allows it; a second press cancels the request. */
+  /** Takes over at once, or as soon as a rollout allows it; a second press cancels the request. */
   toggle(mode: TakeOverMode): void {
     if (this.#o.control.taking) {
       this.#o.control.callOff();

@@ -9,7 +9,7 @@ import { field } from './ask.js';
 /** A check may be a whole shell script. */
 const longestWhat = 90;
 type Report = NonNullable<NonNullable<ControlState['verdict']>['report']>;
-/** What was checked, expected and found; narrow enough for a panel. */
+/** The checks with expected and found values; narrow enough for a panel. */
 export function reportView(report: Report): HTMLElement {
   const passed = report.checks.filter((c) => c.score >= 1).length;
   const fact = (name: string, value: string, differs = false): HTMLElement =>
@@ -124,7 +124,7 @@ const openButtons = (rollout: string, k: Keeping): HTMLElement[] => [
 ];
 const keepButton = (k: Keeping, pool: 'auto' | 'never', typed: () => Typed, title: string): HTMLElement =>
   button(t('Keep'), () => k.keep(pool, typed().note, typed().tags), { icon: 'save', kind: 'primary', title });
-/** Of a demonstration that is kept already. */
+/** The button that saves the note of a demonstration that is kept already. */
 const saveNoteButton = (k: Keeping, typed: () => Typed): HTMLElement =>
   button(t('Save Note'), () => k.keep('auto', typed().note, typed().tags), {
     icon: 'save',

@@ -1,4 +1,4 @@
-/** What the page shows of its state: header, facts, the strip over the picture, notices, and what is read aloud. */
+/** The view of the page's state: header, facts, the strip over the picture, notices, and what is read aloud. */
 import { actionsWords } from '../ui/actions.js';
 import type { Announcer } from '../ui/commands.js';
 import { h, icon, replace, text } from '../ui/dom.js';
@@ -17,7 +17,7 @@ import type { TakeOverMode } from './takeOver.js';
 /** "desktop-1" is Desktop 1. */
 export const nameOf = (id: string): string => t('Desktop {0}', id.replace(/^desktop[-_ ]?/i, '')).trim();
 
-/** What the page is made of besides: each part does its own work. */
+/** The other parts of the page: each does its own work. */
 export interface LiveParts {
   readonly picture: Picture;
   readonly surface: Surface;

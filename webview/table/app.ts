@@ -30,7 +30,7 @@ interface Saved {
   /** Id of the active trajectory. */
   readonly active?: string | undefined;
 }
-/** What goes on by itself is drawn this often: 100,000 rows are put in order each time. */
+/** Interval of drawing live changes: 100,000 rows are put in order each time. */
 const liveMs = 1000;
 /** Marks of the page's timeline: when rows were drawn for the first time, and after a filter. */
 const marks = { rows: 'dart-studio:rows-drawn', filtered: 'dart-studio:filtered' } as const;
@@ -166,7 +166,7 @@ export class App {
       this.#announcer.element,
     );
   }
-  /** Of the active trajectory. */
+  /** The share actions of the active trajectory. */
   #share(): HTMLElement {
     const act = (action: 'exportPage' | 'copyLink') => (): void => {
         const { rollout } = this.#grid;

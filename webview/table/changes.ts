@@ -1,4 +1,4 @@
-/** What changed: the episodes of a held-out task at successive policy versions, as film strips step by step. */
+/** The changes of a held-out task's episodes over successive policy versions, as film strips step by step. */
 import type { EpisodeStrip, OutcomeKind } from '../../runtime/protocol/types.js';
 import { shortFamily } from '../dashboard/format.js';
 import { outcomeIcons } from '../inspector/header.js';
@@ -34,10 +34,10 @@ export class Changes {
   readonly #film = h('div', { class: 'tb-film' });
   #run = '';
   #shown = -1;
-  /** On show; undefined while the run is read. */
+  /** The shown histories; undefined while the run is read. */
   #all: readonly TaskHistory[] | undefined;
   #task: string | undefined;
-  /** Of the task on show, when it was read. */
+  /** Attempts of the shown task when it was read. */
   #attempts = 0;
   #asking: AbortController | undefined;
 

@@ -11,7 +11,7 @@ export type ColumnKey = 'picture' | SortColumn;
 export interface Column {
   readonly key: ColumnKey;
   readonly title: string;
-  /** What the title does not say. */
+  /** An explanation beyond the title. */
   readonly says?: string;
   /** Pixels, or of the column that takes what is left, the least. */
   readonly width: number;

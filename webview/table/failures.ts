@@ -18,7 +18,7 @@ export interface FailuresActions {
 }
 const all = '';
 const failureWords = (n: number): string => (n === 1 ? t('1 failure') : t('{0} failures', whole(n)));
-/** What is chosen with; drawn anew with each answer. */
+/** The controls that choose; drawn anew with each answer. */
 const choosers = '.tb-bar vscode-dropdown, .tb-bar input';
 const most = 40;
 
@@ -126,7 +126,7 @@ export class Failures {
               ),
         ),
       );
-    // Who chooses with the keyboard stays where they are.
+    // The keyboard's focus stays on the same control.
     if (chooser >= 0) this.element.querySelectorAll<HTMLElement>(choosers)[chooser]?.focus();
   }
   #head(v: FailuresView, busy: boolean): HTMLElement {

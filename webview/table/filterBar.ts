@@ -178,7 +178,7 @@ const titleOf = (c: ListColumn | RangeColumn): string =>
     : c === 'lag'
       ? t('Updates behind when trained')
       : (columns.find((x) => x.filter === c)?.title ?? c);
-/** One for each part; the search has its own field. `over`: nobody works on the run. */
+/** One chip for each part of the filter; the search has its own field. `over`: nobody works on the run. */
 function chipsOf(f: TableFilter, over: boolean): Chip[] {
   const chips: Chip[] = [];
   for (const c of listColumns)

@@ -41,7 +41,7 @@ export function openFilterMenu(anchor: HTMLElement, key: ColumnKey, target: Menu
   );
 }
 
-/** Without the part, where it says nothing. */
+/** Sets a part of the filter, or removes it where it filters nothing. */
 export function withPart<K extends keyof TableFilter>(f: TableFilter, key: K, part: TableFilter[K]): TableFilter {
   const { [key]: _before, ...rest } = f;
   const none =
@@ -162,7 +162,7 @@ function rangeMenu(c: RangeColumn, { rows, filter, change }: MenuTarget): HTMLEl
     ? [input('min', c === 'time' ? t('From') : t('At least')), input('max', c === 'time' ? t('Until') : t('At most'))]
     : [h('p', { class: 'ds-quiet tb-more' }, t('No trajectory here has this number.'))];
 }
-/** As an input of the browser wants it: local time, to the minute. */
+/** A time as a browser's input takes it: local, to the minute. */
 function localTime(ms: number): string {
   const d = new Date(ms - new Date(ms).getTimezoneOffset() * 60_000);
   return d.toISOString().slice(0, 16);

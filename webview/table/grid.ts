@@ -117,7 +117,7 @@ export class Grid {
     for (const c of columns) this.#drawHead(c, v);
     this.#drawRows();
   }
-  /** To the first row: the list was narrowed or put in another order. */
+  /** Scrolls to the first row: the list was narrowed or put in another order. */
   top(): void {
     this.element.scrollTop = 0;
     this.#active = { ...this.#active, at: 0 };
@@ -279,7 +279,7 @@ export class Grid {
     });
     this.#drawPicture(r);
   }
-  /** What the pointer is over says more; nobody points while rows fly by. */
+  /** Explains the row under the pointer; nobody points while rows fly by. */
   #explain(r: RowView): void {
     const v = this.#v,
       i = v?.listing[r.at];
@@ -368,7 +368,7 @@ export const noRows = (slot: HTMLElement, words: string | undefined): void => {
   slot.hidden = words === undefined;
   replace(slot, words === undefined ? undefined : [icon('search'), h('p', null, words)]);
 };
-/** What a count says beside trajectories that are too old to be listed. */
+/** A count, with the number of trajectories that are too old to be listed beside it. */
 export const withOlder = (words: string, older = 0): string =>
   older > 0 ? t('{0}; {1} older ones are only counted', words, whole(older)) : words;
 export const countWords = (listed: number, loaded: number, total: number): string =>

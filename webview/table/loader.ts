@@ -13,7 +13,7 @@ export type LoaderHost = Requester<'trajectory/columns'> & Pick<Host, 'subscribe
 export interface Loaded {
   readonly run: string;
   readonly rows: Rows;
-  /** Of the run, as far as known. */
+  /** Rows of the run, as far as known. */
   readonly total: number;
   /** Older ones that the run only counts. */
   readonly older: number;
@@ -70,7 +70,7 @@ export class Loader {
       this.#changed(true);
     }
   }
-  /** What happened in the run; ids of those that have another last screen now. */
+  /** Takes the run's events; returns the ids of rollouts that have another last screen now. */
   events(run: string, events: readonly RunEvent[]): readonly string[] {
     const { rows } = this.#state,
       moved: string[] = [];

@@ -33,7 +33,7 @@ export class Pictures {
       thumb = hash === undefined ? undefined : this.#frames.thumb(hash);
     return thumb && 'uri' in thumb ? thumb.uri : undefined;
   }
-  /** One that goes on has another last screen by now. */
+  /** Forgets the picture of a running rollout, which has another last screen by now. */
   forget(rollout: string): void {
     this.#hashes.delete(rollout);
     this.#asked.delete(rollout);

@@ -106,7 +106,7 @@ export function ordered(rows: Rows, sort: TableSort): Uint32Array {
 /** Infinite ones are equal. */
 const order = (a: number, b: number): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** What the table lists, in order. */
+/** The rows that the table lists, in order. */
 export class Listing {
   #order: { readonly revision: number; readonly sort: TableSort; readonly at: Uint32Array } | undefined;
   list(rows: Rows, f: TableFilter, sort: TableSort): Uint32Array {

@@ -1,4 +1,4 @@
-/** Where the listed rollouts went, as one bar: each part is a filter. */
+/** The places of the listed rollouts, as one bar: each part is a filter. */
 import type { TableFilter } from '../../runtime/protocol/types.js';
 import { placeWords } from '../dashboard/flow.js';
 import { percent } from '../dashboard/format.js';

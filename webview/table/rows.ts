@@ -49,7 +49,7 @@ export class Rows {
   coded: Record<Coded, Uint32Array>;
   numbers: Record<NumberColumn, Float64Array>;
   flags = new Uint8Array(first);
-  /** Nobody works on the run. */
+  /** Whether nobody works on the run. */
   over = false;
   /** Counts changes, for what is derived and kept. */
   revision = 0;
@@ -106,7 +106,7 @@ export class Rows {
     this.revision++;
   }
 
-  /** One that began, or ended, while the table is looked at. */
+  /** Adds or changes a rollout that began, or ended, while the table is looked at. */
   put(r: TrajectoryRow): void {
     let i = this.#places.get(r.rollout);
     if (i === undefined) {
@@ -142,7 +142,7 @@ export class Rows {
       (r.assisted ? tableFlags.assisted : 0);
     this.revision++;
   }
-  /** One more step of one that runs. */
+  /** Adds steps to a running rollout. */
   stepped(rollout: string, steps: number): void {
     const i = this.#places.get(rollout);
     if (i === undefined || this.numbers.steps[i] === steps) return;

@@ -91,6 +91,6 @@ export function firstDifference(before: EpisodeStrip, now: EpisodeStrip): number
   }
   return undefined;
 }
-/** As many as a page holds: the newest, and the first one. */
+/** The attempts that fit a page: the newest, and the first one. */
 export const shownAttempts = (h: TaskHistory, most = 12): readonly Attempt[] =>
   h.attempts.length <= most ? h.attempts : [h.attempts[0]!, ...h.attempts.slice(h.attempts.length - most + 1)];

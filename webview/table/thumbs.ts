@@ -17,7 +17,7 @@ export class Thumbs {
     this.#waiting.clear();
     this.#frames.open(run, `${run}/frames`);
   }
-  /** With where was clicked, and where the success does. */
+  /** A picture with marks where a step clicked, and where the success does. */
   picture(frame: FrameLink, marks: readonly Mark[] = []): HTMLElement {
     const img = h('img', { alt: '', prop: { decoding: 'async', draggable: false } });
     this.#waiting.set(img, frame.hash);
@@ -57,6 +57,6 @@ export function markOf({ at, kind }: Mark, size: number): SVGElement {
       })
     : s('circle', { class: `tb-mark ${kind}`, cx: at.x, cy: at.y, r: size });
 }
-/** Where an action points; a drag where it begins. */
+/** The point of an action; for a drag, its beginning. */
 export const pointOf = (a: Action | undefined): { readonly x: number; readonly y: number } | undefined =>
   a === undefined ? undefined : 'at' in a ? a.at : 'from' in a ? a.from : undefined;

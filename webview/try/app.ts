@@ -39,7 +39,7 @@ export class App {
   #starting: AbortController | undefined;
   #asked = 0;
   #kept = '';
-  /** What of the session's steps was asked for last, and whether that is under way. */
+  /** Which of the session's steps were asked for last, and whether that is under way. */
   #seen = '';
   #fetching = false;
 
@@ -203,7 +203,7 @@ export class App {
       this.#ask();
     }
   }
-  /** One session for a page: what was not kept is gone when the next one begins. */
+  /** Ends the page's session before the next one begins: what was not kept is gone. */
   async #letGo(): Promise<void> {
     const c = this.#control.state;
     if (c && !c.kept && !this.#control.knowledge.forgotten && !this.#control.knowledge.discarded)
@@ -295,7 +295,7 @@ export class App {
       this.#keep();
     });
   }
-  /** What a page that is built again starts from. */
+  /** Keeps the state that a page that is built again starts from. */
   #keep(): void {
     const { session, state } = this.#control,
       { desktop: _, session: __, ...input } = this.#s.input,

@@ -1,4 +1,4 @@
-/** What is tried, with what and on what: the fields above the desktop. */
+/** The fields above the desktop: the policy, the desktop and the task of a try. */
 import { h, replace, text } from '../ui/dom.js';
 import { button } from '../ui/toolkit.js';
 import { t } from '../ui/words.js';

@@ -1,4 +1,4 @@
-/** What the page knows of what can be tried, and what is chosen of it. Pure. */
+/** The page's knowledge of what can be tried, and the choices among it. Pure. */
 import type {
   ControlState,
   EvalPoint,
@@ -13,7 +13,7 @@ import type { DaemonState, HostError, InputOf } from '../protocol.js';
 import { percent } from '../ui/format.js';
 import { t } from '../ui/words.js';
 
-/** What is chosen; kept when the page is built again. Texts as they stand in the fields. */
+/** The choices, kept when the page is built again. Texts as they stand in the fields. */
 export interface Form {
   /** Run folder or run file. */
   readonly policy: string;
@@ -36,7 +36,7 @@ export const emptyForm: Form = {
   image: '',
   choices: 'likely',
 };
-/** What is known of the chosen policy besides. */
+/** Further facts about the chosen policy. */
 export interface PolicyFacts {
   readonly of: string;
   readonly evals: readonly EvalPoint[];
@@ -50,7 +50,7 @@ export interface State {
   readonly policies?: readonly TryPolicy[];
   readonly images: readonly ImageRow[];
   readonly facts?: PolicyFacts;
-  /** What could not be read or begun. */
+  /** Error of a reading or a start. */
   readonly error?: HostError;
   /** A session is being started. */
   readonly starting: boolean;
@@ -194,7 +194,7 @@ export const taskOptions = (tasks: readonly TaskRow[]): Option[] => [
     label: k.heldOut ? t('{0} (held out)', k.family) : k.family,
   })),
 ];
-/** What the chosen task asks for, as its family says it of one seed. */
+/** The instruction of the chosen task, as its family gives it for one seed. */
 export function taskWords(s: State): string | undefined {
   const title = s.facts?.tasks.find((k) => k.family === s.form.family)?.title;
   return title?.replace(/^[^:]*: /, '');
@@ -237,7 +237,7 @@ function versionOf(s: State): { readonly version?: number } {
   return /^\d+$/.test(version) ? { version: Number(version) } : {};
 }
 
-/** Nothing of it moves any more. */
+/** Whether the session is over. */
 export const over = (c: ControlState | undefined): boolean => c === undefined || c.mode === 'ended';
 /** The step that the details are of: the one that is looked at, else what is proposed, else the newest. */
 export const shownStep = (s: State): StepView | undefined =>

@@ -1,4 +1,4 @@
-/** What the page shows of its state: form, picture or the screenshot of a step, the session beside it. */
+/** The view of the page's state: form, picture or the screenshot of a step, the session beside it. */
 import type { Controller } from '../live/controller.js';
 import type { Panel } from '../live/panel.js';
 import type { Marked, Picture } from '../live/picture.js';
@@ -206,7 +206,7 @@ export class TryView {
         : h('span', null, around(t('Click the picture or press {0} to give the desktop the keyboard'), [cap('K')])),
     );
   }
-  /** What acts, and where the instruction is unlike those that it learned from. */
+  /** Shows which policy acts, and where the instruction is unlike those that it learned from. */
   #showTrial(): void {
     const trial = this.#p.control.state?.trial;
     text(

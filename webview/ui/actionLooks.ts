@@ -9,14 +9,14 @@ export interface Point {
   readonly y: number;
 }
 
-/** What is drawn at a point: circles, one in another; words beside them; the right half filled. */
+/** Marks at a point: circles, one in another; words beside them; the right half filled. */
 export const POINTERS = {
   click: { rings: 1, label: '', half: false },
   double: { rings: 2, label: '×2', half: false },
   right: { rings: 1, label: t('right'), half: true },
 } as const;
 
-/** In screen pixels. */
+/** A drawing in screen pixels. */
 export type Drawing =
   | { readonly kind: 'point'; readonly at: Point; readonly button: keyof typeof POINTERS }
   | { readonly kind: 'drag'; readonly from: Point; readonly to: Point }
@@ -26,7 +26,7 @@ export type Drawing =
       readonly direction: 'up' | 'down' | 'left' | 'right';
       readonly amount?: number;
     };
-/** What has no place on the screen. Keys and texts are as the action has them. */
+/** A part of an action that has no place on the screen. Keys and texts are as the action has them. */
 export type Footnote =
   | { readonly kind: 'typed'; readonly text: string }
   | { readonly kind: 'keys'; readonly keys: readonly string[] }

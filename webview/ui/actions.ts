@@ -8,7 +8,7 @@ import { fromDaemon, t } from './words.js';
 export { actionIcon, type Action, type Point } from './actionLooks.js';
 
 const place = (p: Point): string => `${Math.round(p.x)},${Math.round(p.y)}`;
-/** With the keys that are held meanwhile. */
+/** The words with the keys that are held meanwhile. */
 const held = (words: string, a: Action): string =>
   'modifiers' in a && a.modifiers?.length ? t('{0} with {1}', words, a.modifiers.join('+')) : words;
 /** White space as visible signs. */
@@ -21,7 +21,7 @@ const scrollWords: Readonly<Record<'up' | 'down' | 'left' | 'right', string>> = 
   right: t('scroll right'),
 };
 
-/** What an argument says, in at most so many characters of a text. */
+/** The value of an argument in words, at most `most` characters of a text. */
 function argumentWords(a: Action, name: string, most: number): string | number {
   const value = argumentValue(a, name),
     argument = actionEntry(a.type)?.args[name];
@@ -42,7 +42,7 @@ function argumentWords(a: Action, name: string, most: number): string | number {
   }
 }
 
-/** For alt texts, labels and lists: "click at 340,220". */
+/** Words for alt texts, labels and lists: "click at 340,220". */
 export function actionWords(a: Action): string {
   const phrase = actionEntry(a.type)?.words.find(([, ...of]) =>
     of.every((name) => argumentValue(a, name) !== undefined),
@@ -90,7 +90,7 @@ const caps: ReadonlyMap<string, string> = new Map(
     end: 'End',
   }),
 );
-/** What is printed on a key. */
+/** The label of a key. */
 export const keycap = (k: string): string =>
   caps.get(k.toLowerCase()) ??
   (k.length === 1 || /^f\d+$/i.test(k) ? k.toUpperCase() : k.charAt(0).toUpperCase() + k.slice(1));

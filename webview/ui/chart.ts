@@ -60,7 +60,7 @@ export class Chart {
   #x: number[] = [];
   #columns: Cell[][][] = [];
   #y: Range & { readonly above?: number } = { min: 0, max: 1 };
-  /** Of a chart that shares it, the group's. */
+  /** Own range; a chart on a shared time axis takes the group's. */
   #own: Range | undefined;
   #cursor: number | undefined;
   #asTable = false;
@@ -110,7 +110,7 @@ export class Chart {
     this.#resized.observe(this.#plot);
   }
 
-  /** What is drawn on, with a cursor that keys move. `says`: the id of its summary. */
+  /** The drawing surface, with a cursor that keys move. `says`: the id of its summary. */
   #surface(says: string): HTMLElement {
     const { name, compact, open, height } = this.#o;
     return h('div', {
@@ -290,7 +290,7 @@ export class Chart {
   #whole(): [number, number] {
     return wholeRange(this.#spec!, this.#x);
   }
-  /** On a time axis it is shared. */
+  /** The zoom group that a time axis shares. */
   get #shared(): ZoomGroup | undefined {
     return this.#spec?.x.kind === 'time' ? this.#group : undefined;
   }
@@ -308,7 +308,7 @@ export class Chart {
       this.zoomed();
     }
   }
-  /** What is zoomed to has changed, here or in a chart that shares it. */
+  /** Called when the zoomed range has changed, here or in a chart that shares it. */
   zoomed(): void {
     if (this.#wholeButton) this.#wholeButton.hidden = this.#zoom === undefined;
     this.#u?.setScale('x', { min: 0, max: 1 });

@@ -7,9 +7,9 @@ import type { Theme } from './chartTheme.js';
 export interface AxisLook {
   readonly theme: Theme;
   readonly font: string;
-  /** Of the chart, in pixels. */
+  /** Height of the chart, in pixels. */
   readonly height: number;
-  /** Without axes. */
+  /** Whether it has no axes. */
   readonly compact: boolean;
 }
 /** `spec`: the chart's newest; one of another shape gets axes of its own. */

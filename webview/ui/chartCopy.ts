@@ -105,7 +105,7 @@ export class ChartCopy {
     );
     roving(this.element, 'vscode-button');
   }
-  /** Of the focused plot; false when the key is not its. */
+  /** Handles a key of the focused plot; false when it has no such key. */
   key(key: string): boolean {
     if (key === 'c') this.csv();
     else if (key === 'p') void this.png();
@@ -126,7 +126,7 @@ export class ChartCopy {
       await navigator.clipboard.write([new ClipboardItem({ 'image/png': blob })]);
       this.#done(this.#png, 'device-camera');
     } catch {
-      // Not every editor lets a page write pictures: then it is a file.
+      // An editor that lets no page write pictures to the clipboard saves a file instead.
       this.#act({ action: 'saveChart', name: data.name, png: await base64(blob) });
     }
   }

@@ -3,7 +3,7 @@ import type { Cell } from './chartMath.js';
 import type { ChartSpec } from './chartSpec.js';
 import { t } from './words.js';
 
-/** What is to be copied. The columns of a series: values, then the edges of its band. */
+/** The data to copy. The columns of a series: values, then the edges of its band. */
 export interface ChartData {
   readonly name: string;
   readonly spec: ChartSpec;

@@ -1,4 +1,4 @@
-/** What uPlot does not draw itself: straight marks with names, points with shapes and error bars. */
+/** Drawing that uPlot does not do itself: straight marks with names, points with shapes and error bars. */
 import type uPlot from 'uplot';
 import { shapePath } from './chartLegend.js';
 import { rowsFor } from './chartMath.js';
@@ -20,7 +20,9 @@ function inside(u: uPlot, draw: (c: CanvasRenderingContext2D, px: number) => voi
   ctx.restore();
 }
 
-/** Under the lines: what nobody recorded is hatched over, and each phase begins at a thin line with its name. */
+/**
+ * Draws under the lines: times that nobody recorded are hatched, and each phase begins at a thin line with its name.
+ */
 export function drawGround(
   u: uPlot,
   g: Pick<ChartSpec, 'phases' | 'outages'>,
@@ -55,7 +57,7 @@ export function drawGround(
       const row = rows[i];
       if (row === undefined) return;
       const left = places[i]!.at + 4 * px,
-        // At the top: what a run begins with lies low.
+        // Names stand at the top, because curves begin low.
         top = b.top + (3 + row * (t.fontPx + 2)) * px;
       c.strokeText(p.label, left, top);
       c.fillText(p.label, left, top);
@@ -102,9 +104,7 @@ export function drawMarks(u: uPlot, marks: readonly Mark[], t: Theme, font: stri
   });
 }
 
-/**
- * Where points crowd they are drawn small, and error bars only on some, far enough apart to be told from each other.
- */
+/** Draws points: small where they crowd, and error bars only on some, far enough apart to be told from each other. */
 export function drawPoints(u: uPlot, series: readonly ChartSeries[], t: Theme, small: boolean): void {
   inside(u, (c, px) => {
     const [from, to] = [u.scales['x']!.min!, u.scales['x']!.max!],

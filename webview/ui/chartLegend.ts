@@ -1,4 +1,4 @@
-/** What a chart's marks mean, and their values at the cursor. */
+/** The meaning of a chart's marks, and their values at the cursor. */
 import type { ChartSeries, Shape } from './chartSpec.js';
 import { h, s, text } from './dom.js';
 import { t } from './words.js';
@@ -58,7 +58,7 @@ export function shapePath(shape: Shape, x: number, y: number, r: number): string
   return `M${x} ${y - r}L${x + r} ${y}L${x} ${y + r}L${x - r} ${y}Z`;
 }
 
-/** What the mouse can do in a plot. */
+/** The hint on what the mouse can do in a plot. */
 export const plotHint = (compact: boolean, opens: boolean): string | undefined =>
   [
     compact ? '' : t('Drag across to zoom in; double-click to show the whole range again'),

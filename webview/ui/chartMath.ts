@@ -166,7 +166,7 @@ export function lowerBound(x: readonly number[], at: number): number {
   return lo;
 }
 
-/** Where the keyboard takes a cursor among n points; undefined: not a key of ours. */
+/** The cursor's next place among n points after a key; undefined: not a key of ours. */
 export function moveCursor(key: string, i: number | undefined, n: number, shift = false): number | undefined {
   if (n === 0) return undefined;
   const page = Math.max(1, Math.round(n / 10)),

@@ -1,9 +1,9 @@
-/** What a chart says of one of its points. Pure. */
+/** Words for one point of a chart. Pure. */
 import { valueAt, type Cell } from './chartMath.js';
 import type { ChartSpec } from './chartSpec.js';
 import { t } from './words.js';
 
-/** Where along x the point lies, in words. */
+/** The point's place along x, in words. */
 export const placeWords = ({ x: axis }: ChartSpec, x: readonly number[], at: number): string =>
   axis.names
     ? (axis.names[at] ?? '')

@@ -1,4 +1,4 @@
-/** What of a chart's numbers is drawn, and on which range. */
+/** The part of a chart's numbers that is drawn, and its range. */
 import type uPlot from 'uplot';
 import { lowerBound, robustRange, type Cell, type Range } from './chartMath.js';
 import type { ChartSpec } from './chartSpec.js';
@@ -10,7 +10,7 @@ type Columns = readonly (readonly (readonly Cell[])[])[];
 export const plotted = (columns: Columns, log: boolean | undefined): Columns =>
   log ? columns.map((s) => s.map((c) => c.map((v) => (v !== null && v > 0 ? Math.log10(v) : null)))) : columns;
 
-/** In what is drawn. `above`: points that tower over the rest and are left out. */
+/** Range of the drawn values. `above`: points that tower over the rest and are left out. */
 export function verticalRange({ y, series }: ChartSpec, columns: Columns): Range & { readonly above?: number } {
   if (y.range) return y.range;
   const values = plotted(columns, y.log).flat(2);
@@ -31,7 +31,7 @@ export function wholeRange({ x }: ChartSpec, points: readonly number[]): [number
     b = points.at(-1)!;
   return a === b ? [a - 1, b + 1] : [a, b];
 }
-/** Where lines are interrupted, in pixels of the canvas: from the last point before an outage to the first after it. */
+/** Interruptions of lines, in pixels of the canvas: from the last point before an outage to the first after it. */
 export function gapsAt(
   u: uPlot,
   outages: readonly { readonly from: number; readonly to: number }[],

@@ -1,4 +1,4 @@
-/** What a chart shows, as data. Each series has its own ascending x; the chart joins them. */
+/** A chart as data. Each series has its own ascending x; the chart joins them. */
 import type { TableFilter } from '../../runtime/protocol/types.js';
 import type { Cell, Range } from './chartMath.js';
 
@@ -33,7 +33,7 @@ export interface Mark {
 export interface XAxis {
   readonly kind: 'time' | 'number' | 'bins';
   readonly label: string;
-  /** Of bins: n + 1 ascending; x of bin i is i + 0.5. */
+  /** Edges of bins: n + 1 ascending; x of bin i is i + 0.5. */
   readonly edges?: readonly number[];
   /** Bins named one by one instead of by their edges. */
   readonly names?: readonly string[];
@@ -45,7 +45,7 @@ export interface YAxis {
   readonly format: (y: number) => string;
   /** Ticks; `step` is their distance. Without it `format` says them. */
   readonly tick?: (y: number, step: number) => string;
-  /** By decades; what is not above 0 is at the bottom. */
+  /** The scale goes by decades; values that are not above 0 are at the bottom. */
   readonly log?: boolean;
   readonly range?: Range;
   /** Always inside the range. */
@@ -58,7 +58,7 @@ export interface ChartSpec {
   readonly y: YAxis;
   readonly series: readonly ChartSeries[];
   readonly marks?: readonly Mark[];
-  /** What begins where, along x. */
+  /** Beginnings of phases along x. */
   readonly phases?: readonly { readonly at: number; readonly label: string }[];
   /** Stretches of x in which nothing was going on: lines stop at one and go on after it. */
   readonly outages?: readonly { readonly from: number; readonly to: number }[];

@@ -1,4 +1,4 @@
-/** What charts of one key zoom to together. Pure but for telling them. */
+/** The range that charts of one key zoom to together. Pure but for telling them. */
 import type { Range } from './chartMath.js';
 
 export interface Zoomed {

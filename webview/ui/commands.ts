@@ -1,5 +1,5 @@
 /**
- * One table of what a page can do: single keys inside the page, names for VS Code's own keys and menus, and the list
+ * One table of a page's commands: single keys inside the page, names for VS Code's own keys and menus, and the list
  * behind `?`.
  */
 import { h, replace } from './dom.js';
@@ -14,14 +14,14 @@ export interface Command {
   readonly words: string;
   readonly group: string;
   readonly alt?: boolean;
-  /** With Ctrl, or Cmd. */
+  /** The key needs Ctrl, or Cmd. */
   readonly ctrl?: boolean;
   /** A key that is held does it once. */
   readonly once?: boolean;
   run(context?: unknown): void;
 }
 
-/** Where typing belongs to a control. */
+/** Controls in which typing belongs to the control. */
 const typing = 'input, textarea, select, vscode-text-field, vscode-dropdown, vscode-text-area';
 const pressing = 'button, a, summary, vscode-button';
 

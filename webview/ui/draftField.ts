@@ -13,7 +13,7 @@ export interface DraftOptions {
   readonly hint?: string;
   /** The label is not shown, only read out. */
   readonly bare?: boolean;
-  /** What is wrong with a text; such a draft stays in the field and is not committed. */
+  /** Why a text is wrong; such a draft stays in the field and is not committed. */
   check?(value: string): string | undefined;
   /** Each change, before it is committed; undefined: it is as saved again. */
   typed?(value: string | undefined): void;

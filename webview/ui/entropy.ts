@@ -1,4 +1,4 @@
-/** Where the policy hesitated: marks of steps by entropy; and the timeline's geometry. Pure. */
+/** Marks of the steps at which the policy hesitated, by entropy; and the timeline's geometry. Pure. */
 import type { StepView } from '../../runtime/protocol/types.js';
 import { t } from './words.js';
 

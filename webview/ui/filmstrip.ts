@@ -29,7 +29,7 @@ export interface FilmstripModel {
   readonly selected: number;
   /** Steps to point out (compare): position -> why. */
   readonly flags?: ReadonlyMap<number, string>;
-  /** By index of the step. */
+  /** Notes by index of their step. */
   readonly notes?: Notes;
 }
 export interface FilmstripActions {
@@ -59,7 +59,7 @@ export class Filmstrip {
   readonly #items = new Map<number, { readonly element: HTMLElement; readonly step: StepView; readonly key: string }>();
   #model: FilmstripModel = { steps: [], marks: [], spans: [], selected: -1 };
   #viewport = 0;
-  /** As last heard or set: asking the list would lay out the page in the middle of a change. */
+  /** Scroll position as last heard or set: asking the list would lay out the page in the middle of a change. */
   #scroll = 0;
   readonly #redraw = scheduler(() => this.#draw());
 

@@ -1,7 +1,7 @@
 /** Numbers and times as people read them; pure. */
 import { t } from './words.js';
 
-/** At most `digits` decimals, no trailing zeros; a true minus sign. */
+/** A number with at most `digits` decimals, no trailing zeros, and a true minus sign. */
 export function num(x: number, digits = 2): string {
   if (!Number.isFinite(x)) return Number.isNaN(x) ? t('not a number') : x > 0 ? '∞' : '−∞';
   const s = Number(x.toFixed(digits)).toString();

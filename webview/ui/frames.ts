@@ -39,7 +39,10 @@ export class Frames {
     });
   }
 
-  /** Where frames are: the run whose daemon has them (none for a file), and the folder of pictures that are files. */
+  /**
+   * Sets the source of frames: the run whose daemon has them (none for a file), and the folder of pictures that are
+   * files.
+   */
   open(run: string | undefined, dir: string): void {
     if (run === this.#source.run && dir === this.#source.dir) return;
     this.#source = { dir, run };

@@ -15,7 +15,7 @@ import type { Params, Result } from '../../runtime/protocol/requests.js';
 import type { RunEventType } from '../../runtime/protocol/types.js';
 import { t } from './words.js';
 
-/** What knows no host sends its action up as this event, as its detail. */
+/** Event with which a part that knows no host sends its action up, as the event's detail. */
 export const hostActionEvent = 'ds-host-action';
 
 interface VsCodeApi {
@@ -28,7 +28,7 @@ declare function acquireVsCodeApi(): VsCodeApi;
 export type Init = Extract<ToPage, { type: 'init' }>;
 export type Pushed = Exclude<ToPage, { type: 'init' | 'response' }>;
 
-/** What a failed request rejects with: words for people and what to do next. */
+/** The error of a failed request: words for people and what to do next. */
 export class RequestFailed extends Error {
   readonly kind: string;
   readonly remedy: string;
@@ -40,7 +40,7 @@ export class RequestFailed extends Error {
   }
 }
 
-/** What went wrong, in words to show. */
+/** An error in words to show. */
 export const hostErrorOf = (e: unknown): HostError =>
   e instanceof RequestFailed
     ? { kind: e.kind, message: e.message, remedy: e.remedy }
@@ -50,7 +50,7 @@ export const hostErrorOf = (e: unknown): HostError =>
         remedy: t('Try again; if it persists, see the log.'),
       };
 
-/** Of a page of kind `K`, which may ask the daemon what `pageMethods` lists for it. */
+/** The host of a page of kind `K`, which may ask the daemon what `pageMethods` lists for it. */
 export class Host<K extends PageKind = PageKind> implements Requester<PageMethod<K>> {
   readonly #api: VsCodeApi;
   readonly #boot: string;
@@ -59,7 +59,7 @@ export class Host<K extends PageKind = PageKind> implements Requester<PageMethod
   /** Requests of the page before this one that nobody here waits for yet. */
   #going: readonly PageJob[] = [];
   #roots: readonly ResourceRoot[] = [];
-  /** What the host takes for shown. */
+  /** The choices that the host was told last. */
   #told = '';
   #id = 0;
 

@@ -51,7 +51,7 @@ export class LanesView {
   readonly #follow: HTMLElement;
   readonly #measuredButton: HTMLElement;
   readonly #painted: Painted;
-  /** As known, and with desktops by their places. */
+  /** The known lanes; `#lanes` has them with desktops by their places. */
   #known: Lanes['lanes'] = [];
   #lanes: Lanes & { readonly lanes: readonly SlotLane[] } = { from: 0, to: 1, lanes: [], syncs: [], merged: false };
   #limits: Window = { from: 0, to: 1 };
@@ -254,7 +254,7 @@ export class LanesView {
   #describe(): void {
     text(this.#summary, summaryWords(this.#lanes, this.#window, this.#limits.from, this.#o.moment));
   }
-  // What a person does: zoom, drag, point, keys.
+  // Actions of a person: zoom, drag, point, keys.
   #show(w: Window): void {
     this.#window = clampWindow(w, this.#limits);
     if (this.#following && this.#window.to < this.#limits.to - 1) {

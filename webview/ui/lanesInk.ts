@@ -194,7 +194,7 @@ function paintCursor(c: CanvasRenderingContext2D, scene: Scene, t: Theme, x: (at
 }
 /** Width of a column of load. */
 const COLUMN_PX = 2;
-/** Of a replica with many calls at a time how many were under way, from the bottom of its row up. */
+/** Draws how many calls of a replica were under way at a time, from the bottom of its row up. */
 function paintLoad(
   c: CanvasRenderingContext2D,
   t: Theme,

@@ -2,7 +2,7 @@ import { h, replace } from './dom.js';
 import { activities, makeFills, prepare } from './lanesInk.js';
 import { activityLook } from './lanesLook.js';
 
-/** What each colour and pattern of the lanes means; drawn anew with the theme. */
+/** The legend of the lanes' colours and patterns; drawn anew with the theme. */
 export function fillLegend(list: HTMLElement): void {
   replace(
     list,

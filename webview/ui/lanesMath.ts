@@ -202,8 +202,8 @@ function concat(a: Lane | undefined, b: Lane, keepFrom: number): Lane {
   };
 }
 /**
- * Of calls that overlap all, each once, by their start: they are told when they end, so that one of the later may have
- * begun before others that are known.
+ * Joins overlapping calls, each once, by their start: they are told when they end, so that a later one may have begun
+ * before others that are known.
  */
 function joined(a: Lane | undefined, b: Lane, keepFrom: number): Lane {
   const all = (a ? [a, b] : [b]).flatMap((l) => l.start.map((start, i) => ({ l, i, start }))),
@@ -235,7 +235,7 @@ export function someOf(l: Lane, kept: (start: number, ms: number) => boolean): L
   };
 }
 const callsOf = (l: Lane): readonly number[] => l.calls ?? l.start.map(() => 1);
-/** What takes long is told as it goes on, in pieces that meet within a ms: whether b's first goes on with a's span. */
+/** Whether b's first span continues a's: a long span is told in pieces that meet within a ms. */
 const isSame = (a: Lane, i: number, b: Lane): boolean =>
   a.kind !== 'replica' &&
   a.what[i] === b.what[0] &&
@@ -295,10 +295,10 @@ export function needsFetch(known: Pick<Lanes, 'from' | 'to' | 'merged'> | undefi
   if (w.from < known.from - 1 || Math.min(w.to, to) > known.to + 2000) return true;
   return known.merged && known.to - known.from > 4 * (w.to - w.from);
 }
-/** What to ask for: a window's width more on both sides, so that small moves need nothing. */
+/** The window to fetch: a window's width more on both sides, so that small moves need nothing. */
 export const fetchWindow = (w: Window): Window => ({ from: w.from - (w.to - w.from), to: w.to + (w.to - w.from) });
 
-/** Where the keyboard takes a cursor (lane row, span) over rows of lanes; vertical moves keep the moment. */
+/** The cursor's next place (lane row, span) after a key; vertical moves keep the moment. */
 export function moveSpan(
   key: string,
   at: { readonly row: number; readonly span: number } | undefined,
@@ -308,7 +308,7 @@ export function moveSpan(
   if (rows.length === 0) return undefined;
   const newest = (l: Lane): number => Math.min(Math.max(0, lowerBound(l.start, w.to) - 1), l.start.length - 1);
   if (!at) {
-    // At a desktop first: what is done there leads to a trajectory.
+    // The cursor starts at a desktop, whose spans lead to a trajectory.
     const some = (l: Lane): boolean => l.start.length > 0,
       desktop = rows.findIndex((l) => some(l) && l.kind === 'desktop'),
       row = desktop >= 0 ? desktop : rows.findIndex(some);

@@ -1,4 +1,4 @@
-/** What the utilisation lanes are given, and tell. */
+/** Options and events of the utilisation lanes. */
 import type { Painter } from './chartPainter.js';
 import type { Window } from './lanesMath.js';
 

@@ -22,7 +22,7 @@ export function spanWords(lane: SlotLane, span: number, moment: string, w: Windo
     ...(lane.kind === 'replica' && concurrency !== undefined ? [underWay([lane], w, concurrency)] : []),
   ];
 }
-/** What the window shows, in a sentence for screen readers. `origin`: 0 of the run's clock, which `moment` tells. */
+/** A sentence on the window for screen readers. `origin`: 0 of the run's clock, which `moment` tells. */
 export function summaryWords(known: Lanes, w: Window, origin: number, moment: (ms: number) => string): string {
   const busyKinds = (['trainer', 'replica', 'desktop'] as const)
     .filter((k) => known.lanes.some((l) => l.kind === k))

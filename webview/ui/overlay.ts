@@ -1,4 +1,4 @@
-/** What is drawn over a screenshot, in screen pixels; pure. Drawing is overlayView.ts. */
+/** The marks over a screenshot, in screen pixels; pure. overlayView.ts draws them. */
 import type { StepView } from '../../runtime/protocol/types.js';
 import { drawingOf, type Action, type Drawing, type Footnote, type Point } from './actionLooks.js';
 import { keycap, visible } from './actions.js';
@@ -6,7 +6,7 @@ import { clip } from './format.js';
 
 /** `order`: number of the action in its step, from 1; 0 when it is the only one. */
 export type Mark = { readonly order: number } & Drawing;
-/** What has no place on the screen: shown at the foot of the picture. */
+/** A part of an action that has no place on the screen: shown at the foot of the picture. */
 export type Note = { readonly order: number } & (
   { readonly kind: 'keys'; readonly caps: readonly string[] } | Exclude<Footnote, { readonly kind: 'keys' }>
 );

@@ -32,8 +32,8 @@ const bits: readonly (readonly [number, PointerButton])[] = [
   [4, 'middle'],
 ];
 /**
- * What became of the buttons between two values of `PointerEvent.buttons`: a second button of a chord has no event of
- * its own.
+ * The changes of buttons between two values of `PointerEvent.buttons`: a second button of a chord has no event of its
+ * own.
  */
 export const changedButtons = (
   before: number,

@@ -24,7 +24,7 @@ export class InputQueue {
   #sealed = 0;
   #down = 0;
   #asked = false;
-  /** What waits leaves with the answer to what is under way, not with a frame: there may be none. */
+  /** Whether queued input leaves with the next answer, not with a frame: there may be none. */
   #hasty = false;
   #flying: readonly InputEvent[] = [];
   #empty: (() => void)[] = [];

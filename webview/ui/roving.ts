@@ -54,7 +54,7 @@ export function roving(container: HTMLElement, selector: string): void {
   });
   requestAnimationFrame(settle);
 }
-/** What takes the focus: of a button of the toolkit the real button inside. */
+/** The element that takes the focus: for a button of the toolkit, the real button inside. */
 function controlOf(e: HTMLElement): HTMLElement | null {
   return e.localName.includes('-') ? (e.shadowRoot?.querySelector('button') ?? null) : e;
 }

@@ -263,7 +263,7 @@ export class Stage {
         }
         this.#setPicture({ width: img.naturalWidth, height: img.naturalHeight });
       };
-      // One without an address is still being asked for.
+      // A picture without an address is still being asked for.
       if (img.complete && img.src) settle();
       else {
         this.#box.setAttribute('aria-busy', 'true');

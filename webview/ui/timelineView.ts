@@ -16,7 +16,7 @@ export interface TimelineModel {
   readonly threshold?: number;
   /** Whether curation has still to say what is kept. */
   readonly undecided?: boolean;
-  /** By position, not by index. */
+  /** Notes by position, not by index. */
   readonly notes?: Notes;
 }
 
@@ -204,7 +204,7 @@ export class TimelineView {
       'aria-valuetext': m ? this.#words(selected, m) : t('no steps'),
     });
   }
-  /** What the filmstrip shows, and the cursor. */
+  /** Draws the part that the filmstrip shows, and the cursor. */
   #drawSight(count: number, selected: number): void {
     const g = this.#geometry,
       x = selected < 0 ? -10 : xOf(g, selected),
@@ -230,7 +230,9 @@ export class TimelineView {
         : [s('rect', { class: 'frame', x: x - w / 2 - 1, width: w + 2, y: 1, height: top + height - 2, rx: 2 })]),
     );
   }
-  /** One shape for each kind of mark under its bar; where several steps share a bar, for the first that has it. */
+  /**
+   * Draws one shape for each kind of mark under its bar; where several steps share a bar, for the first that has it.
+   */
   #drawNotes(notes: Notes): void {
     const g = this.#geometry,
       taken = new Set<string>(),

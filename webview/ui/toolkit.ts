@@ -56,8 +56,8 @@ export function button(label: string, run: () => void, o: ButtonOptions = {}): H
   return e;
 }
 /**
- * For a button that switches something. The toolkit does not hand this attribute on to the real button inside, which is
- * what is read out.
+ * Sets the pressed state of a button that switches something. The toolkit does not hand this attribute on to the real
+ * button inside, which is what is read out.
  */
 export function setPressed(b: HTMLElement, on: boolean): void {
   const pressed = String(on),
@@ -113,7 +113,7 @@ export function textField(
  * as a breach.
  */
 export const progress = (words: string): HTMLElement => progressOf(h('span', null, words));
-/** In place of a page's content: what is waited for is all there is to head it. */
+/** Progress in place of a page's content, as its heading: there is nothing else yet. */
 export const pageProgress = (words: string): HTMLElement => progressOf(h('h1', null, words));
 const progressOf = (words: HTMLElement): HTMLElement =>
   h('div', { class: 'ds-progress', role: 'status' }, icon('loading codicon-modifier-spin'), words);

@@ -29,7 +29,7 @@ export function versionSpans(steps: readonly StepView[]): VersionSpan[] {
  */
 export const versionColour = (version: number | undefined): string =>
   version === undefined ? 'var(--ds-version-none)' : `var(--ds-version-${((version % 5) + 5) % 5})`;
-/** What the band over the filmstrip says of a span. */
+/** Words of the band over the filmstrip for a span. */
 export const spanWords = (x: VersionSpan): string =>
   x.origin === 'human'
     ? t('a person')

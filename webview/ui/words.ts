@@ -8,7 +8,7 @@ import { fill } from '../../runtime/protocol/words.js';
 
 type Words = ReadonlyMap<string, string>;
 
-/** Of the page's `#ds-words`; a page in English has none. */
+/** Reads the words of the page's `#ds-words`; a page in English has none. */
 export function readWords(json: string | null | undefined): Words {
   if (!json) return new Map();
   try {

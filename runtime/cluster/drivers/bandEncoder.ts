@@ -72,7 +72,7 @@ export class BandEncoder {
       return pngOfBands({ ...this.#size, rows: BAND_ROWS }, this.#parts, this.#sums).png;
     });
   }
-  /** What is left of a screen after a failure is of no one moment. */
+  /** Forgets the screen when `work` fails: what is left of it is of no one moment. */
   #orForget<T>(work: () => T): T {
     try {
       return work();

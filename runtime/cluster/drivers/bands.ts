@@ -20,7 +20,7 @@ interface Known {
   readonly height: number;
   readonly rows: number;
   readonly png: Buffer;
-  /** Where each band begins in the file, and where the last one ends. */
+  /** Where each band begins in the file, and the end of the last one. */
   readonly at: Uint32Array;
   readonly sums: Uint32Array;
 }
@@ -135,7 +135,7 @@ export function pngOfBands(
   return { width, height, rows, png, at, sums };
 }
 
-/** So many bytes at a time have sums below 2^31: whole numbers of the processor, and not doubles. */
+/** The sums of this many bytes stay below 2^31: small integers of the processor, and not doubles. */
 const ADLER_STRETCH = 3800;
 /** RFC 1950, 8.2. Eight bytes a turn take two thirds of the time that single ones take. */
 export function adler32(bytes: Uint8Array): number {

@@ -9,7 +9,7 @@ const PORT = 7800,
   PROFILE = '/var/tmp/browser';
 /** Chromium takes 0.5 to 2 s to start, more on a crowded machine. */
 const START_MS = 30_000,
-  /** What `browser.py` gives a command that says nothing. */
+  /** Default time limit of a command in `browser.py`. */
   COMMAND_MS = 5_000;
 
 /** Reads a line, sends it, and prints the line that comes back: 4 ms, where Python takes 20. */
@@ -57,12 +57,12 @@ export async function browse(
         if (what === 'bounds') beyond = why;
         return new Error(why);
       }),
-      // One answer a command, so that no list of others' length is looked through.
+      // A longer list than that of the commands is not even looked through.
       many = typeof said === 'object' && said !== null && 'ok' in said && Array.isArray(said.ok) ? said.ok.length : 0,
       answer = many <= commands.length ? Answer.safeParse(said) : undefined;
     if (answer?.success === true) return answer.data;
   } catch {
-    // Nothing that the browser's program says.
+    // The text is no answer of the browser's program.
   }
   // Whatever a page makes of its values, the browser is none the worse for it.
   if (beyond !== undefined) return none(`The answer of the page ${beyond}.`, 'page');

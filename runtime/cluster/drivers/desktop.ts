@@ -38,7 +38,7 @@ export interface ScreenReader {
   close(): void;
 }
 
-/** What a provider can say of a desktop's programs. */
+/** A provider's figures of a desktop's programs. */
 export interface Usage {
   /** How often the desktop ran into its limit of memory so far; undefined when that is not known. */
   outOfMemory(): Promise<number | undefined>;
@@ -50,7 +50,7 @@ export interface SandboxOptions {
   readonly id: DesktopId;
   readonly provider: ProviderKind;
   readonly spec: DesktopSpec;
-  /** Not hidden: tests ask its own detector. */
+  /** Public, because tests ask its own detector. */
   readonly agent: AgentClient;
   readonly channels: Channels;
   /** See Desktop.stalledMs. */
@@ -86,7 +86,7 @@ export class SandboxDesktop implements Desktop {
   readonly provider: ProviderKind;
   readonly screen: Size;
   readonly spec: DesktopSpec;
-  /** Not hidden: tests ask its own detector. */
+  /** Public, because tests ask its own detector. */
   readonly agent: AgentClient;
   readonly #channels: Channels;
   readonly #stalledMs: (() => number) | undefined;
@@ -100,7 +100,7 @@ export class SandboxDesktop implements Desktop {
   readonly connect?: NonNullable<Desktop['connect']>;
   /** Whether its programs can replace neither the agent's sockets nor the X server's. */
   #walled = false;
-  /** Not hidden: tests settle on its X connection. */
+  /** Public, because tests settle on its X connection. */
   session: Session | undefined;
   #gone: StudioError | undefined;
   #resetting = false;
@@ -212,7 +212,7 @@ export class SandboxDesktop implements Desktop {
         await session.input.live.send(events);
         return session.x;
       });
-      // Out of turn: what comes next need not wait for the server's answer.
+      // Awaited outside the turn: the next call need not wait for the server's answer.
       await x.sync();
     } finally {
       // A change of the pointer's picture makes no damage, so it is reported here.
@@ -278,8 +278,8 @@ export class SandboxDesktop implements Desktop {
   }
 
   /**
-   * What the programs inside can do to a desktop: use up its memory, keep the X server at work on one request, and keep
-   * it busy until the rollout's time is up. They can neither stop nor end the agent or the X server.
+   * Says how the programs inside made a desktop fail: they can use up its memory, keep the X server at work on one
+   * request, and keep it busy until the rollout's time is up. They can neither stop nor end the agent or the X server.
    */
   async blame(how?: 'late'): Promise<string | undefined> {
     if (how === 'late') return (await this.#busy()) ? 'its programs keep the desktop busy' : undefined;

@@ -3,7 +3,7 @@ import { request, type X11Client, type XExtension } from './x11Client.js';
 /** Level of reports: one event when the damage is no longer empty. */
 const NON_EMPTY = 3;
 
-/** What is drawn anywhere on a screen, by any program (the X extension DAMAGE, 1.1). The mouse pointer is not in it. */
+/** Watches all drawing on a screen, by any program (the X extension DAMAGE, 1.1), without the mouse pointer. */
 export class Drawn {
   readonly #x: X11Client;
   readonly #extension: XExtension;

@@ -13,7 +13,7 @@ export interface Rows {
 const ANSWER_MS = 1000;
 /** Every so many reads all rows are read, for what the X server does not report (a program can add a second pointer). */
 const WHOLE_EVERY = 64;
-/** With more rectangles than this, reading the whole screen is cheaper than telling them apart. */
+/** With more rectangles than this, reading the whole screen is cheaper than reading the changed rows. */
 const MOST_RECTANGLES = 1000;
 /** Requests of XFIXES. */
 const GET_CURSOR_IMAGE = 4,
@@ -34,9 +34,9 @@ export class DrawnRows {
   readonly #region: number;
   readonly #fetchRegion: Buffer;
   readonly #getCursorImage: Buffer;
-  /** Where the pointer is in the screen that was last read; undefined when that is not known. */
+  /** Rows of the pointer in the screen that was last read; undefined when they are not known. */
   #inLast: Rows | undefined;
-  /** Where it was when `since` asked. */
+  /** Rows of the pointer when `since` asked. */
   #asked: Rows | undefined;
   #reads = 0;
 

@@ -53,7 +53,7 @@ export class FramebufferReader {
   readonly pixelsAtHand = true;
   /** Threads that are reading. */
   #readings = 0;
-  /** Is closed once none is. */
+  /** The descriptor to close once no thread reads. */
   #closing: number | undefined;
   #forget: (() => void) | undefined;
 
@@ -95,7 +95,7 @@ export class FramebufferReader {
       const answer = await threads.encode(screen, from).finally(() => this.#readDone());
       if (answer?.error !== undefined) throw bad(answer.error);
       if (answer?.png) last = Buffer.from(answer.png.buffer, answer.png.byteOffset, answer.png.byteLength);
-      // No thread: whoever takes files takes pixels, too.
+      // Without a thread the pixels are returned: every caller takes them too.
       if (!answer || answer.failed || !last) return this.read();
       return { width, height, png: last, capturedAt: Date.now() };
     };
@@ -156,8 +156,8 @@ const collected = new FinalizationRegistry<number>((bytes) => {
 export const takeBuffer = (bytes: number): Buffer => own.get(bytes)?.pop() ?? Buffer.allocUnsafeSlow(bytes);
 
 /**
- * One that threads read where it is (data/store/screenEncoder.ts), as far as there is room for such. It is filled as fast as another
- * by reading a file, and three times as slowly by copying.
+ * A buffer that threads can read without a copy (data/store/screenEncoder.ts), as far as there is room for such.
+ * Reading a file fills it as fast as any other buffer, copying three times as slowly.
  */
 export function takeShared(bytes: number): Buffer {
   const spare = shared.get(bytes)?.pop();

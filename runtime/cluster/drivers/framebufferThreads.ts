@@ -5,14 +5,14 @@ import type { FramebufferAsked, FramebufferDone, FramebufferJob } from './frameb
 /** A file takes milliseconds, or a second where the X server does not answer. Well under what a desktop has to answer (rollout/desktopGuard.ts): a thread that hangs is no fault of it. */
 const SILENT_MS = 8_000;
 
-/** Where a screen is read: a file that is open in this process. */
+/** The open file that a screen is read from. */
 export type OpenFramebuffer = Omit<FramebufferAsked, 'id' | 'screen'>;
 export interface FramebufferThreadsOptions {
   readonly entry: ProcessEntry;
   /** Default: by the machine's processors. */
   readonly threads?: number;
   readonly silentMs?: number;
-  /** Told once of each thread that is not started again. */
+  /** Called once for each thread that is not started again. */
   readonly onFailure?: (why: string) => void;
 }
 type Answer = Omit<FramebufferDone, 'id'>;
@@ -28,7 +28,7 @@ export class FramebufferThreads {
   readonly #threads: (Thread | undefined)[];
   #screens = 0;
   #id = 0;
-  /** Of each thread by itself: a screen has no other to turn to. */
+  /** Failures of each thread: its screens cannot move to another one. */
   readonly #failures: readonly ThreadFailures[];
   #closed = false;
 
@@ -63,7 +63,7 @@ export class FramebufferThreads {
   forget(screen: number): void {
     this.#threads[screen % this.#threads.length]?.tell({ forget: screen } satisfies FramebufferJob);
   }
-  /** What is under way is answered with nothing. */
+  /** Calls under way are answered with undefined. */
   close(): void {
     this.#closed = true;
     for (const t of this.#threads) t?.end();

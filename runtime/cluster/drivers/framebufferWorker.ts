@@ -4,10 +4,10 @@ import { portOf } from '../../domain/workerPort.js';
 import { BandEncoder } from './bandEncoder.js';
 import { DrawnRows, type Rows } from './drawnRows.js';
 
-/** To a thread: the file of a screen is asked for. */
+/** A message that asks a thread for the file of a screen. */
 export interface FramebufferAsked {
   readonly id: number;
-  /** Whose screen it is; what follows is the same each time. */
+  /** Number of the screen; the other fields are the same each time. */
   readonly screen: number;
   /** Open in this process, whose threads share it. */
   readonly fd: number;
@@ -20,7 +20,7 @@ export interface FramebufferAsked {
 }
 /** Or it will not be asked for again. */
 export type FramebufferJob = FramebufferAsked | { readonly forget: number };
-/** Nothing of it: the screen is the one before. */
+/** The answer. With `id` alone the screen has not changed. */
 export interface FramebufferDone {
   readonly id: number;
   readonly png?: Uint8Array;
@@ -30,7 +30,7 @@ export interface FramebufferDone {
   readonly failed?: true;
 }
 
-/** What is the matter with the file, not with the thread. */
+/** An error that lies in the file, not in the thread. */
 class Unreadable extends Error {}
 
 /** Body of a thread that reads framebuffers and makes files of them: of each screen one after the other. */
@@ -56,7 +56,7 @@ type Made = Omit<FramebufferDone, 'id'>;
 
 /** A screen that this thread reads. */
 class ScreenHere {
-  /** Of the picture read last; none after a failure. */
+  /** Encoder with the picture read last; undefined after a failure. */
   #encoder: BandEncoder | undefined;
   /** Once its X server has answered; not for long after one that does not. */
   #drawn: DrawnRows | undefined;
@@ -66,11 +66,11 @@ class ScreenHere {
   constructor({ display, size }: FramebufferAsked) {
     if (display !== undefined) void this.#open(display, size);
   }
-  /** In its turn. */
+  /** Answers one job after another. */
   encode(job: FramebufferAsked, answer: (done: FramebufferDone) => void): void {
     this.#chain = this.#chain.then(async () => {
       const seen = this.#look(job, await this.#told((d) => d.since()));
-      // Asked now, answered while the file is made.
+      // Sent now; the X server answers while the file is made.
       const asked = this.#told((d) => d.wasRead());
       answer({ id: job.id, ...('changed' in seen ? this.#file(seen.changed) : seen) });
       await asked;
@@ -101,13 +101,13 @@ class ScreenHere {
     return e instanceof Unreadable ? { error: e.message } : { failed: true };
   }
 
-  /** Nobody waits for it: until it is there, all of the screen is read. */
+  /** Opens the connection to the X server. Nobody waits for it: until it is open, all of the screen is read. */
   async #open(display: string, size: Size): Promise<void> {
     const drawn = await orUndefined(DrawnRows.open(display, size), 'then all of the screen is read each time');
     if (this.#closed) drawn?.close();
     else this.#drawn = drawn;
   }
-  /** What its X server says. One that fails once is not asked again. */
+  /** Asks the X server; one that fails once is not asked again. */
   async #told<T>(ask: (d: DrawnRows) => Promise<T>): Promise<T | undefined> {
     try {
       return this.#drawn && (await ask(this.#drawn));

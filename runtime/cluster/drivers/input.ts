@@ -32,7 +32,7 @@ const BATCH = 48;
 const REMAP_MS = 1000;
 const WHEEL = { up: 4, down: 5, left: 6, right: 7 } as const;
 
-/** Of an action that ends an episode. */
+/** The error for an action that ends an episode. */
 export const endsEpisode = (a: Action): StudioError =>
   new StudioError(
     'policy.invalid',
@@ -115,9 +115,10 @@ export class Input {
   }
 
   /**
-   * With `pauseMs` the server pauses before each release, and no answer is waited for: over a slow link one takes longer
-   * than there is between the presses. Else each release waits until the desktop is idle. Resolves to how far apart the
-   * presses came: stamped after the first and before the second, so never more than toolkits see.
+   * Presses twice. With `pauseMs` the server pauses before each release, and no answer is waited for: over a slow link
+   * an answer takes longer than the presses may be apart. Without it each release waits until the desktop is idle.
+   * Resolves with how far apart the presses came: stamped after the first and before the second, so never more than
+   * toolkits see.
    */
   async #pressTwice(pauseMs: number): Promise<number | undefined> {
     const wait = async (): Promise<void> => {

@@ -16,9 +16,9 @@ export interface TypingPart {
 }
 
 /**
- * Where each keysym is on the keyboard. Keysyms that no key has are put on spare keycodes (those without any keysym).
- * The caller must let applications process all earlier keys before a spare is redefined, because they look keysyms up
- * only then.
+ * The place of each keysym on the keyboard. Keysyms that no key has are put on spare keycodes (those without any
+ * keysym). The caller must let applications process all earlier keys before a spare is redefined, because they look
+ * keysyms up only then.
  */
 export class Keyboard {
   readonly #places = new Map<number, KeyPlace>();

@@ -4,12 +4,12 @@ import type { DesktopInput } from '../types.js';
 import type { Keyboard, KeyPlace } from './keyboard.js';
 import { ButtonPress, ButtonRelease, KeyPress, KeyRelease, Motion, type X11Client } from './x11Client.js';
 
-/** What `Input` shares: one keyboard map, and one record of where the last click was. */
+/** The state that `Input` shares: one keyboard map, and one record of where the last click was. */
 export interface LiveHost {
   readonly x: X11Client;
   readonly keyboard: Keyboard;
   inside(p: Point): Point;
-  /** Where a keysym is now, after giving it a spare keycode if it needs one. */
+  /** The keycode of a keysym, which gets a spare one if it has none. */
   place(keysym: number): Promise<KeyPlace>;
   type(text: string): Promise<void>;
   now(): number;

@@ -53,7 +53,7 @@ interface Waiting<T> {
 export class Relay {
   readonly #pipes: RelayPipes;
   readonly #channels = new Map<number, { stream: ChannelStream; opening?: Waiting<Duplex> }>();
-  /** Asked and not answered, in order; `encoded` says how. */
+  /** Requests without an answer, in order; `encoded`: for a file instead of pixels. */
   readonly #frames: (Waiting<Screenshot> & { readonly encoded: boolean })[] = [];
   #nextChannel = 1;
   readonly #messages: Messages;
@@ -108,7 +108,8 @@ export class Relay {
 
   #ask(encoded: boolean): Promise<Screenshot> {
     if (this.#ended) return Promise.reject(this.#ended);
-    // What an unanswered message will change is known only when it is here: whoever asks meanwhile asks for everything.
+    // What an unanswered message will change is not known before it arrives: a request meanwhile asks for the whole
+    // screen.
     const waits = this.#frames.some((f) => f.encoded === encoded),
       known = !waits && (encoded ? this.#screen.knows : this.#last !== undefined);
     return new Promise((resolve, reject) => {

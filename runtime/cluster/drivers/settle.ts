@@ -10,10 +10,10 @@ import type { X11Client } from './x11Client.js';
 export const HORIZON_MS = 20;
 /** After a key: GTK shows a button that a key activates as pressed for 250 ms, and only then runs its action. */
 export const KEY_HORIZON_MS = 250;
-/** Without time-outs: nothing may have run for this long, one GTK frame. */
+/** In a desktop without time-outs nothing may have run for this long: one GTK frame. */
 export const HOLD_MS = 18;
 /**
- * With a terminal: nothing may have run for this long, because data in the kernel's terminal layer cannot be seen. It
+ * With a terminal nothing may have run for this long, because data in the kernel's terminal layer cannot be seen. It
  * usually takes under 1 ms.
  */
 export const TERMINAL_HOLD_MS = 4;
@@ -128,7 +128,7 @@ export function procSettler(x: X11Client, watch: Watch): Settler {
       const horizonMs = o.horizonMs ?? HORIZON_MS,
         judge = new SettleJudge(horizonMs, o.terminalHoldMs),
         starvation = new Starvation(watch),
-        // With a longer horizon the work of all tasks says whether what is due only looks.
+        // With a longer horizon the work of all tasks shows whether a task that is due only polls.
         dueMs = horizonMs <= HORIZON_MS ? horizonMs : -1;
       await x.sync();
       for (;;) {

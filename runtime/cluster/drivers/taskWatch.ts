@@ -24,7 +24,7 @@ export interface Look {
 }
 
 /**
- * What a task is doing according to its /proc/T/syscall: running, or in a call, with the time-out of a poll. Its state
+ * The state of a task by its /proc/T/syscall: running, or in a call, with the time-out of a poll. The process state
  * says whether it sleeps there.
  */
 export type Doing = { readonly is: 'running' } | { readonly is: 'in a call'; readonly timeoutMs?: number };
@@ -58,7 +58,9 @@ export function parseStat(stat: string): { state: string; terminal: boolean } {
   return { state, terminal: tty !== '0' };
 }
 
-/** From /proc/T/schedstat, which has run time, time on a run queue (both ns) and time slices; 0 where it says neither. */
+/**
+ * Time on a run queue, ns, from /proc/T/schedstat (run time, time on a run queue, time slices); 0 where it is missing.
+ */
 export const parseWait = (schedstat: string): number => (Number(schedstat.split(' ')[1]) || 0) / 1e6;
 
 interface Task {
@@ -70,7 +72,7 @@ interface Task {
   readonly stat: number;
   /** Its run time and switch count when they were read last. */
   mark: string;
-  /** What it was found to do since the mark changed: that cannot be anything else now. */
+  /** Its state since the mark changed: it cannot be anything else now. */
   doing: Doing | undefined;
   /** Number of the look in which it was last found to have run. */
   ran: number;
@@ -79,7 +81,9 @@ interface Task {
 /** A task is among the first to be looked at until it has slept for so many looks. */
 const RECENT_LOOKS = 8;
 
-/** More tasks are not followed, and a desktop with more is at work: its programs must not use up our descriptors. */
+/**
+ * A desktop with more tasks counts as working, and no more are followed: its programs must not use up our descriptors.
+ */
 const MOST_TASKS = 1024;
 
 /**
@@ -96,7 +100,7 @@ export class TaskWatch {
   #stale = true;
   #terminal = false;
   #looks = 0;
-  /** What should have been read could not be, for want of descriptors or memory. */
+  /** Whether a file could not be read for want of descriptors or memory. */
   #lacking = false;
   #closed = false;
 
@@ -119,7 +123,7 @@ export class TaskWatch {
     this.#hot = undefined;
     this.#looks++;
     this.#terminal = false;
-    // Those that ran last are the ones that most likely work, or will soon.
+    // The tasks that ran last are looked at first: they most likely work, or soon will.
     const early = this.#scan(this.#recent(), dueMs);
     if (early === undefined) return this.#busy(this.#hot);
     if (early <= dueMs) return this.#due(early);
@@ -130,7 +134,7 @@ export class TaskWatch {
     let soonest = this.#scan(this.#tasks.values(), dueMs);
     if (soonest === undefined) return this.#busy(this.#hot);
     if (soonest <= dueMs) return this.#due(soonest);
-    // Only now that all known tasks sleep is it worth looking for new ones.
+    // New tasks are worth looking for only when all known ones sleep.
     if (this.#stale) {
       const more = this.#scan(this.#list(), dueMs);
       if (this.#tasks.size >= MOST_TASKS) return this.#busy(undefined);
@@ -138,7 +142,7 @@ export class TaskWatch {
       if (more <= dueMs) return this.#due(more);
       soonest = Math.min(soonest, more);
     }
-    // What cannot be seen may be at work.
+    // Tasks that cannot be seen may be working.
     if (this.#lacking) return this.#busy(undefined);
     // Nothing in the list ran since it was marked, so nothing can have been forked either: the look is consistent.
     if (this.#remark()) return this.#busy(undefined);
@@ -160,7 +164,7 @@ export class TaskWatch {
   #due(soonestMs: number): Look {
     return this.#cutShort({ active: false, soonestMs });
   }
-  /** Not all tasks were looked at: the next look looks for new ones, too. */
+  /** A look that ended before all tasks were seen: the next one looks for new ones, too. */
   #cutShort(found: Pick<Look, 'active' | 'soonestMs'>): Look {
     this.#stale = true;
     return { ...found, ranSince: true, ranMs: 0, exact: this.#exact, terminal: this.#terminal };
@@ -287,7 +291,7 @@ export class TaskWatch {
     if (this.#hot === t) this.#hot = undefined;
   }
 
-  /** What a task's /proc/T/syscall says; '' when it cannot be opened or the task is gone. */
+  /** The text of a task's /proc/T/syscall; '' when it cannot be opened or the task is gone. */
   #call(t: Task): string {
     if (t.call < 0) {
       try {
@@ -324,5 +328,5 @@ export class TaskWatch {
 }
 
 const EPERM = 'EPERM';
-/** Of this process, not of a task that is gone. */
+/** Errors that mean that this process lacks something, not that the task is gone. */
 const LACKING: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE', 'ENOMEM']);

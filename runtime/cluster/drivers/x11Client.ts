@@ -42,7 +42,7 @@ const ANSWERS = {
   },
 };
 
-/** What the server says of itself, and what it says after that. */
+/** The server's set-up answer, and the bytes that came behind it. */
 interface Greeting {
   readonly setup: Buffer;
   readonly rest: Buffer;

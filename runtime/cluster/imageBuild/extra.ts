@@ -24,13 +24,13 @@ export interface ExtraParts {
   readonly debs: readonly Deb[];
 }
 
-/** Of a layer without its packages: files and folders, and bytes in all; bytes of all packages. */
+/** Bounds of a layer without its packages (files and folders, and bytes in all), and of the bytes of all packages. */
 const MOST_ENTRIES = 5000,
   MOST_BYTES = 64 << 20,
   MOST_PACKAGES = 4 * 2 ** 30;
-/** As long as a tar archive can name it. */
+/** The longest path that a tar archive can name. */
 const MOST_PATH = 100;
-/** What an overlay may lay: both forms of the desktop take these folders and no others. */
+/** Folders that an overlay may write: both forms of the desktop take these and no others. */
 const OVERLAY = /^overlay\/(etc|opt)(\/|$)/;
 /** The agent's, which the host talks to. */
 const AGENT = /^overlay\/opt\/dart(\/|$)/;
@@ -109,7 +109,7 @@ export async function* debChunks({ dir }: ExtraParts, d: Deb): AsyncGenerator<Bu
   if (hash.digest('hex') !== d.sha256) throw broken(dir, `debs/${d.name} changed while it was read.`);
 }
 
-/** Where the parts of a layer lie for a build: what was read, and nothing that has come since. */
+/** Files of a layer, copied for a build, so that nothing changes meanwhile. */
 export interface StagedExtra {
   readonly debs: readonly string[];
   readonly setup?: string;

@@ -75,7 +75,7 @@ export function lastWords(lines: readonly string[]): string {
   );
 }
 
-/** What to do about a failed package installation, from what apt said. */
+/** The remedy for a failed package installation, from apt's output. */
 export function aptRemedy(output: string): string {
   if (/No space left|not enough space|don't have enough free space/i.test(output))
     return 'Free at least 2 GB in the cache folder (DART_STUDIO_CACHE moves it) and try again.';

@@ -9,9 +9,9 @@ import type { RecipeFile } from './recipeFile.js';
 export type { RecipeFile } from './recipeFile.js';
 
 /**
- * What a desktop is built from. `rootfsHash` leaves out the Dockerfile, and opt/dart (the agent), which the local
- * provider mounts at start, so that editing them never rebuilds a root file system; `imageHash` covers everything, the agent being the
- * image's last layer.
+ * The sources of a desktop. `rootfsHash` leaves out the Dockerfile, and opt/dart (the agent), which the local provider
+ * mounts at start, so that editing them never rebuilds a root file system; `imageHash` covers everything, the agent
+ * being the image's last layer.
  */
 export interface Recipe {
   /** The image's name. */

@@ -8,8 +8,8 @@ export const ROLE = 'dart-studio.role',
   OWNER = 'dart-studio.owner',
   RUN = 'dart-studio.run';
 /**
- * What the agent needs as PID 1: to start programs under other uids, to end them, to change the owner of files, and to
- * inspect sleeping tasks.
+ * Capabilities of the agent as PID 1: to start programs under other uids, to end them, to change the owner of files,
+ * and to inspect sleeping tasks.
  */
 const CAPABILITIES = ['SETUID', 'SETGID', 'KILL', 'CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'SYS_PTRACE'];
 const MB = 1 << 20;
@@ -201,7 +201,7 @@ export function unframed(stream: Duplex): Duplex {
     ended = true;
     plain.push(null);
   });
-  // What came before its end is still to be read.
+  // After an `end` the output in the buffer can still be read.
   stream.on('close', () => {
     if (!ended) plain.destroy();
   });

@@ -3,7 +3,7 @@ import { tarStream, type TarFile } from '../../files/tar.js';
 import { debChunks, type ExtraParts } from '../imageBuild/extra.js';
 
 /**
- * What Docker builds a layer of the user's own from, upon the finished image `base`. Like the images themselves it ends
+ * Docker's build context for a layer of the user's own on the finished image `base`. Like the images themselves it ends
  * as one layer, in which nothing of this machine's network is left.
  */
 export function extraContext(extra: ExtraParts, base: string, network: readonly TarFile[]): Readable {

@@ -29,7 +29,7 @@ export const connectEngine = (host?: string): Docker => engineClient(host === un
 
 export const imageTag = (recipe: Recipe): string => `dart-studio/desktop:${recipe.image}-${recipe.imageHash}`;
 
-/** What is built of the current recipe, in the cache and (when an engine is given) in that engine. */
+/** The builds of the current recipe, in the cache and (when an engine is given) in that engine. */
 export interface ImageStatus {
   readonly tag: string;
   readonly rootfs?: RootfsInfo;
@@ -48,7 +48,7 @@ export async function imageStatus(docker?: Docker, name: string = DEFAULT_IMAGE)
   };
 }
 
-/** What the engine has under this name; undefined when it has nothing. */
+/** The engine's image of this name; undefined when it has none. */
 export async function inspect(docker: Docker, tag: string): Promise<Docker.ImageInspectInfo | undefined> {
   try {
     return await docker.getImage(tag).inspect();
@@ -257,7 +257,7 @@ export async function exportRootfs(
   dir: string,
   o: { image?: string; onProgress: OnProgress; signal?: AbortSignal },
 ): Promise<string> {
-  // Only what `desktop build` asks for is exported.
+  // Only `desktop build` exports, and it counts as asked for.
   const image = await ensureImage(docker, o.onProgress, o.signal, { image: o.image, asked: true });
   o.onProgress({ phase: 'finish', message: `Exporting ${image}` });
   const container = await docker.createContainer({

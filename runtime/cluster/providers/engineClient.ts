@@ -12,7 +12,7 @@ const BOUNDS = { depth: 64, values: 1 << 18 };
 /** Marks a call whose answer is no stream. */
 const WHOLE = Symbol('whole');
 
-/** What is used of docker-modem; its types leave out the second. */
+/** The used part of docker-modem; its types leave out the second method. */
 interface Modem {
   dial(call: Call, done: Done): void;
   buildPayload(

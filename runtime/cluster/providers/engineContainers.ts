@@ -4,7 +4,7 @@ import { OWNER, ROLE } from './dockerContainer.js';
 import { isOrphan, ownerLabel, parseOwner, type Owner } from './dockerHosts.js';
 import { engineError, LABEL, statusOf } from './dockerImage.js';
 
-/** One call; how long a start that was cancelled waits for the name of what the engine is making. */
+/** Time limit of one call, and of a cancelled start's wait for the name of what the engine is making. */
 const CALL_MS = 20_000,
   GRACE_MS = 5000;
 
@@ -29,7 +29,7 @@ const desktopsOf = async (h: NamedEngine): Promise<Docker.ContainerInfo[]> => {
   return all.filter((c) => c.Labels[ROLE] === 'desktop');
 };
 
-/** Those that this process made, with their names. */
+/** Containers that this process made, with their names. */
 export async function ownIn(h: NamedEngine, me: Owner): Promise<{ item: Docker.Container; names: string[] }[]> {
   const mine = ownerLabel(me);
   return (await desktopsOf(h))

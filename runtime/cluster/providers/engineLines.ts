@@ -6,7 +6,7 @@ import { LineTooLong, linesOf } from '../../files/boundedLines.js';
 const MOST_LINE = 256 << 10;
 const BOUNDS = { depth: 16, values: 1 << 12 };
 
-/** What an engine tells of a build, a pull or a push; only texts of these names are taken. */
+/** A line of an engine's progress with a build, a pull or a push; only texts of these names are taken. */
 export type EngineLine = Readonly<Partial<Record<(typeof NAMES)[number], string>>>;
 const NAMES = ['stream', 'status', 'id', 'progress', 'error'] as const;
 

@@ -2,7 +2,7 @@ import type { Desktop, DesktopProvider, DesktopSpec, ProviderStatus } from '../t
 import { SandboxDesktop } from '../drivers/desktop.js';
 import { browse, startBrowser } from '../drivers/browser.js';
 
-/** What a page showed is gone and its scripts have nothing left to show; it stays loaded for an episode of the same page. */
+/** Hides what a page showed, and takes the focus away; the page stays loaded for an episode of the same page. */
 const BLANK = `document.documentElement.style.display='none',document.activeElement?.blur?.(),[devicePixelRatio,innerWidth,innerHeight].join()`;
 
 /**

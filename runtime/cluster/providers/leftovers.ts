@@ -5,13 +5,13 @@
 const namesInUse = new Set<string>();
 
 export interface LeftoversOptions<T> {
-  /** What is there with the owner label of this process, and under which names. */
+  /** The items with the owner label of this process, and their names. */
   list(): Promise<readonly { readonly item: T; readonly names: readonly string[] }[]>;
   /** Removes it for good; one that is gone is fine. */
   remove(item: T): Promise<void>;
 }
 
-/** What an engine or a cluster made, or kept, while it did not answer: found by its name and removed later. */
+/** Items that an engine or a cluster made, or kept, while it did not answer: found by their names and removed later. */
 export class Leftovers<T> {
   readonly #o: LeftoversOptions<T>;
   #unsure = false;
@@ -20,16 +20,16 @@ export class Leftovers<T> {
     this.#o = o;
   }
 
-  /** It is about to be made. */
+  /** Called before an item of this name is made. */
   begin(name: string): void {
     namesInUse.add(name);
   }
-  /** It was never made, or (`mayExist`) nobody knows. */
+  /** Called when the item was not made, or (`mayExist`) when nobody knows. */
   abandon(name: string, mayExist: boolean): void {
     namesInUse.delete(name);
     this.#unsure ||= mayExist;
   }
-  /** It is removed; where that fails, it rejects, and the next sweep tries again. */
+  /** Removes an item; where that fails, it rejects, and the next sweep tries again. */
   async end(name: string, item: T): Promise<void> {
     try {
       await this.#o.remove(item);

@@ -13,7 +13,7 @@ export interface ProcessLimit {
   readonly memory: boolean;
   /** RLIMIT_NPROC inside the sandbox. */
   readonly max: number;
-  /** In front of the sandbox's command. */
+  /** Words in front of the sandbox's command. */
   readonly prefix: readonly string[];
   /** Variables that the prefix needs. */
   readonly env: Readonly<Record<string, string>>;

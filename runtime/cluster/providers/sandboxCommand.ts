@@ -76,8 +76,8 @@ function processLimits(p: SandboxPlan): string[] {
 }
 
 /**
- * For root: a private mount makes the root file system reachable wherever it is (say, under /root), then all privileges
- * are dropped.
+ * The command when we are root: a private mount makes the root file system reachable wherever it is (say, under /root),
+ * then all privileges are dropped.
  */
 function withoutPrivilege(p: SandboxPlan, mount: string): string[] {
   const cgroups = p.cgroup?.procs ?? [];

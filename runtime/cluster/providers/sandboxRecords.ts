@@ -67,11 +67,11 @@ export async function recordSandbox(
 }
 
 /**
- * In the environment of a sandbox's processes (bubblewrap and PID 1), so that they can be found by name when no pid is
- * recorded yet.
+ * Environment variable of a sandbox's processes (bubblewrap and PID 1) with its name, by which they are found when no
+ * pid is recorded yet.
  */
 export const NAME_VARIABLE = 'DART_DESKTOP';
-/** Where the agent's code is inside a sandbox. */
+/** Path of the agent's code inside a sandbox. */
 export const AGENT_PATH = '/run/agent.py';
 
 /**

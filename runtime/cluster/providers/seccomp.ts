@@ -34,7 +34,7 @@ const PERMITTED = `
   times tkill truncate umask uname unlink unlinkat uretprobe utime utimensat utimes vfork vmsplice wait4 waitid write
   writev
 `;
-/** For the agent, which may inspect sleeping tasks (SYS_PTRACE). */
+/** Calls for the agent alone, which may inspect sleeping tasks (SYS_PTRACE). */
 const INSPECTING = 'kcmp pidfd_getfd process_madvise process_vm_readv process_vm_writev ptrace';
 const NAMESPACES = 'chroot clone unshare';
 

@@ -53,8 +53,8 @@ async function groupsOf(pid: number): Promise<string[]> {
 }
 
 /**
- * What a container's programs use. `pid`: PID 1 of a container whose files can be opened; without it the engine is asked,
- * which only knows whether memory has ever run out.
+ * Memory and processor figures of a container's programs. `pid`: PID 1 of a container whose files can be
+ * opened; without it the engine is asked, which only knows whether memory has ever run out.
  */
 export function containerUsage(container: Docker.Container, pid: number | undefined): Usage {
   const groups = pid === undefined ? Promise.resolve([]) : groupsOf(pid);

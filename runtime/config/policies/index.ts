@@ -8,7 +8,7 @@ import { VLM } from './vlm.js';
 export type { PolicyDeclaration, Rule, Violation } from './types.js';
 export { startsEngine } from './vlm.js';
 
-/** Those whose sections schema.ts types, in the order of the reference; a backend's registration adds its own. */
+/** The kinds whose sections schema.ts types, in the order of the reference; a backend's registration adds its own. */
 export const SHIPPED = { embedded: EMBEDDED, vlm: VLM, openai: OPENAI } as const;
 const ofEveryPolicy = RunFileSchema.shape.policy.unwrap().shape;
 let declared: readonly PolicyDeclaration[] = Object.values(SHIPPED);

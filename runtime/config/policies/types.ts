@@ -12,7 +12,7 @@ export interface Rule extends Violation {
   readonly broken: (c: RunConfig) => boolean;
 }
 
-/** What a run file can say of one kind of policy. */
+/** One kind of policy in a run file. */
 export interface PolicyDeclaration {
   /** `policy.kind`; also the name of its section, `policy.KIND`. */
   readonly kind: PolicyKind;
@@ -23,8 +23,11 @@ export interface PolicyDeclaration {
   readonly options?: z.ZodType;
   /** Defaults in place of the schema's, which are for the embedded policy. */
   readonly defaults?: RunFile;
-  /** Of run files with this kind of policy. */
+  /** Rules for run files with this kind of policy. */
   readonly rules?: readonly Rule[];
-  /** Of run files with another one: what that has no use for. Left unsaid, a run would train something else than was meant. */
+  /**
+   * Rules for run files with another kind, which refuse options that it has no use for: otherwise a run would train
+   * something else than was meant.
+   */
   readonly elsewhere?: readonly Rule[];
 }

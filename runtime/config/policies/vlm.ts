@@ -37,7 +37,7 @@ function tellsEngine(o: NonNullable<RunConfig['trainer']['remote']>['options']):
   return Object.entries(rest).some(([key, value]) => value !== usual[key]);
 }
 
-/** What stands beside an engine that the run starts, and beside one that runs already. */
+/** Rules for options of an engine that the run starts, and of one that runs already. */
 const engine: readonly Rule[] = [
   {
     key: 'trainer.remote.apiKeyEnv',
@@ -66,7 +66,7 @@ const engine: readonly Rule[] = [
   },
 ];
 
-/** What it has no use for, and what its engine cannot compute. */
+/** Options that it has no use for, or that its engine cannot compute. */
 const unused: readonly Rule[] = [
   {
     key: 'warmStart.reading',
@@ -93,7 +93,7 @@ export const VLM: PolicyDeclaration = {
   says: 'a vision-language model, trained by an engine of your choice (`trainer.remote`)',
   traits: { trained: true, processes: false, onnx: false, types: 'text', random: false, midway: false, chat: true },
   options: vlmOptions,
-  // No server tells the entropy's gradient.
+  // No server gives the entropy's gradient.
   defaults: { trainer: { entropyBonus: 0 } },
   rules: [...needs, ...engine, ...unused],
   elsewhere: [

@@ -6,7 +6,7 @@ import { runFileOf, type SourcedValues } from './sourced.js';
 
 export { EARLIER_PRESETS } from './earlier.js';
 
-/** Where each value of a preset comes from; the reference of the run file shows it. */
+/** The source of each value of a preset; the reference of the run file shows it. */
 export const PRESET_SOURCES: Readonly<Partial<Record<PresetName, SourcedValues>>> = {
   'ui-tars-7b': UI_TARS_7B_VALUES,
   'qwen3-vl-8b': QWEN3_VL_8B_VALUES,
@@ -31,7 +31,7 @@ const QUICKSTART = {
     lrDecay: 0.7,
     minibatchStates: 24,
     entropyBonus: 0.002,
-    // For who sets `replay`, which is 0 by default: what was measured with it.
+    // Takes effect only with `replay` set, which is 0 by default: the value that was measured with it.
     replayVaried: true,
     imitationCoef: 0.3,
   },

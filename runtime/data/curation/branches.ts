@@ -37,7 +37,7 @@ interface Candidate {
 /** Steps of a rollout that can be reached again: nobody helped on the way, and every screen there was at rest. */
 function pointsOf(t: Trajectory): Candidate[] {
   const out: Candidate[] = [];
-  // Where a person helped, the outcome is not the policy's.
+  // A person's help makes the outcome not the policy's.
   if (t.branch || assisted(t)) return out;
   for (const [i, s] of t.steps.entries()) {
     const entropy = stepEntropy(s);
@@ -54,7 +54,7 @@ export function siblingsAt<M extends { readonly trajectory: Pick<Trajectory, 'id
   const points = new Map<string, { step: number; of: string; members: M[] }>();
   for (const m of members) {
     const { branch } = m.trajectory;
-    // One that a person ended before it began did not act there.
+    // A branch that a person ended before it began did not act there.
     if (!branch || m.trajectory.steps.length <= branch.step) continue;
     const key = `${branch.of} ${branch.step}`,
       there = points.get(key);

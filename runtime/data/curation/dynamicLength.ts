@@ -16,7 +16,7 @@ export class SuccessLengths {
 
   add(family: FamilyId, steps: number): void {
     const xs = this.#lengths.get(family) ?? [];
-    // Without a window only the longest matters.
+    // Without a window only the longest success counts.
     if (this.#window <= 0) this.#lengths.set(family, [Math.max(steps, xs[0] ?? 0)]);
     else {
       xs.push(steps);

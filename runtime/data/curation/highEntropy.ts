@@ -50,7 +50,7 @@ interface StepEntropy {
  * the quantile.
  */
 export function selectHighEntropy(members: readonly EntropyMember[], c: HighEntropyConfig): EntropySelection {
-  // What a branch only acted out again was sampled once, by another; what a person chose is not trained.
+  // Steps that a branch only replayed belong to another rollout, and a person's steps are not trained.
   const entropies = members.map((m) =>
       m.trajectory.steps.map((s, i) =>
         s.declined || (!m.injected && i < ownFrom(m.trajectory)) ? undefined : entropyOf(s),

@@ -1,7 +1,7 @@
 import { message, relabelledId, type Trajectory } from '../../domain/index.js';
 import { numbers, type Mechanism } from './mechanism.js';
 
-/** Of a run so far, earlier parts of it included. */
+/** Figures of hindsight over a run so far, including its earlier parts. */
 export interface HindsightTally {
   /** Failures that were looked back on. */
   failures: number;
@@ -9,7 +9,7 @@ export interface HindsightTally {
   asked: number;
   /** Failures that were a success of another task. */
   held: number;
-  /** Those that are imitated, or were: the pool did not have the same already. */
+  /** Relabelled successes that the pool did not have already: they are or were imitated. */
   relabelled: number;
   /** Time on desktops. */
   ms: number;
@@ -29,8 +29,8 @@ export function tallyHindsight(
 }
 
 /**
- * What of these successes is imitated (runtime/data/README.md#hindsight): of each family at most this share relabelled
- * ones, the newest. Where a family has no others, all of them: they are what there is to learn from.
+ * The successes that are imitated (runtime/data/README.md#hindsight): at most this share of a family's are relabelled
+ * ones, the newest. A family that has no others keeps all of them.
  */
 export function withinShare(successes: readonly Trajectory[], share: number): Trajectory[] {
   const others = new Map<string, number>(),

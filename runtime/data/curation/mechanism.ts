@@ -32,10 +32,10 @@ export interface Retired {
 }
 export interface CuratedMember {
   readonly trajectory: Trajectory;
-  /** From the experience pool: not one of the group's own rollouts. */
+  /** It comes from the experience pool and is not one of the group's own rollouts. */
   readonly injected: boolean;
   readonly reward: number;
-  /** Of each step: whether it is trained. */
+  /** Per step: whether it is trained. */
   readonly keep: readonly boolean[];
 }
 /** A group during curation. */
@@ -80,7 +80,7 @@ export type ChartReading =
 export interface ChartDescription<K extends MechanismName> extends Pick<CurationChart, 'unit' | 'words'> {
   /** Unique within its mechanism. */
   readonly name: string;
-  /** Of a mechanism that few runs turn on: elsewhere its empty chart would only be in the way. */
+  /** Shown only where this holds: for a mechanism that few runs turn on, an empty chart would be in the way. */
   readonly onlyWhere?: (options: RunConfig['curation'][K]) => boolean;
   /** `options`: the mechanism's options in the run being read. */
   readonly read: (run: ChartSource, options: RunConfig['curation'][K]) => Promise<ChartReading>;

@@ -159,7 +159,7 @@ export const poolInjection: Mechanism<'pool'> = {
         ]);
         const times = numbers(at),
           first = Number(before?.['n'] ?? 0),
-          // Those of groups that are only counted are one point.
+          // Injections of trimmed groups, which are only counted, are one point.
           past = first > 0 ? [Math.min(Number(before?.['at'] ?? 0), times[0] ?? Infinity)] : [];
         let sum = first;
         return {

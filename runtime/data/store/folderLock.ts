@@ -89,7 +89,7 @@ export async function folderHolder(dir: string): Promise<LockHolder | 'unknown' 
 }
 
 interface Mine {
-  /** Where the claim is now. */
+  /** Path of the claim now. */
   path: string;
   epoch: number;
   won: boolean;

@@ -52,7 +52,7 @@ export class FrameAppender {
   #inode = 0;
   /** Names of the file when it was made: some file systems say 0. */
   #links = 0;
-  /** Of the pack. */
+  /** Frames of the open pack. */
   #frames: Packed[] = [];
   #idle: NodeJS.Timeout | undefined;
   #syncs = 0;
@@ -105,7 +105,7 @@ export class FrameAppender {
       await Promise.allSettled([...this.#coming]);
       await this.#flushing;
     }
-    // What is handed in meanwhile is written when the pack is closed.
+    // Frames that come in meanwhile are written when the pack is closed.
     await (this.#flushing = this.#finish());
   }
   async #finish(): Promise<void> {
@@ -130,7 +130,7 @@ export class FrameAppender {
         await this.#o.room.write(() => this.#write(group));
         for (const p of group) p.resolve();
       } catch (e) {
-        // What a failed write left on the disk is unknown: nothing is added to this file any more.
+        // After a failed write the end of the file is unknown: nothing is added to it any more.
         await this.#leave();
         for (const p of group) p.reject(e);
       }

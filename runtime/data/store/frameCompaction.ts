@@ -68,7 +68,7 @@ async function moved(pack: Pack, packs: FramePacks, to: FrameAppender, signal?: 
 async function copied(f: Packed, pack: Pack, packs: FramePacks, to: FrameAppender): Promise<void> {
   const hash = f.name.toString('hex'),
     frame = await readPlace(packs.placeOf(hash, { pack: pack.number, at: f.at, bytes: f.bytes }));
-  // One that was removed meanwhile does not come back.
+  // A frame that was removed meanwhile does not come back.
   const now = packs.find(hash);
   if (frame && now?.pack === pack.number && now.at === f.at) await to.append(hash, frame);
 }

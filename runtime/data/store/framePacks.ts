@@ -40,7 +40,7 @@ export async function readPlace({ file, hash, at = 0, bytes = 0 }: FramePlace): 
 
 export interface Pack {
   readonly number: number;
-  /** Of the file at the last look; `end`: behind its last record. */
+  /** `size`: bytes of the file at the last look; `end`: the byte behind its last record. */
   size: number;
   end: number;
   sealed: boolean;
@@ -106,7 +106,7 @@ export class FramePacks {
   find(hash: string): Place | undefined {
     return this.#table.get(nameOf(hash));
   }
-  /** As far as is known without a look at the disk. */
+  /** Where a frame is, as far as is known without a look at the disk. */
   placed(hash: string): FramePlace | undefined {
     const place = this.find(hash);
     return place && this.placeOf(hash, place);
@@ -118,7 +118,7 @@ export class FramePacks {
     await this.refresh();
     return this.find(hash);
   }
-  /** As `locate`, of a file that is there: whoever tidies up may have moved what it held. */
+  /** As `locate`, but checks that the file is there: compaction may have moved the frame. */
   async located(hash: string): Promise<Place | undefined> {
     const place = await this.locate(hash);
     if (!place) return undefined;
@@ -135,8 +135,8 @@ export class FramePacks {
     return { file: join(this.dir, packName(pack)), hash, at, bytes };
   }
   /**
-   * Its bytes; undefined where no pack has it. Rejects with Node's errors, and with a `ForeignFileError` for a record
-   * that is damaged and a file that is none.
+   * The bytes of a frame; undefined when no pack has it. Rejects with Node's errors, and with a `ForeignFileError` for
+   * a damaged record or a file that is no pack.
    */
   async read(hash: string): Promise<Buffer | undefined> {
     let failed: { readonly place: Place; readonly error: Error } | undefined;

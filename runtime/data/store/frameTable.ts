@@ -2,9 +2,9 @@
 export interface Place {
   /** Number of the pack, from 1. */
   readonly pack: number;
-  /** Of its record in the file. */
+  /** Byte of the file at which the frame's record begins. */
   readonly at: number;
-  /** Of the frame alone. */
+  /** Bytes of the frame without the head of its record. */
   readonly bytes: number;
 }
 
@@ -105,7 +105,7 @@ function find(part: Uint32Array, hash: number, name: Buffer): number {
     if (part[i] === a && part[i + 1] === b && part[i + 2] === c && part[i + 3] !== 0) return i;
   return -1;
 }
-/** One that was never used: a search ends only there. */
+/** A slot that was never used: a search ends only there. */
 function free(part: Uint32Array, hash: number): number {
   let i = first(part, hash);
   while (part[i + 3] !== 0 || part[i + 5] !== 0) i = (i + WORDS) % part.length;

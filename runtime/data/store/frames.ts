@@ -30,9 +30,9 @@ export interface FrameStoreOptions {
   readonly files?: boolean;
   /** Bytes of a pack, about. Default 64 MB. */
   readonly packBytes?: number;
-  /** Where writes wait while the disk is full. */
+  /** Room on the disk: writes wait in it while the disk is full. */
   readonly room?: DiskRoom;
-  /** What makes files of pixels; this thread unless given. It is closed with the store. */
+  /** Makes files of pixels; default: this thread. It is closed with the store. */
   readonly encoder?: ScreenEncoder;
 }
 export interface FrameStats {
@@ -44,7 +44,7 @@ export interface FrameStats {
 
 /** The bytes of a frame, from any thread. Rejects with Node's errors, or a `ForeignFileError`. */
 export async function readFrame(place: FramePlace): Promise<Buffer> {
-  // Of `RUN/frames/AB/HASH.png`: the run folder, out of which no link leads.
+  // A frame file is `RUN/frames/AB/HASH.png`; no link may lead out of the run folder.
   if (place.at === undefined) return readForeign(place.file, maxFrameBytes, { inside: join(place.file, '../../..') });
   const frame = await readPlace(place);
   if (!frame) throw new ForeignFileError('EDAMAGED', 'is damaged');
@@ -69,7 +69,7 @@ export class PngFrameStore implements FrameStore {
   readonly #known = new Map<string, number>();
   /** Being removed: a put of one of them waits, and writes it again. */
   readonly #removing = new Map<string, Promise<void>>();
-  /** To be removed, unless they are put again before. */
+  /** Frames to be removed, unless they are put again before. */
   readonly #leaving = new Set<string>();
   readonly #writing = new Map<string, Promise<void>>();
   readonly #putting = new Set<Promise<FrameRef>>();
@@ -98,7 +98,7 @@ export class PngFrameStore implements FrameStore {
     this.#appender = new FrameAppender(this.#packs, this.#o);
   }
 
-  /** Of a frame that is a file of its own. */
+  /** Path of a frame that is a file of its own. */
   #file(hash: string): string {
     // A reference may come from an imported file: only a hash may become part of a path.
     if (!/^[0-9a-f]{64}$/.test(hash))
@@ -183,14 +183,14 @@ export class PngFrameStore implements FrameStore {
     return ref;
   }
 
-  /** Its file, as a PNG. Rejects with Node's errors (ENOENT: it is missing), or a `ForeignFileError`. */
+  /** The PNG file of a frame. Rejects with Node's errors (ENOENT: it is missing), or a `ForeignFileError`. */
   async read({ hash }: Pick<FrameRef, 'hash'>): Promise<Buffer> {
     const file = this.#file(hash);
     await this.#packs.known();
     const old = this.#inFile(hash) && (await orUndefined(readFrame({ file, hash }), 'a pack may have it'));
     return old || ((await this.#packs.read(hash)) ?? readFrame({ file, hash }));
   }
-  /** Where its bytes are at the moment, for `readFrame`; undefined where they are not. */
+  /** Where a frame's bytes are at the moment, for `readFrame`; undefined when there are none. */
   async place(hash: string): Promise<FramePlace | undefined> {
     const file = this.#file(hash);
     await this.#packs.known();
@@ -199,7 +199,7 @@ export class PngFrameStore implements FrameStore {
     return (await this.#fileBytes(hash)) === undefined ? undefined : { file, hash };
   }
   readonly packed = (hash: string): FramePlace | undefined => this.#packs.placed(hash);
-  /** It may be a file of its own, as in runs of older versions. */
+  /** Whether a frame may be a file of its own, as in runs of older versions. */
   #inFile(hash: string): boolean {
     return this.#packs.folders.has(hash.slice(0, 2)) && !this.#packs.find(hash);
   }
@@ -277,7 +277,7 @@ export class PngFrameStore implements FrameStore {
     const now = Date.now();
     this.#leaving.delete(ref.hash);
     this.#known.set(ref.hash, now);
-    // Those put lately stay: `mark` asks for them.
+    // Frames put lately stay: `mark` asks for them.
     for (const [oldest, at] of this.#known) {
       if (this.#known.size <= this.#o.known || now - at <= LATELY_MS) break;
       this.#known.delete(oldest);
@@ -317,7 +317,7 @@ export class PngFrameStore implements FrameStore {
         continue;
       }
       const size = await this.#fileBytes(hash);
-      // What was put again meanwhile stays.
+      // A frame that was put again meanwhile stays.
       if (!this.#leaving.delete(hash) || size === undefined) continue;
       sizes.push(size);
       if (!dry) await this.#remove([hash]);
@@ -326,7 +326,7 @@ export class PngFrameStore implements FrameStore {
     const live = new Map(this.#packs.all.map((p) => [p.number, p.live])),
       stays = new Map([...packed].map(([n, some]) => [n, some.reduce((left, f) => left - f.size, live.get(n) ?? 0)]));
     for (const [pack, some] of [...packed].sort(([a], [b]) => stays.get(a)! - stays.get(b)!)) {
-      // What was put again meanwhile stays, and what somebody else moved or took away is not ours to count.
+      // A frame that was put again meanwhile stays, and one that another process moved or removed does not count.
       const gone = some.filter((f) => this.#leaving.delete(f.hash) && this.#packs.find(f.hash)?.pack === pack);
       for (const f of gone) sizes.push(f.size);
       const hashes = gone.map((f) => f.hash);
@@ -344,11 +344,11 @@ export class PngFrameStore implements FrameStore {
   async #fileBytes(hash: string): Promise<number | undefined> {
     const path = this.#file(hash),
       out = orUndefined(linkBetween(dirname(this.#dir), dirname(path)), 'then it is not there either');
-    // What lies behind a link is another folder's, and not to be removed.
+    // A file behind a link belongs to another folder and is not removed.
     if ((await out) !== undefined) return undefined;
     return (await orUndefined(lstat(path), 'it is not there'))?.size;
   }
-  /** Of all screens that are kept: packs take more until they are compacted. */
+  /** Bytes of all screens that are kept: packs take more until they are compacted. */
   async totalBytes(): Promise<number> {
     await this.#packs.refresh();
     let bytes = this.#packs.all.reduce((n, p) => n + p.live, 0);

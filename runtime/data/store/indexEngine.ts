@@ -31,7 +31,10 @@ export interface IndexStatus {
   readonly because?: string;
 }
 
-/** Beside the bundle, packed (a tenth smaller than a zip packs it); or in node_modules when run from sources. */
+/**
+ * Loads sql.js from beside the bundle, packed (a tenth smaller than a zip packs it), or from node_modules when run from
+ * sources.
+ */
 async function loadSqlJs(): Promise<SqlJsStatic> {
   const beside = join(dirname(fileURLToPath(import.meta.url)), 'sql-wasm.wasm.br');
   if (!existsSync(beside))
@@ -226,8 +229,8 @@ export class IndexEngine {
 }
 
 /**
- * Where a SQLite file has its application id: 4 bytes that nobody else uses here and that take the checksum of all the
- * others.
+ * Byte of a SQLite file at which its application id lies: 4 bytes that nobody else uses here and that take the checksum
+ * of all the others.
  */
 const sealAt = 68;
 const sum = (bytes: Uint8Array): number => crc32(bytes.subarray(sealAt + 4), crc32(bytes.subarray(0, sealAt)));

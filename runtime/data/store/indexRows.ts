@@ -25,7 +25,7 @@ export class Rows {
       out: SqlValue[][] = [];
     s.bind(values.map((v) => v ?? null));
     while (s.step()) out.push(s.get());
-    // Else it would still read when the transaction ends.
+    // Without a reset the statement would still read when the transaction ends.
     s.reset();
     return out;
   }

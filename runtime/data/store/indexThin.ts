@@ -6,13 +6,15 @@ import type { Rows } from './indexRows.js';
 
 /** Records of metrics, and batches, that stay as they are. A pass begins when there are twice as many. */
 const WHOLE = 1024;
-/** Of older values, the lowest and the highest of each bucket stay; there are between half as many buckets and so many. */
+/**
+ * Each bucket of older values keeps its lowest and its highest; there are between half as many buckets and this many.
+ */
 const BUCKETS = 4;
 /** Rows of one slice. */
 const SLICE = 2048;
 /** Updates that are added up in one row of past_updates. */
 const ADDED_UP = 16;
-/** Who resumes a run reads what lessons, pools and stand-ins left, value by value (run/resume.ts). */
+/** Metrics that are kept value by value: a resumed run reads what lessons, pools and stand-ins left (run/resume.ts). */
 const EXACT = /^(reading|warm-start|pool-from|stand-in)\./;
 
 /** Which of a metric's values stay, ascending by `seq`: the first, and of each bucket the lowest and the highest. Pure. */
@@ -100,7 +102,7 @@ export class Thinner {
     ]);
   }
 
-  /** Of metrics, where the records lie is kept: exports read them. */
+  /** Metrics keep the places of their records: exports read them. */
   #records(type: string, until: number): boolean {
     const found = this.#rows.all('SELECT seq, position FROM events WHERE type = ? AND seq < ? ORDER BY seq LIMIT ?', [
         type,

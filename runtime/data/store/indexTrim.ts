@@ -57,7 +57,7 @@ export class Trimmer {
   readonly #lose: string;
   readonly #successes: number;
   readonly #updates: Thinner;
-  /** Where the next look at rollouts begins: behind those that had to stay. */
+  /** Where the next look at rollouts begins, behind those that had to stay; -1: from the beginning. */
   #born = -1;
   /** Hour and lane whose minutes were added up last. */
   #folded: readonly [number, string] | undefined;
@@ -83,7 +83,7 @@ export class Trimmer {
         return;
   }
 
-  /** What is in use: the file does not get smaller, but fills what became free. */
+  /** Bytes in use: the file does not get smaller, but fills what became free. */
   #bytes(): number {
     const of = (what: string): number => this.#rows.number(`PRAGMA ${what}`);
     return (of('page_count') - of('freelist_count')) * of('page_size');
@@ -140,7 +140,7 @@ export class Trimmer {
       lose = this.#bytes() > HARD * this.#bound ? '' : this.#lose,
       seen = rows.all(OLDEST, [won, lose, this.#born]),
       go = seen.filter(([, , , goes]) => goes === 1);
-    // At the end of all, those that had to stay are looked at again with the next batch.
+    // After the last rollout the next look begins anew with those that had to stay.
     this.#born = seen.length < ROLLOUTS ? -1 : Number(seen.at(-1)![2]);
     if (go.length > 0) {
       this.#count(JSON.stringify(go.map(([id]) => id)));
@@ -166,7 +166,7 @@ export class Trimmer {
     run(`DELETE FROM rollouts WHERE id ${THESE}`);
   }
 
-  /** Those of which no rollout is left. */
+  /** Removes groups of which no rollout is left. */
   #groups(ids: string): void {
     const gone = `id ${THESE} AND state IN ${ENDED} AND NOT EXISTS(SELECT 1 FROM rollouts r WHERE r.grp = g.id)`,
       run = (sql: string): void => this.#rows.run(sql, [ids]);
@@ -177,7 +177,7 @@ export class Trimmer {
   }
 }
 
-/** From run.json, which may be a stranger's: the classes that `store.keep` has a rule for. */
+/** The classes of screens that `store.keep` has a rule for. `config` is from run.json, which may be a stranger's. */
 export function losingScreens(config: unknown): ScreenClass[] {
   const keep = (config as { readonly store?: { readonly keep?: Readonly<Record<string, unknown>> } } | undefined)?.store
       ?.keep,

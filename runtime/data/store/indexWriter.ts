@@ -39,7 +39,7 @@ export class IndexWriter {
     this.#at = Number(rows.all("SELECT value FROM meta WHERE key = 'at'")[0]?.[0] ?? 0);
   }
 
-  /** With the last record of a transaction: how far the tables reach. */
+  /** Written with the last record of a transaction: how far the tables reach. */
   reached(o: { readonly position: JournalPosition; readonly seq: number; readonly events: number }): void {
     for (const [key, value] of Object.entries({ ...o, at: this.#at })) this.setMeta(key, value);
   }
@@ -50,7 +50,7 @@ export class IndexWriter {
   apply(e: StoredEvent, position: JournalPosition): void {
     if (listed.has(e.type))
       this.#rows.run('INSERT OR REPLACE INTO events VALUES(?, ?, ?, ?)', [e.seq, e.at, e.type, position]);
-    // From the last record of one process to the first of the next, nobody worked on the run.
+    // Nobody worked on the run between the last record of one process and the first of the next.
     if (e.type === 'run.opened')
       this.#rows.run('INSERT INTO runs(run, at, resumed, before) VALUES(?, ?, ?, ?)', [
         e.run,
@@ -66,7 +66,7 @@ export class IndexWriter {
 }
 
 type Stored<T extends JournalEvent['type']> = EventOf<T> & StoredEvent;
-/** What a record changes besides its row in `events`; a type without an entry changes nothing. */
+/** The changes a record makes besides its row in `events`; a type without an entry makes none. */
 type Handlers = {
   readonly [T in JournalEvent['type']]?: (rows: Rows, e: Stored<T>, position: JournalPosition) => void;
 };
@@ -214,7 +214,7 @@ const handlers: Handlers = {
       ]);
       rows.run("UPDATE groups SET state = 'trained' WHERE id = (SELECT grp FROM rollouts WHERE id = ?)", [r]);
     }
-    // What a success had in its own group is not replaced by what it has where it is injected.
+    // An injected success keeps the values of its own group.
     for (const t of e.trajectories ?? [])
       rows.run('UPDATE rollouts SET advantage = ?, weight = ? WHERE id = ? AND (advantage IS NULL OR ?)', [
         finite(t.advantage),
@@ -363,7 +363,7 @@ function endRollout(rows: Rows, e: Stored<'trajectory.recorded'>, position: numb
   packEnded(rows, h.id);
 }
 
-/** Its steps become one row, a third of their size. */
+/** Packs the steps of an ended rollout into one row, a third of their size. */
 function packEnded(rows: Rows, rollout: string): void {
   const steps = rows.all('SELECT idx, position, entropy, version FROM steps WHERE rollout = ? ORDER BY idx', [rollout]);
   if (steps.length === 0) return;
@@ -375,7 +375,7 @@ function packEnded(rows: Rows, rollout: string): void {
   rows.run('INSERT OR REPLACE INTO tracks VALUES(?, ?)', [rollout, packSteps(steps)]);
   rows.run('DELETE FROM steps WHERE rollout = ?', [rollout]);
 }
-/** What was recorded of it so far is void. */
+/** Deletes the steps of a rollout that begins again. */
 function startOver(rows: Rows, rollout: string): void {
   for (const table of ['steps', 'tracks', 'gave_up']) rows.run(`DELETE FROM ${table} WHERE rollout = ?`, [rollout]);
 }

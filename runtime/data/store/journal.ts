@@ -32,7 +32,7 @@ export interface JournalOptions {
   readonly segmentBytes?: number;
   /** Called before each write; rejects when this process may no longer write. */
   readonly fence?: () => Promise<void>;
-  /** Where writes wait while the disk is full. */
+  /** Room on the disk: writes wait in it while the disk is full. */
   readonly room?: DiskRoom;
 }
 /** What opening found. A torn tail is a write that never finished and was never acknowledged; other damage is not. */
@@ -134,7 +134,7 @@ export class Journal {
         size = torn.from;
       }
       if (size <= segmentHeader && !head?.checked) {
-        // One that was cut short was never used; one that was not is told of once, here, and replaced.
+        // A header that was cut short was never used. A damaged one is reported once, here, and replaced.
         const reported = damage.some((d) => d.segment === last && d.from === 0);
         if (size === segmentHeader && head?.seq !== nextSeq && !reported)
           damage.push({ segment: last, from: 0, to: segmentHeader, tail: false });
@@ -232,7 +232,7 @@ export class Journal {
       this.#pending = [];
       this.#writing = group[0]?.since;
       try {
-        // What is acknowledged here may tell of a screen that waits for room.
+        // An acknowledged record may name a screen that still waits for room.
         await this.#room.clear();
         await Promise.all([this.#fence?.(), this.#unchanged()]);
         if (this.#size >= this.#segmentBytes) await this.#rotate(group[0]!.seq);
@@ -298,14 +298,14 @@ export class Journal {
   }
 }
 
-/** What a journal holds, when every record was looked at. */
+/** The state of a journal after every record was read. */
 interface Checked {
   readonly records: number;
   /** Behind the greatest number that was read. */
   readonly after: number;
   readonly damage: Damage[];
   readonly missing: number;
-  /** As many records, at most, lie in damage behind the last one that was read, not counting a torn tail. */
+  /** The most records that may lie in damage behind the last one that was read, not counting a torn tail. */
   readonly mostLost: number;
 }
 async function checkAll(

@@ -9,7 +9,7 @@ import { decodeRecord, headerBytes, isSeq, maxBody, recordAt, recordMagic, typeO
 import type { RawRecord } from './record.js';
 
 /**
- * Where a record lies, as one number that grows along the journal: segment number * 2^32 + byte in the segment's file.
+ * Place of a record, as one number that grows along the journal: segment number * 2^32 + byte in the segment's file.
  */
 export type JournalPosition = number;
 export const positionOf = (segment: number, byte: number): JournalPosition => segment * 2 ** 32 + byte;
@@ -33,7 +33,7 @@ export function encodeHeader(seq: number): Buffer {
   head.writeUInt32LE(headerSum(head), 4);
   return head;
 }
-/** What a segment's header says. `checked`: by a checksum. Undefined when it is damaged or cut short. */
+/** The contents of a segment's header; undefined when it is damaged or cut short. `checked`: it has a checksum. */
 export function decodeHeader(head: Buffer): { readonly seq: number; readonly checked: boolean } | undefined {
   if (head.length < segmentHeader) return undefined;
   const seq = head.readDoubleLE(8),
@@ -101,7 +101,7 @@ export interface ReadOptions {
   readonly onDamage?: (d: Damage) => void;
 }
 
-/** What is read at once: little where a journal that grows is looked at, more where a whole one is read. */
+/** Bytes read at once: few to follow a growing journal, more to read a whole one. */
 const pieceBytes = 8 * 1024,
   chunkBytes = 256 * 1024;
 /**
@@ -257,7 +257,7 @@ async function* readSegment(
 const recordStart = Buffer.alloc(4);
 recordStart.writeUInt32LE(recordMagic);
 
-/** What was spent on bytes that are no record. */
+/** Counts the bytes searched for the next valid record behind damage. */
 class Search {
   #bytes = 0;
   #turn = 0;

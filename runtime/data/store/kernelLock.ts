@@ -39,7 +39,7 @@ export async function hasKernelLock(path: string): Promise<boolean | undefined> 
   }
 }
 
-/** Of <fcntl.h> on macOS; Node names neither. */
+/** Flags of <fcntl.h> on macOS, which Node does not name. */
 const O_SHLOCK = 0x10,
   O_EXLOCK = 0x20;
 /** flock(1) does not wait; if it takes longer than this it hangs, on a network file system without its server. */

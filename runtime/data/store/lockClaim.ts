@@ -23,9 +23,9 @@ export interface ProcessIdentity {
 
 /** owner.json of a claim. */
 export interface Claim extends LockHolder, ProcessIdentity {
-  /** Its `alive` carries a kernel lock. */
+  /** A kernel lock is held on the claim's `alive`. */
   readonly kernelLock: boolean;
-  /** Of its `alive`: a copied claim has another. */
+  /** Inode of the claim's `alive`: a copied claim has another. */
   readonly inode: string;
 }
 

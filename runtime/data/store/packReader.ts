@@ -17,7 +17,10 @@ export class PackReader {
   readonly #open = new Map<string, FileHandle>();
   #room = Buffer.alloc(0);
 
-  /** At once where the pack is open, and then valid until the next call. Throws or rejects where the frame is not there. */
+  /**
+   * Reads a frame: synchronously when the pack is open, valid until the next call. Throws or rejects when it is not
+   * there.
+   */
   read(place: FramePlace): Buffer | Promise<Buffer> {
     const file = this.#open.get(place.file);
     return file ? this.#now(file, place) : this.#first(place);

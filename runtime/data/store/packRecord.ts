@@ -33,9 +33,9 @@ const MOST_TRIES = 1 << 19;
 export interface Packed {
   /** 32 bytes. */
   readonly name: Buffer;
-  /** Of its record. */
+  /** Byte of the file at which the frame's record begins. */
   readonly at: number;
-  /** Of the frame alone. */
+  /** Bytes of the frame without the head of its record. */
   readonly bytes: number;
 }
 export interface PackFound {
@@ -44,7 +44,7 @@ export interface PackFound {
   readonly size: number;
   /** Behind the last whole record: where a look at a file that has grown goes on. */
   readonly end: number;
-  /** It has its contents: nothing is added any more. */
+  /** The table of contents is written: no frame is added any more. */
   readonly sealed: boolean;
 }
 
@@ -60,7 +60,7 @@ function head(magic: number, name: Buffer, bytes: number, crc: number): Buffer {
 export const recordHead = async (name: Buffer, frame: Buffer): Promise<Buffer> =>
   head(FRAME, name, frame.length, await crc32InTurns(frame));
 
-/** What is written behind the frames of a file, whose end so far is `at`. */
+/** The table of contents that is written behind the frames of a file, at byte `at`. */
 export function contentsOf(frames: readonly Packed[], at: number): Buffer {
   const entries = Buffer.alloc(frames.length * entryBytes),
     end = Buffer.alloc(endBytes);
@@ -83,7 +83,7 @@ function headAt(bytes: Buffer, at: number): { readonly contents: boolean; readon
   return { contents: magic === CONTENTS, bytes: length };
 }
 
-/** At most so many bytes from `at`; fewer at the end of the file. */
+/** At most `most` bytes from `at`; fewer at the end of the file. */
 async function bytesAt(file: FileHandle, at: number, most: number): Promise<Buffer> {
   const out = Buffer.allocUnsafe(most);
   let have = 0;
@@ -110,7 +110,7 @@ export function frameIn(record: Buffer, { name, bytes }: Omit<Packed, 'at'>): Bu
     : undefined;
 }
 
-/** What its contents say; undefined where it has none, or damaged ones. */
+/** The table of contents of a file; undefined when it is missing or damaged. */
 async function contents(file: FileHandle, size: number): Promise<PackFound | undefined> {
   if (size < headBytes + endBytes) return undefined;
   const end = await bytesAt(file, size - endBytes, endBytes),

@@ -40,7 +40,7 @@ export function askPipe(path: string): Promise<LockHolder | 'unknown' | undefine
       s.destroy();
       resolve(a);
     };
-    // Of the whole answer: one byte now and then does not prolong it.
+    // The deadline covers the whole answer: single bytes do not prolong it.
     const timer = setTimeout(() => answer('unknown'), deadlineMs);
     s.on('data', (d) => {
       chunks.push(d);

@@ -1,8 +1,8 @@
 import type { JournalEntry, JournalPosition } from './journalReader.js';
 
 /**
- * What was written last, so that those who follow a journal in the process that writes it open no file: a look at the
- * files costs six system calls, and there are twenty looks a second for each follower.
+ * The newest records, kept so that followers in the writing process open no file: a look at the files costs six system
+ * calls, and each follower looks twenty times a second.
  */
 export class RecentRecords {
   readonly #most: number;

@@ -20,12 +20,12 @@ export interface RetentionOptions {
   readonly successes: number;
   /** Trajectories of which nothing goes: people worked on them. */
   readonly annotated: ReadonlySet<string>;
-  /** Only says what would go. */
+  /** Changes nothing: only says which screens would be removed. */
   readonly dry: boolean;
   readonly now: number;
   readonly signal?: AbortSignal;
 }
-/** What went, or would go; one record of the journal each. */
+/** The screens that were removed, or would be; one record of the journal each. */
 export type Removed = EventOf<'frames.removed'>;
 
 export const keepsAll = ({ retiredHours, failureHours, successHours, gigabytes }: KeepRules): boolean =>
@@ -64,7 +64,7 @@ export async function retain(
     if (o.signal?.aborted) return r;
     for (const id of rollouts) gone.add(id);
     if (!o.dry) {
-      // On a full disk the journal waits for room: this is what makes some.
+      // On a full disk the journal waits for room, and this compaction makes some.
       await orUndefined(run.frames.compact(compacting), 'the one at the end says why');
       await removed(r);
     }
@@ -90,7 +90,7 @@ const tooOld = (c: Candidate, { rules, now }: RetentionOptions): boolean => {
 
 /** A relabelled success goes as the failure that it was, once it has left the pool. */
 const OWN = "provenance <> 'hindsight'";
-/** What may be imitated of the policy's own, as `Successes` counts it. */
+/** SQL: the policy's own successes that may be imitated, as `Successes` counts them. */
 const IMITABLE = "(provenance = 'rollout' AND outcome = 'success' AND (truncated = 0 OR steps = 1))";
 /**
  * Trajectories that may go, in the order in which they do: not those of people, imports, demonstrations, what is in the

@@ -32,7 +32,7 @@ export interface IndexPaths {
   readonly file: string;
   readonly until?: JournalPosition;
   readonly options?: IndexOptions;
-  /** Told, once until it works again, that the index cannot follow the journal. */
+  /** Called when the index cannot follow the journal; not again until it has worked in between. */
   readonly onFailure?: (why: unknown) => void;
 }
 

@@ -68,7 +68,7 @@ const busyWith = (dir: string, who: string, details: { readonly holder?: LockHol
     { details: { dir, ...details } },
   );
 
-/** Of version 0.1; on Windows still. */
+/** Name of the lock of version 0.1; Windows still uses it. */
 const nameOf = (real: string): string =>
   `dart-studio-run-${createHash('sha256').update(real).digest('hex').slice(0, 32)}`;
 const pipeOf = (real: string): string => `\\\\.\\pipe\\${nameOf(real)}`;

@@ -1,4 +1,4 @@
-/** What a run folder is, and where things lie in it. */
+/** The layout of a run folder. */
 import { join } from 'node:path';
 import { StudioError, errorCode, messageOf, type RunId } from '../../domain/index.js';
 import { beyondBounds } from '../../domain/jsonBounds.js';

@@ -8,18 +8,18 @@ import { SILENT_MS, ThreadFailures, threadsHere, WatchedThread } from '../../dom
 import { encodePng, toScanlines, type Compress } from './png.js';
 
 export interface ScreenFile {
-  /** Of width, height and pixels (`FrameRef.hash`). */
+  /** Hash of width, height and pixels (`FrameRef.hash`). */
   readonly hash: string;
   png(): Promise<Buffer>;
 }
-/** What makes files of screens. */
+/** Makes files of screens. */
 export interface ScreenEncoder {
   /** The frame must not change before it resolves. */
   encode(f: Frame): Promise<ScreenFile>;
   close(): void;
 }
 
-/** To a thread. `pixels` are BGRX; memory that both sides see is not copied. */
+/** A message to the thread. `pixels` are BGRX; memory that both sides see is not copied. */
 export interface ScreenJob {
   readonly id: number;
   readonly width: number;
@@ -39,8 +39,8 @@ export function pixelHash(width: number, height: number): Hash {
 }
 
 /**
- * In this thread: pixels in turns with whatever else it does. They are compressed once somebody asks for the file, on the thread pool
- * unless `compress` says otherwise.
+ * Encodes in this thread, yielding to the event loop. The pixels are compressed once somebody asks for the file, on the
+ * thread pool unless `compress` says otherwise.
  */
 export async function screenFile(
   { data, width, height }: Omit<Frame, 'capturedAt'>,
@@ -58,7 +58,7 @@ export async function screenFile(
   return { hash: hash.digest('hex'), png: () => (png ??= make()) };
 }
 
-/** For a store without threads. */
+/** Encodes on the calling thread. */
 export class ScreensHere implements ScreenEncoder {
   /** The store and the policy ask for the same one. */
   readonly #made = new WeakMap<Frame, Promise<ScreenFile>>();
@@ -110,7 +110,7 @@ export class ScreenThreads implements ScreenEncoder {
     if (!made) this.#made.set(frame, (made = this.#ask(frame)));
     return made;
   }
-  /** What is under way is finished here; later screens are made here, too. */
+  /** Screens that are under way, and later ones, are made in this thread. */
   close(): void {
     this.#closed = true;
     for (const t of this.#threads) t.end();
@@ -126,7 +126,7 @@ export class ScreenThreads implements ScreenEncoder {
           pixels = isShared(data) || data.byteLength === data.buffer.byteLength ? data : new Uint8Array(data);
         this.#idlest().ask({ id, width, height, pixels }, { frame, resolve });
       } catch (e) {
-        // No thread, or no memory for a copy.
+        // No thread could be started, or there was no memory for a copy.
         this.#failures.failed(messageOf(e));
         resolve(screenFile(frame));
       }

@@ -41,7 +41,7 @@ export class SegmentFiles {
     await Promise.all(all.map(closed));
   }
 
-  /** One that cannot be opened is asked for anew the next time. */
+  /** Opens a segment; one that cannot be opened is tried again the next time. */
   async #opened(segment: number, open: Open): Promise<FileHandle> {
     try {
       return await open.file;

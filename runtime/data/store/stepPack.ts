@@ -3,7 +3,7 @@ import type { SqlValue } from 'sql.js';
 
 export interface PackedStep {
   readonly index: number;
-  /** Where its record lies in the journal. */
+  /** Position of the step's record in the journal. */
   readonly position: number;
   readonly entropy: number | undefined;
   readonly version: number | undefined;
@@ -47,7 +47,7 @@ export function packSteps(rows: readonly (readonly SqlValue[])[]): Uint8Array {
   return Uint8Array.from(out);
 }
 
-/** Of an index that a stranger made it reads some numbers and ends. */
+/** The steps of a packed row. The index may be a stranger's: damaged bytes yield some numbers, and an end. */
 export function unpackSteps(packed: unknown): PackedStep[] {
   const bytes = packed instanceof Uint8Array ? packed : new Uint8Array(),
     view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength),

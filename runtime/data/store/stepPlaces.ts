@@ -7,7 +7,7 @@ export interface StepPlace {
   readonly position: number;
 }
 
-/** Of each trajectory that has steps, in order; of those that have ended and of those that run. */
+/** The places of the steps of every trajectory that has any, in order, whether it has ended or still runs. */
 export async function stepPlaces(
   index: Pick<RunIndex, 'columns'>,
   rollouts: readonly string[],
@@ -15,7 +15,7 @@ export async function stepPlaces(
   const these = 'WHERE rollout IN (SELECT value FROM json_each(?))',
     ids = [JSON.stringify(rollouts)],
     out = new Map<string, StepPlace[]>();
-  // In this order: one that ends between the two questions is found by both, and counts once.
+  // Asked in this order: a rollout that ends between the two queries is found by both, and counts once.
   const [running, ended] = await Promise.all([
     index.columns(`SELECT rollout, idx, position FROM steps ${these} ORDER BY rollout, idx`, ids),
     index.columns(`SELECT rollout, steps FROM tracks ${these}`, ids),

@@ -5,7 +5,7 @@ const OWN = "provenance = 'rollout'";
 /** How a branch ends says nothing of how often its task is solved (indexTrim.ts counts old ones so, too). */
 const WHOLE = 'origin IS NULL';
 
-/** Rollouts that began, and the newest version; what was planned and never begun is none of them. */
+/** Rollouts that began, and the newest version; planned rollouts that never began do not count. */
 export const BEGUN = `SELECT SUM(c) AS c, MAX(v) AS v FROM (
   SELECT COUNT(*) AS c, MAX(version_max) AS v FROM rollouts WHERE ${OWN} AND (started_at IS NOT NULL OR outcome IS NOT NULL)
   UNION ALL SELECT SUM(begun), MAX(version_max) FROM past)`;
@@ -14,7 +14,7 @@ export const STATES = `SELECT state, SUM(c) AS c FROM (
 export const REASONS = `SELECT reason, SUM(c) AS c FROM (
   SELECT reason, COUNT(*) AS c FROM rollouts WHERE ${OWN} AND state = 'retired' GROUP BY reason
   UNION ALL SELECT NULLIF(reason, ''), n FROM past WHERE state = 'retired') GROUP BY reason`;
-/** Of those that were judged, by family and outcome: how many, their steps, and what one of them was asked. */
+/** SQL: judged rollouts by family and outcome: how many, their steps, and the instruction of one of them. */
 export const JUDGED = `SELECT family, outcome, SUM(c) AS c, SUM(steps) AS steps, MIN(ask) AS ask FROM (
   SELECT family, outcome, COUNT(*) AS c, SUM(steps) AS steps, MIN(instruction) AS ask FROM rollouts WHERE ${OWN} AND outcome IN ('success', 'failure') AND ${WHOLE} GROUP BY family, outcome
   UNION ALL SELECT family, outcome, n, steps, instruction FROM past WHERE outcome IN ('success', 'failure')) GROUP BY family, outcome ORDER BY family`;

@@ -3,10 +3,7 @@ import { lstat, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { namesInside } from '../../files/folderParts.js';
 
-/**
- * Where files are made before they get their name: a separate folder, so that finding the leftovers of a killed process
- * takes one listing.
- */
+/** Folder in which files are made before they get their name: one listing finds what a killed process left. */
 export const unfinishedDir = (dir: string): string => join(dir, 'unfinished');
 
 /**
@@ -23,7 +20,7 @@ export async function removeUnfinished(dir: string, inside = dir): Promise<void>
     }),
   );
 }
-/** What a process set aside to replace it, and that was killed before the new one was in place, gets its name back. */
+/** Gives back its name to a file that was set aside by a process that was killed before the new one was in place. */
 export async function restoreReplaced(dir: string, inside: string): Promise<void> {
   for (const name of await namesInside(inside, dir)) {
     if (!name.endsWith(aside)) continue;

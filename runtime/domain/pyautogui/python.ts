@@ -47,7 +47,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 class Reader {
   #i = 0;
   readonly #s: string;
-  /** What names stand for by the imports so far. */
+  /** Meaning of names by the imports so far. */
   readonly #imported = new Map<string, string>();
   constructor(code: string) {
     this.#s = code.replace(/\r\n?/g, '\n');
@@ -91,7 +91,7 @@ class Reader {
       this.#i += words.length;
       return undefined;
     }
-    // As it was imported: `import pyautogui as p`, `from time import sleep`.
+    // Resolves an imported name: `import pyautogui as p`, `from time import sleep`.
     let name = this.#imported.get(first) ?? first;
     while (this.#s[this.#i] === '.') {
       this.#i++;
@@ -159,7 +159,7 @@ class Reader {
     throw this.#refuse(start);
   }
 
-  /** One or more texts side by side, inside brackets also on several lines; undefined when there is none here. */
+  /** Reads one or more texts side by side, inside brackets also on several lines; undefined when there is none here. */
   #string(inside: boolean): string | undefined {
     let out: string | undefined;
     for (;;) {

@@ -16,7 +16,7 @@ interface ClickFunction {
   readonly parameters: readonly string[];
   /** How often it clicks when `clicks` does not say. */
   readonly count: number;
-  /** Its only button; else an argument says, and it is the left one by default. */
+  /** The only button of the call; absent where an argument says, which defaults to the left one. */
   readonly button?: string;
 }
 export const clickFunctions: Readonly<Record<string, ClickFunction>> = {
@@ -57,7 +57,7 @@ export const aliases: ReadonlyMap<string, string> = new Map(
     'pyautogui.vscroll': 'pyautogui.scroll',
   }),
 );
-/** Of an action only its speed. */
+/** Arguments that only change an action's speed. */
 export const ignored = ['interval', 'duration', 'tween', 'logScreenshot', '_pause', 'mouseDownUp', 'data'];
 /** pyautogui's names for keys that we call differently; the rest is the same, or one character. */
 export const keyNames: Readonly<Record<string, string>> = {

@@ -34,7 +34,7 @@ const keyNames: Readonly<Record<string, string>> = {
   exclam: '!',
   at: '@',
 };
-/** What pyautogui calls a key, as Python. */
+/** Pyautogui's name of a key, as Python. */
 export const keyName = (k: string): string => {
   const c = canonicalKey(k);
   return pyString(Object.hasOwn(keyNames, c) ? keyNames[c]! : c);

@@ -2,7 +2,7 @@ import { ignoreFailure } from '../../domain/index.js';
 import { errorMessage, type Message } from './session.js';
 import type { Environment, Environments } from './types.js';
 
-/** Who has an environment: one session each. */
+/** The environments in use: one for each session. */
 export class Places {
   readonly #e: Environments;
   readonly #taken = new Set<Environment>();
@@ -11,7 +11,7 @@ export class Places {
   constructor(e: Environments) {
     this.#e = e;
   }
-  /** What one session too many is told. */
+  /** The message to a session beyond the limit. */
   get full(): Message {
     const { capacity } = this.#e;
     return errorMessage(
@@ -27,7 +27,7 @@ export class Places {
     this.#taken.add(env);
     return env;
   }
-  /** Its place is free at once: whoever takes it waits for the desktop. Idempotent. */
+  /** Frees an environment's place at once: its successor waits for the desktop. Idempotent. */
   give(env: Environment): void {
     if (!this.#taken.delete(env)) return;
     const closed = env.close().finally(() => this.#closing.delete(closed));

@@ -80,7 +80,7 @@ export async function serveOpenEnv(o: OpenEnvOptions): Promise<ServedEnvironment
   };
 }
 
-/** One socket, one session. */
+/** Attaches one socket to one session. */
 function attach(socket: WebSocket, places: Places, idleMs: number): void {
   const send = (m: Message): Promise<void> =>
     new Promise((done) => {
@@ -109,7 +109,7 @@ function attach(socket: WebSocket, places: Places, idleMs: number): void {
     if (socket.readyState !== socket.OPEN) return;
     const m = await answerTo(env, text);
     if (!m) {
-      // Its desktop is free before its client hears that the session is over, and may begin another.
+      // The desktop is free before its client hears that the session is over, and may begin another.
       places.give(env);
       socket.close();
     } else if (socket.readyState === socket.OPEN) await send(m);
@@ -149,7 +149,7 @@ async function handle(r: Request, e: Environments, shared: SharedSession): Promi
       return jsonReply({ detail: `There is no ${route}.` }, 404);
   }
 }
-/** No body is an empty object; undefined: no JSON. */
+/** The JSON of a request; no body is an empty object, and undefined means no JSON. */
 function jsonIn(r: Request): unknown {
   return r.body.length === 0 ? {} : jsonOrNothing(r.body.toString(), BOUNDS);
 }

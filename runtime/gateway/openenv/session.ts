@@ -2,7 +2,7 @@ import { StudioError, messageOf, toRunError } from '../../domain/index.js';
 import { foreignJson, isObject } from '../../domain/json.js';
 import type { Environment, ErrorCode, Observed } from './types.js';
 
-/** What a session answers a message with; undefined closes it. */
+/** A session's answer to a message; undefined closes it. */
 export interface Message {
   readonly type: 'observation' | 'state' | 'error' | 'mcp';
   readonly data: Readonly<Record<string, unknown>>;
@@ -18,7 +18,7 @@ export const observedData = (o: Observed): Readonly<Record<string, unknown>> => 
   reward: o.reward ?? null,
   done: o.done,
 });
-/** As OpenEnv calls what went wrong. */
+/** An error as OpenEnv names it. */
 export function failed(e: unknown): Message {
   const { message, remedy } = toRunError(e),
     isTheirs = e instanceof StudioError && (e.kind === 'policy.invalid' || e.kind === 'config.invalid');
@@ -28,7 +28,7 @@ export function failed(e: unknown): Message {
 /** A reset's options, a step's action: small, whoever sends them. */
 export const BOUNDS = { depth: 32, values: 1 << 14 };
 
-/** One message of a client, answered. Never rejects. */
+/** Answers one message of a client. Never rejects. */
 export async function answerTo(env: Environment, text: string): Promise<Message | undefined> {
   let message: unknown;
   try {

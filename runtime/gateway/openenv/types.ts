@@ -1,4 +1,4 @@
-/** What OpenEnv's wire carries (package openenv 0.10, `openenv/core/env_server`), without how episodes are run. */
+/** The messages of OpenEnv (package openenv 0.10, `openenv/core/env_server`), without how episodes are run. */
 
 /** After a reset or a step. */
 export interface Observed {

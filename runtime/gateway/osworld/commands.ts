@@ -131,7 +131,7 @@ export class Commands {
     }
   }
 
-  /** Where the pointer is: known here, or asked. */
+  /** The place of the pointer: known here, or asked. */
   async pointer(ctx: TaskContext): Promise<Point> {
     this.#pointer ??= await askedPointer(ctx);
     return this.#pointer;

@@ -9,7 +9,7 @@ export const COMMAND_MS = 120_000;
 /** Longest wait for the window of an opened file, ms. OSWorld waits half an hour; its client gives up a little later. */
 const WINDOW_MS = 60_000;
 
-/** What set-up steps and getters of task files need, for calls of clients: nothing is remembered. */
+/** A context in which set-up steps and getters of task files serve calls of clients: nothing is remembered. */
 export const contextOf = (
   desktop: Desktop,
   signal: AbortSignal,

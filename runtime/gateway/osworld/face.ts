@@ -14,7 +14,7 @@ import { directory, download, fetchFile, openFile, upload } from './files.js';
 import { Recording } from './recording.js';
 import { setWallpaper, wallpaper } from './wallpaper.js';
 
-/** What a client of OSWorld's port 5000 asks one desktop. */
+/** The calls of OSWorld's port 5000 to one desktop. */
 export interface OsworldFace {
   handle(r: Request): Promise<Reply>;
   /** Programs performed without Python, and commands run as they are. */

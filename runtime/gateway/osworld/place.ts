@@ -11,7 +11,7 @@ export interface PlaceOptions {
   readonly provider: DesktopProvider;
   readonly spec: DesktopSpec;
   readonly picture: (f: Frame) => Promise<Buffer>;
-  /** What /setup/download_file finds, since desktops have no network. Default: nothing. */
+  /** Files for /setup/download_file, since desktops have no network. Default: none. */
   readonly assets?: AssetStore | undefined;
   /** Desktops that were lost and replaced, in words. */
   readonly onLine: (line: string) => void;
@@ -99,7 +99,7 @@ export class Place {
     }
     return jsonReply({ status: 'success', ms: performance.now() - began });
   }
-  /** In place where that works, else with another desktop. */
+  /** Resets the desktop in place where that works, else takes another one. */
   async #reset(): Promise<void> {
     const d = this.#desktop;
     this.#cut();
@@ -110,7 +110,7 @@ export class Place {
     } catch (e) {
       if (e instanceof StudioError && e.kind === 'cancelled') throw e;
     }
-    // It was lost meanwhile: what takes its place is as fresh.
+    // The desktop was lost meanwhile; the one in its place is as fresh.
     if (this.#desktop !== d) return this.#desktop ? undefined : this.renew();
     if (!fresh) return this.renew();
     this.#use(fresh);
@@ -185,7 +185,7 @@ export class Place {
     for (const relay of this.#relays) relay.cut();
   }
 
-  /** Nothing is started any more, and nobody is connected to the desktop, which its provider destroys. */
+  /** Starts nothing any more and disconnects everybody from the desktop, which its provider destroys. */
   async end(): Promise<void> {
     this.#ended.abort(stopped());
     await Promise.all(this.#relays.map((relay) => relay.close()));

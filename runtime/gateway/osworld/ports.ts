@@ -95,7 +95,7 @@ function carry(client: Socket, inside: Duplex, lingerMs: number): void {
   client.setKeepAlive(true, KEEPALIVE_MS);
   client.once('close', () => inside.destroy());
   inside.once('close', () => {
-    // What is on its way to a client that reads is still sent.
+    // Bytes on their way to a client that reads are still sent.
     if (inside.readableEnded) client.destroySoon();
     else client.destroy();
   });

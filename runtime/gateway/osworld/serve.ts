@@ -20,7 +20,7 @@ export interface Served {
   close(): Promise<void>;
 }
 
-/** Where programs of OSWorld's tasks listen in the desktop: DevTools (socat, which a task starts), and VLC. */
+/** Ports in the desktop at which programs of OSWorld's tasks listen: DevTools (socat, which a task starts), and VLC. */
 const INSIDE = [9222, 8080] as const;
 
 /**
@@ -42,7 +42,7 @@ export async function serveOsworld(o: ServeOptions): Promise<Served> {
       const place = new Place(o);
       places.push(place);
       await place.renew();
-      // They cannot ask for a token: where one is asked for, nobody comes in without.
+      // These programs cannot ask for a token, so with a token their ports stay closed.
       const [chromium = 0, vlc = 0] = o.token === undefined ? await place.openPorts(INSIDE) : [],
         face = await listen({
           host: o.host,

@@ -29,7 +29,7 @@ class Pictures {
   readonly #dir: string;
   readonly #stem: string;
   readonly #places: readonly string[];
-  /** Where the last picture was found: most likely the next one's place. */
+  /** Folder of the last picture: most likely the next one's, too. */
   #last = '';
 
   constructor(folder: ImportFolder, u: Unit) {
@@ -61,7 +61,7 @@ class Pictures {
   }
 }
 
-/** What the lines of a file have in common. */
+/** The fields that the lines of a file share. */
 interface FileContext {
   readonly pictures: Pictures;
   /** When the file was written, ms since the epoch. */

@@ -14,7 +14,7 @@ import type { CoordinateMode, Found, Picture } from '../types.js';
 import { Sizes, Steps, answerText, moment, one, pictureAt, rewardOf, writtenAt } from './read.js';
 import type { ReadContext, Unit } from './read.js';
 
-/** Of the file with an answer's tokens. */
+/** Most bytes of the file with an answer's tokens. */
 const TENSORS = 2 << 20;
 
 /**
@@ -79,7 +79,7 @@ async function read(c: ReadContext, u: Unit): Promise<Found> {
 /** Messages of the dialogue as steps: a picture from the user, then an answer of the model. */
 class Dialogue {
   readonly steps = new Steps();
-  /** What had to be left out, in words. */
+  /** Fields that had to be left out, in words. */
   readonly notes: string[] = [];
   readonly #sizes = new Sizes();
   readonly #c: ReadContext;

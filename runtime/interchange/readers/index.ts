@@ -76,7 +76,7 @@ async function unitOf(
   }
 }
 
-/** By its name, else by its beginning. */
+/** The format of a file, by its name, else by its beginning. */
 async function kindOf(path: string): Promise<ImportFormat | undefined> {
   const name = basename(path);
   if (name === 'traj.jsonl') return 'osworld';

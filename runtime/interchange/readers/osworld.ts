@@ -65,7 +65,7 @@ async function read(c: ReadContext, u: Unit): Promise<Found> {
     log.notes.push(
       'no instruction was found: name the folder of task files with --tasks; without it a success stays out of the pool',
     );
-  // Found later, with --tasks, it makes the trajectory worth importing again.
+  // An instruction found later, with --tasks, makes the trajectory worth importing again.
   hash.update(instruction);
   const task = own?.task ?? idOfFolder(u.dir),
     written = await writtenAt(u.path),
@@ -91,9 +91,9 @@ async function read(c: ReadContext, u: Unit): Promise<Found> {
 /** Lines of traj.jsonl as steps. A line names the screen after its action; a step needs the one before. */
 class ActionLog {
   readonly steps = new Steps();
-  /** What had to be left out, in words. */
+  /** Fields that had to be left out, in words. */
   readonly notes: string[] = [];
-  /** No line was read yet. */
+  /** Whether no line was read yet. */
   first = true;
   dropped = 0;
   startedAt: number | undefined;
@@ -151,12 +151,12 @@ class ActionLog {
   }
 }
 
-/** Who acted, as our own export noted it. */
+/** Restores who acted, as our own export noted it. */
 function withOrigins(steps: readonly DraftStep[], own: Own | undefined): readonly DraftStep[] {
   return own?.origins.length === steps.length ? steps.map((s, i) => ({ ...s, origin: own.origins[i]! })) : steps;
 }
 
-/** What files beside traj.jsonl say of it. */
+/** Facts in files beside traj.jsonl. */
 async function besideLog(
   c: ReadContext,
   u: Unit,

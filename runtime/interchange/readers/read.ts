@@ -9,13 +9,13 @@ import type { TaskFiles } from '../tasks.js';
 import { Unusable, limits, problemOf } from '../types.js';
 import type { DraftStep, Found, ImportFormat, Picture, ReadOptions } from '../types.js';
 
-/** What every reader works with. */
+/** The parts that every reader works with. */
 export interface ReadContext {
   readonly folder: ImportFolder;
   readonly options: ReadOptions;
   readonly tasks: TaskFiles;
 }
-/** Where one or more trajectories of a format lie. `path`: the file that names them. */
+/** The place of one or more trajectories of a format. `path`: the file that names them. */
 export interface Unit {
   readonly format: ImportFormat;
   readonly dir: string;
@@ -106,7 +106,7 @@ export async function* one(where: string, read: () => Promise<Found>): AsyncGene
   yield found;
 }
 
-/** What becomes part of a name or of a prompt stays within bounds. */
+/** Keeps texts that become part of a name or of a prompt within bounds. */
 function bounded(f: Found): Found {
   if ('problem' in f) return f;
   const { task, family, instruction } = f.draft;

@@ -115,7 +115,7 @@ async function viewOf(
 ): Promise<{
   readonly view: View;
   readonly steps: readonly StepView[];
-  /** What lines hold under `record`, by the index of their step; not checked. */
+  /** Values of the lines' `record`, by the index of their step; not checked. */
   readonly records: ReadonlyMap<number, unknown>;
   readonly fingerprint: string;
 }> {
@@ -137,7 +137,7 @@ async function viewOf(
     if (steps.length >= limits.steps) throw new Unusable(`has more than ${limits.steps} steps`);
     const { step, record } = read;
     if (record !== undefined) records.set(step.index, record);
-    // Of the others nothing reads the tokens.
+    // Without a record nothing reads the tokens.
     steps.push(record === undefined ? { ...step, tokens: [] } : step);
   }
   if (!head) throw new Unusable('is empty');
@@ -150,7 +150,7 @@ function headOf(text: string, where: string): View {
   return r.trajectory;
 }
 
-/** What was sampled in each step, as far as it can be used; notes say what cannot. */
+/** The sampled tokens of each step, as far as they can be used; notes say which cannot. */
 function sampledOf(
   views: readonly StepView[],
   records: ReadonlyMap<number, unknown>,
@@ -183,7 +183,7 @@ const emptyStep: Omit<Step, 'index'> = {
   timings: { observe: 0, decide: 0, queue: 0, perform: 0, settle: 0 },
 };
 
-/** What the tokens are called, and what else might have been sampled. */
+/** Labels of the tokens, and the alternatives to them. */
 function wordsOf(s: StepView): NonNullable<DraftStep['words']> {
   const label = (x: string): string => x.slice(0, mostLabel);
   return {

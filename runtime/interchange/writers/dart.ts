@@ -33,7 +33,7 @@ export function dartWriter({ run, dir, options }: WriteContext): Writer {
 
   async function writeFolder(t: Trajectory, folder: string): Promise<void> {
     const pictures = t.steps.map((s) => s.frame);
-    // Its trainer takes an answer as one when a message follows it.
+    // DART's trainer counts an answer only when a message follows it, so a screen comes last.
     for (const [k, frame] of [...pictures, t.last ?? pictures.at(-1)!].entries())
       await copyFrame(run, frame, join(folder, pictureName(k)));
     const json = async (name: string, value: unknown): Promise<void> =>
@@ -73,7 +73,7 @@ function dialogueOf(t: Trajectory, answer: (s: Step) => string): unknown[] {
 }
 
 /**
- * Of the answer that was acted on, where a model of tokens gave it; where a log-prob is not known there are none, since
+ * Tensors of the answer that was acted on, where a model of tokens gave it; absent where a log-prob is not known, since
  * DART has no word for that.
  */
 function tensorsOf(s: Step): { readonly logp: Float32Array; readonly token_ids: Int32Array } {

@@ -53,7 +53,7 @@ interface TaskFolder {
   readonly coordinates: CoordinateMode;
 }
 
-/** One trajectory as a task folder of the results. */
+/** Writes one trajectory as a task folder of the results. */
 async function writeTask(t: Trajectory, { run, folder, coordinates }: TaskFolder): Promise<void> {
   const log: string[] = [];
   await copyFrame(run, t.steps[0]!.frame, join(folder, 'step_0.png'));
@@ -83,7 +83,7 @@ async function writeTask(t: Trajectory, { run, folder, coordinates }: TaskFolder
   await writeFile(join(folder, 'result.txt'), `${t.outcome.kind === 'error' ? 0 : t.outcome.reward}\n`);
 }
 
-/** What a model would have answered to act so. */
+/** The answer that a model would have given to act so. */
 function response({ thought, actions, frame }: Step, mode: CoordinateMode): string {
   if (actions.length > 0) return formatAnswer({ thought: thought || undefined, actions }, { mode, screen: frame });
   return thought ? `Thought: ${thought}` : '';

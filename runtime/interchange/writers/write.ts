@@ -15,7 +15,7 @@ export interface WriteOptions {
 }
 /** A recorded trajectory for people. Whoever exports gives it: this room knows no policy or trainer. */
 export type ReadView = (run: RunReader, rollout: RolloutId) => Promise<TrajectoryView>;
-/** What a trajectory's task is listed under. */
+/** Heading under which a trajectory's task is listed. */
 export type DomainOf = (t: Pick<Trajectory, 'task' | 'family'>) => string | undefined;
 export interface WriteContext {
   readonly run: RunReader;
@@ -27,8 +27,8 @@ export interface WriteContext {
 }
 
 /**
- * One format being written to one folder, a trajectory at a time. `add` rejects with Unusable, and leaves nothing of
- * the trajectory behind, when a frame is gone.
+ * Writes one format to one folder, a trajectory at a time. `add` rejects with Unusable, and leaves nothing of the
+ * trajectory behind, when a frame is gone.
  */
 export interface Writer {
   /** `from`: the trajectory in the run, and where its steps lie in it. */

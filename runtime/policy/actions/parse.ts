@@ -91,7 +91,7 @@ export function parseAnswer(text: string): Answer {
   throw furthest!;
 }
 
-/** Where the answer ends: before the trailers and white space at its end, read from the right. */
+/** End of the answer's text, before the trailers and white space behind it, read from the right. */
 export function endOf(text: string): number {
   for (let end = text.length; ;) {
     const last = text.slice(0, end).trimEnd().length,
@@ -196,7 +196,10 @@ class Parser {
     return /^\s*(?:\)\s*(?:$|;|[A-Za-z_]\w*\s*\()|,\s*(?:\)|[A-Za-z_]\w*\s*=))/.test(rest) || rest.trim() === '';
   }
 
-  /** At a backslash; leaves `i` on the last character of the escape. Unknown escapes stay as written, as in Python. */
+  /**
+   * Reads an escape, from its backslash; leaves `i` on its last character. Unknown escapes stay as written, as in
+   * Python.
+   */
   #escape(): string {
     const c = this.#text[this.#i + 1]!;
     const hex = (c === 'x' ? /^[0-9a-fA-F]{2}/ : c === 'u' ? /^[0-9a-fA-F]{4}/ : undefined)?.exec(

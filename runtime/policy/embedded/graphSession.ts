@@ -38,7 +38,7 @@ export interface GraphSession {
   load(weights: Pick<WeightsRef, 'path' | 'sha256'>): Promise<void>;
   /** Logits of every head; the arrays are reused by the next run. */
   run(state: EncodedState): Promise<Logits>;
-  /** What the reader takes the text at a cell of the last screen for; undefined where it sees none. */
+  /** The text that the reader sees at a cell of the last screen; undefined where it sees none. */
   textAt(cell: number): string | undefined;
   release(): Promise<void>;
 }
@@ -120,7 +120,7 @@ async function openReader(
     use(all) {
       const before = theta.data as Float32Array,
         now = all.subarray(0, before.length);
-      // What is trained by acting leaves the reader as it is (trainer/native/model/reader.ts).
+      // Training by acting leaves the reader's weights as they are (trainer/native/model/reader.ts).
       if (Buffer.compare(bytesOf(now), bytesOf(before)) === 0) return;
       theta = floats(ort, theta.dims, now);
       screen.forget();

@@ -12,7 +12,7 @@ export const TOKEN_CLASS = { word: 1, number: 2, quoted: 3, path: 4, expression:
 export type TokenClass = keyof typeof TOKEN_CLASS;
 
 export interface InstructionToken {
-  /** As written, without quotes: what a copy choice types. */
+  /** The text as written, without quotes: a copy choice types it. */
   readonly text: string;
   readonly kind: TokenClass;
   /** 1 .. buckets-1. */
@@ -36,7 +36,7 @@ const isWordChar = (c: string | undefined): boolean => c !== undefined && /[\p{L
 export const bucketOf = (spec: EmbeddedPolicySpec, text: string): number =>
   1 + (hash32(text.toLowerCase()) % (spec.instruction.buckets - (spells(spec) ? 2 : 1)));
 
-/** At most `maxTokens` tokens in order of appearance. */
+/** The first `maxTokens` tokens of an instruction. */
 export function tokenizeInstruction(spec: EmbeddedPolicySpec, instruction: string): InstructionToken[] {
   const tokens = scan(instruction).map(({ text, kind }) => ({
     text,

@@ -14,7 +14,7 @@ const R = 77,
   G = 150,
   B = 29;
 
-/** Where the screen lies inside the observation, in observation pixels. */
+/** The rectangle of the screen inside the observation, in observation pixels. */
 export interface View {
   readonly screen: Size;
   readonly x: number;

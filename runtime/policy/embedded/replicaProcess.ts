@@ -23,7 +23,7 @@ export function runReplicaProcess(): Promise<void> {
   });
 }
 
-/** What an opened replica answers with. */
+/** The parts that an opened replica answers with. */
 interface Opened {
   readonly spec: EmbeddedPolicySpec;
   readonly graph: GraphSession;

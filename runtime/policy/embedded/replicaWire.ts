@@ -23,5 +23,5 @@ export type FromReplica =
   | { readonly type: 'ready' }
   | { readonly type: 'answer'; readonly call: number; readonly answer: ReplicaAnswer }
   | { readonly type: 'swapped'; readonly call: number }
-  /** Without `call`: the replica could not open, and exits. */
+  /** An error without `call` means that the replica could not open, and exits. */
   | { readonly type: 'error'; readonly call?: number; readonly error: RunError };

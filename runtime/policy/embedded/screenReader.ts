@@ -38,7 +38,7 @@ export const WINDOW = LINES * WIDE;
 const LIGHT = Float32Array.from({ length: 256 }, (_, b) => Math.fround(b * Math.fround(1 / 127.5)) - 1);
 
 interface Band {
-  /** What rows know it by; 0 is the band outside the screen. */
+  /** Number by which rows know the band; 0 is the band outside the screen. */
   readonly id: number;
   readonly strokes: Float32Array;
 }
@@ -56,7 +56,7 @@ export class ScreenReader {
   readonly #spec: EmbeddedPolicySpec;
   readonly #graphs: ReaderGraphs;
   readonly #cols: number;
-  /** By the bytes they were read from, and by their bands. */
+  /** Bands by the bytes they were read from, and rows by their bands. */
   readonly #bands: Recent<Band>;
   readonly #rows: Recent<Row>;
   #nextBand = 1;
@@ -154,16 +154,16 @@ export class ScreenReader {
 
 interface Missing {
   readonly key: string;
-  /** Where it stands first. */
+  /** Index of the key's first occurrence. */
   readonly n: number;
 }
-/** What is not known yet, each once. */
+/** The keys that are not known yet, each once. */
 function missing<T>(known: Recent<T>, keys: readonly string[]): Missing[] {
   const first = new Map<string, number>();
   for (const [n, key] of keys.entries()) if (!known.has(key) && !first.has(key)) first.set(key, n);
   return Array.from(first, ([key, n]) => ({ key, n }));
 }
-/** Who reads what: the smallest graph that takes all that is left, else the largest. */
+/** Which graph reads which parts: the smallest graph that takes all that are left, else the largest. */
 function* passes<G extends { readonly atOnce: number }>(
   graphs: readonly G[],
   all: readonly Missing[],

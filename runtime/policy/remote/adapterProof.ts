@@ -13,7 +13,7 @@ export interface Proof {
   /** The answer's tokens as the server writes them. */
   readonly tokens: readonly string[];
 }
-/** What the trainer makes of a proof's answer. */
+/** A proof, with the trainer's log-probs of its answer. */
 export interface ExpectedProof extends Proof {
   readonly logprobs: Float32Array;
 }
@@ -60,7 +60,7 @@ interface Distance {
   readonly there: string;
   readonly training: number;
 }
-/** In words, where a server answered with other weights than those that are expected. */
+/** How an answer shows other weights than the expected ones, in words; undefined where it does not. */
 export function unlike({ answer, tokens, logprobs }: ExpectedProof, c: Completion): string | undefined {
   const [choice] = c.choices ?? [],
     said = choice?.logprobs?.content ?? [],
@@ -98,7 +98,7 @@ function distance(token: string, training: number, sampled: TokenLogprob, same: 
     .map((t): Distance => ({ by: Math.abs(t.logprob - training), there: t.logprob.toFixed(3), training }));
   // Parts of characters are all written alike: where another token was sampled, what is so written may be a third one.
   if (named.length > 0 && (same !== false || !token.includes('\ufffd'))) return nearest(named);
-  // It is none of the most probable ones, and so at most as probable as the least of them.
+  // A token that is not among the most probable ones is at most as probable as the least of them.
   const most = Math.min(...top.filter((t) => t.token !== sampled.token).map((t) => t.logprob));
   return nearest([...named, { by: Math.max(0, training - most), there: `at most ${most.toFixed(3)}`, training }]);
 }

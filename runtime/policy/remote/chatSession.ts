@@ -18,7 +18,7 @@ import { Picture, type KeptFile } from './picture.js';
 import { recordPrompt, type SentImage } from './promptRecord.js';
 
 export interface ChatOptions {
-  /** For screens that their desktop did not encode. */
+  /** Encodes screens that their desktop did not encode. */
   readonly encodePng: (f: Frame) => Promise<Uint8Array>;
   /** The file of a screen that its desktop encoded, by its SHA-256, once it is on disk; sessions hold it in memory until then. */
   readonly kept?: (sha256: string) => KeptFile | undefined;
@@ -76,7 +76,7 @@ export interface ChatReply {
  */
 const UNTRUNCATED = { top_k: -1, min_p: 0, repetition_penalty: 1, return_token_ids: true };
 
-/** What has been sampled so far, for the records of prompts. */
+/** The sequence sampled so far, for the records of prompts. */
 interface Recorded {
   /** Prompt and answer of the latest completion. */
   readonly sequence: Int32Array;
@@ -86,7 +86,7 @@ interface Recorded {
 /** A turn, and its screenshot as the records of prompts know it. */
 interface ShownTurn extends Turn<Picture> {
   readonly sent?: SentImage;
-  /** Its desktop encoded it: the store names the file by its bytes. */
+  /** The desktop encoded the screen: the store names the file by its bytes. */
   readonly byFile?: boolean;
 }
 /** The screen that is being decided on, and how things stood before it was. */

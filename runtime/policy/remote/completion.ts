@@ -19,11 +19,11 @@ export interface Completion {
   readonly choices?: readonly {
     readonly message?: { readonly content?: string | null };
     readonly logprobs?: { readonly content?: readonly TokenLogprob[] | null } | null;
-    /** With `return_token_ids`. */
+    /** Present with `return_token_ids`. */
     readonly token_ids?: readonly number[] | null;
     readonly finish_reason?: string | null;
   }[];
-  /** With `return_token_ids`: images are runs of one pad token. */
+  /** Present with `return_token_ids`; an image is a run of one pad token. */
   readonly prompt_token_ids?: readonly number[] | null;
 }
 
@@ -39,8 +39,8 @@ const MOST_TOKENS = 1 << 16,
   bounds = { depth: 32, values: 1 << 20 };
 
 /**
- * What a server said as a completion in which every field that is read has its type: whoever answers at the address need
- * be no model server. Throws `policy.remote`.
+ * Reads a server's text as a completion in which every field that is read has its type: whoever answers at the address
+ * need be no model server. Throws `policy.remote`.
  */
 export function completionOf(text: string, server: string): Completion {
   const refused = (what: string): StudioError =>
@@ -87,7 +87,7 @@ const isSampled = (t: unknown): boolean => {
   return absent(top) || (Array.isArray(top) && top.length <= MOST_ALTERNATIVES && top.every(isToken));
 };
 
-/** What is wrong with a completion, in words; undefined when every field that is read has its type. */
+/** Why a completion is invalid, in words; undefined when every field that is read has its type. */
 function faultOf(c: Fields): string | undefined {
   const { model, metadata, choices } = c;
   if (model !== undefined && typeof model !== 'string') return 'a model that is no name';
@@ -165,8 +165,8 @@ const LEAST_SHOWN = 0.01;
  */
 const MOST_WORDS = 1 << 18;
 /**
- * For the inspector: each token in words, and the others that might have been sampled in its place, as long as they are
- * not too long.
+ * For the inspector: each token in words, and the alternatives that might have been sampled, as long as they are short
+ * enough.
  */
 export function wordsOf(c: Completion): Pick<Decision, 'labels' | 'alternatives'> {
   const content = c.choices?.[0]?.logprobs?.content;
@@ -190,7 +190,10 @@ function idsFromNames(content: readonly TokenLogprob[]): Int32Array | undefined 
   return ids.every((x) => x !== undefined) ? Int32Array.from(ids, Number) : undefined;
 }
 
-/** From the server's weight version, or a model name that ends in its version: `ui-tars@v12`, `dart-7b-v3`. */
+/**
+ * The policy version of a completion, from the server's weight version or a model name that ends in it: `ui-tars@v12`,
+ * `dart-7b-v3`.
+ */
 export function versionOf(c: Completion): PolicyVersion | undefined {
   const w = Number(c.metadata?.weight_version ?? NaN);
   if (Number.isInteger(w) && w >= 0) return w;
@@ -198,7 +201,7 @@ export function versionOf(c: Completion): PolicyVersion | undefined {
   return m ? Number(m[1]) : undefined;
 }
 
-/** What of a completion a decision needs: small, and the same in another thread. */
+/** The part of a completion that a decision needs: small, and fit to be sent between threads. */
 export interface Said extends Pick<Decision, 'labels' | 'alternatives'> {
   readonly model: string | undefined;
   readonly version: PolicyVersion | undefined;
@@ -206,7 +209,7 @@ export interface Said extends Pick<Decision, 'labels' | 'alternatives'> {
   readonly text: string | undefined;
   readonly tokens: TokenTrace | undefined;
   readonly promptIds: Int32Array | undefined;
-  /** Of an answer without a message, how it begins. */
+  /** The beginning of an answer that has no message. */
   readonly instead?: string;
 }
 export function saidIn(c: Completion): Said {

@@ -55,7 +55,7 @@ export class ChatTokenizer {
   readonly #model: string;
   readonly #patience: Patience;
   #tail: Promise<readonly number[]> | undefined;
-  /** By size of the picture. */
+  /** Tokens of a picture by its size. */
   readonly #sizes = new Map<string, Promise<number>>();
 
   /**
@@ -103,7 +103,7 @@ export class ChatTokenizer {
     return n;
   }
 
-  /** Found once; a failure is not kept. */
+  /** Asks for the tail once; a failure is not kept. */
   #tailOf(signal: AbortSignal): Promise<readonly number[]> {
     if (this.#tail) return this.#tail;
     const asked = this.#findTail(signal);
@@ -113,7 +113,7 @@ export class ChatTokenizer {
     });
     return asked;
   }
-  /** What the template puts after every answer: its first token ends the answer. */
+  /** The tokens that the template puts after every answer: the first of them ends the answer. */
   async #findTail(signal: AbortSignal): Promise<readonly number[]> {
     const ask: Message[] = [{ role: 'user', content: 'a' }],
       [, one] = await this.#parts(ask, 'yes', signal),
@@ -139,7 +139,7 @@ export class ChatTokenizer {
       throw unusable('its chat template changes what comes before an answer when the answer is there');
     return [prompt, whole.slice(prompt.length)];
   }
-  /** Of the servers the first that is there: they serve one model. */
+  /** Asks the servers, which all serve the same model, until one answers. */
   async #asked<T>(ask: (server: ModelServer) => Promise<T>, signal: AbortSignal): Promise<T> {
     for (let asked = 0; ; asked++) {
       let lost: unknown;

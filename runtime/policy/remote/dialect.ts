@@ -7,15 +7,15 @@ import { isObject } from '../../domain/index.js';
 
 export interface Dialect {
   readonly server: 'vLLM' | 'SGLang';
-  /** Where adapters are loaded and unloaded: under /v1, or beside it. */
+  /** Where the routes that load and unload adapters are: under /v1, or beside it. */
   readonly adapters: 'under' | 'beside';
-  /** What a request calls an adapter that was loaded as `name`. */
+  /** The model name with which requests address an adapter that was loaded as `name`. */
   readonly called: (name: string) => string;
-  /** It says log-probs of tokens that it is given (`/generate`). */
+  /** The server gives log-probs of given tokens (`/generate`). */
   readonly scores: boolean;
 }
 
-/** Where model servers have what is not OpenAI's: beside /v1. */
+/** Base address of the routes that are not OpenAI's: beside /v1. */
 export const besideOf = (url: string): string => url.replace(/\/v1$/, '');
 
 type Card = Readonly<Record<string, unknown>>;

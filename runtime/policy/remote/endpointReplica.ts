@@ -23,11 +23,11 @@ import { SPOKEN, ageingError, refuseOlder, type Dated } from './versions.js';
 /** Weights as a training engine saved them for sampling. */
 export interface AdapterWeights {
   readonly version: PolicyVersion;
-  /** What the server is told to load: `tinker://...`, or a folder as it sees it. */
+  /** The path that the server is told to load: `tinker://...`, or a folder as the server sees it. */
   readonly path: string;
   /** The same as the training engine calls it. */
   readonly saved?: string;
-  /** What the trainer makes of the proof with these weights; without it only an answer is asked for. */
+  /** The trainer's log-probs of the proof with these weights; without them the server must only answer. */
   readonly expected?: ExpectedProof | undefined;
 }
 export interface ChatCall extends ChatRequest {
@@ -50,7 +50,7 @@ export interface EndpointReplicaOptions extends ModelServerOptions {
   readonly concurrency?: number;
   /** This server has loaded these weights, or no longer has. */
   readonly onLoaded?: (w: AdapterWeights, loaded: boolean) => void;
-  /** It answers with these weights: the proof of those that come next. */
+  /** Called when the server answers with these weights; `p` proves the weights that come next. */
   readonly onProved?: (p: Proof) => void;
   /** Image token of the model, which no answer may hold. */
   readonly imageToken?: number;
@@ -65,9 +65,9 @@ const LOAD_MS = 1000;
 /** An adapter that a server holds. */
 interface Loaded {
   readonly weights: AdapterWeights;
-  /** What it is loaded and listed as. */
+  /** Name under which it is loaded and listed. */
   readonly name: string;
-  /** What requests call it. */
+  /** Model name in requests. */
   readonly model: string;
   /** Calls in flight. */
   calls: number;
@@ -109,7 +109,7 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
   async start(signal: AbortSignal): Promise<void> {
     const { run, start, weights } = this.#o,
       all = AbortSignal.any([signal, this.#closed.signal]);
-    // What it does not say of itself is no reason not to start.
+    // A server that does not say its version is started all the same.
     this.#dated = await orUndefined(
       withDeadline(DATED_MS, [all], (s) => this.#server.dated(s)),
       'then its age is not known',
@@ -288,7 +288,10 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
     const proof = proofIn(completion);
     if (proof) this.#o.onProved?.(proof);
   }
-  /** Where it can be asked of the very tokens, it is: SGLang draws others each time, whatever the seed. */
+  /**
+   * Compares log-probs of the very same tokens where the server can give them: SGLang samples others each time,
+   * whatever the seed.
+   */
   async #unlike(
     name: string,
     expected: ExpectedProof,

@@ -17,7 +17,7 @@ export interface EndpointOptions {
   readonly attempts?: number;
   /** First pause; doubles each time, up to 20 s, with up to half of it more at random. Default 500 ms. */
   readonly backoffMs?: number;
-  /** One request. Default 180 s. */
+  /** Time limit of one request. Default 180 s. */
   readonly timeoutMs?: number;
   readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly random?: () => number;
@@ -90,7 +90,7 @@ export class Endpoints {
       try {
         const r = await this.#once(e, path, e.plain || e === bare ? body : { ...body, ...extras }, signal);
         if (!('failed' in r)) {
-          // Only now is it known that the extras were refused, and not the request.
+          // This answer shows that the extras were refused, and not the request.
           e.plain ||= e === bare;
           return { said: r.said, ms: this.#o.now() - t0, waited: t0 - began, endpoint: e.url };
         }

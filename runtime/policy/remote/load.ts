@@ -3,7 +3,7 @@
  * as the run file allows, fewer while its memory for prompts fills up, since what it has to throw out it computes again.
  */
 
-/** What a server says of its load; absent figures are not given by it. */
+/** A server's own figures of its load; those it does not give are absent. */
 export interface ServerLoad {
   /** Share of the memory for prompts (KV cache) in use. */
   readonly memory?: number | undefined;
@@ -46,7 +46,7 @@ function valuesOf(text: string, name: string): number[] {
 /** Memory from which less is sent, and from which much less; under `room` more is tried. As in prime-rl. */
 const MEMORY = { room: 0.6, full: 0.8, brimming: 0.9 },
   FACTOR = { grow: 1.25, trim: 0.9, cut: 0.7, preempted: 0.8 };
-/** More is tried only where what is allowed is used. */
+/** More calls are tried only when this share of the allowed ones is used. */
 const USED = 0.9;
 
 /** A pure state machine that is told figures and asked for a limit. */

@@ -7,16 +7,16 @@ import { postJson, type PostOptions } from './postJson.js';
 export interface ModelCall extends Pick<PostOptions, 'url' | 'apiKey' | 'timeoutMs' | 'most'> {
   /** A value of JSON in which pictures stand. */
   readonly body: unknown;
-  /** Who answers, as errors call it. */
+  /** Name of the server in errors. */
   readonly server: string;
   readonly tooLong: () => StudioError;
 }
 export interface ModelReply {
   readonly status: number;
   readonly retryAfterMs: number | undefined;
-  /** What was said, where the status is 2xx. */
+  /** The parsed answer, when the status is 2xx. */
   readonly said?: Said;
-  /** Where it is not, how the answer begins. */
+  /** The beginning of any other answer. */
   readonly text: string;
 }
 /** Makes calls in this thread or in another. */
@@ -28,7 +28,7 @@ export interface ModelCaller {
   call(c: ModelCall, signal: AbortSignal): Promise<ModelReply>;
 }
 
-/** Of an answer that refuses. */
+/** Characters of a refusal that are kept. */
 const EXCERPT = 2000;
 
 export const callHere: ModelCaller = {

@@ -1,4 +1,4 @@
-/** What an OpenAI-compatible server with runtime adapters is asked over HTTP. Nothing it says is trusted. */
+/** Calls to an OpenAI-compatible server with runtime adapters, over HTTP. Nothing it says is trusted. */
 import { withoutSlashes } from '../../domain/address.js';
 import { boundedBody } from '../../domain/boundedBody.js';
 import { withDeadline } from '../../domain/deadline.js';
@@ -18,7 +18,7 @@ export interface ModelServerOptions {
   /** Ends in /v1 (or whatever precedes /chat/completions). */
   readonly url: string;
   readonly apiKey?: string | undefined;
-  /** One answer. Default 180 s. */
+  /** Time limit of one answer. Default 180 s. */
   readonly timeoutMs?: number;
   /** Resolves when the server is there, for one that may be starting again; rejects where it stays away. */
   readonly ready?: (signal: AbortSignal) => Promise<unknown>;
@@ -50,7 +50,7 @@ interface Answer {
 export class ModelServer {
   readonly #o: ModelServerOptions;
   readonly #base: string;
-  /** Where vLLM and SGLang have what is not OpenAI's. */
+  /** Base address of the routes of vLLM and SGLang that are not OpenAI's. */
   readonly #beside: string;
   #dialect: Dialect | undefined;
 
@@ -94,7 +94,7 @@ export class ModelServer {
       began = performance.now();
     for (let before = 0; ; before++) {
       const a = await ask();
-      // One that is busy for ever is said to be, instead of holding up the start of a run.
+      // A server that stays busy is reported instead of holding up the start of a run.
       if (a.status !== 429 || performance.now() - began > busyMs) return a;
       await pause(Math.min(MOST_BACKOFF_MS, a.retryAfterMs ?? growingMs(growth, before)), signal, decisionCancelled);
     }
@@ -117,7 +117,7 @@ export class ModelServer {
     if (a.status === 404 || a.status === 405) await this.#sameServer(signal);
     throw this.#refused(a, '/load_lora_adapter', where);
   }
-  /** No error where it is not loaded, which vLLM says with 404 and SGLang with 400. */
+  /** Unloads an adapter. One that is not loaded is no error (404 from vLLM, 400 from SGLang). */
   unloadAdapter(name: string): Promise<void> {
     return withDeadline(TIMEOUT_MS, [], async (signal) => {
       const where = await this.#adapters(signal),
@@ -169,7 +169,7 @@ export class ModelServer {
     return scored;
   }
 
-  /** Its load by its own figures (vLLM, SGLang and our engine: /metrics); undefined where it gives none. */
+  /** The server's load by its own figures (vLLM, SGLang and our engine: /metrics); undefined where it gives none. */
   async load(signal: AbortSignal): Promise<ServerLoad | undefined> {
     const a = await this.#get('/metrics', signal, this.#beside);
     return a.status === 200 ? loadOf(a.text) : undefined;
@@ -179,19 +179,19 @@ export class ModelServer {
   async models(signal: AbortSignal): Promise<readonly string[]> {
     return (await this.cards(signal)).flatMap(({ id }) => (typeof id === 'string' ? [id] : []));
   }
-  /** What it says of each of them. */
+  /** The server's entry about each of them. */
   async cards(signal: AbortSignal): Promise<readonly Readonly<Record<string, unknown>>[]> {
     const a = await this.#get('/models', signal);
     if (a.status >= 500) throw this.#refused(a, '/models');
     const list = (this.#json(a, '/models', MODELS) as { data?: unknown } | undefined)?.data;
     return Array.isArray(list) ? list.map((m: unknown) => (isObject(m) ? m : {})) : [];
   }
-  /** What it says of itself (vLLM and our engine: /version; SGLang: /server_info); undefined where it says nothing. */
+  /** The server's version (vLLM and our engine: /version; SGLang: /server_info); undefined where it says none. */
   async version(signal: AbortSignal): Promise<unknown> {
     const said = this.#json(await this.#get('/version', signal, this.#beside), '/version', MODELS);
     if (said !== undefined || (await this.dialect(signal)).server !== 'SGLang') return said;
     const page = this.#json(await this.#get('/server_info', signal, this.#beside), '/server_info', MODELS);
-    // Its whole configuration stands there, keys with it.
+    // The page holds the server's whole configuration, keys included: only the version is kept.
     return isObject(page) ? { version: page['version'] } : undefined;
   }
 
@@ -200,7 +200,7 @@ export class ModelServer {
     return datedBy(await this.version(signal), await this.cards(signal));
   }
 
-  /** What it answered, as JSON; undefined where it refused. Throws `policy.remote` on what is beyond the bounds. */
+  /** An answer as JSON; undefined where the server refused. Throws `policy.remote` on an answer beyond the bounds. */
   #json(a: Answer, path: string, most: JsonBounds): unknown {
     if (a.status !== 200) return undefined;
     const refused = (beyond: string): StudioError =>
@@ -226,7 +226,7 @@ export class ModelServer {
     return this.#answer(signal, () =>
       withDeadline(timeoutMs, [signal], async (either) => {
         const response = await fetch(`${base}${path}`, {
-          // Where a redirect leads nobody named, and the key would go there: the redirect is the answer.
+          // A redirect is not followed: it would send the key to an address that nobody named.
           redirect: 'manual',
           signal: either,
           headers: apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` },
@@ -281,7 +281,7 @@ const remedyFor = (status: number, path: string): string => {
   return 'Check how many images and tokens the server takes (vLLM: --limit-mm-per-prompt, --max-model-len; SGLang: --limit-mm-data-per-request, --context-length).';
 };
 
-/** Of SGLang's answer, log-probs of the tokens asked about; undefined where it does not say them. */
+/** The log-probs in SGLang's answer of the tokens asked about; undefined where it does not give them. */
 function scoredIn(said: unknown, answer: Int32Array): number[] | undefined {
   const meta = isObject(said) ? said['meta_info'] : undefined,
     all: unknown = isObject(meta) ? meta['input_token_logprobs'] : undefined;

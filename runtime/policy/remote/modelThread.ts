@@ -82,7 +82,7 @@ export class ModelThread implements ModelCaller {
       const id = ++this.#id,
         { url, apiKey, timeoutMs, most, server } = c;
       const hangs = setTimeout(
-        // What it said while this thread stood still is heard first.
+        // Answers that arrived while this thread stood still are heard first.
         () => setImmediate(() => this.#waiting.has(id) && this.#fail('does not answer')),
         timeoutMs + this.#graceMs,
       ).unref();
@@ -139,7 +139,7 @@ export class ModelThread implements ModelCaller {
     });
     return worker;
   }
-  /** Only a thread that has calls keeps the process alive. */
+  /** Lets the process end while the thread has no calls, and ends the thread after a while. */
   #rest(): void {
     if (this.#waiting.size > 0 || !this.#worker) return;
     this.#worker.unref();
@@ -172,7 +172,7 @@ const whole = async (p: string | Picture): Promise<SentPiece> =>
 
 /** Reads a file where it is said to be; what it returns at once is valid until the next call. */
 export type ReadPlace = (place: unknown) => Uint8Array | Promise<Uint8Array>;
-/** What the thread makes of a part. */
+/** A part as the thread sends it. */
 export const received = (p: SentPiece, read: ReadPlace): Piece =>
   typeof p === 'string'
     ? p

@@ -13,9 +13,9 @@ let taken: Picture[] | undefined;
 
 /** A file that somebody keeps on disk. */
 export interface KeptFile {
-  /** Where it is at the moment, in words of the store; another thread can be told. */
+  /** The store's description of where the file is at the moment; it can be sent to another thread. */
   readonly place: unknown;
-  /** Its bytes, wherever they are by now. */
+  /** Reads the file's bytes, wherever they are by now. */
   read(): Promise<Uint8Array>;
 }
 
@@ -29,14 +29,14 @@ export class Picture {
     this.length = png.length;
     this.#file = png;
   }
-  /** In memory, or on disk. */
+  /** The bytes in memory, or the file on disk. */
   get file(): Uint8Array | KeptFile {
     return this.#file;
   }
   get inMemory(): boolean {
     return this.#file instanceof Uint8Array;
   }
-  /** From here on it is read from disk whenever it is sent. */
+  /** Drops the bytes: the picture is read from disk whenever it is sent. */
   leaveTo(kept: KeptFile): void {
     this.#file = kept;
   }
@@ -53,7 +53,7 @@ export class Picture {
   }
 }
 
-/** Of the base64 of so many bytes. */
+/** Characters of the base64 of so many bytes. */
 export const base64Length = (bytes: number): number => 4 * Math.ceil(bytes / 3);
 /**
  * A file's base64, in texts short enough to be young objects of the heap: whole, a request's pictures are a megabyte of large

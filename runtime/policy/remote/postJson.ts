@@ -19,7 +19,7 @@ export interface PostOptions {
   readonly url: string;
   readonly body: readonly Piece[];
   readonly apiKey?: string | undefined;
-  /** Until the whole answer is there. */
+  /** Time limit until the whole answer is there. */
   readonly timeoutMs: number;
   /** Bytes of the longest answer; a longer one rejects with `tooLong()`. */
   readonly most: number;
@@ -29,7 +29,7 @@ export interface PostOptions {
 export interface Posted {
   readonly status: number;
   readonly text: string;
-  /** What the server says of when to come again. */
+  /** The server's `retry-after`, ms. */
   readonly retryAfterMs: number | undefined;
 }
 
@@ -102,7 +102,7 @@ export class UnreadableFile extends Error {}
 async function send(req: ClientRequest, pieces: readonly Piece[]): Promise<void> {
   for (const p of pieces) {
     const part = typeof p === 'string' ? p : fileOf(p),
-      // What is there at once is used at once: another request may read into the same memory.
+      // Bytes that are there at once are used at once: another request may read into the same memory.
       ready = part instanceof Promise ? await part : part;
     if (req.destroyed) return;
     if (!(typeof ready === 'string' ? req.write(ready) : writeFile(req, ready))) await drained(req);
@@ -158,7 +158,7 @@ function collect(
   });
 }
 
-/** Where a name has several addresses and none answers, the error of the first: the joint one says nothing. */
+/** The error of the first address, where a name has several and none answers: the joint error says nothing. */
 const plainer = (e: Error): Error => (e instanceof AggregateError ? ((e.errors as Error[])[0] ?? e) : e);
 
 function secondsOf(header: string | undefined): number | undefined {

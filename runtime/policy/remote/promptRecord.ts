@@ -60,7 +60,7 @@ export function cutPrompt(
   return { symbols: Int32Array.from(symbols), tokens };
 }
 
-/** What one answer needs to record beside its own tokens. */
+/** The record of one answer's prompt, beside its own tokens. */
 export interface PromptRecord {
   readonly delta: PromptDelta;
   /** Prompt and answer: what the next prompt is told by. */

@@ -3,11 +3,11 @@ import { ModelServer, type ModelServerOptions } from './modelServer.js';
 
 /** A start does not wait longer for what is only written down. */
 const PATIENCE_MS = 5000;
-/** Of what a server says, so much is kept. */
+/** Most characters of a text, and most settings, that are kept of a server's answer. */
 const MOST_TEXT = 200,
   MOST_SETTINGS = 24;
 
-/** What a server says of itself: vLLM its version and context, our engine all of it. Never rejects. */
+/** Facts that a server gives about itself: vLLM its version and context, our engine all of them. Never rejects. */
 export async function factsOf(o: ModelServerOptions, model: string, signal: AbortSignal): Promise<ServerFacts> {
   const server = new ModelServer(o),
     ask = <T>(of: (s: AbortSignal) => Promise<T>): Promise<T | undefined> =>

@@ -33,7 +33,7 @@ export function datedBy(version: unknown, cards: readonly unknown[]): Dated | un
   const age = before(said, oldest) ? 'older' : before(newest, said) ? 'newer' : 'spoken';
   return { ...dated, age };
 }
-/** Of `0.10.2rc1` and `v0.5.17.post1` the three numbers. */
+/** The three numbers of a version such as `0.10.2rc1` or `v0.5.17.post1`. */
 const numbers = (version: string): readonly number[] | undefined =>
   /^v?(\d+)\.(\d+)(?:\.(\d+))?/
     .exec(version)
@@ -46,7 +46,7 @@ function before(a: string, b: string): boolean {
   return i >= 0 && x[i]! < y[i]!;
 }
 
-/** What is to be said of a server of another age: what it says it is, what is needed, what to do. */
+/** Words about a server of an unsupported version: what it is, what is needed, what to do. */
 export function ageWords({ server, version, age }: Dated): { readonly what: string; readonly remedy: string } {
   const { oldest, newest } = SPOKEN[server];
   return age === 'older'

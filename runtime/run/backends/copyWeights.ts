@@ -10,7 +10,7 @@ export async function copyWeights(inside: string, from: string, to: string, name
     await copyForeign(join(from, name), join(to, name), Infinity, { inside }).catch(refused(join(from, name)));
 }
 
-/** What a file of a run folder that cannot be read means to who wanted it. */
+/** Throws `store.damaged` for a file of a run folder that cannot be read, and every other error again. */
 export const refused =
   (file: string) =>
   (e: unknown): never => {

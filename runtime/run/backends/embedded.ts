@@ -79,7 +79,7 @@ function startTrainer(
   return lastingTrainer({
     version: r.version,
     start: async (version) => {
-      // What a process that was killed was writing.
+      // Removes the unfinished files of a process that was killed.
       for (const dir of [checkpoints, weightsDir]) await removeUnfinished(dir, r.dir);
       return createTrainer({
         entry: r.entry,

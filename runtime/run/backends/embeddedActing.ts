@@ -62,7 +62,7 @@ function chooseAnother(e: unknown): never {
   });
 }
 
-/** What kind of embedded policy a checkpoint is of. Rejects with `trainer.invalid` where this version has no such kind. */
+/** The kind of embedded policy in a checkpoint. Rejects with `trainer.invalid` where this version has no such kind. */
 export async function specOfCheckpoint(dir: string): Promise<EmbeddedPolicySpec> {
   const policy = await policyOfCheckpoint(dir);
   // A manifest that cannot be read: whoever reads the checkpoint says what is wrong with it.

@@ -7,10 +7,10 @@ import type { Tasks } from '../../tasks/open.js';
 const SEEDS = 12;
 /** Words that are named in one note. */
 const NAMED = 8;
-/** No token is left out. */
+/** High enough that no token is left out. */
 const ALL = 1000;
 
-/** Where an instruction is unlike those that an embedded policy has learned from, in words for people. */
+/** Notes for people on how an instruction differs from those that an embedded policy has learned from. */
 export async function instructionNotes(
   spec: EmbeddedPolicySpec,
   tasks: Pick<Tasks, 'families' | 'demoSeeds' | 'source'> | undefined,
@@ -31,7 +31,7 @@ export async function instructionNotes(
       `The policy cannot read every character of ${named(illegible)}: it finds such a text on the screen by its other characters.`,
     );
   const known = tasks && (await wordsOf(spec, tasks)),
-    // What is quoted, a number or a path is copied or looked for, and need not be known.
+    // Quoted texts, numbers and paths are copied or looked for, and need not be known.
     words = taken.filter((t) => t.kind === 'word').map((t) => t.text),
     unknown = known ? words.filter((w) => !known.has(w.toLowerCase())) : [];
   if (known && unknown.length > 0)

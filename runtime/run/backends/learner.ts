@@ -78,13 +78,13 @@ function unreadable({ trajectory: { id: rollout }, step }: LearnStep, e: unknown
       })
     : e;
 }
-/** Whose trajectory cannot be read back, where that is why a lesson failed. */
+/** The rollout whose unreadable trajectory made a lesson fail; undefined for every other error. */
 export function unreadableTrajectory(e: unknown): RolloutId | undefined {
   const { kind, details } = toRunError(e);
   return kind === 'store.damaged' ? (details?.['rollout'] as RolloutId | undefined) : undefined;
 }
 
-/** What every sample says of its step, whatever the backend. */
+/** The fields that every sample has of its step, whatever the backend. */
 export function creditOf({
   trajectory,
   step,

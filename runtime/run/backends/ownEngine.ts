@@ -16,7 +16,10 @@ import type { BackendRequest } from './types.js';
  * program, and no code of a model folder, runs because of it.
  */
 
-/** Its checkpoints and adapters, in the run folder: a run that is resumed, copied or archived has them. */
+/**
+ * Folder of the engine's checkpoints and adapters. It is in the run folder, so that a run that is resumed, copied or
+ * archived has them.
+ */
 export const engineState = (runDir: string): string => join(runDir, 'engine');
 
 type Config = Pick<RunConfig, 'policy' | 'trainer'>;
@@ -75,7 +78,7 @@ function checkModel(model: string): void {
   );
 }
 
-/** What the run file says of it, as options of its program. */
+/** The run file's options for the engine, as arguments of its program. */
 function engineOptions({ policy, trainer }: Config): string[] {
   const { rank, options: o } = trainer.remote!,
     { images } = policy.vlm!;

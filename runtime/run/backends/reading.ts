@@ -21,7 +21,7 @@ export function vocabulary(spec: EmbeddedPolicySpec, tasks: Tasks, seeds = 40): 
   for (const f of tasks.families) {
     for (const seed of tasks.demoSeeds.slice(0, seeds)) {
       for (const t of tokenizeInstruction(spec, tasks.source.task(f.id, seed).instruction)) {
-        // What can appear on a screen: quoted words, names, and words in capitals such as OK.
+        // Texts that can appear on a screen: quoted words, names, and words in capitals such as OK.
         if (
           (t.kind === 'quoted' || t.kind === 'name' || t.text === t.text.toUpperCase()) &&
           /^\p{L}{2,14}$/u.test(t.text)
@@ -84,19 +84,19 @@ export async function readingScreens(spec: EmbeddedPolicySpec, o: ScreensRequest
   return out;
 }
 
-/** What the drawing program says of a screen, in observation pixels. */
+/** The drawing program's description of a screen, in observation pixels. */
 interface Head {
   readonly texts: readonly number[];
   readonly boxes: readonly (readonly number[])[];
-  /** Of each text the middles of its characters, and the height of the middle of small letters. */
+  /** Per text: the middles of its characters. `middles`: the height of the middle of its small letters. */
   readonly centres: readonly (readonly number[])[];
   readonly middles: readonly number[];
 }
 /** How far outside a text its edges are marked. */
 const EDGE_PIXELS = 3;
-/** Of a head: 90 texts of 14 letters have 1,800 values (overlay/opt/dart/words.py). */
+/** Bounds of a description: 90 texts of 14 letters have 1,800 values (overlay/opt/dart/words.py). */
 const HEAD = { bytes: 1 << 18, depth: 3, values: 1 << 13 };
-/** No screen is so large. */
+/** A coordinate beyond this is on no screen. */
 const FARTHEST = 1 << 15;
 
 const unusable = (why: string): StudioError =>
@@ -130,7 +130,7 @@ function isHead(head: unknown, words: readonly Word[]): head is Head {
   );
 }
 
-/** One JSON line, then the pixels, again and again. */
+/** The screens in an answer: one JSON line, then the pixels, again and again. */
 export function parseScreens(b: Buffer, pixels: number, texts: readonly Word[]): ReadingScreen[] {
   const out: ReadingScreen[] = [];
   for (let at = 0; at < b.length;) {

@@ -14,7 +14,7 @@ export const keptScreens = (frames: FrameStore): Pick<ChatOptions, 'encodePng' |
   },
 });
 
-/** What asks the model servers of a run, in a thread of its own. */
+/** The thread that asks the model servers of a run. */
 export const modelThread = (r: BackendRequest, parts: StartedParts): ModelThread => {
   const thread = new ModelThread(r.entry, {
     onFailure: (why) => r.onNote?.(`Model servers are asked from the main thread from now on: ${why}.`),

@@ -13,15 +13,15 @@ import type { ReadingScreen } from '../../trainer/types.js';
 
 /** The fastest: screens of words are mostly one colour. */
 const LEVEL = 1;
-/** More than the screens of any run file; what is longer is no file of ours. */
+/** Larger than the screens of any run file; a longer file is not one of ours. */
 const MOST_BYTES = 1 << 30;
-/** Of what stands between the pixels of two screens, and of those pixels. */
+/** Bounds of the line between the pixels of two screens, and of those pixels. */
 const MOST_LINE = 1 << 20,
   MOST_PIXELS = 1 << 22,
   LINE = { depth: 4, values: 1 << 17 };
 
 interface Head {
-  /** What the screens were drawn from. */
+  /** Hash of the words and settings that the screens were drawn from. */
   readonly key: string;
   readonly screens: number;
 }

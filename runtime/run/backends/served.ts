@@ -7,7 +7,7 @@ import { factsOf } from '../../policy/remote/serverFacts.js';
 import { actingFace } from '../../trainer/remote/http.js';
 import type { RemoteTrainerOptions } from '../../trainer/remote/engine.js';
 
-/** Who acts and who trains, as they say it. Never rejects. */
+/** The models that act and train, as their servers describe them. Never rejects. */
 export async function servedModel(
   o: {
     readonly model: string;

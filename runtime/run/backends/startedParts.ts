@@ -4,7 +4,7 @@ import { endsWithin } from '../stopping.js';
 /** How long one part may take to close; a part that hangs must not keep the run from ending. */
 const CLOSE_MS = 15_000;
 
-/** What has been started, to be closed in the reverse order. */
+/** The parts that have been started, to be closed in the reverse order. */
 export class StartedParts {
   readonly #signal: AbortSignal;
   readonly #closers: (() => Promise<unknown>)[] = [];

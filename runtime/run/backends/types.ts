@@ -27,15 +27,15 @@ export interface Backend extends PolicyDeclaration {
   /** Everything of a training run; an evaluation has it too where there is no `act`. */
   readonly start: (r: BackendRequest, parts: StartedParts) => Promise<PolicyBackend>;
   /**
-   * Only what acts with a checkpoint, where that is less than `start` starts. Rejects with `config.invalid` where there
-   * is no checkpoint and nothing was learned.
+   * Starts only the part that acts with a checkpoint, where that is less than `start` starts. Rejects with
+   * `config.invalid` where there is no checkpoint and nothing was learned.
    */
   readonly act?: (r: BackendRequest, parts: StartedParts) => Promise<Policy>;
   /** The model that the run file names; absent where all weights come from runs. */
   readonly model?: (c: RunConfig) => string;
   /** Absent where nothing is trained. */
   readonly writeWeights?: (r: WriteWeightsRequest) => Promise<WrittenWeights>;
-  /** Where an instruction is unlike those that a checkpoint's policy learned from, in words for people. */
+  /** Notes for people on how an instruction differs from those that a checkpoint's policy learned from. */
   readonly instructionNotes?: (
     checkpoint: string,
     tasks: Pick<Tasks, 'families' | 'demoSeeds' | 'source'> | undefined,
@@ -54,7 +54,7 @@ export interface WriteWeightsRequest {
   readonly to: string;
   /** A whole model in place of an adapter. */
   readonly merged: boolean;
-  /** Where engines that the run did not start itself keep their weights. */
+  /** State folders of engines that the run did not start itself: they keep their weights there. */
   readonly states: readonly string[];
   readonly signal: AbortSignal;
   readonly onLine: (line: string) => void;
@@ -63,13 +63,13 @@ export interface WriteWeightsRequest {
 export type WrittenWeights = 'adapter' | 'model' | 'onnx';
 
 /**
- * What a run knows of the policy it rolls out and trains. How a step becomes numbers or tokens, what weights are and
- * which engine computes with them stays inside: curation, ledger, staleness, planner and publishing are the same for
- * every backend.
+ * A run's view of the policy it rolls out and trains. How a step becomes numbers or tokens, what weights are and which
+ * engine computes with them stays inside: curation, ledger, staleness, planner and publishing are the same for every
+ * backend.
  */
 export interface PolicyBackend {
   readonly policy: Policy;
-  /** Where the screens of rollouts are kept; a backend may look at them as they pass. */
+  /** The store of the rollouts' screens; a backend may look at them as they pass. */
   readonly frames: FrameStore;
   /** Absent where an endpoint is asked whose weights are not ours. */
   readonly replicas?: Replicas;
@@ -112,7 +112,7 @@ export interface Learner {
 /** Weights of one version on their way to the replicas. */
 export interface Snapshot {
   readonly version: PolicyVersion;
-  /** One replica at a time; rejects, and the old weights stay in use, when they cannot be read. */
+  /** Publishes to one replica at a time; rejects, and the old weights stay in use, when they cannot be read. */
   publish(): Promise<SyncReport>;
 }
 
@@ -137,7 +137,7 @@ export interface ScreensRequest {
   readonly withheld: (text: string) => boolean;
   readonly count: number;
   readonly seed: number;
-  /** Of the texts, sizes in points; none: those of the desktop's applications. */
+  /** Fonts of the texts, and their sizes in points; none: those of the desktop's applications. */
   readonly fonts: readonly string[];
   readonly sizes: readonly number[];
   readonly parallel: number;
@@ -145,7 +145,7 @@ export interface ScreensRequest {
   readonly onProgress: (done: number) => void;
 }
 
-/** What a run's policy is started with. */
+/** The request that starts a run's policy. */
 export interface BackendRequest {
   readonly config: RunConfig;
   readonly dir: string;
@@ -154,9 +154,9 @@ export interface BackendRequest {
   readonly frames: FrameStore;
   /** Continue from this checkpoint, whose weights count as `version`. */
   readonly checkpoint?: { readonly version: number; readonly dir: string };
-  /** Without a checkpoint: what the untaught weights count as; default 0. */
+  /** Version of the untaught weights, where there is no checkpoint; default 0. */
   readonly version?: number;
-  /** Nothing goes on with it later: what model servers have loaded for it is unloaded at the end. */
+  /** The policy is not used again: what model servers have loaded for it is unloaded at the end. */
   readonly temporary?: true;
   /**
    * Cancels the start: it rejects with `cancelled`, whatever else went wrong (Ctrl-C in a terminal also ends child
@@ -165,11 +165,11 @@ export interface BackendRequest {
   readonly signal: AbortSignal;
   /** Progress of reading lessons and imitation. */
   readonly onLesson?: (step: number, steps: number, loss: number) => void;
-  /** What the start is at, in words; undefined when that is over. */
+  /** The step that the start is at, in words; undefined when it is over. */
   readonly onStarting?: (what: string | undefined) => void;
-  /** What servers of a model say of themselves, for the journal. */
+  /** The model servers' own descriptions, for the journal. */
   readonly onServed?: (s: ServedModel) => void;
-  /** For the run's log. */
+  /** Adds a note to the run's log. */
   readonly onNote?: (text: string) => void;
   /** Something that the policy needs is gone for good: the run ends with this. */
   readonly onFault?: (e: StudioError) => void;

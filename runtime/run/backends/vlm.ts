@@ -43,24 +43,27 @@ type VlmConfig = NonNullable<RunConfig['policy']['vlm']>;
 
 /** One answer may take as long as a large model needs for a long thought on a busy server. */
 const ANSWER_MS = 300_000;
-/** With waiting for a busy server. Longer than an answer: that fails alone, this closes the replica beneath all calls. */
+/**
+ * Time limit of a call, waiting for a busy server included. An answer that takes too long fails alone; this limit
+ * closes the replica for all calls.
+ */
 const CALL_MS = 2 * ANSWER_MS;
-/** For a list of models, and for taking one off it. */
+/** Time limit of listing models, and of unloading one. */
 const UNLOAD_MS = 10_000;
 /** A server that is restarted has a model to load first. */
 const RESTART = { baseMs: 1000, maxMs: 30_000, attempts: 40 };
-/** What the training server hears of its client. */
+/** Name under which the training server knows its client. */
 const CLIENT = 'dart-studio';
 /** AdamW as clients of the Tinker protocol have it by default. */
 const ADAM = { beta1: 0.9, beta2: 0.95, eps: 1e-12, warmup: 0 };
 
-/** What trains a run's model, and what acts with it. */
+/** The servers that train a run's model, and those that act with it. */
 interface Servers {
   readonly training: RemoteTrainerOptions['server'];
   readonly acting: readonly ModelServerOptions[];
   /** The path of an adapter as the acting servers see it. */
   readonly adapter: (path: string) => string;
-  /** It has trained something. */
+  /** Called when the training server has trained something. */
   readonly trained: () => void;
   /** A part of the start, once more where the servers were started again meanwhile. */
   readonly through: <T>(work: () => Promise<T>) => Promise<T>;
@@ -95,7 +98,8 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
   );
   loaded.oldest = () => models.oldest;
   parts.add(() => models.close());
-  // Their adapters were unloaded as the servers were taken; nothing here waits for it.
+  // The adapters of earlier starts were unloaded as the servers were taken; nothing here waits for the deletion of
+  // their files.
   void trainer.forgetEarlier();
   if (r.onServed) {
     const { acting, training } = servers,
@@ -228,7 +232,7 @@ function provenWeights(
 class LoadedWeights {
   /** Never rejects. */
   readonly #forget: (path: string) => Promise<void>;
-  /** By what was saved: the servers that have it. One that lost it is given it again. */
+  /** Saved path -> servers that have loaded it. A server that lost it is given it again. */
   readonly #servers = new Map<string, Set<ReplicaId>>();
   oldest: () => number = () => 0;
 
@@ -245,7 +249,7 @@ class LoadedWeights {
     this.#servers.delete(saved);
     void this.#forget(saved);
   }
-  /** No server has them any more. */
+  /** Deletes the files of all weights, which no server has loaded any more. */
   async forgetAll(): Promise<void> {
     const all = [...this.#servers.keys()];
     this.#servers.clear();

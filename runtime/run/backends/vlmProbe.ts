@@ -5,7 +5,7 @@ import type { RemoteTrainerOptions } from '../../trainer/remote/engine.js';
 import { actingFace } from '../../trainer/remote/http.js';
 import { probeEngine, type ProbeNeeds } from '../../trainer/remote/probe.js';
 
-/** What a run cannot do without in its training server. */
+/** The features that a run needs of its training server. */
 export function needsOf(c: RunConfig): ProbeNeeds {
   const { trainer: t } = c;
   return {

@@ -54,7 +54,7 @@ export class TokenSamples implements SampleSource<TokenSample> {
   async sampleOf(step: LearnStep): Promise<TokenSample> {
     const { trajectory: t, step: index, kind, precollected } = step,
       sampled = this.#sampled(t, index),
-      // What was rejected is trained as what it is, never imitated.
+      // A rejected answer is trained with its own advantage, and never imitated.
       told = kind === 'policy' ? sampled : sampled.filter((s) => !s.rejected);
     const sequences =
       told.length > 0
@@ -116,7 +116,7 @@ export class TokenSamples implements SampleSource<TokenSample> {
     return bytes;
   }
 
-  /** What a person or a script did, as the answer the model would have to give. */
+  /** An action of a person or a script, as the answer that the model would have to give. */
   #demonstrate(t: Trajectory, index: number): Promise<TokenSequence> {
     return remembered(this.#demonstrated, `${t.id} ${index}`, MOST_DEMONSTRATED, async () => {
       const o = this.#o,
@@ -146,10 +146,10 @@ export class TokenSamples implements SampleSource<TokenSample> {
   }
 }
 
-/** Its tokens are those of whoever made it, which may be another model's: it is shown as a demonstration. */
+/** An imported trajectory may have the tokens of another model: it is shown as a demonstration. */
 const imported = (t: Trajectory): boolean => t.provenance.kind === 'imported';
 
-/** None where a record is damaged: what cannot be read cannot be trained, and the rest of its batch can. */
+/** The sampled sequences of a trajectory; none where a record is damaged: the rest of its batch can be trained. */
 function readable(t: Trajectory): readonly SampledSequence[] {
   try {
     return sequencesOf(t);

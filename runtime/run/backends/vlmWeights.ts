@@ -27,7 +27,7 @@ export async function writeVlmWeights(r: WriteWeightsRequest): Promise<WrittenWe
   return 'model';
 }
 
-/** Where an engine has the weights of a checkpoint, and the folder out of which no link leads. */
+/** The folder in which an engine has the weights of a checkpoint, and the folder out of which no link leads. */
 async function weightsOf(r: WriteWeightsRequest): Promise<{ readonly inside: string; readonly weights: string }> {
   const [uri] = await weightsIn(r.checkpoint),
     own = engineState(r.run),

@@ -7,15 +7,15 @@ export interface Attempted {
   readonly seed: number;
   /** Steps it may have, where that is fewer than all may. */
   readonly cap?: number;
-  /** What results list it under. */
+  /** Heading under which results list it. */
   readonly domain?: string;
-  /** To say that it cannot be done is what succeeds. */
+  /** The task cannot be done: saying so is the success. */
   readonly infeasible?: boolean;
 }
 export interface AttemptLimits {
   /** Verdicts wanted of each task. */
   readonly attempts: number;
-  /** No further attempt at a task that has succeeded so often. */
+  /** Successes after which a task is not attempted any more. */
   readonly stopAfter: number;
   /** A task is given up after so many errors in a row: it cannot be tried here. */
   readonly errors: number;
@@ -30,7 +30,7 @@ interface Count {
   successes: number;
   failures: number;
   unsolved: number;
-  /** In a row. */
+  /** Errors in a row. */
   errors: number;
   retried: number;
   running: number;
@@ -76,7 +76,7 @@ export class Attempts {
     for (const c of this.#tasks.values()) if (this.#open(c)) n++;
     return n;
   }
-  /** Nothing runs, and nothing is left to begin. */
+  /** Whether nothing runs and nothing is left to begin. */
   get done(): boolean {
     for (const c of this.#tasks.values()) if (c.running > 0 || this.#open(c)) return false;
     return true;

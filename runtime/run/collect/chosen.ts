@@ -1,7 +1,7 @@
 import { checkProbeSet, familiesIn, type EvaluationSplit, type ProbeSet, type Tasks } from '../../tasks/open.js';
 import type { Attempted } from './attempts.js';
 
-/** Of a suite so many training seeds of each family, of a folder each file. */
+/** The tasks to collect: so many training seeds of each family of a suite, or every file of a folder. */
 export const trainingTasks =
   (seeds: number) =>
   ({ families, taskOf }: Tasks): Attempted[] =>
@@ -12,7 +12,10 @@ export const trainingTasks =
       }),
     ).flat();
 
-/** Of a suite `each` tasks of every family that has something held out so; of a folder each file, whatever `each` is. */
+/**
+ * The tasks to measure: `each` tasks of every family of a suite that has something held out this way, or every file of
+ * a folder, whatever `each` is.
+ */
 export const measuredTasks =
   (split: EvaluationSplit, each: number, set?: ProbeSet) =>
   (tasks: Tasks): Attempted[] => {

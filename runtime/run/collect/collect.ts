@@ -34,7 +34,7 @@ import { Attempts, type AttemptEnd, type Attempted, type AttemptRow } from './at
 export interface CollectRequest {
   /** The policy with its sampling settings (`settings.ts`), its tasks and desktops. */
   readonly config: RunConfig;
-  /** What acts, in words: a collection has one policy. */
+  /** Name of the policy that acts: a collection has one. */
   readonly policy: string;
   /** Weights of the policy, where it has some of its own. */
   readonly checkpoint?: { readonly version: number; readonly dir: string } | undefined;
@@ -48,13 +48,13 @@ export interface CollectRequest {
   /** Which tasks are attempted. */
   readonly choose: (tasks: Tasks) => readonly Attempted[];
   /**
-   * It is for measuring, and nothing of it is ever trained on: its episodes are those of an evaluation, what ran out of
-   * time is not tried again, and tasks and desktops stay the same as well. Else successes join its pool.
+   * The collection is for measuring and never trained on: its episodes are those of an evaluation, timeouts are not
+   * tried again, and tasks and desktops must stay the same. Otherwise successes join its pool.
    */
   readonly measures: boolean;
   /** The most probable choice always; default: sampled as in training, at `policy.temperature`. */
   readonly greedy?: boolean;
-  /** What acts in the policy's place: a control. */
+  /** Replaces the policy by a control. */
   readonly control?: ((policy: Policy) => Policy) | undefined;
   readonly entry: ProcessEntry;
   readonly signal: AbortSignal;
@@ -75,7 +75,7 @@ export interface CollectReport {
 }
 /** A desktop or model server that fails so often in a row at one task will go on failing. */
 const ERRORS = 4;
-/** So many episodes in a row without an answer of the policy: it is away, and no task is to blame. */
+/** After this many episodes in a row without an answer of the policy it is away, and no task is to blame. */
 const AWAY = 12;
 /** Attempts under way may end when somebody stops. */
 const GRACE_MS = 3000;
@@ -156,7 +156,7 @@ function namedIn(e: StoredEvent): readonly RolloutId[] {
   return 'rollout' in e ? [e.rollout] : [];
 }
 
-/** What the journal says of earlier parts of a collection. */
+/** The earlier parts of a collection, by its journal. */
 export class Earlier {
   /** The highest number of an attempt: the next one's name has the number after it. */
   begun = 0;
@@ -268,7 +268,7 @@ async function drive(r: CollectRequest, p: Parts): Promise<void> {
   scheduler.start();
   await ended;
   for (const s of ends) s.removeEventListener('abort', over);
-  // Nothing waits for room any more.
+  // After an end nothing may wait for room on the disk.
   if (ends.some((s) => s.aborted)) await p.run.store.room.end();
   await scheduler.stop({ graceMs: fault.signal.aborted ? 0 : GRACE_MS });
   await writer.written();

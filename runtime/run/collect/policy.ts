@@ -10,10 +10,10 @@ import { runFileOfServer } from '../backends/serverFile.js';
 import { locate } from '../locate.js';
 import { lastCheckpoint, startingPoint } from '../resume.js';
 
-/** Who makes attempts: named by a run file, a run that trained somebody, or the address of a model server. */
+/** The policy that makes attempts: named by a run file, a run that trained it, or the address of a model server. */
 export interface Actor {
   readonly config: RunConfig;
-  /** For people, and to tell one from another. */
+  /** Name for people, which tells policies apart. */
   readonly name: string;
   readonly checkpoint?: { readonly version: number; readonly dir: string };
 }
@@ -23,14 +23,14 @@ export interface ChatSampling {
   readonly images?: number | undefined;
 }
 export interface ActorOptions {
-  /** Of a server: model to ask for; default: the first it names. */
+  /** For a server: model to ask for; default: the first it names. */
   readonly model?: string | undefined;
-  /** Of a server: how its model writes coordinates. */
+  /** For a server: how its model writes coordinates. */
   readonly coordinates?: string | undefined;
-  /** Of a run: version of the checkpoint; default: the newest. */
+  /** For a run: version of the checkpoint; default: the newest. */
   readonly version?: number | undefined;
   readonly over: RunFile;
-  /** In place of the policy's own; one that has none of these is refused. */
+  /** Settings in place of the policy's own; a policy that has none of these is refused. */
   readonly chat?: ChatSampling | undefined;
   readonly entry: ProcessEntry;
   readonly signal: AbortSignal;
@@ -54,7 +54,9 @@ async function serverActor(url: string, o: ActorOptions): Promise<Actor> {
   return { config: withChat(o, (over) => parseRunFile(file, over)), name };
 }
 
-/** What is read with `over`; where these settings stand in it is known once its kind of policy is. */
+/**
+ * Reads a config, then once more with the chat settings: which section they belong to depends on the kind of policy.
+ */
 function withChat({ over, chat }: Pick<ActorOptions, 'over' | 'chat'>, read: (over: RunFile) => RunConfig): RunConfig {
   const config = read(over);
   if (chat?.maxTokens === undefined && chat?.images === undefined) return config;
@@ -76,7 +78,10 @@ async function runActor(dir: string, o: ActorOptions): Promise<Actor> {
     await reader.close();
   }
 }
-/** What a run trained, or rolled out: its checkpoint of that version, else its newest. Rejects with `config.invalid`. */
+/**
+ * The policy of a run, trained by it or not: its checkpoint of that version, else its newest. Rejects with
+ * `config.invalid`.
+ */
 export async function actorOfRun(run: RunReader, o: Pick<ActorOptions, 'version' | 'over' | 'chat'>): Promise<Actor> {
   const { meta } = run,
     config = withChat(o, (over) => parseRunFile((meta.config ?? {}) as RunFile, over)),
@@ -90,7 +95,7 @@ export async function actorOfRun(run: RunReader, o: Pick<ActorOptions, 'version'
   return checkpoint ? { config, checkpoint, name: `${meta.id} v${checkpoint.version}` } : { config, name: meta.id };
 }
 
-/** What a run file names. Rejects with `config.invalid`. */
+/** The policy that a run file names. Rejects with `config.invalid`. */
 export async function fileActor(path: string, o: Pick<ActorOptions, 'over' | 'chat'>): Promise<Actor> {
   const text = await readForeignText(path, 16 << 20).catch((e: unknown) => {
     throw new StudioError(

@@ -11,22 +11,22 @@ export interface Judged {
   readonly score: number;
 }
 export interface Tally {
-  /** Those with a verdict, and those that ended in an error for good. */
+  /** Episodes with a verdict, and those that ended in an error for good. */
   readonly episodes: number;
   readonly successes: number;
   readonly errors: number;
   /** Mean over the episodes; undefined where there are none. One without a verdict scores 0, and is among `errors`. */
   readonly score: number | undefined;
 }
-/** What a policy did on tasks. Tasks that cannot be done stand apart. */
+/** Results of a policy on tasks. Tasks that cannot be done are counted apart. */
 export interface Results extends Tally {
   /**
-   * Of the share of successes, 95 %: Wilson where each task was tried once, else a bootstrap over tasks, since attempts
-   * at one task are alike.
+   * 95 % interval of the share of successes: Wilson where each task was tried once, else a bootstrap over tasks, since
+   * attempts at one task are alike.
    */
   readonly low: number;
   readonly high: number;
-  /** By what results list tasks under: applications. */
+  /** Tally per heading of the results: applications. */
   readonly domains: Readonly<Record<string, Tally>>;
   readonly infeasible: Tally;
   /** Episodes that an error of the environment cut short and that were tried again. */

@@ -15,7 +15,7 @@ function samplingOf(c: RunConfig): Settings {
     'rollout.maxSteps': c.rollout.maxSteps,
   };
 }
-/** Of a measurement, all that its figures depend on. */
+/** The settings that the figures of a measurement depend on. */
 const measuredOf = (c: RunConfig): Settings => ({
   policy: c.policy,
   tasks: c.tasks,
@@ -30,7 +30,7 @@ export interface SettingsRequest {
   readonly config: RunConfig;
   /** The collection, for people. */
   readonly name: string;
-  /** It is for measuring. */
+  /** Whether the collection is for measuring. */
   readonly measures: boolean;
 }
 /** Episodes under two settings say nothing together. Throws `config.invalid` that names what differs from `was`. */

@@ -2,7 +2,7 @@ import type { AlertKind } from '../../domain/index.js';
 import { post, runProgram } from './channels.js';
 import { noticeOf, onPath } from './desktopNotice.js';
 
-/** Where alerts go, by the settings of this machine or the command line; never by a workspace or a run file. */
+/** Targets of alerts, by the settings of this machine or the command line; never by a workspace or a run file. */
 export interface AlertTargets {
   /** A program, run without a shell and without arguments; '': none. */
   readonly command: string;
@@ -26,7 +26,7 @@ const mostMs = 30_000,
   /** Alerts that wait for one that hangs; more than a run ever has. */
   mostWaiting = 100;
 
-/** What leaves this machine: run, kind and words; no path, no configuration. */
+/** The text that leaves this machine: run, kind and words; no path, no configuration. */
 export const alertBody = ({ id, name, kind, message, at }: OutgoingAlert): string =>
   JSON.stringify({ run: id, name, kind, message, at: new Date(at).toISOString() });
 
@@ -39,7 +39,7 @@ export class AlertSender {
   readonly #ms: number;
   readonly #platform: NodeJS.Platform;
   readonly #end = new AbortController();
-  /** Of the command line or the environment: they hold where a window names none. */
+  /** Targets of the command line or the environment: they hold where a window names none. */
   readonly #own: AlertTargets;
   #targets: AlertTargets;
   #last: Promise<void> = Promise.resolve();

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { ignoreFailure, withDeadline } from '../../domain/index.js';
 
-/** Of what a program says on its standard error so much is kept. */
+/** Characters of a program's standard error that are kept. */
 const mostSaid = 500;
 
 /**
@@ -40,7 +40,7 @@ export async function runProgram(
     if (code !== 0) throw new Error(`it ended with code ${code ?? 'none'}${words === '' ? '' : `: ${words}`}`);
   } finally {
     clearTimeout(timer);
-    // What it left running may hold the pipe.
+    // Programs that it left running may hold the pipe.
     child.stderr.destroy();
   }
 }

@@ -6,13 +6,13 @@ import { orUndefined } from '../../domain/index.js';
 export interface Notice {
   readonly program: string;
   readonly args: readonly string[];
-  /** What the program reads from its environment. */
+  /** Variables that the program reads from its environment. */
   readonly env: Readonly<Record<string, string>>;
 }
 const mostTitle = 100,
   mostText = 500;
 
-/** One line without control characters, which terminals and servers of notifications act on. */
+/** One line without control characters, on which terminals and notification servers act. */
 const oneLine = (text: string, most: number): string => {
   const plain = text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]+/g, ' ').trim();
   return plain.length > most ? `${plain.slice(0, most - 1)}…` : plain;
@@ -60,7 +60,7 @@ export function noticeOf(platform: NodeJS.Platform, title: string, text: string)
   }
 }
 
-/** Where a program of this name is, in absolute folders of PATH alone. */
+/** Path of a program of this name, in absolute folders of PATH alone. */
 export async function onPath(program: string, path = process.env['PATH'] ?? ''): Promise<string | undefined> {
   for (const dir of path.split(delimiter).filter(isAbsolute)) {
     const file = join(dir, program),

@@ -7,7 +7,7 @@ import { flagsOf } from './flags.js';
 import type { Table } from './table.js';
 import type { ModelServerCheck } from './types.js';
 
-/** Nothing has this name: a server that can load adapters says that it is not there. */
+/** An adapter name that nobody uses: a server that can load adapters says that it is not there. */
 const NOBODY = 'dart-studio-doctor-none';
 
 type Training = NonNullable<ModelServerCheck['training']>;
@@ -69,7 +69,7 @@ function refusesWell(o: ModelServerCheck, t: Training, dialect: Dialect, r: Answ
       said,
       `Let the key of ${o.options.key} load adapters (SGLang: that of --admin-api-key), and the server read their folder (this project's engine: --adapter-root FOLDER).`,
     );
-  // With several data-parallel replicas it fails on an assertion.
+  // A server with several data-parallel replicas fails on an assertion.
   if (dialect.server === 'SGLang' && r.status >= 500)
     return wrong(
       `it fails when it is asked for an adapter (${said})`,

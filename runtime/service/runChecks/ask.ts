@@ -3,7 +3,9 @@ import { messageOf, withDeadline } from '../../domain/index.js';
 import { jsonOf } from '../../domain/json.js';
 import type { JsonBounds } from '../../domain/jsonBounds.js';
 
-/** One question to a server for a check: bounded, with a deadline, the key for that server alone. Never rejects. */
+/**
+ * Sends one question to a server for a check: bounded, with a deadline, the key for that server alone. Never rejects.
+ */
 
 export interface Question {
   readonly url: string;
@@ -29,7 +31,7 @@ export async function ask(q: Question): Promise<Reply> {
       const r = await fetch(url, {
         method: body === undefined ? 'GET' : 'POST',
         ...(body === undefined ? {} : { body: bytes ? Buffer.from(body) : JSON.stringify(body) }),
-        // Where a redirect leads nobody named, and the key would go there.
+        // A redirect is not followed: it would send the key to an address that nobody named.
         redirect: 'manual',
         signal,
         headers: {
@@ -48,7 +50,7 @@ export async function ask(q: Question): Promise<Reply> {
 
 const tooLong = (): Error => new Error(`the answer is longer than ${MOST_BYTES >> 20} MB`);
 
-/** What a server says of a refusal, for people: its own words where it has some. */
+/** The server's own words in a refusal, where it has some, for people. */
 export function wordsOf({ status, text, json }: Answered): string {
   const said = json as { detail?: unknown; error?: unknown; message?: unknown } | undefined,
     error = (said?.error as { message?: unknown } | undefined)?.message ?? said?.error,

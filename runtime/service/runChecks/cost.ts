@@ -2,7 +2,10 @@ import { SCORED, trainingRate, type RunConfig } from '../../config/index.js';
 import { imageTokens, resizeLimits } from '../../policy/actions/imageTokens.js';
 import { TEXT_TOKENS } from './types.js';
 
-/** What an update of a vision-language model costs, from the run file alone (runtime/config/README.md#what-an-update-costs). */
+/**
+ * Cost of an update of a vision-language model, from the run file alone
+ * (runtime/config/README.md#what-an-update-costs).
+ */
 export interface UpdateCost {
   /** Groups, rollouts and trained steps of an update, at most. */
   readonly groups: number;
@@ -13,7 +16,7 @@ export interface UpdateCost {
     readonly images: number;
     readonly text: number;
     readonly answer: number;
-    /** Of one step, at most. */
+    /** Most tokens of one step. */
     readonly step: number;
     readonly update: number;
   };
@@ -21,7 +24,7 @@ export interface UpdateCost {
   readonly passes: number;
   /** Absent where no figure is known for the model. */
   readonly seconds?: { readonly value: number; readonly source: string };
-  /** What a step leaves in the run folder. */
+  /** Bytes that a step and an update add to the run folder. */
   readonly bytes: { readonly step: number; readonly update: number };
 }
 

@@ -1,6 +1,6 @@
 import type { Dialect } from '../../policy/remote/dialect.js';
 
-/** What each server is told, for remedies. */
+/** Flags of each server, for remedies. */
 export interface Flags {
   readonly name: (model: string) => string;
   readonly images: (most: number) => string;

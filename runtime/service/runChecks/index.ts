@@ -18,7 +18,7 @@ export { costLines, type UpdateCost } from './cost.js';
 
 export interface RunChecks {
   readonly checks: readonly CheckRow[];
-  /** What an update costs; absent where nothing remote is trained. */
+  /** Cost of an update; absent where nothing remote is trained. */
   readonly update?: UpdateCost;
 }
 type Env = Readonly<Record<string, string | undefined>>;

@@ -10,7 +10,7 @@ import type { CheckRow } from '../../protocol/types.js';
 import { gb } from './disk.js';
 import { Table } from './table.js';
 
-/** What a model and the weights that training makes of it take on disk, as far as its folder or its name says. */
+/** Disk space of a model and of the weights that training makes of it, as far as its folder or its name says. */
 
 /** Bytes of a number: of weights on a hub, of weights and of AdamW's m and v in float32. */
 const HALF = 2,
@@ -69,7 +69,7 @@ interface ModelFolder {
   readonly parameters: number;
   readonly config: Readonly<Record<string, unknown>>;
 }
-/** By the size of its files and the number format that its configuration names. */
+/** The model in a folder, by the size of its files and the number format that its configuration names. */
 async function modelIn(dir: string): Promise<ModelFolder | undefined> {
   const config = await orUndefined(readConfig(join(dir, 'config.json')), 'then it is no folder of a model');
   if (!config) return undefined;
@@ -87,9 +87,9 @@ const textOf = (config: Readonly<Record<string, unknown>>): Readonly<Record<stri
   isObject(config['text_config']) ? config['text_config'] : config;
 
 export interface SavedBytes {
-  /** Of one checkpoint on the engine: weights, and the optimizer's state. */
+  /** Bytes of one checkpoint on the engine: weights, and the optimizer's state. */
   readonly checkpoint: number;
-  /** Of all weights for sampling that there are at a time. */
+  /** Bytes of all weights for sampling that exist at a time. */
   readonly exported: number;
   readonly all: number;
 }

@@ -17,7 +17,7 @@ import { TEXT_TOKENS, type ModelServerCheck } from './types.js';
 
 /** Log-probs of the same request differ by less, in fp32 and in bf16 with another batch. */
 const NOISE = 1e-6;
-/** For what a server says of its age. */
+/** Time limit of asking for a server's version. */
 const AGE_MS = 20_000;
 
 /** Every check of one server; those that build on one that failed are left out. */
@@ -119,7 +119,7 @@ interface First {
   readonly completion: Completion;
   readonly pictures: readonly string[];
 }
-/** One token for a prompt with as many pictures of the screen's size as a run sends. */
+/** Asks for one token after a prompt with as many pictures of the screen's size as a run sends. */
 async function generate(o: ModelServerCheck, { model, dialect }: Served, table: Table): Promise<First | undefined> {
   const flags = flagsOf(dialect.server),
     pictures = await Promise.all(Array.from({ length: o.images }, (_, i) => picture(o.screen, i + 1))),

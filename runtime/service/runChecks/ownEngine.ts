@@ -10,7 +10,10 @@ import { Table } from './table.js';
 
 const gb = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`;
 
-/** What the engine needs that a run starts by itself; nothing is started or fetched. `base`: where a relative model is. */
+/**
+ * Checks the needs of the engine that a run starts by itself; nothing is started or fetched. `base`: folder of a
+ * relative model path.
+ */
 export async function checkOwnEngine(model: string, base: string): Promise<CheckRow[]> {
   const table = new Table('engine of the run');
   try {

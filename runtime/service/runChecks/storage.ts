@@ -57,7 +57,7 @@ async function checkRecords(dir: string, c: RunConfig, cost: UpdateCost | undefi
 }
 
 async function checkImage(c: RunConfig, table: Table): Promise<void> {
-  // One with a layer of the user's own is built before the run.
+  // An image with a layer of the user's own is built before the run.
   if (c.desktops.imageExtra) return;
   const built = await readRecipe(c.desktops.image).then(rootfsInfo);
   if (built || c.desktops.provider === 'docker' || c.desktops.provider === 'kubernetes') return;

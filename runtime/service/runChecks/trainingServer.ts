@@ -75,7 +75,7 @@ interface Config {
   readonly proto: boolean | undefined;
   readonly zstd: boolean;
 }
-/** What the server asks of clients; an older one has no such page. */
+/** The server's settings for clients; an older one has no such page. */
 async function letIn(base: string, o: TrainingServerCheck, table: Table): Promise<Config | undefined> {
   const r = await ask({
     url: `${base}/client/config`,

@@ -15,9 +15,9 @@ export interface ModelServerCheck {
   readonly maxTokens: number;
   readonly temperature: number;
   readonly coordinates: CoordinateMode;
-  /** What the run file says of the size of pictures, where it says something. */
+  /** The run file's limits on the size of pictures, where it has some. */
   readonly pixels: PixelOptions | undefined;
-  /** What only a model that is trained needs; absent for one that is only rolled out. */
+  /** The needs of a model that is trained; absent for one that is only rolled out. */
   readonly training?: {
     readonly imageToken: number;
     readonly alternatives: number;

@@ -15,8 +15,9 @@ type Asked = Readonly<Record<string, unknown>>;
 type HttpReply = { readonly status: number; readonly type: string; readonly body: string };
 
 /**
- * What an evaluator asks of the desktop, answered as OSWorld's server would (runtime/tasks/README.md#evaluator-bridge).
- * An answer that the desktop cannot give is an error here and ends the evaluation; "not there" is null.
+ * Answers an evaluator's questions about the desktop as OSWorld's server would
+ * (runtime/tasks/README.md#evaluator-bridge). An answer that the desktop cannot give is an error here and ends the
+ * evaluation; "not there" is null.
  */
 export const answersOf =
   (ctx: TaskContext): Answer =>
@@ -86,7 +87,7 @@ const reply = (status: number, value: unknown): HttpReply => ({
   body: Buffer.from(JSON.stringify(value)).toString('base64'),
 });
 
-/** As it is where it is no escaped text: a policy may set anything. */
+/** The path decoded, or as it is where it is no escaped text: a policy may set anything. */
 function decoded(path: string): string {
   try {
     return decodeURIComponent(path);

@@ -5,7 +5,10 @@ import { join } from 'node:path';
 import { messageOf } from '../../domain/index.js';
 import type { Message } from './said.js';
 
-/** What an evaluator asks of the desktop; bytes as a Buffer. What this rejects with is what the job rejects with. */
+/**
+ * Answers an evaluator's question about the desktop; bytes as a Buffer. When it rejects, the job rejects with the same
+ * error.
+ */
 export type Answer = (name: string, what: Readonly<Record<string, unknown>>) => Promise<unknown>;
 
 /** A worker, and the folder in which it reads answers. */

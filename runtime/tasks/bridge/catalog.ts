@@ -1,5 +1,5 @@
 /**
- * What the evaluators of desktop-env 1.0.2 offer, so that a task file can be checked before they are installed.
+ * The getters and metrics of desktop-env 1.0.2, so that a task file can be checked before its evaluators are installed.
  * test/integration/tasks/catalog.test.ts compares with the wheel itself.
  */
 const words = (text: string): ReadonlySet<string> => new Set(text.split(' '));

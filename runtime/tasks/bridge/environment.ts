@@ -40,7 +40,7 @@ export interface EvaluatorPlace {
   /** A checkout of OSWorld; absent: the installed wheel. */
   readonly checkout?: string;
   readonly name: string;
-  /** Of the wheel, or the checkout's commit. */
+  /** Version of the wheel, or the checkout's commit. */
   readonly version: string;
 }
 

@@ -40,7 +40,7 @@ export async function evaluatorsAt(place: EvaluatorPlace, o: WorkerPoolOptions =
 }
 const isFull = (metric: string): boolean => FULL_METRICS.has(metric);
 
-/** What would let a need be met: of a metric or getter that is not there. Undefined: nothing that we know. */
+/** The installation that would provide a missing metric or getter; undefined where we know of none. */
 export function installFor(kind: 'metric' | 'getter', name: string): string | undefined {
   if (Object.hasOwn(UNOFFERED, name)) return undefined;
   if (kind === 'metric' ? !OFFERED_METRICS.has(name) : !OFFERED_GETTERS.has(name)) return undefined;

@@ -7,11 +7,11 @@ import type { Evaluators } from './evaluators.js';
 import type { BridgeEnd } from './said.js';
 import { executesCandidate, type BridgeJob, type Source } from './workers.js';
 
-/** What a getter of ours found, or the configuration of one that only the evaluators have. */
+/** The value of a getter of ours, or the configuration of one that only the evaluators have. */
 export type Given =
   | {
       readonly value: Value;
-      /** It was read from the desktop, where the policy may have changed it. */
+      /** The value was read from the desktop, where the policy may have changed it. */
       readonly desktop?: boolean;
     }
   | { readonly getter: Readonly<Record<string, unknown>> };
@@ -26,10 +26,10 @@ export interface Bridged {
 const OURS = new Set(['ImportError', 'ModuleNotFoundError', 'NotImplementedError', 'SyntaxError']);
 
 /**
- * One metric by OSWorld's evaluators. A fault on our side throws, whatever they made of it. When they raise or hang on
- * what the policy left behind, the task is judged 0: where there is a gold file they must first succeed on that in its
- * place, so that a broken evaluator is told from a broken file. A gold file of the desktop may itself be what the policy
- * broke: then what they raise is 0 too.
+ * Judges one metric by OSWorld's evaluators. A fault on our side throws, whatever they made of it. When they raise or
+ * hang on what the policy left behind, the task is judged 0: where there is a gold file they must first succeed on that
+ * in its place, so that a broken evaluator is told from a broken file. A gold file of the desktop may itself be what
+ * the policy broke: then what they raise is 0 too.
  */
 export async function judgeBridged(
   e: Evaluators,
@@ -68,7 +68,7 @@ async function checkBlame(
   expected: Given | undefined,
   run: (j: BridgeJob) => Promise<BridgeEnd>,
 ): Promise<void> {
-  // It ran the policy's own code, which may raise, end or say what it likes.
+  // The metric ran the policy's own code, which may raise, end or say what it likes.
   if (executesCandidate(job.func) && end.stage === 'metric') return;
   const said =
       end.kind === 'timeout'

@@ -11,11 +11,11 @@ export type BridgeEnd =
   /** The evaluator raised: by itself no fault of ours. */
   | { readonly kind: 'raised'; readonly stage: Stage; readonly type: string; readonly text: string }
   | { readonly kind: 'timeout'; readonly stage: Stage }
-  /** Its process ended, or said what is no answer. `text` follows "they" in a sentence. */
+  /** The process ended, or wrote an unreadable line. `text` follows "they" in a sentence. */
   | { readonly kind: 'lost'; readonly stage: Stage; readonly text: string };
 
 export type Message = Readonly<Record<string, unknown>>;
-/** What a worker that judges says. */
+/** A message of a worker that judges. */
 export type Said =
   | { readonly kind: 'ask'; readonly name: string; readonly what: Message }
   /** The metric begins. */
@@ -23,20 +23,20 @@ export type Said =
   /** Something of ours failed. */
   | { readonly kind: 'fault'; readonly text: string }
   | { readonly kind: 'end'; readonly end: BridgeEnd }
-  /** It is no answer. */
+  /** The line cannot be read. */
   | { readonly kind: 'lost'; readonly text: string };
 
-/** What messages hold: a question with its command or the browser's steps, an end with its faults. */
+/** Bounds of a message: a question with its command or the browser's steps, an end with its faults. */
 const BOUNDS = { depth: 16, values: 10_000 };
-/** Of a line while what the policy left behind is executed, characters: an end has a few hundred. */
+/** Most characters of a line while a file of the policy is executed: an end has a few hundred. */
 const MOST_EXECUTED = 1 << 16;
 
 export const UNREADABLE = 'gave no answer that can be read';
 const lost = (text: string): Said => ({ kind: 'lost', text });
 
 /**
- * One line of a worker's. `executing`: a metric that executes what the policy left behind is at work, so the line may be
- * that file's own; then the only line that is taken is the end. Never throws.
+ * Reads one line of a worker. `executing`: a metric that executes a file of the policy is at work, so the line may be
+ * that file's own; then only the end is taken. Never throws.
  */
 export function understood(line: string, stage: Stage, executing: boolean): Said {
   if (executing && line.length > MOST_EXECUTED) return lost('gave an answer that is too long');
@@ -47,12 +47,12 @@ export function understood(line: string, stage: Stage, executing: boolean): Said
     const name = m['ask'];
     return executing || typeof name !== 'string' ? lost('asked out of turn') : { kind: 'ask', name, what: m };
   }
-  // Said once, so that no job has more lines than answers.
+  // Said only once, so that no job has more lines than answers.
   if ('stage' in m) return stage === 'metric' || m['stage'] !== 'metric' ? lost(UNREADABLE) : { kind: 'metric' };
   const faults = m['faults'];
   if (Array.isArray(faults) && faults.length > 0) {
     const text = wordsOf(faults[0], 300);
-    // What it executes does what is a fault elsewhere: it asks the network, say.
+    // Executed code may do what is a fault elsewhere: ask the network, say.
     return executing ? { kind: 'end', end: { kind: 'raised', stage, type: 'Fault', text } } : { kind: 'fault', text };
   }
   const end = endOf(m);

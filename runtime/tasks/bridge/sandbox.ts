@@ -9,7 +9,9 @@ export interface WorkerCommand {
   readonly file: string;
   readonly args: readonly string[];
   readonly env: NodeJS.ProcessEnv;
-  /** Without a network, with nothing of this machine but what judging reads, and one writable folder. */
+  /**
+   * Whether it runs without a network, with nothing of this machine but what judging reads, and one writable folder.
+   */
   readonly sandboxed: boolean;
 }
 
@@ -45,7 +47,7 @@ export async function workerCommand(place: EvaluatorPlace, jobs: string): Promis
   };
 }
 
-/** What a Python and its packages read of a system. */
+/** Paths of a system that a Python and its packages read. */
 const SYSTEM = [
   '/usr',
   '/bin',

@@ -9,7 +9,7 @@ import { evaluatorFault, type EvaluatorPlace } from './environment.js';
 import { UNREADABLE, messageIn, understood, wordsOf, type BridgeEnd, type Said, type Stage } from './said.js';
 import { workerCommand } from './sandbox.js';
 
-/** What a metric is given: a value, in which `{$file: name}` is a file of the job, or a getter of the evaluators. */
+/** The input of a metric: a value, in which `{$file: name}` is a file of the job, or a getter of the evaluators. */
 export type Source = { readonly value: unknown } | { readonly getter: Readonly<Record<string, unknown>> };
 export interface BridgeJob {
   readonly func: string;
@@ -19,7 +19,7 @@ export interface BridgeJob {
   /** OSWorld's cache folder: gold files, what was saved, what other getters fetched; by plain names. */
   readonly files: ReadonlyMap<string, Buffer>;
 }
-/** What evaluators there are: names of getters and metrics, and packages that are not installed. */
+/** The evaluators' getters and metrics by name, and packages that are not installed. */
 export interface Ready {
   readonly getters: readonly string[];
   readonly metrics: readonly string[];
@@ -34,7 +34,7 @@ export interface WorkerPoolOptions {
   readonly idleMs?: number;
 }
 const DEFAULTS: Required<WorkerPoolOptions> = { workers: 2, limitMs: 90_000, idleMs: 120_000 };
-/** It imports for 1.5 to 6 s on an idle machine. */
+/** Time limit of a worker's start, which takes 1.5 to 6 s on an idle machine, mostly to import. */
 const START_MS = 90_000;
 /**
  * Metrics that execute what the policy left behind, in the worker's own process: only inside a sandbox, and that worker
@@ -83,7 +83,7 @@ export class EvaluatorWorkers {
     this.#o = { ...DEFAULTS, ...o };
   }
 
-  /** What these evaluators offer. Rejects with `task.verify` when they cannot be started. */
+  /** The getters and metrics of these evaluators. Rejects with `task.verify` when they cannot be started. */
   async offers(): Promise<Ready> {
     const w = await this.#take(new AbortController().signal);
     this.#give(w);
@@ -91,8 +91,8 @@ export class EvaluatorWorkers {
   }
 
   /**
-   * One metric with its getters. Rejects with what `answer` rejected with, with `task.verify` for any other fault of
-   * ours, and with the signal's reason.
+   * Runs one metric with its getters. Rejects with what `answer` rejected with, with `task.verify` for any other fault
+   * of ours, and with the signal's reason.
    */
   async run(job: BridgeJob, answer: Answer, signal: AbortSignal): Promise<BridgeEnd> {
     const w = await this.#take(signal);
@@ -106,7 +106,7 @@ export class EvaluatorWorkers {
       for (const [name, data] of job.files) await writeFile(join(cache, plainName(name)), data);
       return await this.#judge(w, job, cache, answer, signal);
     } finally {
-      // What was executed may have changed anything in its process.
+      // Executed code may have changed anything in the worker's process.
       if (executesCandidate(job.func)) this.#end(w);
       this.#give(w);
       if (cache !== undefined)
@@ -137,7 +137,7 @@ export class EvaluatorWorkers {
     try {
       return await new Promise<BridgeEnd>((resolve, reject) => {
         let stage: Stage = 'result';
-        // What it says afterwards is not looked at.
+        // Later lines of the worker are not looked at.
         const done = (end: BridgeEnd): void => {
           w.heard = undefined;
           resolve(end);
@@ -172,7 +172,7 @@ export class EvaluatorWorkers {
           try {
             take(understood(line, stage, executesCandidate(func) && stage === 'metric'));
           } catch {
-            // Nothing that a worker writes may end this process.
+            // No output of a worker may end this process.
             take({ kind: 'lost', text: UNREADABLE });
           }
         };
@@ -297,7 +297,7 @@ export class EvaluatorWorkers {
       const said = (line: string): void => {
         const w = worker();
         if (w.heard) return w.heard(line);
-        // It has nothing to say without a job.
+        // A worker without a job has nothing to say.
         if (!waiting) return;
         const m = messageIn(line);
         if (m && 'ready' in m) {

@@ -9,7 +9,7 @@ import type { Getter, GetterConfig } from './types.js';
 /** Python's FileNotFoundError in a result getter: the task is judged 0. */
 export class MissingFile extends Error {}
 
-/** More or larger files than a verifier reads, which only the policy can have made. */
+/** The error for more or larger files than a verifier reads, which only the policy can have made. */
 export class TooLarge extends Spoiled {}
 
 /** Error codes of reading a file that mean "there is no such file to judge". */
@@ -67,7 +67,7 @@ export const cloudFile: Getter = (ctx, c) =>
       : remember(ctx, dest, await ctx.assets.read(url, { name: dest, task: ctx.task }));
   });
 
-/** What a step saved with `stdout`, or another getter fetched. */
+/** A file that a step saved with `stdout`, or another getter fetched. */
 export const cacheFile: Getter = (ctx, c) => {
   const name = String(c['path']);
   const data = ctx.cache.get(name);

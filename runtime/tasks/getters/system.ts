@@ -47,7 +47,7 @@ const VLC_STATUS = `import base64,sys,urllib.request as u
 r=u.Request('http://127.0.0.1:8080/requests/status.xml',headers={'Authorization':'Basic '+base64.b64encode(b':password').decode()})
 sys.stdout.buffer.write(u.build_opener(u.ProxyHandler({})).open(r,timeout=10).read())`;
 
-/** What VLC plays; null when VLC does not answer. */
+/** The state of VLC's player; null when VLC does not answer. */
 export const vlcStatus: Getter = async (ctx, c) => {
   const r = await look(ctx, ['python3', '-c', VLC_STATUS], 'that asks VLC', 'applications');
   if (r.timedOut || r.code !== 0) return null;
@@ -56,7 +56,7 @@ export const vlcStatus: Getter = async (ctx, c) => {
   return new FileValue(name, r.stdout);
 };
 
-/** More entries than this are not listed. */
+/** Most entries of a folder that are listed. */
 const MAX_ENTRIES = '20000';
 /** Longest list of them, bytes. */
 const MAX_LISTING = 4 * 1024 * 1024;

@@ -122,7 +122,7 @@ export function pythonStrings(s: string): string[] | undefined {
   }
   return found;
 }
-/** For each place where a quoted text might begin: where it would end, -1 when it would not. Found from the right. */
+/** For each place where a quoted text might begin: its end, or -1. Found from the right. */
 function stringEnds(text: string, quote: string): Int32Array {
   const end = new Int32Array(text.length + 2).fill(-1);
   for (let at = text.length - 1; at >= 0; at--) {

@@ -5,7 +5,7 @@ import { MAX_MEDIA_BYTES, MAX_TEXT_BYTES, NoGold } from './types.js';
 import type { Verdict } from './types.js';
 import { messageOf } from '../../domain/index.js';
 
-/** One metric on what its getters found, in a form that can be sent between threads. */
+/** A metric and its getters' values, in a form that can be sent between threads. */
 export interface MetricJob {
   readonly func: string;
   readonly result: Packed;
@@ -79,7 +79,7 @@ export async function evaluate(job: MetricJob): Promise<MetricDone> {
 }
 const tooDeep = (e: unknown): boolean => e instanceof RangeError && /call stack/.test(e.message);
 
-/** Where metrics run. Rejects with `task.verify` when there is no verdict, with the signal's reason when it fires. */
+/** Runs metrics. Rejects with `task.verify` when there is no verdict, with the signal's reason when it fires. */
 export interface MetricRunner {
   run(job: MetricJob, signal: AbortSignal): Promise<MetricDone>;
 }

@@ -12,7 +12,7 @@ import { elementText, elements } from './xml.js';
 
 /** Metrics on properties of media files. */
 
-/** Where status.xml says what is played, in the order of OSWorld: the first that says anything counts. */
+/** Paths in status.xml to the medium that is played, in the order of OSWorld: the first that has a value counts. */
 const PLAYED = {
   file_name: ['filename', 'title', 'uri', 'location', 'name'].map((info) => ['meta', info] as const),
   url: [
@@ -45,7 +45,10 @@ function playsUrl(shown: string, url: string): boolean {
   const found = urlParts(shown);
   return shown.includes('://') && found.host === wanted.host && found.path.includes(wanted.path);
 }
-/** As Python's urlparse() divides it: nothing is decoded or completed, and a path ends before its parameters. */
+/**
+ * Splits an address as Python's urlparse() does: nothing is decoded or completed, and a path ends before its
+ * parameters.
+ */
 function urlParts(url: string): { readonly host: string; readonly path: string } {
   const [, host = '', path = ''] = /^(?:[a-z][a-z\d+.-]*:)?(?:\/\/([^/?#]*))?([^?#]*)/i.exec(url) ?? [],
     parameters = path.indexOf(';', path.lastIndexOf('/') + 1);

@@ -77,7 +77,7 @@ class Blocks {
       const row = ++this.#row,
         places = this.#places[x];
       if (!places) continue;
-      // From the right: the run that ends one place before is still that of the row before.
+      // Walked from the right: the run that ends one place before is still that of the row before.
       let best = -1;
       for (let p = before(places, bhi); p >= 0; p--) {
         const y = places[p]!;

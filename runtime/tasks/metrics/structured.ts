@@ -83,7 +83,8 @@ interface Table {
 }
 
 /**
- * As csv.DictReader reads it: the first line names the fields, blank lines are skipped. Undefined when it is no CSV.
+ * Reads a table as csv.DictReader does: the first line names the fields, blank lines are skipped. Undefined when it is
+ * no CSV.
  */
 async function table(text: string): Promise<Table | undefined> {
   const parser = csvParser({
@@ -125,7 +126,7 @@ function moreLines(text: string, most: number): boolean {
   return n > most;
 }
 
-/** Is there a row with every field of the pattern? Looks at these fields alone: a file may name a million others. */
+/** Whether a row has every field of the pattern. Looks at these fields alone: a file may name a million others. */
 function holds(t: Table, pattern: Value): boolean {
   if (!isDict(pattern)) throw new TypeError('a record pattern must be an object');
   const fields = Object.entries(pattern).map(([name, value]) => ({ column: t.columns.get(name), value }));

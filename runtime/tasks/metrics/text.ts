@@ -46,7 +46,7 @@ export const fileContains: Metric = (i) => {
 
 const TIME_OF_DAY = /([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)/;
 
-/** So many lines hold a time of day. */
+/** Whether this many lines hold a time of day. */
 export const checkLineNumber: Metric = (i) => {
   const want = Number(rule(i, 'expected'));
   if (!Number.isInteger(want)) throw new TypeError('"expected" of the rule must be a whole number');
@@ -89,7 +89,7 @@ export const compareAnswer: Metric = (i) => {
   return pass(truthy(i.result) && textOf(i.result) === want);
 };
 
-/** What the terminal shows is what the file holds. */
+/** Whether the file holds what the terminal shows. */
 export const compareTerminalAndTxt: Metric = (i) => {
   const got = fileText(i.result),
     shown = i.expected;

@@ -156,7 +156,7 @@ function folder(text: string, o: Readonly<Record<string, unknown>>): string[] {
   return (on('remove_duplicate', true) ? [...new Set(mails)] : mails).sort();
 }
 
-/** Without the keys of Mozilla's that stand right before a line MIME-Version. */
+/** The mail without the keys of Mozilla's that stand right before a line MIME-Version. */
 export function withoutKeys(mail: string): string {
   const lines = mail.split('\n');
   return lines

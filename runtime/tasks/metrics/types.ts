@@ -50,7 +50,7 @@ export function ruleList(i: MetricInput, key: string): readonly Value[] {
  */
 export const MAX_TEXT_BYTES = 4 * 1024 * 1024;
 
-/** Of a picture or a song so much is looked at, from its beginning. */
+/** Bytes of a picture or a song that are looked at, from its beginning. */
 export const MAX_MEDIA_BYTES = 16 * 1024 * 1024;
 
 /** Text of a result that must be a file; undefined when it is none, not text or too long. */

@@ -6,9 +6,9 @@ import { pngChunks, pngParts, pngRows, type Chunks } from '../../files/png.js';
 const GREY_ALPHA = 4,
   RGBA = 6;
 
-/** It has an alpha channel. */
+/** Whether a PNG file has an alpha channel. */
 export const hasAlpha = (file: Buffer): boolean => file[25] === GREY_ALPHA || file[25] === RGBA;
-/** One of its colours, or entries of its palette, stand for transparency: a chunk tRNS before the pixels. */
+/** Whether a colour, or an entry of the palette, stands for transparency: a chunk tRNS before the pixels. */
 export function hasColourKey(file: Buffer): boolean {
   if (hasAlpha(file)) return false;
   for (const { type } of pngParts(file)) {

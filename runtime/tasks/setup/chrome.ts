@@ -8,7 +8,7 @@ import { Spoiled } from '../spoiled.js';
 /** Longest wait for one page to load, ms (OSWorld: 60 s). */
 const LOAD_MS = 20_000;
 
-/** Where Chrome keeps its history, and OSWorld's copy of an empty one. */
+/** Path of Chrome's history in a desktop, and OSWorld's copy of an empty one. */
 export const HISTORY = `${HOME}/.config/google-chrome/Default/History`;
 export const EMPTY_HISTORY =
   'https://huggingface.co/datasets/xlangai/ubuntu_osworld_file_cache/resolve/main/chrome/44ee5668-ecd5-4366-a6ce-c1c9b8d4e938/history_empty.sqlite?download=true';
@@ -43,7 +43,9 @@ async function listening(ctx: TaskContext): Promise<Awaited<ReturnType<typeof cd
   }
 }
 
-/** Without scheme, `www.`, trailing slash, port and fragment; in what case does not matter for the host. */
+/**
+ * Compares addresses without scheme, `www.`, trailing slash, port and fragment; the case of the host does not matter.
+ */
 export function sameAddress(a: string, b: string): boolean {
   const plain = (s: string): string => {
     try {

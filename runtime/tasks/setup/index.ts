@@ -37,7 +37,7 @@ export async function runSteps(ctx: TaskContext, list: readonly SetupStep[]): Pr
   for (const [i, s] of list.entries()) {
     checkCancelled(ctx.signal);
     try {
-      // What acts on the desktop needs its applications running; a command says for itself whether it does.
+      // A step that acts on the desktop needs its applications running; a command says for itself whether it does.
       await (ctx.verdict && !COMMANDS.has(s.type) ? ctx.verdict.act(() => runStep(ctx, s)) : runStep(ctx, s));
     } catch (e) {
       if (e instanceof Spoiled) throw new Spoiled(`step ${i + 1} of ${list.length} (${s.type}): ${e.message}`);

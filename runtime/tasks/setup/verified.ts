@@ -5,7 +5,7 @@ import { Spoiled } from '../spoiled.js';
 import type { SetupParameters } from '../taskFile.js';
 import { windows } from './windows.js';
 
-/** What must have come about after a command: a window, by a part of its title; another command that succeeds. */
+/** The proof that a command has worked: a window, by a part of its title, or another command that succeeds. */
 export interface Verification {
   readonly window_exists?: string | undefined;
   readonly command_success?: string | undefined;

@@ -51,7 +51,7 @@ export function parseWindows(listing: string): Window[] {
 
 /** Ends in blanks and asks for nothing after them: it never has to go back. */
 const HEAD = /^(0x[0-9a-f]+)\s+-?\d+\s+-?\d+\s+-?\d+\s+(\d+)\s+(\d+)\s+/i;
-/** What our desktops call the host of a window, and wmctrl that of one that names none. */
+/** The host of a window on our desktops, and wmctrl's word for one that names none. */
 const HOSTS = ['desktop', 'N/A'];
 
 /**

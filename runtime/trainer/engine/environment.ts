@@ -21,7 +21,7 @@ const ENGINE: EnvironmentOwner = {
   who: 'the engine',
   whose: "the engine's",
   versions: ['3.13', '3.12', '3.11', '3.14'],
-  // On Linux, PyPI's torch brings CUDA along.
+  // PyPI's torch for Linux includes CUDA.
   bytes: 10e9,
 };
 
@@ -88,7 +88,7 @@ export interface EnvironmentState {
   /** Why it cannot be installed there. */
   readonly unwritable?: string;
 }
-/** What a start would find. Throws StudioError where no Python is usable. */
+/** The environment that a start would find. Throws StudioError where no Python is usable. */
 export async function environmentState(
   options: Pick<EnvironmentOptions, 'source' | 'cache' | 'pythons'>,
 ): Promise<EnvironmentState> {
@@ -104,7 +104,7 @@ export async function environmentState(
   };
 }
 
-/** Where the environment of these requirements is, or will be. */
+/** Folder of the environment for these requirements, installed or not. */
 async function placeOf(options: EnvironmentOptions): Promise<{ python: Python; folder: string; cache: string }> {
   const text = await readFile(join(options.source, 'requirements.txt'), 'utf8'),
     python = await findPython(ENGINE, options.pythons),
@@ -113,7 +113,7 @@ async function placeOf(options: EnvironmentOptions): Promise<{ python: Python; f
     .update(JSON.stringify([text, python.version, process.platform, process.arch]))
     .digest('hex')
     .slice(0, 16);
-  // What is there is not fetched a second time.
+  // An environment in the earlier cache folder is used instead of being installed again.
   const before = join(earlierCacheFolder('engine'), hash),
     there = options.cache === undefined && !existsSync(join(cache, hash)) && (await isReady(before));
   return { python, folder: there ? before : join(cache, hash), cache };

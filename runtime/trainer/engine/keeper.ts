@@ -17,9 +17,9 @@ export interface Launch {
 }
 export interface KeeperOptions {
   readonly launch: (l: Launch) => Promise<RunningEngine>;
-  /** For people: it died, it is back. */
+  /** A note for people when the engine has died, or is back. */
   readonly onNote: (text: string) => void;
-  /** It dies again and again, and is not started any more. */
+  /** Called when the engine dies again and again and is not started any more. */
   readonly onGivenUp: (e: StudioError) => void;
   readonly restart?: Partial<typeof RESTART>;
 }
@@ -36,13 +36,13 @@ export class EngineKeeper {
   readonly #o: KeeperOptions;
   readonly #restart: typeof RESTART;
   readonly #closed = new AbortController();
-  /** What its callers must send: whoever else is on this machine may not call it. */
+  /** The key that callers must send, so that nobody else on this machine can call the engine. */
   readonly key = randomBytes(32).toString('hex');
   /** Settles when it answers again; rejects when it never will. */
   #up: Promise<RunningEngine>;
   #now: RunningEngine | undefined;
   #url = '';
-  /** In a row, and in all. */
+  /** Deaths in a row. `#died`: deaths in all. */
   #deaths = 0;
   #died = 0;
 
@@ -71,7 +71,7 @@ export class EngineKeeper {
     return this.#now?.process.pid;
   }
 
-  /** It has trained something: deaths so far no longer count. */
+  /** Called when the engine has trained something: deaths so far no longer count. */
   progressed(): void {
     this.#deaths = 0;
   }

@@ -36,7 +36,7 @@ export async function mergeWeights(r: MergeRequest): Promise<Merged> {
     signal: r.signal,
     env: { ...process.env, PYTHONPATH: source },
   });
-  // Its answer is the last line that it prints.
+  // The program's answer is the last line that it prints.
   let said = '',
     log = '';
   const heard = (line: string): void => {

@@ -18,11 +18,11 @@ export interface ServeOptions {
   /** The key that callers must send; without one whoever is on this machine may call. */
   readonly key?: string;
   /**
-   * It ends with this process, however that ends, and hears nothing of Ctrl-C in the terminal. Default: a terminal's
+   * The engine ends with this process, however that ends, and gets no Ctrl-C of the terminal. Default: the terminal's
    * signals reach it.
    */
   readonly own?: boolean;
-  /** Its working folder. Default: this process's. */
+  /** Working folder of the engine. Default: this process's. */
   readonly cwd?: string;
   /** A start that says nothing for so long has failed. Default: 10 minutes, for a large model on a slow disk. */
   readonly silenceMs?: number;
@@ -32,7 +32,7 @@ export interface RunningEngine {
   readonly url: string;
   readonly device: string;
   readonly process: ChildProcess;
-  /** Its last lines. */
+  /** The last lines of its log. */
   readonly log: readonly string[];
   /** Ends it in order; after the grace period, in milliseconds, by force. */
   stop(graceMs?: number): Promise<void>;
@@ -51,7 +51,7 @@ export async function serveEngine(options: ServeOptions): Promise<RunningEngine>
     environment.python,
     ['-m', 'dart_engine', 'serve', ...options.args, ...(own ? ['--end-with-stdin'] : [])],
     {
-      // Its standard input is a pipe whose other end only this process has: it ends when that does.
+      // The other end of its standard input is held by this process alone, so the engine ends when this process does.
       stdio: [own ? 'pipe' : 'ignore', 'pipe', 'pipe'],
       detached: own && process.platform !== 'win32',
       windowsHide: true,
@@ -85,7 +85,7 @@ export async function serveEngine(options: ServeOptions): Promise<RunningEngine>
   return { ...ready, process: child, log, stop: (graceMs = 10_000) => stop(child, graceMs) };
 }
 
-/** Where it answers, or why it does not. */
+/** Resolves with the address and the device of the engine, or with why it does not answer. */
 function readyLine(
   child: ChildProcess,
   { signal, silenceMs = SILENCE_MS }: ServeOptions,
@@ -120,7 +120,7 @@ function readyLine(
 export const howItEnded = ({ exitCode, signalCode }: Pick<ChildProcess, 'exitCode' | 'signalCode'>): string =>
   signalCode === null ? `exit code ${exitCode}` : `ended by ${signalCode}`;
 
-/** What ended the engine, with its last lines, and what to do about it. */
+/** The error for an engine that ended, with its last lines and what to do about it. */
 export function engineFailed(what: string, why: string, log: readonly string[], lessMemory = LESS_MEMORY): StudioError {
   const last = log.findLast((l) => l.trim() !== '')?.trim() ?? 'no output',
     memory = /out of memory|MemoryError|cannot allocate memory/i.test(log.join('\n')) || /SIGKILL/.test(why);
@@ -131,7 +131,7 @@ export function engineFailed(what: string, why: string, log: readonly string[], 
     { details: { output: log.join('\n') } },
   );
 }
-/** What to lower when the engine of a run has no memory left. */
+/** Remedy for an engine of a run that has no memory left. */
 const LESS_MEMORY =
   'It most likely ran out of memory. Lower trainer.remote.options.microBatchTokens, trainer.remote.options.maxPixels, policy.vlm.images or policy.vlm.concurrency; set trainer.remote.rank to 16 or less instead of 0; or choose a smaller model.';
 /** The same of an engine that was started by its flags (`engine serve`). */

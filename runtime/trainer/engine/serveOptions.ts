@@ -6,7 +6,7 @@ export interface ServeFlag {
 }
 const flag = (name: string, usual: string, says: string): ServeFlag => ({ flag: `--${name}`, usual, says });
 
-/** Those that matter; the table of README.md beside this file has the same. */
+/** The most important flags; the table of README.md beside this file has the same. */
 export const SERVE_FLAGS: readonly ServeFlag[] = [
   flag('lora', 'as the client asks', 'rank of adapters where a client names none; 0 trains all weights'),
   flag('port', '8377', 'port; 0 chooses a free one'),
@@ -37,7 +37,7 @@ export const SERVE_FLAGS: readonly ServeFlag[] = [
   flag('adapter-root', 'none', 'folder that adapters may be loaded from, beside --state; may be given several times'),
 ];
 
-/** For `engine serve --help`. */
+/** The list of flags in `engine serve --help`. */
 export function serveFlagsHelp(): string {
   const width = Math.max(...SERVE_FLAGS.map((f) => f.flag.length));
   return [

@@ -33,13 +33,13 @@ export async function startEngineServer(o: EngineServerOptions): Promise<Running
   return serveEngine({
     environment,
     source,
-    // One word each: a model cannot be taken for an option.
+    // Each option is a single argument, so that a model's name is never taken for an option.
     args: [`--model=${o.model}`, `--state=${state}`, ...o.options],
     onLog: onLine,
     signal,
     ...(key === undefined ? {} : { key }),
     ...(silenceMs === undefined ? {} : { silenceMs }),
-    // Where a name like `org/model` is no folder by accident.
+    // Started in its state folder, where a name like `org/model` is not by accident the path of a folder.
     ...(own ? { own, cwd: state } : {}),
   });
 }

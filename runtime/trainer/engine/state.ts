@@ -59,7 +59,7 @@ export async function checkPlain(inside: string, folder: string): Promise<void> 
     }
 }
 
-/** Of `model.json`: how a model was created. */
+/** Most bytes of `model.json`, which says how a model was created. */
 const MOST_META = 1 << 20;
 /**
  * Weights of another engine's folder in this one's, under the same URI. Where both are on one disk nothing is copied:

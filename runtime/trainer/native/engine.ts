@@ -48,10 +48,10 @@ export interface TrainerSetup {
   /** Checkpoints are folders in here, `v000012` and so on. */
   readonly dir: string;
   readonly seed: number;
-  /** Of the untaught weights; default 0. */
+  /** Version of the untaught weights; default 0. */
   readonly version?: number | undefined;
   readonly onProgress?: (p: LearnerProgress) => void;
-  /** For the run's log. */
+  /** Adds a note to the run's log. */
   readonly onNote?: (text: string) => void;
   /** Tells a process that hangs from one that computes; without it silence alone counts. */
   readonly workOf?: WorkOf;
@@ -83,7 +83,7 @@ class NativeTrainer implements EmbeddedTrainer {
   readonly child: ChildProcess;
   readonly #exited: Promise<void>;
   readonly #waiting = new Map<number, Waiting>();
-  /** Of messages on their way: one to a process that was killed may never be called back. */
+  /** Callbacks of messages on their way: one to a process that was killed may never be called back. */
   readonly #sending = new Set<(e: unknown) => void>();
   #queue: Promise<unknown> = Promise.resolve();
   #next = 1;
@@ -217,7 +217,7 @@ class NativeTrainer implements EmbeddedTrainer {
       await this.#send({ kind: 'samples', samples: wire.slice(i, i + SAMPLES_PER_MESSAGE) });
   }
 
-  /** One call at a time: a batch and its command must not be interleaved with another's. */
+  /** Runs one call at a time: a batch and its command must not be interleaved with another's. */
   #serial<T>(f: () => Promise<T>): Promise<T> {
     const run = this.#queue.then(f);
     this.#queue = orUndefined(run, 'its caller hears of it; the next call has its turn all the same');

@@ -16,7 +16,7 @@ const TRIES = 3;
 export interface LastingOptions {
   /** Starts a process, whose untaught weights count as `version`. Rejects with `trainer.lost` when it dies meanwhile. */
   readonly start: (version: PolicyVersion) => Promise<EmbeddedTrainer>;
-  /** Of the untaught weights; default 0. */
+  /** Version of the untaught weights; default 0. */
   readonly version?: PolicyVersion | undefined;
   /** The screens of the reading lessons, for a new process; undefined when there are none any more. */
   readonly screens?: () => Promise<readonly ReadingScreen[] | undefined>;
@@ -39,7 +39,7 @@ export async function lastingTrainer(o: LastingOptions): Promise<OutlivingTraine
   return trainer;
 }
 
-/** What was learned since the last checkpoint, to be learned again. Resolves with the version it makes. */
+/** A lesson since the last checkpoint, which a new process repeats. Resolves with the version it makes. */
 type Lesson = (t: EmbeddedTrainer) => Promise<PolicyVersion>;
 
 /**
@@ -52,7 +52,7 @@ class LastingTrainer implements OutlivingTrainer {
   readonly #o: LastingOptions;
   #process: EmbeddedTrainer | undefined;
   #saved: CheckpointRef | undefined;
-  /** What weights count as that no checkpoint is of. */
+  /** Version of weights that no checkpoint holds. */
   #untaught: PolicyVersion;
   #since: Lesson[] = [];
   /** The screens that are mixed into later steps: which lesson brought them. */
@@ -140,7 +140,7 @@ class LastingTrainer implements OutlivingTrainer {
     return this.#closing;
   }
 
-  /** One call at a time, each until a process has answered it. */
+  /** Runs one call at a time, each until a process has answered it. */
   #do<T>(what: string, work: (t: EmbeddedTrainer) => Promise<T>): Promise<T> {
     return this.#serial(() => this.#lasting(what, work));
   }

@@ -39,7 +39,7 @@ export interface LearnerProgress {
   readonly ms: number;
 }
 type OnProgress = (p: LearnerProgress) => void;
-/** What a learner has of the process that it runs in. */
+/** The parts of its process that a learner uses. */
 export interface LearnerHost {
   readonly now?: () => number;
   readonly entry?: ProcessEntry;
@@ -92,7 +92,7 @@ export class Learner {
       ort = await loadOrt(),
       many = new Sessions(ort, model, o.microBatch, o.slots, o.threads),
       one = o.microBatch === 1 ? many : new Sessions(ort, model, 1, o.slots, o.threads),
-      // More threads add numbers in an order of their own, and are not to wait for a single one.
+      // Only with one thread: more add numbers in an order of their own, and are not to wait for a single one.
       lookAhead =
         entry && o.threads === 1
           ? LookAhead.here({
@@ -150,7 +150,7 @@ export class Learner {
     const variant: GradVariant = {
       algorithm: o.algorithm,
       tis: o.tis.enabled,
-      // With a single optimizer step, its only forward pass is that of the policy before the update.
+      // With a single optimizer step, the only forward pass is that of the policy before the update.
       fresh: Math.max(b.epochs, b.reuse?.epochs ?? 0) * perEpoch === 1,
       reference: o.klBeta > 0,
     };

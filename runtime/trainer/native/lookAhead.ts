@@ -11,7 +11,7 @@ export interface LookAheadOptions {
   /** States of a micro-batch. */
   readonly batch: number;
   readonly silentMs?: number;
-  /** Told once, when the thread is not started again. */
+  /** Called once, when the thread is not started again. */
   readonly onFailure?: ((why: string) => void) | undefined;
 }
 type Waiting = (seen: readonly Perceived[] | undefined) => void;
@@ -33,7 +33,7 @@ export class LookAhead {
     this.#o = o;
     this.#failures = new ThreadFailures(o.onFailure);
   }
-  /** None on a machine with one processor, where two threads would only take turns. */
+  /** Undefined on a machine with one processor, where two threads would only take turns. */
   static here(o: LookAheadOptions): LookAhead | undefined {
     return availableParallelism() > 1 ? new LookAhead(o) : undefined;
   }
@@ -72,7 +72,7 @@ export class LookAhead {
       }
     });
   }
-  /** What is under way is answered with nothing. */
+  /** Calls under way are answered with undefined. */
   close(): void {
     this.#closed = true;
     this.#thread?.end();

@@ -25,7 +25,7 @@ export type Command =
       readonly options: TrainerOptions;
       readonly dir: string;
       readonly seed: number;
-      /** Of the untaught weights; 0 when absent. */
+      /** Version of the untaught weights; 0 when absent. */
       readonly version?: number;
     }
   | { readonly kind: 'update'; readonly batch: WireBatch }
@@ -41,7 +41,7 @@ export type ToTrainer =
   | { readonly kind: 'interrupt' }
   | { readonly kind: 'samples'; readonly samples: readonly WireSample[] }
   | { readonly kind: 'command'; readonly id: number; readonly command: Command };
-/** What the trainer process answers to each command. */
+/** The trainer process's answer to each command. */
 export interface Replies {
   readonly start: { readonly parameters: number };
   readonly update: UpdateReport;
@@ -56,7 +56,7 @@ export type Reply = Replies[Command['kind']];
 export type FromTrainer =
   /** Every second (`runtime/domain/pulse.ts`). */
   | { readonly kind: 'alive' }
-  /** For the run's log. */
+  /** A note for the run's log. */
   | { readonly kind: 'note'; readonly text: string }
   | { readonly kind: 'done'; readonly id: number; readonly value: Reply }
   | { readonly kind: 'failed'; readonly id: number; readonly error: RunError }

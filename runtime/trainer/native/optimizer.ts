@@ -50,7 +50,7 @@ export class Optimizer {
   /** Screens of past reading lessons, for those mixed into later steps. */
   #screens: readonly ReadingScreen[] = [];
   #lessonsVary: Augmentation = { shift: 0 };
-  /** Of a policy that spells. */
+  /** Present for a policy that spells. */
   readonly perception: Perception | undefined;
 
   constructor(
@@ -155,12 +155,14 @@ export class Optimizer {
       );
   }
 
-  /** None of it is needed after all. */
+  /** Forgets what was looked at ahead. */
   forgetAhead(): void {
     this.perception?.forgetAhead();
   }
 
-  /** What the reader, as it is, sees of these states; nothing for a policy that knows words by number. */
+  /**
+   * What the reader, with its present weights, sees of these states; nothing for a policy that knows words by number.
+   */
   async #perceived(s: Sessions, micro: readonly PackedState[]): Promise<Feeds> {
     if (!this.perception) return {};
     return s.packPerceived(

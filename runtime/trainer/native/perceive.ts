@@ -4,7 +4,7 @@ import { foundShapes, type PolicyModel } from './model/policyGraph.js';
 import type { Perceived } from './packing.js';
 import type { Sessions } from './sessions.js';
 
-/** What of a state perception depends on. */
+/** The part of a state that perception depends on. */
 export type Sight = Pick<EncodedState, 'obs' | 'instruction'>;
 /** The reader's output for a micro-batch: f32[batch * per screen]. */
 interface ReaderOutput {

@@ -17,7 +17,7 @@ export class Perception {
   readonly #sessions: Sessions;
   readonly #lookAhead: LookAhead | undefined;
   #seen = new Map<EncodedState, Perceived>();
-  /** Asked of the other thread, with the reader as it is; undefined comes of what it could not do. */
+  /** States that the other thread looks at with the present reader; undefined for those it could not do. */
   #awaited = new Map<EncodedState, Promise<Perceived | undefined>>();
 
   constructor(model: PolicyModel, sessions: Sessions, lookAhead?: LookAhead) {
@@ -37,7 +37,7 @@ export class Perception {
     this.forgetAhead();
     this.#lookAhead?.readerChanged();
   }
-  /** What is under way is not asked for. */
+  /** Forgets what the other thread is looking at. */
   forgetAhead(): void {
     this.#awaited.clear();
   }
@@ -53,7 +53,7 @@ export class Perception {
       );
   }
 
-  /** Of a micro-batch or more. */
+  /** What the reader sees of a micro-batch or more. */
   async of(states: readonly EncodedState[], theta: Float32Array): Promise<Perceived[]> {
     const out: (Perceived | undefined)[] = [];
     for (const s of states) out.push(this.#seen.get(s) ?? (await this.#awaited.get(s)));

@@ -63,7 +63,7 @@ export class Sessions {
   spell(feeds: Feeds): Promise<Ort.InferenceSession.OnnxValueMapType> {
     return this.#run('spell', () => spellGraph(this.#model, this.batch), feeds);
   }
-  /** What the reader sees of `batch` screens. */
+  /** Runs the reader over `batch` screens. */
   look(feeds: Feeds): Promise<Ort.InferenceSession.OnnxValueMapType> {
     return this.#run('look', () => towerGraph(this.#model, this.batch), feeds);
   }
@@ -147,7 +147,7 @@ export class Sessions {
     return { obs: new this.#ort.Tensor('uint8', obs, shape) };
   }
 
-  /** What was perceived of at most `batch` states; missing ones stay zero. */
+  /** Inputs from the perception of at most `batch` states; missing ones stay zero. */
   packPerceived(seen: readonly Perceived[]): Feeds {
     const shape = foundShapes(this.#model, this.batch);
     return recordOf(['features', 'found', 'facts'] as const, (k) => {

@@ -90,7 +90,7 @@ class TrainerServer {
 
   async #perform(c: Command): Promise<Reply> {
     const progress = (p: LearnerProgress): void => {
-      // One that had not quite begun has forgotten that it was interrupted.
+      // A lesson that had not quite begun has forgotten that it was interrupted.
       if (this.#alone) this.#learner?.interrupt();
       this.#progress(p);
     };

@@ -40,7 +40,9 @@ export function klMoved(steps: Iterable<Moved>): number {
   return n === 0 ? NaN : sum / n;
 }
 
-/** What one minibatch, a noisy estimate, may be above the target: that of Spinning Up and Stable-Baselines3. */
+/**
+ * How far above the target the noisy estimate of one minibatch may be: the factor of Spinning Up and Stable-Baselines3.
+ */
 const TOLERANCE = 1.5;
 /** Whether an update ends before the step of the minibatch that `kl` was measured on; never for target 0. Pure. */
 export const movedTooFar = (kl: number, target: number): boolean => target > 0 && kl > TOLERANCE * target;

@@ -49,13 +49,13 @@ export interface ObjectiveStep {
   readonly rollout?: ArrayLike<number> | undefined;
   /** log pi_ref; needed where `klBeta` > 0. */
   readonly reference?: ArrayLike<number> | undefined;
-  /** Of the step, or of each of its tokens. */
+  /** Advantage of the step, or of each of its tokens. */
   readonly advantage: number | ArrayLike<number>;
   /** omega in the aggregation (aggregation.ts, `stepWeight`); 0 = the step is masked. */
   readonly weight: number;
   /** 0 leaves a token out of numerator and denominator. Absent: all count. */
   readonly mask?: ArrayLike<number> | undefined;
-  /** Of an imitated step, instead of `imitationCoef`. */
+  /** Coefficient of an imitated step, instead of `imitationCoef`. */
   readonly coefficient?: number | undefined;
 }
 

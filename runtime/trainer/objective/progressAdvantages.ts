@@ -34,7 +34,7 @@ export function progressAdvantages(members: readonly ProgressMember[], norm: Adv
   );
 }
 
-/** What held before each step. */
+/** Share of the checks that held before each step. */
 function statesOf({ held }: ProgressMember, first: number): number[] {
   let now = first;
   return held.map((after) => {

@@ -8,7 +8,7 @@ import { StudioError } from '../../domain/index.js';
  */
 export type Carrier = 'cross_entropy' | 'importance_sampling';
 
-/** What a server makes of the losses of a request's tokens before it differentiates. The probe finds it. */
+/** How a server combines the losses of a request's tokens before it differentiates. The probe finds it. */
 export interface Reduction {
   /** Sum over a datum's targets; or that divided by all its targets, or by those whose weight is not 0. */
   readonly withinDatum: 'sum' | 'targets' | 'scored';
@@ -17,7 +17,7 @@ export interface Reduction {
 }
 export const SUM: Reduction = { withinDatum: 'sum', overDatums: 'sum' };
 
-/** Where a step's tokens stand in the targets of its datum. */
+/** Place of a step's tokens in the targets of its datum. */
 export interface TargetSpan {
   /** All targets of the datum, those of the prompt as well. */
   readonly targets: number;
@@ -49,7 +49,7 @@ export function signedWeights(
   return out;
 }
 
-/** What the server divides by. A weight of 0 is not counted as scored, so only the others say how many are. */
+/** The server's divisor. A weight of 0 is not counted as scored, so only the others are. */
 function undo(r: Reduction, gradient: ArrayLike<number>, targets: number, datums: number): number {
   let scored = 0;
   for (let t = 0; t < gradient.length; t++) if (gradient[t] !== 0) scored++;
@@ -58,8 +58,8 @@ function undo(r: Reduction, gradient: ArrayLike<number>, targets: number, datums
 }
 
 /**
- * What a datum carries beside its targets, by name. `logprobs` are the server's own of all targets, from a forward pass
- * with the same weights; `importance_sampling` needs them, `cross_entropy` does not.
+ * The tensors of a datum beside its targets, by name. `logprobs` are the server's own of all targets, from a forward
+ * pass with the same weights; `importance_sampling` needs them, `cross_entropy` does not.
  */
 export function carried(
   carrier: Carrier,

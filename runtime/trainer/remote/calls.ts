@@ -21,7 +21,7 @@ export interface CallOptions {
   readonly conflictMs: number;
   readonly now: () => number;
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
-  /** In [0, 1): spreads retries. */
+  /** A number in [0, 1), which spreads retries. */
   readonly random: () => number;
   readonly onRetry: (why: string) => void;
 }
@@ -159,7 +159,7 @@ export class Calls {
       else throw statusError(what, r);
     }
   }
-  /** Of a long answer the turn ends here, so that parsing and checking are two. */
+  /** Parses an answer; for a long one the event loop turns before it is checked. */
   async #parsed(bytes: Uint8Array, most: AnswerBounds): Promise<unknown> {
     const json = answerJson(bytes, most);
     if (bytes.length > CONTROL.bytes) await nextTurn();

@@ -54,7 +54,7 @@ export class TrainingClient {
   #samplers = 0;
   /** protobuf until the server refuses it. */
   proto: boolean;
-  /** It has taken a pass in protobuf. */
+  /** Whether the server has taken a pass in protobuf. */
   #protoTaken = false;
 
   private constructor({ calls, config, session, explain }: Opened, heartbeatMs: number) {
@@ -65,7 +65,7 @@ export class TrainingClient {
     this.proto = config.proto_write_fwdbwd ?? true;
     let under = false;
     this.#beat = setInterval(() => {
-      // One at a time: while the server is away they must not pile up.
+      // Heartbeats are sent one at a time: while the server is away they must not pile up.
       if (under) return;
       under = true;
       const beat = calls.json('session_heartbeat', { session_id: session }, this.#closed.signal).finally(() => {
@@ -97,7 +97,7 @@ export class TrainingClient {
       explain = (e: unknown): Promise<unknown> => explained(e, http, told);
     return new TrainingClient({ calls, config, session, explain }, o.heartbeatMs ?? 10_000);
   }
-  /** What the work gives; an error as between versions is told with what the server says it is. */
+  /** Resolves as `work` does; a version mismatch rejects with what the server says it is. */
   async explained<T>(work: Promise<T>): Promise<T> {
     try {
       return await work;
@@ -222,7 +222,7 @@ export class TrainingClient {
     } catch (e) {
       // A server of protobuf alone may not have the JSON call at all.
       if (!(e instanceof Skewed)) throw e;
-      // It knows protobuf alone, so the trouble was another: as any call that failed.
+      // The server knows protobuf alone, so the failure had another cause and is handled as that of any call.
       this.proto = true;
       return this.calls.submit(call, signal);
     }
@@ -335,7 +335,7 @@ export class RemoteModel {
     if (!path) throw wire.malformed('weights were saved for sampling, and no path was given');
     return path;
   }
-  /** Has no number: loading twice is loading once. */
+  /** Loads weights. The call needs no number: loading twice is loading once. */
   async load(path: string, optimizer: boolean, signal: AbortSignal): Promise<void> {
     await this.#inOrder(() => this.#client.ask('load_weights', { model_id: this.id, path, optimizer }, signal));
   }
@@ -355,7 +355,7 @@ export class RemoteModel {
       return this.#client.asked(path, { model_id: this.id, seq_id: own, ...body }, schema, signal);
     });
   }
-  /** One call after the other; one that failed holds up none. */
+  /** Runs one call after the other; a failed one holds up none. */
   #inOrder<T>(call: () => Promise<T>): Promise<T> {
     const mine = this.#last.then(call, call);
     this.#last = mine.catch((e: unknown) => e);
@@ -363,7 +363,7 @@ export class RemoteModel {
   }
 }
 
-/** What the server asks of clients; an older one has no such page. */
+/** The server's settings for clients; an older one has no such page. */
 async function clientConfigOf(calls: Calls, version: string, signal: AbortSignal): Promise<wire.ClientConfig> {
   const none = (e: StudioError): object => {
     if (e.kind !== 'trainer.lost' && !(e instanceof Skewed)) throw e;

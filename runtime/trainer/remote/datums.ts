@@ -11,7 +11,7 @@ interface Part {
   /** The token that comes after each position of the input. */
   readonly targets: Float64Array;
   readonly span: TargetSpan;
-  /** Its answer's first token among the tokens of the sample. */
+  /** Index of its answer's first token among the tokens of the sample. */
   readonly offset: number;
   readonly length: number;
 }
@@ -25,14 +25,14 @@ export interface Prepared {
   readonly tokens: number;
   /** log pi_rollout; NaN where not known; absent where nobody sampled any of it. */
   readonly rollout: Float32Array | undefined;
-  /** As last seen. */
+  /** log pi of the latest forward pass. */
   now: Float32Array | undefined;
   /** Before the update. */
   old: Float32Array | undefined;
   reference: Float32Array | undefined;
 }
 
-/** What stands as target where the next token is part of an image; its weight is always 0. */
+/** Target where the next token is part of an image; its weight is always 0. */
 const ANY_TOKEN = 0;
 
 /** Throws `trainer.invalid` on what cannot be a datum. Masked samples are left out. */
@@ -117,7 +117,7 @@ export const datumOf = (p: Part, inputs: Readonly<Record<string, Float32Array>>)
     ),
   },
 });
-/** For a forward pass: the answer's tokens have weight 1, so that no server leaves them out. */
+/** A datum for a forward pass: the answer's tokens have weight 1, so that no server leaves them out. */
 export function scored(p: Part): Datum {
   const weights = new Float32Array(p.span.targets);
   weights.fill(1, p.span.start, p.span.start + p.length);

@@ -30,7 +30,7 @@ export interface RemoteTrainerOptions {
   readonly model: ModelOptions;
   /** Checkpoints are folders in here, `v000012` and so on. */
   readonly dir: string;
-  /** What the probe found. */
+  /** How the server takes a gradient, as the probe found it. */
   readonly carriage: Carriage;
   /** The probe found that saved weights are lost when the model that saved them is unloaded; default false. */
   readonly leaveModels?: boolean;
@@ -45,7 +45,7 @@ export interface RemoteTrainerOptions {
   /** Samples per optimizer step of a lesson. */
   readonly imitateSamples?: number;
   readonly seed: number;
-  /** Of the untaught weights; default 0. */
+  /** Version of the untaught weights; default 0. */
   readonly version?: PolicyVersion;
   readonly onProgress?: (p: Progress) => void;
   /** The server failed and the work is started over from the last saved weights. */
@@ -86,7 +86,7 @@ class RemoteTrainer implements RemoteTrainerEngine {
   #connection: Connection | undefined;
   #version: PolicyVersion = 0;
   #updateSteps = 0;
-  /** Where the server has the present weights; absent until they were saved once. */
+  /** The server's path of the present weights; absent until they were saved once. */
   #handle: Handle | undefined;
   #trained: { readonly batch: string; readonly report: UpdateReport } | undefined;
   #exported: RemoteWeights | undefined;
@@ -142,7 +142,7 @@ class RemoteTrainer implements RemoteTrainerEngine {
         step = part.end;
         for (const made of part.steps) (made.index >= i.steps - part.reported ? report.late : report.early).step(made);
         this.#handle = part.handle;
-        // Those of the part before.
+        // Deletes the weights of the part before.
         await this.#forgetSurplus(part.handle);
       }
       if (step > from) await this.#lessonEnds();
@@ -223,7 +223,7 @@ class RemoteTrainer implements RemoteTrainerEngine {
       this.#version = from.version;
       this.#updateSteps = s.updateSteps;
       this.#handle = { uri: s.weights, reference: s.reference };
-      // As another version they are not what that batch made.
+      // Weights restored as another version are not the result of that batch.
       this.#trained = from.version === s.version ? s.trained : undefined;
       this.#exported = undefined;
       await this.#surviving(() => Promise.resolve());
@@ -312,11 +312,11 @@ class RemoteTrainer implements RemoteTrainerEngine {
     await this.#own.saved(uri);
     return { uri, reference };
   }
-  /** Of its own for every save: a server may refuse a name, or keep something under it, that was used before. */
+  /** A new name for every save: a server may refuse a name, or keep something under it, that was used before. */
   #name(version: PolicyVersion): string {
     return `v${String(version).padStart(6, '0')}-${randomBytes(4).toString('hex')}`;
   }
-  /** One call at a time, in their order. */
+  /** Runs one call at a time, in their order. */
   #serial<T>(f: () => Promise<T>): Promise<T> {
     const run = this.#queue.then(() => {
       if (this.#closed.signal.aborted) throw callCancelled();

@@ -105,7 +105,7 @@ export async function gradientDatums(
     if (i % 16 === 15) await nextTurn();
   }
   if (c.reduction.overDatums === 'sum') return alone;
-  // What divides is the number of datums in the same request, which depends on sizes alone.
+  // The server divides by the number of datums in a request, which depends on sizes alone.
   const sizes = inRequests(alone, limits).flatMap((r) => r.map(() => r.length));
   return parts.map(({ p, g }, i) => make(p, g, i, sizes[i]!));
 }

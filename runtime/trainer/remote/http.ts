@@ -15,9 +15,9 @@ export interface HttpOptions {
 }
 export interface Outgoing {
   readonly path: string;
-  /** Beside /api/v1 instead of under it. */
+  /** The path is beside /api/v1 instead of under it. */
   readonly beside?: boolean;
-  /** Without a body; default GET. */
+  /** Method of a request without a body; default GET. */
   readonly method?: 'DELETE';
   /** Absent: a GET. */
   readonly body?: Uint8Array | string | Blob;
@@ -41,7 +41,7 @@ export const PROTO = 'application/x-protobuf';
 /** Longest wait that a Retry-After header can ask for. */
 const MAX_RETRY_AFTER_MS = 60_000;
 
-/** Where the same server would answer chat completions: beside /api/v1. */
+/** Base address at which the same server would answer chat completions: beside /api/v1. */
 export const actingFace = (url: string): string => new TrainingHttp({ url }).base.replace(/\/api\/v1$/, '/v1');
 
 export class TrainingHttp {
@@ -118,7 +118,7 @@ export function answerJson(bytes: Uint8Array, most: AnswerBounds): unknown {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
   return foreignJson(text, most, (why, _, cause) => malformed(`it ${why}`, cause));
 }
-/** What a refusal says, for people: the server's own words, bounded. */
+/** The server's own words in a refusal, for people, bounded. */
 export function wordsOf(bytes: Uint8Array): string {
   const text = Buffer.from(bytes.subarray(0, 2000)).toString('utf8');
   try {
@@ -126,7 +126,7 @@ export function wordsOf(bytes: Uint8Array): string {
     const said = detail ?? error ?? message;
     if (typeof said === 'string') return said.slice(0, 500);
   } catch {
-    // Not JSON: as it is.
+    // The text is no JSON: it is quoted as it is.
   }
   return text.slice(0, 500);
 }

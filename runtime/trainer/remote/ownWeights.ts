@@ -7,7 +7,7 @@ import { readForeignText } from '../../files/foreignFile.js';
 import { replaceFile } from '../../files/replaceFile.js';
 import { weightsIn } from './savedState.js';
 
-/** Beside the checkpoints of a run. */
+/** File name, beside the checkpoints of a run. */
 const FILE = 'weights.json';
 const MOST_BYTES = 1 << 20,
   BOUNDS = { depth: 4, values: 1 << 14 };
@@ -15,11 +15,11 @@ const uris = z.array(z.string().max(4096));
 const schema = z.object({
   /** `identityOf` the folder in which this was written: a copy of a run must not delete what the original needs. */
   folder: z.string(),
-  /** With optimizer, to go on from. */
+  /** Weights with optimizer, to go on from. */
   saved: uris,
-  /** For sampling. */
+  /** Weights for sampling. */
   exported: uris,
-  /** Of another run that this one started from. */
+  /** Weights of another run that this one started from. */
   uses: uris,
 });
 type Listed = z.infer<typeof schema>;
@@ -30,7 +30,7 @@ type Listed = z.infer<typeof schema>;
  * run saved or started from is never deleted: this looks at the runs beside it.
  */
 export class OwnWeights {
-  /** As it was named, and where it lies. */
+  /** The folder's path as given. `#dir`: its real path. */
   readonly #given: string;
   #dir: string;
   readonly #saved = new Set<string>();
@@ -44,7 +44,7 @@ export class OwnWeights {
   constructor(dir: string) {
     this.#given = this.#dir = resolve(dir);
   }
-  /** What earlier starts of this run left. */
+  /** Reads what earlier starts of this run saved. */
   async read(): Promise<void> {
     await orUndefined(mkdir(this.#dir, { recursive: true }), 'what is saved is not known later');
     this.#dir = await real(this.#dir);
@@ -83,7 +83,7 @@ export class OwnWeights {
   get earlierExports(): readonly string[] {
     return this.#earlier.filter((uri) => this.#exported.has(uri));
   }
-  /** Those that neither a checkpoint here, nor `inUse`, nor another run names. */
+  /** Weights that neither a checkpoint here, nor `inUse`, nor another run names. */
   async surplus(inUse: readonly (string | null)[]): Promise<string[]> {
     const kept = new Set<string | null>(inUse);
     for (const name of await namesIn(this.#dir)) {
@@ -110,12 +110,12 @@ export class OwnWeights {
     return all;
   }
 
-  /** Nothing is written into the run's folder after this. */
+  /** Ends writing: nothing is written into the run's folder after this. */
   end(): Promise<void> {
     this.#ended = true;
     return this.#written;
   }
-  /** One after the other, each with what is known by then. */
+  /** Writes one after the other, each with what is known by then. */
   #write(): Promise<void> {
     if (this.#ended) return this.#written;
     const written = this.#written.then(() =>

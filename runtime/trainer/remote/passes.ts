@@ -76,7 +76,7 @@ export async function updatePasses(job: Job, samples: readonly Prepared[], b: Ba
     const lr = job.adam.lr * (b.lrScale ?? 1) * Math.min(1, (done + step + 1) / Math.max(1, job.adam.warmup)),
       rows = fresh && m.items.flatMap((s) => fresh!.get(s) ?? []),
       made = await minibatch(job, m.items, { lr, single, rows, first: step === 0 });
-    // Only until the weights have changed.
+    // Scores are valid only until the weights have changed.
     fresh = undefined;
     if (!made) break;
     job.report.step({ ...made, lr });
@@ -130,9 +130,9 @@ interface Stepped {
 }
 interface MinibatchOptions {
   readonly lr: number;
-  /** It is the update's only step. */
+  /** Whether it is the update's only step. */
   readonly single: boolean;
-  /** It is made however far the policy has moved. */
+  /** Whether it is the first step, which is made however far the policy has moved. */
   readonly first: boolean;
   /** Log-probs of all targets of those that are scored, with the present weights, where known. */
   readonly rows: readonly Float32Array[] | undefined;
@@ -149,7 +149,7 @@ async function minibatch(
   const asked = scoredOnes(samples, job.carriage),
     present = rows ?? (await score(c.model, asked, signal)),
     kl = seen(job, asked, ownTokens(asked, present), single);
-  // Nothing of it is on the server yet: a gradient that is not stepped on would be added to the next one.
+  // The check comes before the backward pass: a gradient that is not stepped on would be added to the next one.
   if (!first && movedTooFar(kl, job.targetKl)) return undefined;
   const { result, gradient } = await slopeOf(samples, job.objective),
     all = asked.length === samples.length,

@@ -17,7 +17,7 @@ export type { ProbeImage } from './probe/scoring.js';
  * Only log-probs are looked at; metrics are not believed.
  */
 
-/** What the run that follows cannot do without. */
+/** The features that the run cannot do without. */
 export interface ProbeNeeds {
   readonly images: boolean;
   /** trainer.gradClip > 0 */
@@ -39,7 +39,7 @@ export const ALL_NEEDS: ProbeNeeds = {
 
 export interface ProbeOptions {
   readonly server: ClientOptions;
-  /** Without a base, the first model the server names. */
+  /** Model to probe; without a base, the first model the server names. */
   readonly model: Omit<ModelOptions, 'base'> & { readonly base?: string | undefined };
   readonly needs: ProbeNeeds;
   /** Two screenshots of a run and their number of tokens, instead of pictures of our own. */
@@ -138,7 +138,7 @@ async function carriers(lab: Lab, checks: Checks): Promise<ReturnType<typeof cho
   if (!best) await why(lab, checks, both);
   return best;
 }
-/** Nothing is exact: what else the server does wrong may be why. */
+/** When no carrier is exact: checks what else the server does wrong, which may be why. */
 async function why(lab: Lab, checks: Checks, of: Readonly<Record<Carrier, Carried>>): Promise<void> {
   const carrier = (['cross_entropy', 'importance_sampling'] as const).find((c) => of[c].rate !== undefined);
   if (!carrier) {

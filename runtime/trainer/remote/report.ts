@@ -41,7 +41,7 @@ export class RemoteReport {
   step({ result: r, metrics, lr }: ReportedStep): void {
     const norm = gradientNorm(metrics);
     this.#steps++;
-    // Said, and no number: such a gradient is not applied.
+    // A gradient whose norm is reported but not finite is not applied.
     if (norm !== undefined && !Number.isFinite(norm)) this.#skipped++;
     this.#lr += lr;
     this.#gradNorm += norm ?? NaN;

@@ -1,7 +1,7 @@
 import type { PolicyVersion, StepSample } from '../../domain/index.js';
 import type { Chunk } from './wire/index.js';
 
-/** One answer that a model sampled, or would have to give: what it was shown, and its tokens. */
+/** One answer that a model sampled, or would have to give: its prompt, and its tokens. */
 export interface TokenSequence {
   /** Text and images in order, exactly as they were sent. */
   readonly prompt: readonly Chunk[];
@@ -22,6 +22,6 @@ export interface TokenSample extends StepSample {
 /** An adapter, or whole weights, of one version as a training server saved them for sampling. */
 export interface RemoteWeights {
   readonly version: PolicyVersion;
-  /** What the server calls them: `tinker://model/sampler_weights/name`, or a folder. */
+  /** The server's path of them: `tinker://model/sampler_weights/name`, or a folder. */
   readonly path: string;
 }

@@ -5,7 +5,7 @@ import { manifestJson, readCheckpoint, writeCheckpoint } from '../checkpoint.js'
 import type { CheckpointRef, UpdateReport } from '../types.js';
 import type { ModelOptions } from './client.js';
 
-/** What a checkpoint of a remote trainer holds: no weights, but where its server has them. */
+/** A checkpoint of a remote trainer: no weights, but the server's paths of them. */
 export interface SavedState {
   readonly version: number;
   /** Optimizer steps of updates so far: the learning rate rises over the first. */
@@ -109,7 +109,7 @@ export async function readState(dir: string, m: ModelOptions): Promise<SavedStat
   return { ...rest, trained: { batch: trained.batch, report: tokenWeights ? { ...report, tokenWeights } : report } };
 }
 
-/** Where a server has the weights of a checkpoint, whatever its model; empty for one of another trainer. */
+/** The server's paths of a checkpoint's weights, whatever its model; empty for one of another trainer. */
 export async function weightsIn(dir: string): Promise<string[]> {
   const manifest = await manifestJson(dir),
     read = z.object({ values: values.pick({ weights: true, reference: true }) }).safeParse(manifest);

@@ -10,7 +10,7 @@ import type { Datum } from './wire/index.js';
  */
 export interface ServerLoss {
   readonly loss: Loss;
-  /** What the ratio is taken against: the policy that acted, or the one before the update. */
+  /** The policy in the ratio's denominator: the one that acted, or the one before the update. */
   readonly against: 'rollout' | 'old';
 }
 

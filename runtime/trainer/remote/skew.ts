@@ -11,7 +11,7 @@ import { Unread } from './wire/index.js';
 /** A refusal that tells of another version: no such call, a body or a client that it does not take. */
 export class Skewed extends StudioError {}
 
-/** What is spoken here. */
+/** The protocol that this client speaks, for people. */
 export const PROTOCOL = 'the Tinker protocol as its SDK 0.25 to 0.38 speaks it, and the JSON passes of older servers';
 const REMEDY =
   "Update the older of the two, DART Studio or the server (this project's engine: the one of this version, `engine serve`), or use a server and version that it was tried with (runtime/config/README.md#what-was-proven-against-which-server).";
@@ -55,7 +55,7 @@ function wordsOf(name: unknown, version: unknown): string | undefined {
     .slice(0, MOST_TEXT);
 }
 
-/** In a sentence. */
+/** The server's identity, in a sentence. */
 export const identityWords = (who: string | undefined): string =>
   who === undefined ? 'The server does not say what it is' : `The server says that it is ${who}`;
 

@@ -6,8 +6,8 @@ import { messageOf, StudioError } from '../../../domain/index.js';
 import { CredentialPlugin, type PluginOptions } from './credentialPlugin.js';
 
 /**
- * What this machine allows. Never from a run file: a context decides in whose name pods are made, and a credential
- * plug-in is a program that runs here.
+ * This machine's permissions. They never come from a run file: a context decides in whose name pods are made, and a
+ * credential plug-in is a program that runs here.
  */
 export interface MachineAccess {
   /** Context of the kubeconfig; without one only the credentials of the pod that this process runs in are used. */
@@ -30,10 +30,10 @@ export const machineAccess = (env: NodeJS.ProcessEnv = process.env): MachineAcce
 
 /** A cluster as seen with one context's credentials. */
 export interface ClusterAccess {
-  /** For messages: the context, or `this cluster`. */
+  /** Name in messages: the context, or `this cluster`. */
   readonly name: string;
   readonly server: URL;
-  /** Of the context; absent when it names none. */
+  /** Namespace of the context; absent when it names none. */
   readonly namespace: string | undefined;
   /** TLS, credentials and agent of one request; asks a credential plug-in where the last answer has expired. */
   options(): Promise<RequestOptions>;

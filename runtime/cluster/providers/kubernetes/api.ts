@@ -23,7 +23,7 @@ export interface CallOptions {
   readonly query?: Query;
   readonly body?: unknown;
   readonly signal?: AbortSignal;
-  /** What is done, for messages: "create a pod". */
+  /** Name of the call in messages: "create a pod". */
   readonly what: string;
 }
 
@@ -35,8 +35,8 @@ export class Api {
   }
 
   /**
-   * One call. An overloaded server (429) is asked again when it says so. Rejects with `answerFault` of any other answer
-   * than success, and with `desktop.unavailable` when there is none.
+   * Makes one call. An overloaded server (429) is asked again when it says so. Rejects with `answerFault` of any other
+   * answer than success, and with `desktop.unavailable` when there is none.
    */
   call<T>(method: string, path: string, o: CallOptions): Promise<T> {
     return withDeadline(CALL_MS, [o.signal], (limit) => this.#call<T>(method, path, o, limit));

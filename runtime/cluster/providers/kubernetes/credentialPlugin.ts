@@ -9,7 +9,7 @@ export interface PluginCommand {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 }
-/** What it gives: a token, or a certificate and its key (PEM). */
+/** The plug-in's answer: a token, or a certificate and its key (PEM). */
 export interface Credential {
   readonly token: string | undefined;
   readonly cert: string | undefined;
@@ -41,7 +41,7 @@ export class CredentialPlugin {
   readonly #deadlineMs: number;
   #asked: Promise<Answer> | undefined;
   #answer: Answer | undefined;
-  /** Until when what was asked last is good; undefined while the plug-in runs. */
+  /** When the last answer expires; undefined while the plug-in runs. */
   #until: number | undefined;
   #since = 0;
 
@@ -86,7 +86,7 @@ export class CredentialPlugin {
   }
 }
 
-/** Its standard output. What it says goes on after "the plug-in …". */
+/** The plug-in's standard output. Messages of its errors go on after "the plug-in …". */
 function run(c: PluginCommand, limit: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn(c.command, c.args, {

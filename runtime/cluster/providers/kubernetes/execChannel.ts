@@ -44,7 +44,7 @@ export class ExecChannel implements LinkChannel {
     if (this.#ws.readyState === WebSocket.OPEN) this.#ws.send(Buffer.of(CLOSE, STDIN));
   }
 
-  /** Nothing more is read from the connection until `resume`. */
+  /** Stops reading from the connection until `resume`. */
   pause(): void {
     this.#ws.pause();
   }

@@ -41,7 +41,7 @@ export function answerFault(status: number, body: StatusBody, what: string, clus
       `${cluster} does not accept the credentials: ${said}`,
       'Log in to the cluster again; `kubectl get pods` must work on this machine.',
     );
-  // As where all places are taken: the pool asks again soon, and does not hold it against a desktop.
+  // Handled as a cluster whose places are all taken: the pool asks again soon, and no desktop is to blame.
   if (status === 403 && /exceeded quota/i.test(said))
     return fault(
       'desktop.unavailable',
@@ -91,7 +91,7 @@ const IMAGE_REASONS = new Set([
 ]);
 const CONTAINER_REASONS = new Set(['CreateContainerConfigError', 'CreateContainerError', 'RunContainerError']);
 
-/** What keeps a pod from starting, when it is certain that waiting does not help; undefined while it may start. */
+/** Why a pod will not start, when it is certain that waiting does not help; undefined while it may start. */
 export function startFault(pod: Pod | undefined, image: string): StudioError | undefined {
   if (!pod) return gone(undefined);
   const waiting = pod.status?.containerStatuses?.[0]?.state?.waiting;
@@ -156,7 +156,7 @@ const over = (message: string, reason: string, remedy: string): StudioError =>
 const gone = (why: string | undefined): StudioError =>
   over(`The desktop's pod is gone${why ? `: ${why}` : ' from the cluster'}.`, 'Deleted', REPLACED);
 
-/** What a taint, a drain or a preemption says of a pod that it is about to end. */
+/** The reason that a taint, a drain or a preemption gives for ending a pod. */
 function disruption(pod: Pod): string | undefined {
   const c = pod.status?.conditions?.find((x) => x.type === 'DisruptionTarget' && x.status === 'True');
   return c && (c.message ?? c.reason);

@@ -86,7 +86,9 @@ function registryOf(repo: string): string {
   return /[.:]|^localhost$/.test(first) ? first : 'https://index.docker.io/v1/';
 }
 
-/** What `docker login` wrote for a registry; undefined without, or where a credential helper keeps it. */
+/**
+ * The credentials that `docker login` wrote for a registry; undefined without, or where a credential helper keeps them.
+ */
 async function credentialsOf(registry: string): Promise<Docker.AuthConfig | undefined> {
   const file = join(process.env['DOCKER_CONFIG'] ?? join(homedir(), '.docker'), 'config.json');
   let auth: unknown;

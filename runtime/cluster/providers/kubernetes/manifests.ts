@@ -15,7 +15,7 @@ const NAME = 'dart-studio';
 export const RUNTIME_USER = 1000;
 /** Secret with environment variables for the Job, where somebody made one. */
 const KEYS = 'dart-studio-keys';
-/** What runs beside desktops: the runtime's Job and the pods of `doctor --run`. */
+/** Pods beside the desktops: the runtime's Job and the pods of `doctor --run`. */
 const OTHERS = 2;
 
 /** Rights that suffice in one namespace; `doctor --run` asks for each. */
@@ -25,14 +25,14 @@ export const RIGHTS = [
   { resource: 'events', verbs: ['list'] },
 ] as const;
 
-/** So many desktops, or as many as there may be. */
+/** Number of desktops within the cluster's capacity. */
 export const withinCapacity = ({ kubernetes: { capacity } }: RunConfig['desktops'], desktops: number): number =>
   Math.min(desktops, capacity ?? Infinity);
 
 /**
- * What a cluster needs before desktops run in it: a namespace whose pod security allows SYS_PTRACE, an account with the
- * rights above, a policy that keeps desktops from every network, and a quota for the desktops that the run file
- * asks for, those that make demonstrations included.
+ * The objects that a cluster needs before desktops run in it: a namespace whose pod security allows SYS_PTRACE, an
+ * account with the rights above, a policy that keeps desktops from every network, and a quota for the desktops that the
+ * run file asks for, those that make demonstrations included.
  */
 export function manifests(o: ManifestOptions): object[] {
   const { kubernetes: k } = o.desktops,

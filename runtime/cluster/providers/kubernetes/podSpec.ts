@@ -15,8 +15,8 @@ export const APP = 'app.kubernetes.io/name',
   RUN = 'dart-studio/run';
 export const LINK = ['/usr/bin/python3', '-S', '-E', '/opt/dart/link.py'] as const;
 /**
- * What the agent needs as root: to start programs under other uids, to end them, to change the owner of files, and to
- * inspect sleeping tasks.
+ * Capabilities of the agent as root: to start programs under other uids, to end them, to change the owner of files, and
+ * to inspect sleeping tasks.
  */
 const CAPABILITIES = ['SETUID', 'SETGID', 'KILL', 'CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'SYS_PTRACE'];
 /** Writable folders, all in memory, as large as in a container of an engine. */
@@ -98,7 +98,7 @@ export function podOf(
             ...LINK,
             'serve',
             String(Math.round(c.idleMinutes * 60)),
-            // Without users of its own the node's other desktops would count, too.
+            // Without a user namespace the limit would count the node's other desktops, too.
             String(c.userNamespaces ? spec.pids : 0),
           ],
           resources: { requests: { cpu: c.requests.cpu, memory: c.requests.memory }, limits },

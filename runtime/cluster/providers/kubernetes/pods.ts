@@ -1,4 +1,4 @@
-/** What is read of the API's objects; everything may be missing. */
+/** The fields of the API's objects that are read; each may be missing. */
 export interface Pod {
   readonly metadata?: {
     readonly name?: string;

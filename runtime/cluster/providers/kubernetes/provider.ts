@@ -43,7 +43,7 @@ export interface KubernetesProviderOptions {
   /** For tests: a cluster without a kubeconfig. */
   readonly access?: () => Promise<ClusterAccess>;
   readonly owner?: Owner;
-  /** Of the link into a desktop; for tests. */
+  /** Time limits of the link into a desktop; for tests. */
   readonly link?: { readonly pingMs?: number; readonly answerMs?: number };
 }
 
@@ -361,10 +361,10 @@ const channelsOver = (relay: Relay, agent: AgentClient, screen: Size, stalledMs:
   openSettler: (x) => agentSettler(x, agent),
 });
 
-/** On this machine: deflating screens would only cost time. */
+/** Whether the cluster is on this machine: deflating screens would only cost time. */
 const isNear = (server: URL): boolean => /^(localhost|127\.|\[::1\])/.test(server.hostname);
 
-/** What the cluster noted of a pod, oldest first. */
+/** The cluster's warnings about a pod, oldest first. */
 async function eventsOf(cluster: Cluster, name: string): Promise<string[]> {
   const list = await cluster.api.call<{ items?: { type?: string; reason?: string; message?: string }[] }>(
     'GET',

@@ -145,7 +145,7 @@ const isPlainNode = (arch: string): boolean =>
   process.versions['electron'] === undefined &&
   Number(process.versions.node.split('.')[0]) >= OLDEST_NODE;
 
-/** What the runtime reads of the folder of its bundle: not the extension, not maps. */
+/** Files of the bundle's folder that the runtime reads: not the extension, not maps. */
 const SHIPPED = /^(runtime(\.\w+)?\.js|sql-wasm\.wasm\.br|(engine|evaluators|images|webview)\/.*(?<!\.map|\.pyc))$/,
   ONNX = /^(package\.json|dist\/.*\.js)$/,
   ONNX_COMMON = /^(package\.json|dist\/cjs\/.*(\.js|package\.json))$/;
@@ -170,7 +170,10 @@ async function shippedFiles(dist: string, arch: string): Promise<RecipeFile[]> {
   ];
 }
 
-/** Those files of a folder, as `to/...`; none where there is no such folder. Executable ones stay so: the hash of a desktop image is also theirs. */
+/**
+ * The wanted files of a folder, as `to/...`; none where there is no such folder. Executable ones stay so: the hash of a
+ * desktop image covers that.
+ */
 async function filesOf(dir: string, to: string, wanted: RegExp): Promise<RecipeFile[]> {
   const files: RecipeFile[] = [];
   if (!existsSync(dir)) return files;

@@ -49,7 +49,7 @@ print(reach(*sys.argv[1:3]) if len(sys.argv) > 2 else 'unknown')
 `;
 const NETWORK = 'network of desktops',
   NEIGHBOUR_PORT = 7000,
-  /** What trial pods do beside standing there: be connected to. */
+  /** Program of the trial pods: it listens, so that others can try to connect. */
   LISTEN = `import socket, time; s = socket.create_server(('', ${NEIGHBOUR_PORT})); time.sleep(600)`;
 const CALL_OUT_MS = 20_000,
   ROOM_MS = 30_000,
@@ -246,7 +246,7 @@ async function checkNetwork(cluster: Cluster, name: string, other: string | unde
   return networkFinding(said.trim().split(/\s+/));
 }
 
-/** Of the words that CALL_OUT prints. */
+/** The finding about the network, from the words that CALL_OUT prints. */
 function networkFinding([api, desktop]: readonly (string | undefined)[]): ClusterFinding {
   const answers = [
       { to: 'the API server', answer: api },

@@ -1,11 +1,11 @@
 import type { RunConfig } from '../../../config/index.js';
 
-/** Of the run file. */
+/** The run file's options. */
 export type OsworldOptions = RunConfig['desktops']['osworld'];
 
 /**
- * What this machine allows. Never from a run file: a disk of a virtual machine is a file of this machine, and its image is
- * a program that runs here with a device of the host.
+ * This machine's permissions. They never come from a run file: a disk of a virtual machine is a file of this machine,
+ * and its image is a program that runs here with a device of the host.
  */
 export interface MachineDisk {
   /** OSWorld's Ubuntu.qcow2. */

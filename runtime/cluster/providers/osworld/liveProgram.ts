@@ -16,7 +16,7 @@ const MODIFIERS: ReadonlyMap<string, string> = new Map([
 /** Wheel clicks of one event. */
 const MOST_CLICKS = 20;
 
-/** What a person does at a desktop, as lines of pyautogui. It knows what is held down, as long as nothing else acts. */
+/** Turns a person's input into lines of pyautogui. It knows what is held down, as long as nothing else acts. */
 export class LiveProgram {
   readonly #screen: Size;
   readonly #keys = new Set<string>();
@@ -26,7 +26,7 @@ export class LiveProgram {
     this.#screen = screen;
   }
 
-  /** Of another desktop: nothing is held down there. */
+  /** Called for another desktop, on which nothing is held down. */
   forget(): void {
     this.#keys.clear();
     this.#buttons.clear();
@@ -34,7 +34,7 @@ export class LiveProgram {
 
   lines(events: readonly DesktopInput[]): string[] {
     return events.flatMap((e, i) => {
-      // Of moves in a row the last one counts.
+      // Only the last of several moves in a row counts.
       if (e.type === 'move' && events[i + 1]?.type === 'move') return [];
       return this.#event(e);
     });
@@ -83,7 +83,7 @@ export class LiveProgram {
       const name = liveKeyName(key);
       return name === undefined ? [] : [`pyautogui.press(${keyName(name)})`];
     }
-    // In a chord a letter stands for its key; else the person's keyboard has applied shift already.
+    // In a chord a letter stands for its key; outside one, the person's keyboard has applied shift already.
     const chord = [...this.#keys].some((k) => k !== 'shift');
     if (chord || key === ' ') return [`pyautogui.press(${keyName(key === ' ' ? 'space' : key.toLowerCase())})`];
     return this.#without(this.#keys.has('shift') ? ['shift'] : [], [typed(key, this.#screen)]);

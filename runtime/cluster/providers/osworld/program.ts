@@ -1,7 +1,7 @@
 import type { Action, Size } from '../../../domain/index.js';
 import { actionsCode } from '../../../domain/pyautogui/write.js';
 
-/** As OSWorld's own controller begins; without pyautogui's pause of 0.1 s after every call. */
+/** The beginning of OSWorld's own controller, without pyautogui's pause of 0.1 s after every call. */
 const PREFIX = 'import pyautogui; import time; import pyperclip; pyautogui.FAILSAFE = False; pyautogui.PAUSE = 0; ';
 const PLAIN = PREFIX.replace(' import pyperclip;', '');
 
@@ -90,7 +90,7 @@ export const startOf = (p: Omit<CommandPlan, 'stdin' | 'seconds'>): readonly str
   ...p.cmd,
 ];
 
-/** What RUN printed: both streams of the command. Undefined for anything else. */
+/** Both streams of the command, from the output of RUN. Undefined for anything else. */
 export function streamsOf(output: unknown): { readonly stdout: Buffer; readonly stderr: Buffer } | undefined {
   if (typeof output !== 'string') return undefined;
   const lines = output.split('\n', 3);

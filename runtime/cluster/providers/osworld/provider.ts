@@ -37,9 +37,9 @@ interface Place {
   readonly server: OsworldServer;
   /** When it failed last, so that one that is away keeps no other from being asked. */
   failedAt: number;
-  /** It can bring its desktop back to the first screen; undefined until it was asked. */
+  /** Whether the server can bring its desktop back to the first screen; undefined until it was asked. */
   resets: boolean | undefined;
-  /** It says when its desktop is at rest. */
+  /** Whether the server says when its desktop is at rest. */
   settles: boolean;
 }
 
@@ -84,7 +84,9 @@ export class OsworldProvider implements DesktopProvider {
     return this.#places.length > 0 ? this.#places.length : 2;
   }
 
-  /** What a rollout left stays with `keepState`, and a virtual machine's first screen has a clock. */
+  /**
+   * False with `keepState`, which leaves what a rollout left, and for virtual machines, whose first screen has a clock.
+   */
   get sameFirstFrame(): boolean {
     return this.#places.length > 0 && !this.#o.keepState;
   }
@@ -114,7 +116,7 @@ export class OsworldProvider implements DesktopProvider {
       return { provider, ok: false, detail: problem.message, problem };
     }
   }
-  /** What is wrong with a server; it is asked each time. */
+  /** Why a server cannot be used; it is asked each time. */
   async #look(p: Place, signal?: AbortSignal): Promise<RunError | undefined> {
     try {
       const a = await p.server.get('/dart/health', { timeoutMs: ASK_MS, signal });

@@ -43,7 +43,7 @@ const LONGEST_MS = 110_000,
 /** The screen is at rest when it has not changed for so long, ms; and how often it is looked at meanwhile. */
 const QUIET_MS = 150,
   LOOK_MS = 50;
-/** What ours takes of a wait for rest, ms. */
+/** Longest waits for rest that our servers take, ms. */
 const MOST_HORIZON_MS = 10_000,
   MOST_SETTLE_MS = 120_000;
 /** A screen that settling has seen counts as the present one for so long, ms. */
@@ -77,7 +77,7 @@ export class RemoteDesktop implements Desktop {
     readonly server: OsworldServer;
     /** Longest wait for one screenshot, ms; default 15 s. It is asked for three times. */
     readonly screenMs?: number;
-    /** It says itself when it is at rest, as ours do. */
+    /** The server says when its desktop is at rest, as ours do. */
     readonly settles?: boolean;
   }) {
     this.id = o.id;
@@ -96,7 +96,7 @@ export class RemoteDesktop implements Desktop {
     const { png, capturedAt } = await this.#shot();
     return { ...(await this.#readable(() => decodePng(png))), capturedAt };
   }
-  /** As it was sent, where that is what is stored and shown to models: 8-bit RGB. */
+  /** The picture as the server sent it, where it can be stored and shown to models so: 8-bit RGB. */
   async screenshot(): Promise<Screenshot> {
     const shot = await this.#shot(),
       { header } = await this.#readable(() => pngChunks(shot.png));
@@ -109,8 +109,8 @@ export class RemoteDesktop implements Desktop {
     return this.#inTurn(() => this.#perform(a));
   }
   /**
-   * What comes while a program runs goes into the next one together: a double click's second press must not be a program
-   * late.
+   * Sends input. Events that come while a program runs go into the next one together: a double click's second press
+   * must not be a program late.
    */
   input(events: readonly DesktopInput[]): Promise<void> {
     if (this.#next) {
@@ -244,7 +244,10 @@ export class RemoteDesktop implements Desktop {
     if (a.status === 200) return a.body;
     throw refused([path], wordsOf(a), a.status === 404 ? 'ENOENT' : 'EACCES');
   }
-  /** Its server opens whatever is there, and waits for ever at a pipe. */
+  /**
+   * Rejects unless the path is a regular file of bounded size: the server opens whatever is there, and waits for ever
+   * at a pipe.
+   */
   async #checkFile(path: string): Promise<void> {
     const { code, stdout } = await this.exec(['stat', '-L', '-c', '%s %F', '--', path], { timeoutMs: 10_000 }),
       [, size, kind = ''] = /^(\d+) (.*)$/m.exec(stdout.toString('utf8', 0, 200)) ?? [];
@@ -270,7 +273,7 @@ export class RemoteDesktop implements Desktop {
     await this.#shot();
   }
 
-  /** Its server, container or machine is gone. Returns what every further call rejects with. */
+  /** Ends the desktop when its server, container or machine is gone. Returns the error of every further call. */
   lose(e: StudioError): StudioError {
     if (this.#gone) return this.#gone;
     this.#gone = e;
@@ -278,7 +281,9 @@ export class RemoteDesktop implements Desktop {
     for (const l of [...this.#listeners]) l({ type: 'lost', error: toRunError(e) });
     return e;
   }
-  /** It is somebody else's now, or nobody's: no call goes through, and nobody is told. */
+  /**
+   * Ends the desktop quietly, because it is given away or taken down: no call goes through, and no listener is told.
+   */
   dispose(): void {
     this.#listeners.clear();
     this.#gone ??= lost('The desktop was taken down.');
@@ -352,7 +357,7 @@ const END = Buffer.from('IEND');
 export const isWhole = ({ status, body }: Answer): boolean =>
   status === 200 && body.length > 45 && body.readUInt32BE(0) === 0x89504e47 && body.subarray(-8, -4).equals(END);
 
-/** Of a screen that is whole. */
+/** Size of a screen that is whole. */
 export const sizeOf = ({ body }: Answer): Size => ({ width: body.readUInt32BE(16), height: body.readUInt32BE(20) });
 
 const refused = (cmd: readonly string[], why: string, code?: string): StudioError =>

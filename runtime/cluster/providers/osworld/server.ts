@@ -1,4 +1,4 @@
-/** What a server at OSWorld's port 5000 is asked over HTTP. Nothing it says is trusted: what it runs, a policy has in hand. */
+/** HTTP calls to a server at OSWorld's port 5000. Nothing it says is trusted: a policy controls what runs there. */
 import { withoutSlashes } from '../../../domain/address.js';
 import { boundedBody } from '../../../domain/boundedBody.js';
 import { withDeadline } from '../../../domain/deadline.js';
@@ -9,7 +9,7 @@ import { pause } from '../../../domain/pause.js';
 import { lost } from '../../agentClient.js';
 
 export interface ServerOptions {
-  /** Without a path, e.g. http://10.0.0.2:5000. */
+  /** Address without a path, e.g. http://10.0.0.2:5000. */
   readonly url: string;
   /** Sent to this address alone. */
   readonly token?: string | undefined;
@@ -29,7 +29,7 @@ export interface AskOptions {
   readonly over?: AbortSignal | undefined;
   /** Bytes of the answer. */
   readonly most?: number;
-  /** What to throw for a longer one, where that is not the desktop's end. */
+  /** The error for a longer answer, where that does not end the desktop. */
   readonly tooLong?: () => Error;
 }
 
@@ -51,7 +51,10 @@ export class OsworldServer {
     this.#token = o.token;
   }
 
-  /** From now on its desktop is the one of this answer: another one, or the same after somebody's reset, is lost. */
+  /**
+   * Ties the server to the desktop of this answer: from now on another desktop, or the same one after a reset by
+   * others, counts as lost.
+   */
   begin(episode: string | undefined): void {
     this.#episode = episode;
   }
@@ -159,7 +162,7 @@ export function fieldsOf(a: Answer): Readonly<Record<string, unknown>> {
   const value = jsonOrNothing(a.body.toString('utf8'), FLAT);
   return isObject(value) ? value : {};
 }
-/** What an answer that refuses says, for people. */
+/** The server's own words in a refusal, for people. */
 export const wordsOf = (a: Answer): string => {
   const { message } = fieldsOf(a);
   return (typeof message === 'string' ? message : a.body.toString('utf8', 0, 1000)).slice(0, 300).trim();

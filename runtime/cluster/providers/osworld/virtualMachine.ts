@@ -15,7 +15,7 @@ const SERVER = '5000/tcp',
 /** Between two looks whether it has started, ms; one look. The machine says nothing by itself. */
 const LOOK_MS = 1000,
   ASK_MS = 10_000;
-/** What QEMU needs beside the machine's own memory, MB. */
+/** Memory of QEMU beside the machine's own, MB. */
 const BESIDE_MB = 1024;
 const TAIL_LINES = 20,
   TAIL_CHARACTERS = 2000;
@@ -39,10 +39,10 @@ export function machineContainer(
       `DISK_SIZE=${o.diskGb}G`,
       `RAM_SIZE=${o.ramGb}G`,
       `CPU_CORES=${o.cores}`,
-      // Without the device it emulates, which is slow and works.
+      // Without the device QEMU emulates, which is slow and works.
       ...(kvm ? [] : ['KVM=N']),
     ],
-    // Its log has no frames of the engine's then.
+    // With a terminal the log has no frames of the engine's.
     Tty: true,
     ExposedPorts: Object.fromEntries(PORTS.map((p) => [p, {}])),
     HostConfig: {
@@ -105,7 +105,7 @@ export async function bootMachine(
 }
 
 const endOf = (c: Docker.Container): Promise<void> =>
-  // Without an engine nobody knows; then its server does not answer.
+  // When the engine is gone nobody knows; the machine's server then does not answer.
   c.wait().then(
     () => undefined,
     () => new Promise<never>(() => {}),
@@ -141,7 +141,7 @@ async function untilReady(server: OsworldServer, ended: Promise<void>, signal: A
 }
 class NotReady extends Error {}
 
-/** With the end of its log, which says what its own clients never see. */
+/** The error with the end of the container's log, which says what its own clients never see. */
 async function explained(
   e: unknown,
   c: Docker.Container,

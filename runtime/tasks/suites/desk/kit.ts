@@ -7,10 +7,7 @@ import { SQUARE, zoneOf, type Look, type Scene } from './scene.js';
 
 export type { Look, Scene } from './scene.js';
 
-/**
- * What a template makes from a seed: the task and its two scripted runs. `solve` and `miss` end with `finished` (or
- * `fail`).
- */
+/** A task made from a seed, and its two scripted runs. `solve` and `miss` end with `finished` (or `fail`). */
 export interface Instance {
   readonly instruction: string;
   readonly config: readonly SetupStep[];
@@ -24,7 +21,7 @@ export interface Instance {
    */
   readonly siblings?: () => readonly Asked[];
 }
-/** What a task asks for, and how that is judged. */
+/** A task's instruction, and how it is judged. */
 export type Asked = Pick<Instance, 'instruction' | 'evaluator'>;
 
 /**
@@ -81,7 +78,7 @@ export const geometry = (b: Box): string => `${b.width}x${b.height}+${b.x}+${b.y
 
 const css = (pt: number, more = ''): string => `* { font: bold ${pt}pt "DejaVu Sans"; }\n${more}`;
 export const LARGE: Look = { css: css(14), gtk2: 'gtk-font-name="DejaVu Sans Bold 13"\n' };
-/** For windows that would not fit in 640x400 otherwise. */
+/** The look of windows that would not fit in 640x400 otherwise. */
 export const COMPACT: Look = {
   css: css(12, 'button { padding: 2px 6px; min-height: 0; }'),
   gtk2: LARGE.gtk2,
@@ -110,8 +107,8 @@ export const OUT = '/tmp/desk';
 
 /**
  * One `execute` step that writes the files, starts the applications and returns when their windows are there. It waits
- * for the window manager's list of windows (an event, no polling). When a window fails to open that is a set-up error,
- * at once: a second try would find what the first has left.
+ * for the window manager's list of windows (an event, no polling). A window that fails to open is a set-up error at
+ * once: a second try would find what the first has left.
  */
 export function setup({ dress }: Scene, p: SetupPlan): SetupStep[] {
   const look = p.look ?? LARGE,

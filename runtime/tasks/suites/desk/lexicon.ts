@@ -16,7 +16,7 @@ export interface Lexicon {
   readonly titles: readonly string[];
 }
 
-/** What training shows: the words of version 0.1. */
+/** The words that training shows: those of version 0.1. */
 export const TRAINED: Lexicon = {
   items: ['Apple', 'Lemon', 'Mango', 'Grape', 'Peach', 'Melon', 'Olive', 'Kiwi', 'Plum', 'Berry', 'Fig', 'Nut'],
   actions: ['Save', 'Open', 'Copy', 'Move', 'Send', 'Help', 'Stop', 'Next'],

@@ -39,7 +39,7 @@ const LOOKS = 8;
 /** The embedded policy's cells at 640x400 (GLYPH_SPEC): a click lands on a centre. */
 const CELL = 16;
 
-/** What a scripted solution can see of a desktop. One per oracle. */
+/** A scripted solution's view of a desktop. One per oracle. */
 export class Sight {
   readonly desktop: Desktop;
   readonly r: Random;
@@ -116,10 +116,10 @@ export class Sight {
   }
 }
 
-/** Of a11y.py's answer: far more than fits on a screen. */
+/** Bounds of a11y.py's answer: far more than fits on a screen. */
 const WIDGETS = { bytes: 4 << 20, depth: 8, values: 1 << 15 };
 
-/** What a11y.py printed. Programs of the desktop name their widgets, and may end it or answer in its place. */
+/** The widgets that a11y.py printed. Programs of the desktop name them, and may end it or answer in its place. */
 export function widgetsOf(printed: Buffer): Widget[] {
   const refused = (why: string): StudioError =>
     new StudioError(
@@ -142,7 +142,7 @@ const isWidget = (w: unknown): w is Widget =>
   w['box'].length === 4 &&
   w['box'].every((n) => Number.isSafeInteger(n));
 
-/** Of what xwininfo printed, bytes: hundreds of windows. The newest are at the end. */
+/** Bytes of xwininfo's output that are read: hundreds of windows. The newest are at the end. */
 const MOST_WINDOWS = 1 << 18;
 const PLACE = /^ {0,4}(Absolute upper-left X|Absolute upper-left Y|Width|Height): {1,4}(-?\d{1,6})$/;
 
@@ -180,7 +180,7 @@ export function pointIn(b: Box, r: Random): Point {
       columns = centresUpTo(x, b.x + b.width - mx),
       rows = centresUpTo(y, b.y + b.height - my);
     if (columns * rows === 0) continue;
-    // By number and not from a list of them: programs say how large their widgets are.
+    // Drawn by number and not from a list of cells: programs say how large their widgets are.
     const n = r.int(columns * rows);
     return { x: x + (n % columns) * CELL, y: y + Math.floor(n / columns) * CELL };
   }

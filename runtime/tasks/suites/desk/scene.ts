@@ -9,9 +9,9 @@ export interface Look {
   readonly gtk2: string;
   /** GSettings, for GSETTINGS_BACKEND=keyfile. */
   readonly settings?: string;
-  /** Its scripts know where things are by the size of the letters: these stay. */
+  /** The template's scripts know places by the size of the letters, which stay as they are. */
   readonly fixedLetters?: true;
-  /** Its programs choose the colour of what is typed by themselves: the ground below stays light. */
+  /** The template's programs choose the colour of typed text themselves, so the ground below stays light. */
   readonly fixedGround?: true;
 }
 
@@ -26,7 +26,7 @@ export interface Dress {
   readonly ground?: string;
   /** Options of xterm. */
   readonly terminal?: string;
-  /** Where the corner of a window may lie. */
+  /** Zone of the screen in which the corner of a window may be. */
   readonly zone: Zone;
 }
 export type Zone = 'train' | 'dev' | 'test' | 'any';
@@ -56,11 +56,11 @@ export const DRESSES: Readonly<Record<'legacy' | 'train' | 'dev' | 'test', Dress
   },
 };
 
-/** What a template draws from: chance, the words there are, and how the desktop is dressed. */
+/** The sources a template draws from: chance, the lexicon, and how the desktop is dressed. */
 export interface Scene extends Random {
   readonly words: Lexicon;
   readonly dress: Dress;
-  /** Where the corners of windows were put so far (`place` adds to it); not `free`: there was hardly any room. */
+  /** Corners of the windows placed so far (`place` adds to it); not `free`: there was hardly any room. */
   readonly corners: { readonly x: number; readonly y: number; readonly free: boolean }[];
 }
 export const scene = (seed: string, words: Lexicon = TRAINED, dress: Dress = DRESSES.legacy): Scene => ({

@@ -5,11 +5,11 @@ import { DRESSES, zoneOf, type Dress, type Scene } from './scene.js';
 import { variedDress } from './variedDress.js';
 
 /**
- * What is held out, each by itself (runtime/tasks/README.md#splits): other arrangements of the very words of training,
- * words and numbers never seen, pairs of seen words that never stand together, other looks, words never seen among
- * others that differ from them by a letter. `places` and `styles` are the two parts of `looks`, each with the other as in
- * training. `dev` is for tuning, `test`
- * for reporting; the two share nothing that is held out. Held-out templates are a list of their own (`Template.heldout`).
+ * The ways of holding out tasks, each by itself (runtime/tasks/README.md#splits): other arrangements of the very words
+ * of training, words and numbers never seen, pairs of seen words that never stand together, other looks, words never
+ * seen among others that differ from them by a letter. `places` and `styles` are the two parts of `looks`, each with
+ * the other as in training. `dev` is for tuning, `test` for reporting; the two share nothing that is held out. Held-out
+ * templates are a list of their own (`Template.heldout`).
  */
 export const HOLDOUTS = ['arrangements', 'words', 'pairs', 'looks', 'near', 'places', 'styles'] as const;
 export type Holdout = (typeof HOLDOUTS)[number];
@@ -18,7 +18,7 @@ export type ProbeSet = 'dev' | 'test';
 export interface Split {
   readonly set: 'train' | ProbeSet;
   readonly holdout?: Holdout;
-  /** Of training tasks: each in colours and letters of its own; absent: all alike. */
+  /** Training tasks only: each in colours and letters of its own; absent: all alike. */
   readonly looks?: 'varied';
 }
 
@@ -47,12 +47,12 @@ const firstSeed = (s: Split): number =>
   LEGACY + SPAN * SPLITS.findIndex((x) => x.set === s.set && x.holdout === s.holdout && x.looks === s.looks);
 
 export const trainSeed = (n: number): number => firstSeed({ set: 'train' }) + (n % SPAN);
-/** Of training tasks in varied looks. */
+/** The n-th seed of training tasks in varied looks. */
 export const variedSeed = (n: number): number => firstSeed({ set: 'train', looks: 'varied' }) + (n % SPAN);
 export const probeSeed = (set: ProbeSet, holdout: Holdout, n: number): number =>
   firstSeed({ set, holdout }) + (n % SPAN);
 
-/** Of version 0.1: whether its held-out side. */
+/** The split of a seed of version 0.1. */
 export interface LegacySplit {
   readonly set: 'legacy';
   readonly heldout: boolean;
@@ -84,7 +84,7 @@ function wordsFor(set: ProbeSet, holdout: Holdout | undefined, seed: number): Le
   return holdout === 'words' ? HELD_OUT[set] : TRAINED;
 }
 
-/** One content in so many is reserved for arrangements of version 0.1, and two in eight for those of today. */
+/** One in this many contents is reserved for arrangements of version 0.1, and two in eight for those of today. */
 const RESERVED = 4;
 const contentHash = (made: Pick<Instance, 'instruction' | 'config'>): number =>
   hash32(JSON.stringify([made.instruction, made.config], withoutAttempts));
@@ -100,18 +100,18 @@ export const pairSet = (a: string, b: string): 'train' | ProbeSet =>
   KIND_SETS[hash32(`pair/${[a, b].sort().join('/')}`) % PAIR_KINDS] ?? 'train';
 const KIND_SETS: readonly (ProbeSet | undefined)[] = ['dev', 'test'];
 
-/** What an instruction is about: the suite's words in it, and numbers. */
+/** The words of the suite and the numbers in an instruction. */
 export interface Contents {
   readonly words: readonly string[];
-  /** Of two figures and more. */
+  /** Numbers of two digits and more. */
   readonly numbers: readonly string[];
-  /** What follows what; single figures too. */
+  /** Neighbouring words and numbers, single digits too. */
   readonly pairs: readonly (readonly [string, string])[];
 }
 const ALL_WORDS = new Set([TRAINED, HELD_OUT.dev, HELD_OUT.test].flatMap(wordsOf));
 const NUMBER = /^\d+$/;
 
-/** Of any text, an instruction or a set-up. */
+/** The contents of any text, an instruction or a set-up. */
 export function contentsOf(text: string): Contents {
   // "B3" is a cell, not a number; a hyphen or a letter beside figures makes them something else as well.
   const tokens = text.match(/[A-Za-z]+\d*|\d+/g) ?? [],

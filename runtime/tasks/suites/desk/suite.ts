@@ -24,7 +24,7 @@ import { templates } from './templates/index.js';
 
 /** The built-in suite "desk": real applications of our image, each task drawn from a template by a seed. */
 export interface DeskSuite extends TaskSource, OracleSource {
-  /** What can be held out of a family's tasks: a template that names no word has no unseen ones. */
+  /** The ways a family's tasks can be held out: a template that names no word has no unseen ones. */
   holdouts(family: FamilyId): readonly Holdout[];
 }
 
@@ -133,7 +133,7 @@ function siblings(t: Template, seed: number, screen: Size): Task[] {
   if (split?.set !== 'train' || t.heldout) return [];
   const made = draw(t, seed, screen),
     { words } = drawsFrom(split, seed);
-  // Those that are left out count: what is held out may change, and a task keeps its id.
+  // Siblings that are left out count too: what is held out may change, and a task keeps its id.
   return (made.siblings?.() ?? []).flatMap((asked, k) =>
     belongs(split, { ...asked, config: made.config }, words) ? [taskFrom(t, `${seed}+${k + 1}`, made, asked)] : [],
   );
@@ -190,7 +190,7 @@ function drawn(
     const r = scene(`desk/${t.name}/${seed}/${k}`, words, dress),
       made = t.build(r, screen);
     if (belongs(split, made, words, r.corners)) return made;
-    // One whose windows vary in size has room in some draws only.
+    // A template whose windows vary in size has room in some draws only.
     placed ||= split.set !== 'legacy' && split.holdout === 'places' && placedIn(split.set as ProbeSet, r.corners);
     // A template whose instruction names nothing that the split holds out never will.
     if (
@@ -215,7 +215,7 @@ function promising({ holdout }: Split, instruction: string, drawn: Lexicon): boo
   return holdout !== 'pairs' || pairs.length > 0;
 }
 
-/** One action of the script at a time; after its end, `finished`. */
+/** Performs one action of the script at a time; after its end, `finished`. */
 function runScript(moves: readonly Move[], seed: string): Oracle {
   const r = random(seed);
   let at = 0;

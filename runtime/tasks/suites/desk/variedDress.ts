@@ -2,7 +2,7 @@ import type { Random } from '../../../domain/index.js';
 import { DRESSES, type Dress } from './scene.js';
 
 const FAMILIES = ['DejaVu Sans', 'DejaVu Sans Condensed'];
-/** One in so many tasks of varied looks has the plain one. */
+/** One in this many tasks of varied looks has the plain one. */
 const PLAIN = 4;
 /**
  * Training with varied looks: a dress drawn for each task, light or dark, in tones down to nearly grey; one in four is
@@ -40,7 +40,7 @@ export function variedDress(r: Random): Dress {
     zone: DRESSES.train.zone,
   };
 }
-/** Of selectors, each with its ground, text and border. */
+/** A style sheet from selectors, each with its ground, text and border. */
 const sheet = (rules: Readonly<Record<string, readonly [string, string?, string?]>>): string =>
   Object.entries(rules)
     .map(([selectors, [ground, text, border]]) => {

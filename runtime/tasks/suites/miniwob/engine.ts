@@ -6,7 +6,7 @@ import type { Task, TaskEngine } from '../../types.js';
 import type { Pages } from './pages.js';
 import { begin, state } from './scripts.js';
 
-/** Where the pages are inside a desktop; the browser opens nothing else (images/web, its policies). */
+/** Folder of the pages inside a desktop; the browser opens nothing else (images/web, its policies). */
 const FOLDER = '/var/tmp/pages';
 /** A page that takes longer to load or to begin is broken, or the machine is far too busy. */
 const OPEN_MS = 15_000,

@@ -17,7 +17,7 @@ export interface Pages {
 }
 
 const packing = promisify(gzip);
-/** Where a checkout, an unpacked wheel or the folder itself have it. */
+/** Paths of the pages in a checkout, an unpacked wheel or the folder itself. */
 const PLACES = ['', 'html', 'miniwob/html', 'src/miniwob/html', 'miniwob'];
 /** MiniWoB++ 1.0 has 400 files and 8 MB. */
 const MOST_FILES = 5_000,

@@ -1,6 +1,6 @@
 /**
- * What a page of MiniWoB++ is told, in its own terms (html/core/core.js). As BrowserGym does: the time limit is out of
- * reach, since it counts a policy's thinking, and what shows reward and time is taken off the screen.
+ * Commands to a page of MiniWoB++, in its own terms (html/core/core.js). As BrowserGym does, the time limit is put out
+ * of reach, since it counts a policy's thinking, and reward and time are taken off the screen.
  */
 
 /** BrowserGym's EPISODE_MAX_TIME, ms. */

@@ -89,7 +89,7 @@ export function sqrt(x: Tensor): Tensor {
 }
 export function abs(x: Tensor): Tensor {
   return x.graph.node1('Abs', [x], x.shape, {
-    // By the sign as a number: where() takes several times as long.
+    // The gradient multiplies by the sign: where() takes several times as long.
     vjp: (g) => [mul(g, sub(mul(cast(greater(x, 0), x.graph.float), 2), 1))],
   });
 }

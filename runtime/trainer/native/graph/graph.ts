@@ -31,7 +31,7 @@ export interface GraphNode {
   /** Multiply-adds x 2 of a matrix product; 0 for everything else. */
   readonly flops: number;
 }
-/** Of a node with one output: gradients of `sources` from that of the output. */
+/** Gradient of a node with one output: those of its `sources` from that of the output. */
 export interface NodeGradient {
   readonly vjp?: (grad: Tensor) => readonly (Tensor | undefined)[];
   readonly sources?: readonly Tensor[];

@@ -28,7 +28,7 @@ export function layerNorm(x: Tensor, gain: Tensor, offset: Tensor): Tensor {
     },
   });
 }
-/** For f64, where ORT's operator still returns its statistics in f32. */
+/** The norm in single operators, for f64: ORT's own operator returns its statistics in f32. */
 function spelledOut(x: Tensor, gain: Tensor, offset: Tensor): [Tensor, Tensor, Tensor] {
   const mu = mean(x, [1], true),
     centred = sub(x, mu),

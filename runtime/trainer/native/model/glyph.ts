@@ -231,7 +231,7 @@ export function glyphForward(
 }
 
 /**
- * Where words are on the screen: logits over cells, [b, r, cells], for words given by their buckets i32[b, r]. Uses the
+ * Finds words on the screen: logits over cells, [b, r, cells], for words given by their buckets i32[b, r]. Uses the
  * policy's own screen layers and `find`.
  */
 export function glyphRead(p: Params, s: EmbeddedPolicySpec, z: GlyphSize, obs: Tensor, buckets: Tensor): Tensor {

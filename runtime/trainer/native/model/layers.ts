@@ -5,7 +5,7 @@ import { layerNorm, softmax } from '../graph/norm.js';
 import { split, transpose } from '../graph/structure.js';
 import type { ParamDef } from './params.js';
 
-/** What the networks are made of: parameters by name, and the layers that use them. */
+/** The parts of the networks: parameters by name, and the layers that use them. */
 
 /** Gain of weights before a ReLU (He initialisation). */
 export const HE = Math.SQRT2;
@@ -23,7 +23,7 @@ export class ParamList {
     this.defs.push({ name, shape, init: { fill } });
   }
 
-  /** One value after the other. */
+  /** Adds a list of values. */
   list(name: string, values: readonly number[]): void {
     this.defs.push({ name, shape: [values.length], init: { values } });
   }

@@ -26,10 +26,10 @@ export interface PolicyModel {
   readonly layout: ParamLayout;
   /** Size of a policy that knows words by number; absent for one that spells. */
   readonly size: GlyphSize;
-  /** Of a policy that spells. */
+  /** Present for a policy that spells. */
   readonly reader?: {
     readonly size: ReaderSize;
-    /** Its reader's parameters are the first so many. */
+    /** Number of the reader's parameters, which come first. */
     readonly parameters: number;
   };
 }
@@ -97,8 +97,8 @@ export function policyGraph(m: PolicyModel, batch = 1, theta?: Float32Array): Gr
 }
 
 /**
- * What the reader of a policy that spells sees. Inputs theta (unless given) and obs u8[b,h,w]; outputs `features` as the
- * policy graph takes them and `logits` f32[b, rows*columns, classes] (domain/align.ts).
+ * The graph of the reader of a policy that spells. Inputs theta (unless given) and obs u8[b,h,w]; outputs `features` as
+ * the policy graph takes them and `logits` f32[b, rows*columns, classes] (domain/align.ts).
  */
 export function towerGraph(m: PolicyModel, batch = 1, theta?: Float32Array): Graph {
   const g = new Graph(),

@@ -49,10 +49,10 @@ export const READER_SIZE: ReaderSize = {
 const MASKED = -1e9;
 /** Words that the network may seek at once: two for what it sees, two for where it acts. */
 const SOUGHT = 2;
-/** What a cell that holds the sought word is worth at first, in logits: enough against a thousand others. */
+/** Initial logit of a cell that holds the sought word: enough against a thousand others. */
 const GAIN = 9;
 
-/** What the network is given besides the glyph policy's inputs (native/perception.ts). */
+/** The network's inputs besides those of the glyph policy (native/perception.ts). */
 export interface Found {
   /** f[b, rows*cols, width]: the reader's features. */
   readonly features: Tensor;
@@ -106,7 +106,7 @@ export function readerParams(s: EmbeddedPolicySpec, z: ReaderSize): ParamDef[] {
 export const towerLength = (defs: readonly ParamDef[]): number =>
   defs.filter((d) => d.name.startsWith('reader.')).reduce((n, d) => n + d.shape.reduce((a, x) => a * x, 1), 0);
 
-/** One normalised vector per cell, [b, cells, cell]. `marks` [b, SOUGHT, cells]: where the words stand that matter. */
+/** One normalised vector per cell, [b, cells, cell]. `marks` [b, SOUGHT, cells]: where the words that matter are. */
 function lookAtScreen(p: Params, s: EmbeddedPolicySpec, z: ReaderSize, i: ReaderInputs, marks: Tensor): Tensor {
   const b = i.obs.shape[0]!,
     { cols, rows } = gridOf(s),
@@ -179,7 +179,7 @@ export function readerForward(p: Params, s: EmbeddedPolicySpec, z: ReaderSize, i
     m = s.instruction.maxTokens;
   const { tokens, padding } = readInstruction(p, s, z, i),
     words = slice(tokens, 1, 1, 1 + m);
-  /** Where the words stand that h attends to, [b, SOUGHT, cells]. */
+  /** Where the words that h attends to are, [b, SOUGHT, cells]. */
   const whereabouts = (name: string, h: Tensor): Tensor => {
     const query = reshape(lin(p, name, h), [b, SOUGHT, d]),
       scores = mul(matmul(query, transpose(words, [0, 2, 1])), 1 / Math.sqrt(d));

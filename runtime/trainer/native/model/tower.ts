@@ -79,7 +79,7 @@ export function towerForward(p: Params, s: EmbeddedPolicySpec, z: TowerSize, obs
   return readRows(p, z, tall, { batch: b, rows, cols });
 }
 
-/** From what the stem sees in the four bands of each column, [batch*rows*cols, 4 stem], to its characters. */
+/** The characters of each column, from what the stem sees in its four bands, [batch*rows*cols, 4 stem]. */
 export function readRows(p: Params, z: TowerSize, tall: Tensor, grid: Grid): Seen {
   const kernel = reshape(transpose(reshape(p('reader.conv.w'), [TALL, WIDE, z.stem, z.width]), [1, 0, 2, 3]), [
     WIDE,

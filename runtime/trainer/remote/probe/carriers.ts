@@ -59,9 +59,11 @@ interface Scale {
 }
 /** Steps are not quite linear: what that leaves falls with their size, what a server does wrong does not. */
 const FINE: Scale = { aim: AIM / 5, exact: 0.025, worst: 0.08, slack: 2 },
-  /** For arithmetic that smaller steps drown in. */
+  /** For arithmetic whose noise hides FINE steps. */
   COARSE: Scale = { aim: AIM, exact: 0.12, worst: 0.2, slack: 2 },
-  /** For arithmetic that those drown in, too; such steps are not linear by less than it hides. */
+  /**
+   * For arithmetic whose noise hides COARSE steps as well; it also hides how far steps of this size are from linear.
+   */
   LOUD: Scale = { aim: 0.45, exact: 0.08, worst: 0.12, slack: 1 };
 /** Noise beside a step of AIM that is drowned. */
 const DROWNED = 0.03;
@@ -168,7 +170,7 @@ function judge(lab: Lab, effects: readonly Effect[], { aim, exact, worst, slack 
       finding: bad(`not exact: ${wrongWords(effects, best?.error ?? NaN, aim)}`),
       error: best?.error ?? Infinity,
     };
-  // One kind of request that is weighed otherwise hardly shows among all of them.
+  // A single kind of request that the server weighs differently hardly shows in the overall error.
   const odd = best.explained.findIndex((e, i) => {
     const size = Math.max(sizeOf(e), sizeOf(effects[i]!));
     return distance(e, effects[i]!) > worst * size + slack * lab.slack;
@@ -191,9 +193,9 @@ function judge(lab: Lab, effects: readonly Effect[], { aim, exact, worst, slack 
   };
 }
 interface Fit {
-  /** What is left, root mean square over root mean square. */
+  /** Unexplained part of the effects: root mean square over root mean square. */
   readonly error: number;
-  /** Of a weight of 1 on the first group. */
+  /** Effect of a weight of 1 on the first group. */
   readonly first: Effect;
   /** The effects as the fit has them. */
   readonly explained: readonly Effect[];
@@ -231,7 +233,7 @@ function oddWords({ combo, texts }: Trial): string {
   return `${of} with weights ${combo[0]} and ${combo[1]}`;
 }
 
-/** What a wrong server does, by the effects of single combinations. */
+/** How the server is wrong, by the effects of single combinations. */
 function wrongWords(e: readonly Effect[], error: number, aim: number): string {
   const by = `${percent(error)} of the effects are unexplained`;
   if (e.some((x) => !Number.isFinite(sizeOf(x)))) return 'a step made log-probs that are no numbers';

@@ -1,12 +1,12 @@
 import { StudioError, toRunError } from '../../../domain/index.js';
 
-/** One thing a server must do, or that a run should know about it. */
+/** One thing that a server must do, or that a run should know about it. */
 export interface Check {
   readonly name: string;
   readonly ok: boolean;
   /** A run as it is set up cannot do without. */
   readonly needed: boolean;
-  /** What was seen, in words and figures. */
+  /** The observation, in words and figures. */
   readonly detail: string;
 }
 export interface Finding {

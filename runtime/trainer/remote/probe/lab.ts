@@ -5,9 +5,9 @@ import type { Carriage } from '../gradient.js';
 import { floats, integers, type Chunk, type Datum } from '../wire/index.js';
 
 /**
- * Where a server is measured from outside: fresh models, passes, and optimizer steps that are plain gradient descent.
- * With beta1 = beta2 = 0 and eps far above every gradient, AdamW's step is rate * gradient, so the change of log p after
- * one step is linear in the gradient: it shows what the server made of the weights, and needs no metrics.
+ * Measures a server from outside, with fresh models, passes, and optimizer steps that are plain gradient descent. With
+ * beta1 = beta2 = 0 and eps far above every gradient, AdamW's step is rate * gradient, so the change of log p after one
+ * step is linear in the gradient: it shows what the server made of the weights, and needs no metrics.
  */
 
 /** Far above any gradient; what is beyond single precision's reach of the parameters is not. */
@@ -57,7 +57,7 @@ export const datum = (t: Text, inputs: Readonly<Record<string, ArrayLike<number>
 const constant = (n: number, x: number): Float32Array => new Float32Array(n).fill(x);
 
 export const MAIN = textOf(someTokens('main')),
-  /** As long as the main text. */
+  /** Another text of the same length as the main one. */
   OTHER = textOf(someTokens('other')),
   SHORT = textOf(someTokens('short', 16)),
   TINY = textOf(someTokens('tiny', 4)),
@@ -124,11 +124,11 @@ export class Lab {
     const [row] = await this.rows(m, [MAIN]);
     return groupMeans(row!);
   }
-  /** What the difference of two log-probs may have of noise. */
+  /** Most noise in the difference of two log-probs. */
   get spread(): number {
     return 3 * Math.hypot(this.noise, this.grain);
   }
-  /** What the noise of a measured effect may be. */
+  /** Most noise in a measured effect. */
   get slack(): number {
     return this.spread * Math.sqrt(2 / (GROUPS[0][1] - GROUPS[0][0]));
   }
@@ -159,7 +159,7 @@ export class Lab {
   get linear(): boolean {
     return this.#optimizer === FAR;
   }
-  /** What a weight of 1 is on this server. */
+  /** The value that stands for a weight of 1 on this server. */
   get scale(): number {
     return this.#optimizer.scale;
   }
@@ -170,7 +170,7 @@ export class Lab {
     const { eps } = this.#optimizer;
     return { learningRate: rate * eps, beta1: 0, beta2: 0, eps, weightDecay: 0, gradClip: 0, ...o };
   }
-  /** What `act` changes. */
+  /** The change of log p that `act` makes. */
   async effect(m: RemoteModel, act: () => Promise<unknown>): Promise<Effect> {
     const before = await this.groups(m);
     await act();

@@ -7,7 +7,7 @@ export function picture(size: number, seed: number): Uint8Array {
     rng = random(`probe/picture/${seed}`),
     colours = Uint8Array.from({ length: 3 * 64 }, () => rng.int(256)),
     rows = Buffer.alloc(size * (1 + 3 * size));
-  // One row of each block, and copies of it.
+  // Draws one row of each block, and copies it.
   for (let y = 0; y < size; y++) {
     const at = y * (1 + 3 * size);
     if (y % block > 0) rows.copy(rows, at, at - 1 - 3 * size, at);

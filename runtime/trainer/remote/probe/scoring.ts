@@ -3,7 +3,7 @@ import { apart, datum, MAIN, OTHER, someTokens, type Lab, type Text } from './la
 import { judged, refusal, tried, type Checks, type Finding } from './checks.js';
 import { picture } from './picture.js';
 
-/** What a forward pass must be, before anything is trained. */
+/** Checks of the forward pass, before anything is trained. */
 
 /** Log-probs that differ by less are the same in any arithmetic that trains. */
 const SAME = 0.02;
@@ -128,7 +128,7 @@ export async function imageChecks(lab: Lab, checks: Checks, needed: boolean, giv
 async function countedPicture(lab: Lab): Promise<ProbeImage | undefined> {
   for (const side of SIDES) {
     const image = ownPictures((SIZE / side) ** 2);
-    // On a model of its own: some servers take nothing after a refusal.
+    // Asked on a fresh model: some servers take nothing after a refusal.
     const no = await refusal(() => lab.fresh((m) => lab.rows(m, [pictured(image, 0)], 1)));
     if (no === undefined) return image;
   }

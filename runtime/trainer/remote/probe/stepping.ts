@@ -4,11 +4,11 @@ import type { Carriage } from '../gradient.js';
 import { bad, figure, good, judged, percent, refusal, tried, type Checks, type Finding } from './checks.js';
 import { apart, datum, distance, MAIN, SHORT, sizeOf, type Combo, type Effect, type Lab } from './lab.js';
 
-/** What forward_backward, optim_step and the saving of weights must do, measured by the changes of log p they cause. */
+/** Checks of forward_backward, optim_step and the saving of weights, by the changes of log p they cause. */
 
 /** Effects of steps that should be alike differ by less: steps are not quite linear. */
 const ALIKE = 0.25;
-/** What should do nothing does less than this share of a step. */
+/** A step that should do nothing moves less than this share of a normal step. */
 const NOTHING = 0.1;
 /** Advantage at a ratio of e: such a step is still nearly linear. */
 const SMALL = 0.3;
@@ -65,7 +65,9 @@ function learningRate(lab: Lab, c: Carriage): Promise<Finding> {
     );
   });
 }
-/** Where no carrier moved anything at any rate: whether a step of ordinary Adam does, and whether its rate matters. */
+/**
+ * Used when no carrier moved anything at any rate: whether a step of ordinary Adam does, and whether its rate matters.
+ */
 export async function deafToLearningRate(lab: Lab): Promise<Finding> {
   const moved = (learningRate: number): Promise<number> =>
     lab.fresh(async (m) =>
@@ -187,7 +189,7 @@ function clip(lab: Lab, c: Carriage): Promise<Finding> {
 }
 function weightDecay(lab: Lab, c: Carriage): Promise<Finding> {
   return lab.fresh(async (m) => {
-    // Of every position: where all weights decay, those that were trained may change less than others.
+    // Log-probs of every position: where all weights decay, the trained ones may change less than others.
     const row = async (): Promise<Float32Array> => (await lab.rows(m, [MAIN]))[0]!,
       start = await row();
     for (let i = 0; i < 2; i++) {
@@ -270,7 +272,7 @@ async function restore(lab: Lab, c: Carriage, saver: 'gone' | 'there'): Promise<
 async function serverLoss(lab: Lab, c: Carriage): Promise<Finding> {
   const bounded = (name: string, high: number): Promise<Effect> =>
     lab.fresh((m) => lab.effect(m, () => boundedStep(lab, m, name, high)));
-  // What the carrier, which is exact, makes of the weights that bounded losses should come to.
+  // The effect, by the exact carrier, of the weights that the bounded losses should come to.
   const weighed = (by: number): Promise<Effect> => first(lab, c, [SMALL * by, 0]);
   const [some, all] = [await weighed(1.5), await weighed(Math.E)],
     [low, high, open, shut] = [

@@ -7,7 +7,7 @@ import { LIMITS, unread } from './types.js';
 const text = z.string().min(1).max(LIMITS.text),
   size = z.number().int().positive();
 
-/** What a server asks of its clients. */
+/** The server's settings for its clients. */
 export const clientConfig = z.object({
   proto_compress_fwdbwd: z.boolean().default(false),
   /** Servers of the JSON age turn protobuf on with this. */
@@ -54,7 +54,7 @@ export type Polled =
   | { readonly kind: 'failed'; readonly message: string; readonly user: boolean }
   | { readonly kind: 'done'; readonly json: unknown };
 
-/** What a JSON answer of `retrieve_future` says. */
+/** The state of a future, from a JSON answer of `retrieve_future`. */
 export function polled(json: unknown): Polled {
   const again = tryAgain.safeParse(json);
   if (again.success) return { kind: 'pending', queue: again.data.queue_state ?? undefined };

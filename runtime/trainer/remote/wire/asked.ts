@@ -1,7 +1,7 @@
 import type { JsonBounds } from '../../../domain/jsonBounds.js';
 import { LIMITS, type Chunk, type Datum, type SampleRequest } from './types.js';
 
-/** What an answer may hold, from what was asked for: reading it costs by values and parts, not by its bytes alone. */
+/** Bounds of an answer, from what was asked for: reading it costs by values and parts, not by its bytes alone. */
 export interface AnswerBounds extends JsonBounds {
   readonly bytes: number;
   /** Datums or sequences. */

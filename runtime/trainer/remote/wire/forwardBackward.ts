@@ -184,7 +184,7 @@ function checkNames(n: number): void {
 function checkTensors(n: number): void {
   if (n > LIMITS.tensors) throw malformed(`${n} tensors of a datum (at most ${LIMITS.tensors})`);
 }
-/** Where and what a JSON answer has wrong. */
+/** The first fault of a JSON answer: where it is, and what is wrong. */
 export const firstIssue = (e: z.ZodError): string => {
   const i = e.issues[0];
   return i ? `${i.path.join('.').slice(0, 120) || 'it'}: ${i.message.slice(0, 200)}` : 'it is not what was expected';

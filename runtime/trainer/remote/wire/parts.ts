@@ -8,7 +8,7 @@ export function hasParts(type: protobuf.Type, bytes: Uint8Array, most: number): 
   return leftOf(protobuf.Reader.create(bytes), partsOf(type), bytes.length, most) >= 0;
 }
 
-/** What a field holds: a message, numbers in a row, or neither. */
+/** The contents of a field: a message, numbers in a row, or neither. */
 type Parts = (id: number) => Parts | 'numbers' | undefined;
 function partsOf(type: protobuf.Type): Parts {
   return (id) => {
@@ -35,7 +35,7 @@ function leftOf(r: protobuf.Reader, parts: Parts, end: number, room: number): nu
       to = r.pos + length,
       inside = parts(tag >>> 3);
     if (to > end) throw new RangeError('a field ends beyond its message');
-    // At most one number a byte.
+    // Each byte holds at most one number.
     if (inside === 'numbers') left -= length;
     else if (inside) left = leftOf(r, inside, to, left);
     if (left < 0) return left;

@@ -56,7 +56,7 @@ export interface SampleRequest {
   readonly seed?: number | undefined;
   readonly stop?: readonly number[] | undefined;
   readonly promptLogprobs?: boolean | undefined;
-  /** What samples: a session with the number of the call in it, saved weights, or the base model. */
+  /** The weights that sample: those of a session at the number of a call, saved ones, or the base model's. */
   readonly from:
     | { readonly session: string; readonly seqId: number }
     | { readonly modelPath: string }
@@ -78,7 +78,7 @@ export const LIMITS = {
   text: 4096,
 } as const;
 
-/** What a server sent is not what the protocol says. */
+/** The error for an answer that does not follow the protocol. */
 export const malformed = (what: string, cause?: unknown): StudioError =>
   new StudioError(
     'trainer.remote',
@@ -87,7 +87,9 @@ export const malformed = (what: string, cause?: unknown): StudioError =>
     { cause },
   );
 
-/** It is of a shape that this version does not know: the server may be older or newer (`skew.ts` says what it is). */
+/**
+ * An answer of a shape that this version does not know: the server may be older or newer (`skew.ts` says what it is).
+ */
 export class Unread extends StudioError {}
 export const unread = (what: string, cause?: unknown): Unread => {
   const { kind, message, remedy } = malformed(what).error;

@@ -45,7 +45,7 @@ export function fileManager(r: Scene, screen: Size, folder: string = FOLDER): Se
   };
 }
 
-/** Where the icon of an entry is; `folders` and `files` are all that the folder holds. */
+/** Place of an entry's icon; `folders` and `files` are all that the folder holds. */
 export const iconBox =
   (name: string, folders: readonly string[], files: readonly string[]): Where =>
   async (s): Promise<Box> => {
@@ -88,7 +88,7 @@ export const folderPlan = (
 const without = (names: readonly string[], name: string): string[] => names.filter((n) => n !== name);
 export const filesHeld = (names: readonly string[]): string[] => names.map((f) => `${f}:${f.toLowerCase()}`);
 
-/** One of the files of the folder lies in the only folder within it. */
+/** Checks that one of the files of the folder lies in the only folder within it. */
 export const movedInto = (box: string, moved: string, files: readonly string[]): Check =>
   fileTree([`${box}/`, `${box}/${moved}:${moved.toLowerCase()}`, ...filesHeld(without(files, moved))]);
 export const openIcon = (name: string, folders: readonly string[], files: readonly string[]): Move =>

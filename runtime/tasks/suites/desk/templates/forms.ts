@@ -11,7 +11,7 @@ import { dialog, dialogGave } from './dialogs.js';
 /** Row `k` of a form of text fields: they all have role `text` and lie one below the other. */
 export const field = (k: number): Move => click({ role: 'text', nth: k });
 
-/** Of a form of three fields. */
+/** Rows of a form of three fields. */
 const ROWS = [0, 1, 2];
 
 /** Arguments of a form with these fields (`LABEL`, or `LABEL:KIND`), each `LABEL|` in what it gives, and OK and Cancel. */

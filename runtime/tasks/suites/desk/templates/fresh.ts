@@ -142,7 +142,7 @@ export const freshTemplates: readonly Template[] = [
         filled = pickSome(r, names, 3),
         [gone, other, third] = filled,
         [a, b, c, fresh] = pickSome(r, r.words.items, 4);
-      // In a column without words: the program completes what is typed from those above and below.
+      // A column without words is chosen: the program completes typed text from the words above and below.
       const to = r.pick(names.filter((n) => !filled.some((f) => f[0] === n[0])));
       const go = (emptied: string): Move[] => [
         cell(emptied),

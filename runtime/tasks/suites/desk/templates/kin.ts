@@ -16,7 +16,7 @@ import { homeHas, SHELL_MS, terminal, terminalFiles } from './terminal.js';
  * (runtime/tasks/README.md#splits). Some say the same in one of several ways, so that words are learned and not whole
  * sentences.
  */
-/** What a question about unsaved work can be answered with, and how people say it. */
+/** Answers to a question about unsaved work, and how people say them. */
 const ANSWERS = [
   { button: "Don't Save", say: ['Leave without saving.', 'Close it without saving.'] },
   { button: 'Save', say: ['Save it and leave.', 'Save, then close it.'] },

@@ -35,7 +35,7 @@ export const watchedEditor = (path: string): SetupPlan['start'][number] => ({
 });
 /** The text was changed at some time, saved or not: the title had its star. */
 export const WAS_CHANGED: Check = { command: `grep -q '"[*]' ${OUT}/titles && echo changed`, prints: 'changed\n' };
-/** For editors side by side. */
+/** The look of editors side by side. */
 const SMALL_MENU = '* { font: bold 14pt "DejaVu Sans"; }\nmenubar * { font-size: 9pt; padding: 1px 2px; }\n';
 const menu = (name: string) => click({ role: 'menu', name });
 const menuItem = (name: string) => click({ role: 'menu item', name });

@@ -65,7 +65,7 @@ export function bookPlan(r: Scene, screen: Size, cells: Cells): SetupPlan {
   };
 }
 
-/** What the saved book holds, as "row col content" lines; the program compresses what it saves. */
+/** Checks the saved book, as "row col content" lines; the program compresses what it saves. */
 export const bookIs = (cells: Readonly<Record<string, string>>): Check => ({
   command: `zcat -f ${q(BOOK)} | grep -o '<gnm:Cell [^>]*>[^<]*' | sed -E 's/.*Row="([0-9]+)" Col="([0-9]+)"[^>]*>/\\1 \\2 /' | LC_ALL=C sort`,
   prints: Object.entries(cells)

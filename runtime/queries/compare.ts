@@ -161,8 +161,7 @@ export function flatConfig(config: unknown): ReadonlyMap<string, string> {
   }
   const out = new Map<string, string>(),
     walk = (value: unknown, path: string): void => {
-      if (isObject(value))
-        for (const [k, v] of Object.entries(value)) walk(v, path === '' ? k : `${path}.${k}`);
+      if (isObject(value)) for (const [k, v] of Object.entries(value)) walk(v, path === '' ? k : `${path}.${k}`);
       else if (value !== undefined && path !== '' && !OUTSIDE.has(path)) out.set(path, JSON.stringify(value));
     };
   walk(whole, '');

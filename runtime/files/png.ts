@@ -4,7 +4,7 @@ import type { Size } from '../domain/index.js';
 import { messageOf } from '../domain/index.js';
 import { Unusable } from '../domain/unusable.js';
 import { crc32InTurns } from './crc32.js';
-import { PNG_SIGNATURE } from './pngWriter.js';
+import { PNG_SIGNATURE, pngFile } from './pngWriter.js';
 import { slicePixels, slices } from './slices.js';
 
 /**
@@ -108,17 +108,44 @@ export async function decodePng(file: Buffer): Promise<Size & { readonly data: B
   return { width: h.width, height: h.height, data: out };
 }
 
-/** Reads the rows from the top, in the samples of the picture's kind. Rejects with Unusable. */
-export async function pngRows({ header: h, data }: Chunks, each: (y: number, row: Buffer) => void): Promise<void> {
-  const bits = h.depth * samples[h.type]!,
-    stride = Math.ceil((h.width * bits) / 8),
-    step = Math.max(1, bits >> 3),
-    size = (stride + 1) * h.height;
+const bitsOf = (h: Header): number => h.depth * samples[h.type]!;
+/** Bytes of a row, without the byte of its filter. */
+const strideOf = (h: Header): number => Math.ceil((h.width * bitsOf(h)) / 8);
+/** Compressed pixels take at most so much more than they take when they are not compressed. */
+const PACKED = { share: 1.01, bytes: 64 * 1024 };
+
+/** The filtered rows of a picture. Rejects with Unusable where they are more or fewer than its size says. */
+async function inflated({ header: h, data }: Chunks): Promise<Buffer> {
+  const size = (strideOf(h) + 1) * h.height,
+    packed = data.reduce((n, d) => n + d.length, 0);
+  if (packed > size * PACKED.share + PACKED.bytes) throw new Unusable('is larger than its pixels need');
   // The bound stops a small file from inflating without end.
   const raw = await inflate(Buffer.concat(data), { maxOutputLength: size }).catch((e: unknown) => {
     throw new Unusable(`is damaged: ${messageOf(e)}`);
   });
   if (raw.length !== size) throw new Unusable('has too few pixels');
+  return raw;
+}
+
+/**
+ * A file of nothing but the pixels: the same one where it has no more. Other chunks and what lies behind the end are left
+ * out. Rejects with Unusable where the pixels do not inflate. For pictures of 8-bit RGB.
+ */
+export async function barePng(file: Buffer, chunks: Chunks): Promise<Buffer> {
+  await inflated(chunks);
+  const { header, data } = chunks,
+    bare = PNG_SIGNATURE.length + 25 + data.reduce((n, d) => n + 12 + d.length, 0) + 12;
+  return file.length === bare
+    ? file
+    : pngFile({ width: header.width, height: header.height, data: Buffer.concat(data) });
+}
+
+/** Reads the rows from the top, in the samples of the picture's kind. Rejects with Unusable. */
+export async function pngRows(chunks: Chunks, each: (y: number, row: Buffer) => void): Promise<void> {
+  const { header: h } = chunks;
+  const stride = strideOf(h),
+    step = Math.max(1, bitsOf(h) >> 3),
+    raw = await inflated(chunks);
   let above = Buffer.alloc(stride);
   await slices.over(h.height, Math.max(1, Math.floor(slicePixels / h.width)), (from, to) => {
     for (let y = from; y < to; y++) {

@@ -1,8 +1,8 @@
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { decodeFrame } from '../data/store/decodeFrame.js';
 import { readFrame, type FramePlace } from '../data/store/frames.js';
-import { decodePng, encodePng } from '../data/store/png.js';
-import { pixelHash } from '../data/store/screenEncoder.js';
+import { encodePng } from '../data/store/png.js';
 import { messageOf } from '../domain/index.js';
 import { oneByOne } from '../domain/workerPort.js';
 import { digestOf } from '../files/digest.js';
@@ -41,12 +41,10 @@ async function thumbnail(j: ThumbnailJob): Promise<void> {
  * All runs share the cache: a frame of a run folder that somebody else made counts only when it is what its name says.
  */
 export async function pictureOf(j: Pick<ThumbnailJob, 'from' | 'width'>): Promise<Buffer> {
-  const frame = await readFrame(j.from),
-    right = digestOf(frame) === j.from.hash;
-  if (right && j.width === 0) return frame;
-  const { width, height, rgb } = await decodePng(frame);
-  if (!right && pixelHash(width, height).update(rgb).digest('hex') !== j.from.hash)
-    throw new Error('The frame does not hold the pixels it was stored with.');
+  const frame = await readFrame(j.from);
+  if (j.width === 0 && digestOf(frame) === j.from.hash) return frame;
+  const { width, height, rgb, right } = await decodeFrame(frame, j.from.hash);
+  if (!right) throw new Error('The frame does not hold the pixels it was stored with.');
   if (j.width === 0) return frame;
   const small = shrink(rgb, width, height, Math.min(j.width, width));
   return encodePng(small.scanlines, small.width, small.height);

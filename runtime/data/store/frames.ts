@@ -8,13 +8,14 @@ import { digestOf } from '../../files/digest.js';
 import { createFresh, folderInside, linkBetween, namesInside } from '../../files/folderParts.js';
 import { ForeignFileError, readForeign } from '../../files/foreignFile.js';
 import type { FrameStore } from '../types.js';
+import { decodeFrame } from './decodeFrame.js';
 import { FrameAppender } from './frameAppender.js';
 import { compact, mayGo } from './frameCompaction.js';
 import { FramePacks, readPlace, type FramePlace } from './framePacks.js';
 import { headBytes, maxFrameBytes } from './packRecord.js';
 import { decodePng, sizeOf, toBgrx } from './png.js';
 import { DiskRoom } from './room.js';
-import { pixelHash, ScreensHere, type ScreenEncoder } from './screenEncoder.js';
+import { ScreensHere, type ScreenEncoder } from './screenEncoder.js';
 
 export type { FramePlace };
 export interface FrameStoreOptions {
@@ -216,7 +217,9 @@ export class PngFrameStore implements FrameStore {
         { cause: e, details: { hash: ref.hash } },
       );
     });
-    const { width, height, rgb, right } = await this.#decoded(ref, file, this.#o.verify);
+    const { width, height, rgb, right } = this.#o.verify
+      ? await decodeFrame(file, ref.hash)
+      : { ...(await decodePng(file)), right: true };
     if (width !== ref.width || height !== ref.height || !right)
       throw new StudioError(
         'store.damaged',
@@ -225,18 +228,6 @@ export class PngFrameStore implements FrameStore {
         { details: { hash: ref.hash } },
       );
     return { width, height, data: await toBgrx(rgb, width, height), capturedAt: 0 };
-  }
-
-  /** The picture in a file, and whether it is the one that the reference names: by its bytes or by its pixels. */
-  async #decoded(
-    ref: FrameRef,
-    file: Buffer,
-    verify: boolean,
-  ): Promise<Awaited<ReturnType<typeof decodePng>> & { readonly right: boolean }> {
-    if (!verify || digestOf(file) === ref.hash) return { ...(await decodePng(file)), right: true };
-    const hash = pixelHash(ref.width, ref.height),
-      picture = await decodePng(file, (rows) => hash.update(rows));
-    return { ...picture, right: hash.digest('hex') === ref.hash };
   }
 
   /** A frame from before this process may have been damaged since: it counts when it holds these pixels. */
@@ -248,7 +239,7 @@ export class PngFrameStore implements FrameStore {
       if (!file) return false;
       if (digestOf(file) === ref.hash) return true;
       try {
-        const { width, height, right } = await this.#decoded(ref, file, true);
+        const { width, height, right } = await decodeFrame(file, ref.hash);
         return right && width === ref.width && height === ref.height;
       } catch {
         return false;

@@ -35,8 +35,6 @@ export interface RunStoreOptions {
   readonly frames?: FrameStoreOptions;
   /** The index is snapshotted this long after a change. Default 10 s. */
   readonly snapshotMs?: number;
-  /** Bytes that the index may have; what is older is only counted. */
-  readonly indexBound?: number;
   /** ms since the epoch. */
   readonly now?: () => number;
 }
@@ -257,7 +255,7 @@ export class RunStore extends RunReader {
         journal: p.journal,
         file: p.index,
         until: journal.durable,
-        options: { bound: o.indexBound, loseScreens: losingScreens(meta.config) },
+        options: { loseScreens: losingScreens(meta.config) },
         onFailure: (why: unknown) => say(indexTrouble.behind(why)),
       };
       const index = o.index === 'local' ? new LocalIndex(paths) : new WorkerIndex(o.index, paths);

@@ -12,8 +12,6 @@ export interface ClientOptions extends HttpOptions, Partial<CallOptions> {
   readonly version: string;
   /** Servers drop a session that is silent for minutes. */
   readonly heartbeatMs?: number;
-  /** Most datums in one request, where the server would take more. */
-  readonly requestDatums?: number;
 }
 export interface ModelOptions {
   readonly base: string;
@@ -86,11 +84,7 @@ export class TrainingClient {
   }
   static async #connected(o: ClientOptions, http: TrainingHttp, signal: AbortSignal): Promise<TrainingClient> {
     const calls = new Calls(http, defined(o)),
-      asked = await clientConfigOf(calls, o.version, signal),
-      config = {
-        ...asked,
-        fwdbwd_max_chunk_len: Math.min(asked.fwdbwd_max_chunk_len, o.requestDatums ?? Infinity),
-      },
+      config = await clientConfigOf(calls, o.version, signal),
       // Older servers take no null there.
       opened = await calls.json('create_session', { tags: [], user_metadata: {}, sdk_version: o.version }, signal);
     const { session_id: session, error_message: told } = wire.parsed(wire.session, opened),

@@ -1,10 +1,12 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { deflateSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { OsworldOptions } from '../../../runtime/cluster/providers/osworld/access.js';
 import { OsworldProvider } from '../../../runtime/cluster/providers/osworld/provider.js';
 import { createPool } from '../../../runtime/cluster/pool.js';
 import type { StudioError } from '../../../runtime/domain/index.js';
+import { pngChunk, pngFile } from '../../../runtime/files/pngWriter.js';
 import { parseRunFile } from '../../../runtime/config/index.js';
 import { encodePng } from '../../../runtime/data/store/png.js';
 import type { Desktop, DesktopEvent, DesktopSpec } from '../../../runtime/cluster/types.js';
@@ -212,6 +214,34 @@ describe('its desktop', () => {
     fake.screen(Buffer.from(encode({ width: 8, height: 4, channels: 4, data: new Uint8Array(8 * 4 * 4).fill(77) })));
     const shot = await d.screenshot!();
     expect('data' in shot && shot.data[0]).toBe(77);
+  });
+  it('keeps the pixels of its screen and nothing else that a server packs into the file', async () => {
+    const { fake, provider } = await served(),
+      d = await provider.create(spec),
+      png = await picture(10),
+      padding = pngChunk('paDd', Buffer.alloc(100_000, 7)),
+      iend = png.length - 12;
+    fake.screen(Buffer.concat([png.subarray(0, iend), padding, png.subarray(iend)]));
+    expect(await d.screenshot!()).toMatchObject({ png });
+    fake.screen(Buffer.concat([png, Buffer.alloc(1000, 7), png.subarray(iend)]));
+    expect(await d.screenshot!()).toMatchObject({ png });
+  });
+  it.each([
+    ['does not inflate', Buffer.from('no pixels'), 'damaged'],
+    ['is too small', deflateSync(Buffer.alloc(10)), 'too few pixels'],
+    [
+      'has padding behind its pixels',
+      Buffer.concat([deflateSync(Buffer.alloc(25 * 4)), Buffer.alloc(1 << 20)]),
+      'larger',
+    ],
+  ])('is lost when its screen %s', async (_what, data, why) => {
+    const { fake, provider } = await served(),
+      d = await provider.create(spec);
+    fake.screen(pngFile({ ...spec.screen, data }));
+    await expect(d.screenshot!()).rejects.toMatchObject({
+      kind: 'desktop.lost',
+      message: expect.stringContaining(why) as string,
+    });
   });
   it('is lost when an action was sent and nobody knows whether it was done', async () => {
     const { fake, provider } = await served(),

@@ -13,7 +13,7 @@ import {
 } from '../../../domain/index.js';
 import { pause } from '../../../domain/pause.js';
 import { Unusable } from '../../../domain/unusable.js';
-import { decodePng, pngChunks } from '../../../files/png.js';
+import { barePng, decodePng, pngChunks } from '../../../files/png.js';
 import { lost } from '../../agentClient.js';
 import { LARGEST_FILE } from '../../agentReplies.js';
 import { endsEpisode } from '../../drivers/input.js';
@@ -96,12 +96,16 @@ export class RemoteDesktop implements Desktop {
     const { png, capturedAt } = await this.#shot();
     return { ...(await this.#readable(() => decodePng(png))), capturedAt };
   }
-  /** The picture as the server sent it, where it can be stored and shown to models so: 8-bit RGB. */
+  /** The server's picture of 8-bit RGB as it is, less what is no pixels; any other is decoded. */
   async screenshot(): Promise<Screenshot> {
-    const shot = await this.#shot(),
-      { header } = await this.#readable(() => pngChunks(shot.png));
-    if (header.depth === 8 && header.type === 2) return shot;
-    return { ...(await this.#readable(() => decodePng(shot.png))), capturedAt: shot.capturedAt };
+    const shot = await this.#shot();
+    return this.#readable(async () => {
+      const chunks = await pngChunks(shot.png),
+        { depth, type } = chunks.header;
+      return depth === 8 && type === 2
+        ? { ...shot, png: await barePng(shot.png, chunks) }
+        : { ...(await decodePng(shot.png)), capturedAt: shot.capturedAt };
+    });
   }
 
   perform(a: Action): Promise<void> {

@@ -187,9 +187,7 @@ E`,
       ['a file that a program holds for itself', HOLDER, /holds .* for itself/],
     ])('leaves %s as its result', async (_what, script, found) => {
       await sh(d, script);
-      const t0 = performance.now();
       expect(await verify(holds('/home/user/r'))).toMatchObject(failure(found));
-      expect(performance.now() - t0).toBeLessThan(2000);
     });
 
     it('has a large file read without harm to the agent', async () => {
@@ -212,10 +210,8 @@ E`,
     it('forks without end', async () => {
       await run(BOMB);
       await new Promise((r) => setTimeout(r, 300)); // until it has all that it can get
-      const t0 = performance.now();
       const o = await verify(prints('echo honest | cat', 'honest\n'));
       expect(['success', 'failure']).toContain(o.kind);
-      expect(performance.now() - t0).toBeLessThan(20_000);
       expect((await d.observe()).width).toBe(640);
     });
 
@@ -252,11 +248,9 @@ print(n)"`,
 
     it('takes the X server for itself', async () => {
       await run(GRABBER, '/tmp/grabbed');
-      const t0 = performance.now();
       await d.perform({ type: 'click', at: { x: 5, y: 5 } });
       expect((await d.settle()).settled).toBe(true);
       expect((await verify(prints('echo honest', 'honest\n'))).kind).toBe('success');
-      expect(performance.now() - t0).toBeLessThan(5000);
     });
 
     it('gives windows long titles, and opens dozens', async () => {
@@ -321,9 +315,7 @@ print(n)"`,
       );
       expect(await sh(d, 'tail -n +2 -q /proc/sysvipc/shm /proc/sysvipc/msg /proc/sysvipc/sem | wc -l')).toBe('3');
       await sh(d, 'echo left > /run/left 2>/dev/null; echo left > /dev/mqueue/left 2>/dev/null; true');
-      const t0 = performance.now();
       await p.reset(d);
-      expect(performance.now() - t0).toBeLessThan(5000);
       expect(await sh(d, 'ls -A ~ | tr "\\n" " "; ls /run/left /dev/mqueue/left 2>/dev/null; stat -c %a /tmp')).toMatch(
         /Desktop.* 1777$/,
       );

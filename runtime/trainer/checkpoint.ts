@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { errorCode, orUndefined, StudioError } from '../domain/index.js';

@@ -66,31 +66,23 @@ export function createStudioContext(extension: ExtensionContext): StudioContext 
     sample = new SampleRuntime(() => createClient(extension, own, log, true), storage);
   own.defer(() => forgetFetched(join(storage, 'cache')));
   const models = createModels(here, folders),
-    { model, list, pool, sessions } = models;
+    { model, list, sessions } = models;
   const trees = createViews(here, models, () => context);
   const review = own.add(new ReviewCount(client, (waiting) => trees.setReview(waiting)));
   let machine: Machine = 'unknown';
   const keys = contextWriter(() => factsOf(client, models, machine, pages.panels.active?.input));
-  const pages = createPages(
-    here,
-    { sessions, sample },
-    () => context,
-    () => keys(),
-  );
+  const pages = createPages(here, { sessions, sample }, () => context, keys);
   const context: StudioContext = {
     extension,
     log,
     runtimeLog,
     report,
     client,
-    model,
-    list,
-    pool,
-    sessions,
+    ...models,
     trees,
     ...pages,
     ...trustOf(folders),
-    requireHere: () => requireHere(client.remote),
+    ...runtimeOf(here, storage),
     ...foldersOf(folders),
     ...viewChoices(list, workspaceState),
     reports: own.add(new Reports()),
@@ -101,8 +93,6 @@ export function createStudioContext(extension: ExtensionContext): StudioContext 
     get activeHost() {
       return pages.panels.active ?? pages.editors.active?.host;
     },
-    ensureRuntime: (signal) => ensureRuntime(client, signal),
-    attach: () => attach(client, storage, log),
     readSample: async () => {
       await sample.start();
       pages.panels.runtimesChanged();
@@ -112,11 +102,41 @@ export function createStudioContext(extension: ExtensionContext): StudioContext 
       keys();
     },
     reviewing: (run, queue) => review.begin(run, queue),
-    run: (command: CommandId, arg?: unknown) => {
-      void vscodeCommands.executeCommand(command, arg);
-    },
+    run: runCommand,
   };
 
+  registerInputs(here, context);
+  own.add(showStatus(client, model, sessions));
+
+  own.add(followEvents({ studio: context, review, machine: () => machine, keys }));
+  keys();
+  return Object.assign(context, { dispose: () => own.dispose() });
+}
+
+/** The parameters that every part is made with. */
+interface Surroundings {
+  readonly extension: ExtensionContext;
+  readonly own: Disposables;
+  readonly log: LogOutputChannel;
+  readonly report: Reporter;
+  readonly client: DaemonClient;
+}
+
+const runCommand = (command: CommandId, arg?: unknown): void => {
+  void vscodeCommands.executeCommand(command, arg);
+};
+/** How commands reach a runtime. */
+const runtimeOf = (
+  { client, log }: Surroundings,
+  storage: string,
+): Pick<StudioContext, 'requireHere' | 'ensureRuntime' | 'attach'> => ({
+  requireHere: () => requireHere(client.remote),
+  ensureRuntime: (signal) => ensureRuntime(client, signal),
+  attach: () => attach(client, storage, log),
+});
+
+/** Commands and links reach the window here; their code is loaded with the first of them. */
+function registerInputs({ own, report }: Surroundings, context: StudioContext): void {
   own.add(
     registerActions(Object.values(commands), {
       load: async () => (await onDemand()).actionsOf(context),
@@ -135,20 +155,6 @@ export function createStudioContext(extension: ExtensionContext): StudioContext 
         ),
     }),
   );
-  own.add(showStatus(client, model, sessions));
-
-  own.add(followEvents({ studio: context, review, machine: () => machine, keys }));
-  keys();
-  return Object.assign(context, { dispose: () => own.dispose() });
-}
-
-/** The parameters that every part is made with. */
-interface Surroundings {
-  readonly extension: ExtensionContext;
-  readonly own: Disposables;
-  readonly log: LogOutputChannel;
-  readonly report: Reporter;
-  readonly client: DaemonClient;
 }
 
 /** `sample`: of the runtime that only reads the sample run, in a window that is not trusted. */

@@ -1,6 +1,6 @@
 import { StudioError } from '../domain/index.js';
 import { thisBundle } from '../service/engines.js';
-import { evaluateRun, type Evaluated } from '../run/evaluateRun.js';
+import { evaluateCheckpoint, type Evaluated } from '../run/evaluateCheckpoint.js';
 import { allowMachine, numberOption, textOption, type Options } from './options.js';
 import { print, printJson, statusLine, tell } from './output.js';
 import { setOption, splitOption } from './split.js';
@@ -28,7 +28,7 @@ const WITHOUT_RUN = [
 /** `evaluate RUN`, or `evaluate --policy P --out DIR`. */
 export async function evaluate(run: string | undefined, o: Options): Promise<number> {
   const given = WITHOUT_RUN.filter((k) => o[k] !== undefined);
-  if (run !== undefined && given.length === 0) return evaluateCheckpoint(run, o);
+  if (run !== undefined && given.length === 0) return measureRun(run, o);
   if (run === undefined && o['policy'] !== undefined && o['out'] !== undefined && o['random'] !== true)
     return (await import('./evaluatePolicy.js')).evaluatePolicy(o);
   const dashed = (k: string): string => `--${k.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`)}`;
@@ -44,7 +44,7 @@ export async function evaluate(run: string | undefined, o: Options): Promise<num
 }
 
 /** Episodes of one checkpoint; the run itself is only read. */
-async function evaluateCheckpoint(name: string, o: Options): Promise<number> {
+async function measureRun(name: string, o: Options): Promise<number> {
   const dir = runFolder(String(o['runs'] ?? 'runs'), name),
     split = splitOption(o);
   allowMachine(o);
@@ -53,7 +53,7 @@ async function evaluateCheckpoint(name: string, o: Options): Promise<number> {
   process.once('SIGINT', () => {
     abort.abort();
   });
-  const point = await evaluateRun({
+  const point = await evaluateCheckpoint({
     dir,
     version: numberOption(o, 'checkpoint', 0),
     episodes: numberOption(o, 'episodes'),

@@ -11,7 +11,7 @@ import { measuredTasks } from '../run/collect/chosen.js';
 import { collect } from '../run/collect/collect.js';
 import { actorOf, type Actor } from '../run/collect/policy.js';
 import { resultsOf, type Tally } from '../run/collect/results.js';
-import type { EvaluationSplit } from '../run/evaluateRun.js';
+import type { EvaluationSplit } from '../run/evaluateCheckpoint.js';
 import { thisBundle } from '../service/engines.js';
 import { giveAssets } from '../tasks/index.js';
 import { actingOverrides } from './acting.js';

@@ -1,6 +1,6 @@
 import { toRunError } from '../domain/index.js';
 import { annotatedRollouts } from '../queries/annotated.js';
-import { collectScreens, removedText } from '../run/collectScreens.js';
+import { removeOldScreens, removedText } from '../run/removeOldScreens.js';
 import { listRunFolders, runFolder } from '../run/runFolders.js';
 import { asCalled } from './called.js';
 import { numberOption, type Options } from './options.js';
@@ -46,7 +46,7 @@ async function collect(run: string, o: Options, say: (text: string) => void): Pr
       successHours: numberOption(o, 'successHours', 0),
       gigabytes: numberOption(o, 'gigabytes', 0),
     },
-    removed = await collectScreens(run, { rules, dry, annotated: await annotatedRollouts(run) });
+    removed = await removeOldScreens(run, { rules, dry, annotated: await annotatedRollouts(run) });
   if (!removed) {
     say('keeps all screens (store.keep sets no rule)');
     return { ...NOTHING, run, skipped: 'store.keep sets no rule' };

@@ -1,5 +1,5 @@
 import { StudioError } from '../domain/index.js';
-import { EVALUATION_SPLITS, type EvaluationSplit, type ProbeSet } from '../run/evaluateRun.js';
+import { EVALUATION_SPLITS, type EvaluationSplit, type ProbeSet } from '../run/evaluateCheckpoint.js';
 import type { Options } from './options.js';
 
 /** `--split`, which commander gives a default. */

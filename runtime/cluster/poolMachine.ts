@@ -54,7 +54,7 @@ const KEPT = 20;
  */
 export class PoolMachine {
   readonly #rules: PoolRules;
-  readonly #places_ = new Map<number, PlaceInPool>();
+  readonly #byId = new Map<number, PlaceInPool>();
   readonly #queue = new Fifo<number>();
   // Events are many with many places: what they look at is kept up to date, and no event goes over all places.
   /** Places whose desktop is to be started. */
@@ -64,7 +64,7 @@ export class PoolMachine {
   #creating = 0;
   #leased = 0;
   #quarantined = 0;
-  #size_ = 0;
+  #wanted = 0;
   #nextPlace = 1;
   #closed = false;
   #out: PoolEffect[] = [];
@@ -74,26 +74,26 @@ export class PoolMachine {
   }
 
   get size(): number {
-    return this.#size_;
+    return this.#wanted;
   }
   get waiting(): number {
     return this.#queue.size;
   }
   get places(): readonly Place[] {
-    return [...this.#places_.values()];
+    return [...this.#byId.values()];
   }
   place(id: number): Place | undefined {
-    return this.#places_.get(id);
+    return this.#byId.get(id);
   }
   get isEmpty(): boolean {
-    return this.#places_.size === 0;
+    return this.#byId.size === 0;
   }
 
   resize(n: number, now: number): PoolEffect[] {
     if (this.#closed) return [];
-    this.#size_ = n;
+    this.#wanted = n;
     const want = n === 0 ? 0 : n + this.#rules.spares;
-    const all = [...this.#places_.values()];
+    const all = [...this.#byId.values()];
     let staying = all.filter((p) => !p.leaving).length;
     // A place that was to be removed may stay after all.
     for (const p of all)
@@ -103,7 +103,7 @@ export class PoolMachine {
       }
     for (; staying < want; staying++) this.#add(now);
     const cheapest: readonly DesktopState[] = ['broken', 'starting', 'ready', 'resetting', 'leased'];
-    const victims = [...this.#places_.values()]
+    const victims = [...this.#byId.values()]
       .filter((p) => !p.leaving)
       .sort((a, b) => cheapest.indexOf(a.state) - cheapest.indexOf(b.state))
       .slice(0, staying - want);
@@ -114,7 +114,7 @@ export class PoolMachine {
   request(waiter: number, now: number): PoolEffect[] {
     this.#queue.add(waiter);
     // With every place in quarantine nobody else can serve the request: they all get another chance.
-    if (this.#allQuarantined) for (const p of this.#places_.values()) this.#tryAgain(p, now);
+    if (this.#allQuarantined) for (const p of this.#byId.values()) this.#tryAgain(p, now);
     return this.#flush(now);
   }
 
@@ -194,7 +194,7 @@ export class PoolMachine {
 
   /** A desktop died. If leased, it is replaced when the lease ends; during a reset, when the reset ends. */
   lost(place: number, error: RunError, now: number): PoolEffect[] {
-    const p = this.#places_.get(place);
+    const p = this.#byId.get(place);
     if (!p || !p.has || p.destroying) return [];
     p.lost = true;
     p.lastError = error;
@@ -213,7 +213,7 @@ export class PoolMachine {
   }
 
   retryDue(place: number, now: number): PoolEffect[] {
-    const p = this.#places_.get(place);
+    const p = this.#byId.get(place);
     if (p && p.state === 'broken' && !p.has && !p.leaving) this.#tryAgain(p, now);
     return this.#flush(now);
   }
@@ -222,8 +222,8 @@ export class PoolMachine {
   close(error: RunError, now: number): PoolEffect[] {
     this.#refuseAll(error);
     this.#closed = true;
-    this.#size_ = 0;
-    for (const p of [...this.#places_.values()]) {
+    this.#wanted = 0;
+    for (const p of [...this.#byId.values()]) {
       if (p.state === 'leased') {
         p.leaving = true;
         this.#takeDown(p, now);
@@ -233,14 +233,14 @@ export class PoolMachine {
   }
 
   #at(place: number): PlaceInPool {
-    const p = this.#places_.get(place);
+    const p = this.#byId.get(place);
     if (!p) throw new RangeError(`the pool has no place ${place}`);
     return p;
   }
 
   #add(now: number): void {
     const p = newPlace(this.#nextPlace++, now);
-    this.#places_.set(p.id, p);
+    this.#byId.set(p.id, p);
     this.#toStart.add(p);
   }
 
@@ -250,7 +250,7 @@ export class PoolMachine {
   }
 
   get #allQuarantined(): boolean {
-    return this.#quarantined === this.#places_.size;
+    return this.#quarantined === this.#byId.size;
   }
   #setQuarantined(p: PlaceInPool, quarantined: boolean): void {
     if (p.quarantined === quarantined) return;
@@ -286,7 +286,7 @@ export class PoolMachine {
   #remove(p: PlaceInPool, now: number): void {
     this.#set(p, 'stopped', now);
     this.#setQuarantined(p, false);
-    this.#places_.delete(p.id);
+    this.#byId.delete(p.id);
   }
 
   #takeDown(p: PlaceInPool, now: number): void {
@@ -367,7 +367,7 @@ export class PoolMachine {
       this.#creating++;
       this.#out.push({ do: 'create', place: p.id });
     }
-    while (this.#queue.size > 0 && this.#ready.size > 0 && this.#leased < this.#size_) {
+    while (this.#queue.size > 0 && this.#ready.size > 0 && this.#leased < this.#wanted) {
       const p = this.#ready.shift()!;
       p.failures = 0;
       this.#set(p, 'leased', now);

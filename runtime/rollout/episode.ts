@@ -15,80 +15,120 @@ import type { EpisodeDeps, EpisodeRequest, EpisodeResult } from './types.js';
 
 type Scene = Omit<TurnsContext, 'policy' | 'steps'>;
 
+/** An episode so far: what there is of it when a fault ends it. */
+interface Played {
+  readonly steps: Step[];
+  instruction: string;
+  session: PolicySession | undefined;
+  /** Whether the policy decides: the steps that a branch replays first are not its own. */
+  own: boolean;
+  /** Whether the policy has acted itself. */
+  acted: boolean;
+  setupMs: number;
+  verifyMs: number;
+  last: FrameRef | undefined;
+  error: RunError | undefined;
+}
+
 /**
  * Never rejects for a foreseeable reason: what went wrong becomes the trajectory's outcome. The caller keeps the lease.
  */
 export async function runEpisode(deps: EpisodeDeps, lease: Lease, r: EpisodeRequest): Promise<EpisodeResult> {
-  const { clock } = deps;
-  const { task, order } = r;
-  // Whether the policy acted itself: the steps that a branch replays do not count.
-  let acted = false,
-    own = r.order.branch === undefined;
-  const stalledMs = stalledMsOf(lease.desktop);
-  const limit = timeLimit(deps, r.signal, stalledMs);
-  const guard = new DesktopGuard(deps, limit.signal, stalledMs);
+  const { clock } = deps,
+    stalledMs = stalledMsOf(lease.desktop),
+    limit = timeLimit(deps, r.signal, stalledMs),
+    guard = new DesktopGuard(deps, limit.signal, stalledMs),
+    sofar: Played = {
+      steps: [],
+      instruction: r.task.instruction,
+      session: undefined,
+      own: r.order.branch === undefined,
+      acted: false,
+      setupMs: 0,
+      verifyMs: 0,
+      last: undefined,
+      error: undefined,
+    };
   const request: EpisodeRequest = {
     ...r,
     onPhase: (phase) => {
-      acted ||= own && phase === 'perform';
+      sofar.acted ||= sofar.own && phase === 'perform';
       r.onPhase(phase);
     },
   };
-  const scene: Scene = { deps, request, desktop: lease.desktop, limit, guard };
-  const startedAt = clock.now();
-  const steps: Step[] = [];
-  let session: PolicySession | undefined;
-  let setupMs = 0,
-    verifyMs = 0;
-  let last: FrameRef | undefined;
-  let outcome: Outcome, error: RunError | undefined;
-  let instruction = task.instruction;
+  const startedAt = clock.now(),
+    outcome = await played({ deps, request, desktop: lease.desktop, limit, guard }, sofar),
+    idle = await guard.quiet();
+  return {
+    trajectory: trajectoryOf(lease, r, sofar, { outcome, startedAt, endedAt: clock.now() }),
+    broken: !idle || guard.timedOut || (sofar.error?.kind.startsWith('desktop.') ?? false),
+  };
+}
+
+/** Plays the episode to its end and notes in `sofar` what there is of it. Returns its outcome, a fault included. */
+async function played(scene: Scene, sofar: Played): Promise<Outcome> {
+  const { deps, desktop, limit, guard } = scene;
   try {
-    if (limit.signal.aborted) throw cancelled('The rollout');
-    setupMs = await setUp(scene);
-    instruction = deps.tasks.instruction?.(task, lease.desktop) ?? instruction;
-    session = openSession(scene, instruction);
-    const turns = new Turns({ ...scene, policy: session, steps });
-    if (order.branch) await turns.actOut(r.before, instruction);
-    own = true;
-    const end = await turns.run();
-    // A terminal action changes nothing, so its screen is the last one. After the step cap there is one more screen to
-    // take.
-    if (end.how === 'cap') last = await lastScreen(scene);
-    const t0 = clock.now();
-    outcome =
-      end.how === 'invalid' ? invalidAnswer(end.message) : end.how === 'restless' ? restless : await verify(scene, end);
-    verifyMs = clock.now() - t0;
+    return await turnsAndVerdict(scene, sofar);
   } catch (e) {
-    error = limit.expired() ?? toRunError(e);
-    const found = await blamed(lease.desktop, error, guard.spentMs >= (deps.timeoutMs ?? Infinity) / 2);
-    if (found !== undefined && !acted)
-      error = { ...error, message: `${error.message} Before the policy acted, ${found}.` };
-    outcome = acted && found !== undefined ? brokenByPolicy(found) : { kind: 'error', error };
+    const error = limit.expired() ?? toRunError(e);
+    sofar.error = error;
+    const found = await blamed(desktop, error, guard.spentMs >= (deps.timeoutMs ?? Infinity) / 2);
+    if (found === undefined) return { kind: 'error', error };
+    if (sofar.acted) return brokenByPolicy(found);
+    return {
+      kind: 'error',
+      error: { ...error, message: `${error.message} Before the policy acted, ${found}.` },
+    };
   } finally {
-    session?.close();
+    sofar.session?.close();
     limit.stop();
   }
-  const idle = await guard.quiet();
-  const trajectory: Trajectory = {
-    id: order.rollout,
-    task: task.id,
-    family: order.family,
-    instruction,
-    group: r.provenance.kind === 'rollout' ? order.group : undefined,
-    provenance: r.provenance,
-    ...(order.branch ? { branch: order.branch } : {}),
-    steps,
-    outcome,
-    cap: order.cap,
-    startedAt,
-    endedAt: clock.now(),
-    resetMs: lease.resetMs + setupMs,
-    verifyMs,
-    last,
-  };
-  return { trajectory, broken: !idle || guard.timedOut || (error?.kind.startsWith('desktop.') ?? false) };
 }
+
+async function turnsAndVerdict(scene: Scene, sofar: Played): Promise<Outcome> {
+  const { deps, request: r, desktop, limit } = scene,
+    { task, order } = r;
+  if (limit.signal.aborted) throw cancelled('The rollout');
+  sofar.setupMs = await setUp(scene);
+  sofar.instruction = deps.tasks.instruction?.(task, desktop) ?? sofar.instruction;
+  const session = (sofar.session = openSession(scene, sofar.instruction)),
+    turns = new Turns({ ...scene, policy: session, steps: sofar.steps });
+  if (order.branch) await turns.actOut(r.before, sofar.instruction);
+  sofar.own = true;
+  const end = await turns.run();
+  // A terminal action changes nothing, so its screen is the last one. After the step cap there is one more screen to
+  // take.
+  if (end.how === 'cap') sofar.last = await lastScreen(scene);
+  const t0 = deps.clock.now(),
+    outcome =
+      end.how === 'invalid' ? invalidAnswer(end.message) : end.how === 'restless' ? restless : await verify(scene, end);
+  sofar.verifyMs = deps.clock.now() - t0;
+  return outcome;
+}
+
+const trajectoryOf = (
+  lease: Lease,
+  { task, order, provenance }: EpisodeRequest,
+  { instruction, steps, setupMs, verifyMs, last }: Played,
+  end: Pick<Trajectory, 'outcome' | 'startedAt' | 'endedAt'>,
+): Trajectory => ({
+  id: order.rollout,
+  task: task.id,
+  family: order.family,
+  instruction,
+  group: provenance.kind === 'rollout' ? order.group : undefined,
+  provenance,
+  ...(order.branch ? { branch: order.branch } : {}),
+  steps,
+  outcome: end.outcome,
+  cap: order.cap,
+  startedAt: end.startedAt,
+  endedAt: end.endedAt,
+  resetMs: lease.resetMs + setupMs,
+  verifyMs,
+  last,
+});
 
 /** Prepares the task and waits until the desktop is at rest. Returns the ms that this took. */
 async function setUp({ deps, request: r, desktop, limit, guard }: Scene): Promise<number> {

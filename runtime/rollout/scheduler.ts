@@ -268,9 +268,8 @@ export class Scheduler {
   }
 
   #begin(kind: RolloutKind, order: RolloutOrder, sampling: Sampling, probe?: Probe): void {
-    const { lease, waitMs } = this.#idle.take();
-    const { clock } = this.#d;
-    const desktop = lease.desktop.id;
+    const { lease, waitMs } = this.#idle.take(),
+      { clock } = this.#d;
     const run: Running = {
       kind,
       order,
@@ -282,58 +281,62 @@ export class Scheduler {
       phase: 'setup',
     };
     this.#runs.add(run);
-    this.#emit({ type: 'started', kind, order, desktop, leaseWaitMs: waitMs, at: run.since });
-    const episode = async (): Promise<EpisodeResult> => {
-      const task = this.#d.taskOf(order);
-      const ended = await runEpisode(this.#d.episode, lease, {
-        order,
-        task,
-        provenance: { kind },
-        sampling,
-        signal: run.abort.signal,
-        steering: run.steering,
-        before: order.branch && this.#d.before?.(order),
-        onStep: (step, alternatives, about) => {
-          run.steps.push(step);
-          this.#emit({
-            type: 'step',
-            kind,
-            rollout: order.rollout,
-            desktop,
-            step,
-            alternatives,
-            about,
-            at: clock.now(),
-          });
-        },
-        onPhase: (phase) => {
-          run.phase = phase;
-          this.#lane(desktop, phase, order.rollout);
-        },
-      });
-      return lookBack(this.#d.episode, lease.desktop, { task, ended, signal: run.abort.signal });
-    };
-    void episode()
+    this.#emit({ type: 'started', kind, order, desktop: lease.desktop.id, leaseWaitMs: waitMs, at: run.since });
+    void this.#episode(run, lease, sampling)
       .catch((e: unknown): EpisodeResult => ({
         trajectory: failedBefore(order, kind, toRunError(e), run.since, clock.now(), lease.resetMs),
         broken: false,
       }))
-      .then(({ trajectory, broken, relabelled }) => {
-        this.#runs.delete(run);
-        this.#release(lease, broken, desktopFault(trajectory));
-        const versions = [
-          ...new Set(trajectory.steps.flatMap((s) => (s.version === undefined ? [] : [s.version]))),
-        ].sort((a, b) => a - b);
-        // A rollout's end may give the planner a new order (a group is complete, a cap changed).
-        this.#plannerEmpty = false;
-        this.#emit({ type: 'ended', kind, order, trajectory, relabelled, versions, at: clock.now() });
-        if (!probe) this.#noteOutcome(trajectory);
-        // A probe that was cut off is no failure of the policy: it measures nothing.
-        else if (run.abort.signal.aborted && trajectory.outcome.kind === 'error')
-          probe.cancelled(cancelled('An evaluation'));
-        else probe.done(trajectory);
-        this.#pump();
-      });
+      .then((result) => this.#ended(run, lease, result, probe));
+  }
+
+  async #episode(run: Running, lease: Lease, sampling: Sampling): Promise<EpisodeResult> {
+    const { kind, order } = run,
+      desktop = lease.desktop.id,
+      task = this.#d.taskOf(order);
+    const ended = await runEpisode(this.#d.episode, lease, {
+      order,
+      task,
+      provenance: { kind },
+      sampling,
+      signal: run.abort.signal,
+      steering: run.steering,
+      before: order.branch && this.#d.before?.(order),
+      onStep: (step, alternatives, about) => {
+        run.steps.push(step);
+        const at = this.#d.clock.now();
+        this.#emit({ type: 'step', kind, rollout: order.rollout, desktop, step, alternatives, about, at });
+      },
+      onPhase: (phase) => {
+        run.phase = phase;
+        this.#lane(desktop, phase, order.rollout);
+      },
+    });
+    return lookBack(this.#d.episode, lease.desktop, { task, ended, signal: run.abort.signal });
+  }
+
+  /** Gives the desktop back, tells of the end, and begins the next rollout. */
+  #ended(
+    run: Running,
+    lease: Lease,
+    { trajectory, broken, relabelled }: EpisodeResult,
+    probe: Probe | undefined,
+  ): void {
+    const { kind, order } = run;
+    this.#runs.delete(run);
+    this.#release(lease, broken, desktopFault(trajectory));
+    const versions = [...new Set(trajectory.steps.flatMap((s) => (s.version === undefined ? [] : [s.version])))].sort(
+      (a, b) => a - b,
+    );
+    // A rollout's end may give the planner a new order (a group is complete, a cap changed).
+    this.#plannerEmpty = false;
+    this.#emit({ type: 'ended', kind, order, trajectory, relabelled, versions, at: this.#d.clock.now() });
+    if (!probe) this.#noteOutcome(trajectory);
+    // A probe that was cut off is no failure of the policy: it measures nothing.
+    else if (run.abort.signal.aborted && trajectory.outcome.kind === 'error')
+      probe.cancelled(cancelled('An evaluation'));
+    else probe.done(trajectory);
+    this.#pump();
   }
 
   /** After errors in a row no rollout begins for a while; the first that ends otherwise ends that. */

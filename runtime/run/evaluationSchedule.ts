@@ -1,5 +1,5 @@
 import type { RunConfig } from '../config/index.js';
-import type { EvalPoint } from './evaluation.js';
+import type { EvalPoint } from './evaluateEpisodes.js';
 
 const MINUTE_MS = 60_000;
 /** An evaluation that begins this shortly before the budget ends would measure what the final one measures. */

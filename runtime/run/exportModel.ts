@@ -6,7 +6,7 @@ import { RunReader, readMetaText } from '../data/store/runStore.js';
 import { StudioError, type PolicyVersion, type ProcessEntry } from '../domain/index.js';
 import { backendOf } from './backends/index.js';
 import type { Backend, WrittenWeights } from './backends/types.js';
-import { lastCheckpoint } from './resume.js';
+import { lastCheckpoint } from './checkpoints.js';
 
 export interface ExportModelRequest {
   readonly run: string;

@@ -2,8 +2,8 @@ import { cpus, loadavg } from 'node:os';
 import { traitsOf, type RunConfig } from '../config/index.js';
 import { failuresRemoved, outcomesOf, pairedBootstrap, type BootstrapInterval } from '../domain/bootstrap.js';
 import { type EvaluationSplit } from '../domain/index.js';
-import { evaluateAll, type Asked, type Evaluated, type EvaluateRequest } from './evaluateRun.js';
-import type { EvalPoint } from './evaluation.js';
+import { evaluateAll, type Asked, type Evaluated, type EvaluateRequest } from './evaluateCheckpoint.js';
+import type { EvalPoint } from './evaluateEpisodes.js';
 
 /**
  * The measurements of the final policy. Each split is asked greedily, with the screen and with a blank one (whole looks

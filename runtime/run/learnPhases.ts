@@ -1,4 +1,4 @@
-import type { Evaluations } from './evaluations.js';
+import type { EvaluationPhases } from './evaluationPhases.js';
 import { demonstrations, readingLessons, warmStart } from './lessons.js';
 import type { RunParts } from './parts.js';
 import type { Reinforcement } from './reinforcement.js';
@@ -8,7 +8,7 @@ import { unlessOverdue, type StopSignals } from './stopping.js';
 export interface LearnPhases {
   /** Runs one of them, unless the run is ending. */
   readonly phase: (name: string, work: () => Promise<void>) => Promise<void>;
-  readonly evaluations: Evaluations;
+  readonly evaluations: EvaluationPhases;
   readonly reinforcement: Reinforcement;
   readonly stop: StopSignals;
 }

@@ -1,6 +1,6 @@
 import type { RolloutOrder } from '../data/types.js';
 import { gateOptions, regimeGate, type RegimeGate } from '../rollout/regime.js';
-import type { Evaluations } from './evaluations.js';
+import type { EvaluationPhases } from './evaluationPhases.js';
 import { OrderQueue } from './orders.js';
 import type { RunParts } from './parts.js';
 import { trainLoop } from './trainLoop.js';
@@ -31,7 +31,7 @@ export class Reinforcement {
    * Runs rollouts, updates and evaluations concurrently until the run ends. When it rejects it may be run again: orders
    * and running rollouts stay what they are, and none begins in between.
    */
-  async run(r: RunParts, evaluations: Evaluations): Promise<void> {
+  async run(r: RunParts, evaluations: EvaluationPhases): Promise<void> {
     const { learner, replicas } = r.engine;
     r.state.phase = 'training';
     const { orders, gate } = (this.#begun ??= this.#begin(r));

@@ -1,15 +1,8 @@
 import type { DataManager } from '../data/dataManager.js';
 import type { Learner } from './backends/index.js';
+import { soundCheckpoint, startingPoint, type RunCheckpoint, type SoundCheckpoint } from './checkpoints.js';
 import type { RunParts } from './parts.js';
-import {
-  progressOf,
-  soundCheckpoint,
-  STAND_IN,
-  startingPoint,
-  type Progress,
-  type RunCheckpoint,
-  type SoundCheckpoint,
-} from './resume.js';
+import { progressOf, STAND_IN, type Progress } from './resume.js';
 import type { RunLog } from './runLog.js';
 import type { RunState } from './runState.js';
 

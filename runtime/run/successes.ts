@@ -1,7 +1,7 @@
 import { withinShare } from '../data/curation/hindsight.js';
 import type { DataManager } from '../data/dataManager.js';
-import { endedInSuccess, type RolloutId, type Trajectory } from '../domain/index.js';
-import { loadSuccesses } from './resume.js';
+import type { RunReader } from '../data/store/runStore.js';
+import { StudioError, endedInSuccess, id, type RolloutId, type Trajectory } from '../domain/index.js';
 
 /**
  * Successes that may be imitated: all demonstrations, the policy's newest up to a bound per family, and of those that
@@ -56,4 +56,27 @@ export class Successes {
     // The order does not depend on how they came to be known.
     return withinShare([...all.values()], this.#relabelledShare).sort((a, b) => (a.id < b.id ? -1 : 1));
   }
+}
+
+/**
+ * Successes of demonstrations and of the policy's newest rollouts that kept their screens, for imitation; relabelled ones
+ * come from the pool. One that cannot be read back is left out: damage to it costs that demonstration and not the run.
+ */
+export async function loadSuccesses(
+  run: Pick<RunReader, 'index' | 'readTrajectory'>,
+  newest = 600,
+): Promise<Trajectory[]> {
+  const rows = await run.index.query(
+    "SELECT id FROM rollouts WHERE outcome = 'success' AND provenance NOT IN ('rollout', 'probe', 'hindsight') UNION ALL SELECT id FROM (SELECT id FROM rollouts WHERE outcome = 'success' AND provenance = 'rollout' AND bare IS NULL ORDER BY ended_at DESC LIMIT ?)",
+    [newest],
+  );
+  const out: Trajectory[] = [];
+  for (const r of rows) {
+    const t = await run.readTrajectory(id<RolloutId>(String(r['id']))).catch(undamaged);
+    if (t) out.push(t);
+  }
+  return out;
+}
+function undamaged(e: unknown): undefined {
+  if (!(e instanceof StudioError && e.kind === 'store.damaged')) throw e;
 }

@@ -20,7 +20,7 @@ import { weighByNeed, type WeighedImitation } from './imitationWeights.js';
 import { syncMetrics } from './meters.js';
 import type { OrderQueue } from './orders.js';
 import type { RunParts } from './parts.js';
-import { pruneCheckpoints } from './resume.js';
+import { pruneCheckpoints } from './checkpoints.js';
 import { updateLoop, type BetweenUpdates } from './updateLoop.js';
 
 /** The trainer's side of a run whose policy learns. */

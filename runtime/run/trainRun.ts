@@ -15,10 +15,11 @@ import { DesktopRegistry } from '../rollout/desktopRegistry.js';
 import { trainingSampling } from '../rollout/sampling.js';
 import { Scheduler } from '../rollout/scheduler.js';
 import { budgetCounts, RunBudget } from './budget.js';
+import type { SoundCheckpoint } from './checkpoints.js';
 import { episodeOf } from './episodeOf.js';
 import { startEngine, type Engine } from './engine.js';
-import type { EvalPoint } from './evaluation.js';
-import { Evaluations } from './evaluations.js';
+import type { EvalPoint } from './evaluateEpisodes.js';
+import { EvaluationPhases } from './evaluationPhases.js';
 import { EvaluationSchedule } from './evaluationSchedule.js';
 import { heldRollout } from './heldRollout.js';
 import { hindsightOf } from './hindsight.js';
@@ -32,13 +33,13 @@ import { instructionOf, type RunParts } from './parts.js';
 import { joinPools, readPools, type PoolIntake } from './poolSources.js';
 import { RolloutRecorder } from './recorder.js';
 import { Reinforcement } from './reinforcement.js';
-import { resumedNote, type Progress, type SoundCheckpoint } from './resume.js';
+import { resumedNote, type Progress } from './resume.js';
 import { Retention } from './retention.js';
 import { earlierPart, saveStart, startState, startWeights, type StartWeights } from './startWeights.js';
 import { RunLog } from './runLog.js';
 import { RunState } from './runState.js';
 import { endsWithin, unlessOverdue } from './stopping.js';
-import { startWatch } from './startWatch.js';
+import { observeRun } from './observeRun.js';
 import { Successes } from './successes.js';
 
 export interface TrainRunOptions {
@@ -122,7 +123,7 @@ export class TrainingRun {
   readonly #ending = new AbortController();
   #engine: Engine | undefined;
   #scheduler: Scheduler | undefined;
-  #evaluations: Evaluations | undefined;
+  #evaluations: EvaluationPhases | undefined;
 
   constructor(o: TrainRunOptions, tasks: Tasks, data: DataManager, progress: Progress, own: SoundCheckpoint) {
     this.#o = o;
@@ -157,8 +158,8 @@ export class TrainingRun {
   /** First evaluation, reading lessons, demonstrations, warm start, reinforcement learning, last evaluation. */
   async run(): Promise<TrainResult> {
     let failure: unknown;
-    const stopWatching = this.#watchEnd(),
-      endWatch = startWatch(this.data, {
+    const detach = this.#abortWhenOver(),
+      stopObserving = observeRun(this.data, {
         ...this.#o,
         budget: this.#budget,
         state: this.#state,
@@ -172,10 +173,10 @@ export class TrainingRun {
       });
     const ticker = setInterval(() => this.#tick(), STATUS_MS);
     try {
-      if (this.#o.resume) this.#noteResumed();
+      if (this.#o.resume) this.#log.note(resumedNote(this.data.recovery, this.data.store.recovery));
       this.#retention.start();
       const parts = await unlessOverdue('the start', this.#open(), this.#o),
-        evaluations = (this.#evaluations = new Evaluations(parts, this.#schedule));
+        evaluations = (this.#evaluations = new EvaluationPhases(parts, this.#schedule));
       await this.#phase('the first evaluation', () => evaluations.untrained());
       await learnPhases(parts, {
         phase: (name, work) => this.#phase(name, work),
@@ -196,10 +197,10 @@ export class TrainingRun {
         throw e;
       }
     } finally {
-      stopWatching();
+      detach();
       offRoom();
       await this.#close(failure, ticker);
-      await endWatch();
+      await stopObserving();
     }
     return {
       points: this.#schedule.points,
@@ -257,8 +258,8 @@ export class TrainingRun {
     if (this.#budget.signal.aborted) this.#log.note(`The budget is used up: ${name} ended with it.`);
   }
 
-  /** Ends the current phase when anything ends the run. Returns a function that stops watching. */
-  #watchEnd(): () => void {
+  /** Ends the current phase when anything ends the run. Returns a function that detaches it. */
+  #abortWhenOver(): () => void {
     const end = (): void => this.#ending.abort(),
       signals = [this.#o.signal, this.#budget.signal];
     for (const s of signals) {
@@ -372,9 +373,6 @@ export class TrainingRun {
     this.#monitor.spans.flush(systemClock.now());
     this.#monitor.noteTime();
     this.#o.reporter.status(this.#monitor.status());
-  }
-  #noteResumed(): void {
-    this.#log.note(resumedNote(this.data.recovery, this.data.store.recovery));
   }
 
   /** Ends rollouts or records them as stopped, writes the index, and ends processes and desktops. */

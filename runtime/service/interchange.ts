@@ -114,7 +114,7 @@ async function importTrajectories(s: Studio, p: Params<'import'>, ask: Ask): Pro
   } finally {
     s.readers.forget(dir);
     if (existsSync(join(dir, 'run.json'))) {
-      await s.told(dir);
+      await s.announce(dir);
       s.broadcast({ method: 'pool/changed', params: { run: dir } });
     }
   }

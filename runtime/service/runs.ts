@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { toRunError } from '../domain/index.js';
 import * as m from '../protocol/methods.js';
 import type { RunSummary } from '../protocol/types.js';
-import { evaluateRun } from '../run/evaluateRun.js';
+import { evaluateCheckpoint } from '../run/evaluateCheckpoint.js';
 import { checkpoints, evalPoints } from '../queries/overview.js';
 import { untriedTasks, taskRows } from '../queries/tasks.js';
 import { timelineOf } from '../queries/timeline.js';
@@ -20,12 +20,12 @@ import { gone } from './types.js';
 /** run/start ... run/get, run/evaluate, task/list. */
 export function runHandlers(h: Handlers, s: Studio): void {
   h.on(m.startRun, schemas.startRun, async (p, c) => {
-    s.free();
+    s.assertIdle();
     const x = await s.begin(planStart(p), unwanted(c.signal));
     return { run: x.run, id: x.plan.run };
   });
   h.on(m.resumeRun, schemas.resumeRun, async (p, c) => {
-    s.free();
+    s.assertIdle();
     const { more } = p,
       minutes = more === undefined ? p.minutes : more + (await s.read(p.run, (r) => usedMs(r.reader))) / 60_000,
       x = await s.begin(await planResume(resolve(p.run), minutes, more !== undefined), unwanted(c.signal));
@@ -85,12 +85,12 @@ export function runHandlers(h: Handlers, s: Studio): void {
       : s.read(p.run, async (r) => ({ tasks: await taskRows(r.reader, r.facts, r.session?.stats(), p.runnable) })),
   );
   h.on(m.evaluate, schemas.evaluate, async (p, c) => {
-    s.free();
+    s.assertIdle();
     return s.job(
       `${p.run} is being evaluated.`,
       c.signal,
       (signal) =>
-        evaluateRun({
+        evaluateCheckpoint({
           ...p,
           dir: resolve(p.run),
           entry: s.entry,

@@ -90,7 +90,7 @@ export class Studio {
     });
     this.alerts = new AlertSender({ warn: (text) => this.log('warn', text), targets: o.alerts });
     this.readers = new Readers(o.entry, (run) => {
-      void this.told(run);
+      void this.announce(run);
     });
     const active = (): RunSession | undefined => this.session;
     this.writers = new RunWriters({
@@ -102,7 +102,7 @@ export class Studio {
         this.readers.forget(run);
       },
       changed: (run) => {
-        void this.told(run);
+        void this.announce(run);
       },
       poolChanged: (run) => {
         this.broadcast({ method: 'pool/changed', params: { run } });
@@ -134,8 +134,8 @@ export class Studio {
     return this.session !== undefined || this.#starting !== undefined || this.#jobs.any;
   }
 
-  /** One run at a time, and none beside an evaluation: they would take each other's processor. */
-  free(): void {
+  /** Throws `busy` while a run, a start or an exclusive job is under way: two would take each other's processor. */
+  assertIdle(): void {
     if (this.#closing) throw closed();
     if (this.session)
       throw new ServiceError(
@@ -154,7 +154,7 @@ export class Studio {
    * stopped cleanly. Then rejects with `cancelled`.
    */
   async begin(plan: SessionPlan, signal?: AbortSignal): Promise<RunSession> {
-    this.free();
+    this.assertIdle();
     const run = plan.dir,
       known = this.activeRuns.runs.some((r) => r.run === run),
       starting: Promise<RunSession> = unlessAborted(this.checkDesktops(plan), signal)
@@ -189,7 +189,7 @@ export class Studio {
           if (!signal?.aborted) return session;
           this.log('info', `Run ${plan.run} was cancelled while it was starting`);
           await session.stop(true);
-          void this.told(run);
+          void this.announce(run);
           throw cancelled();
         });
     this.#starting = starting;
@@ -209,7 +209,7 @@ export class Studio {
         this.session = undefined;
         if (error) this.log('error', `${plan.run}: ${error.message} ${error.remedy}`);
         for (const l of this.#sessions) l(undefined);
-        void this.told(run);
+        void this.announce(run);
         if (!this.#closing) void this.#sayEnded(run, error);
         this.settle();
       });
@@ -393,7 +393,7 @@ export class Studio {
   }
 
   /** Tells clients that a run's state may have changed. */
-  async told(run: RunPath): Promise<void> {
+  async announce(run: RunPath): Promise<void> {
     if (this.#closing) return;
     const state = await this.read(run, (r) => this.stateOf(r)).then(
       (s) => s.state,

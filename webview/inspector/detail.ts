@@ -88,77 +88,82 @@ function badges(step: StepView, mark: StepMark | undefined, note: StepNote | und
   return h(
     'div',
     { class: 'ds-badges' },
+    personBadges(step),
+    note?.deleted ? h('span', { class: 'ds-badge dropped' }, icon('trash'), t('deleted')) : undefined,
+    note?.changed ? h('span', { class: 'ds-badge' }, icon('edit'), t('edited')) : undefined,
+    curationBadges(mark),
+    warnings(step),
+  );
+}
+const badge = (look: string, title: string, ...body: Child[]): HTMLElement =>
+  h('span', { class: look === '' ? 'ds-badge' : `ds-badge ${look}`, title }, ...body);
+
+function personBadges(step: StepView): Child[] {
+  return [
     step.origin === 'policy'
       ? undefined
-      : h(
-          'span',
-          {
-            class: 'ds-badge',
-            title: step.origin === 'human' ? t('Imitated, never trained with a policy gradient') : t('A script acted'),
-          },
+      : badge(
+          '',
+          step.origin === 'human' ? t('Imitated, never trained with a policy gradient') : t('A script acted'),
           icon(originIcons[step.origin]),
           t('by {0}', originWords[step.origin]),
         ),
     step.declined
-      ? h(
-          'span',
-          {
-            class: 'ds-badge',
-            title: t(
-              'A person declined {0} other proposals for this step: imitated, never trained with a policy gradient',
-              step.declined,
-            ),
-          },
+      ? badge(
+          '',
+          t(
+            'A person declined {0} other proposals for this step: imitated, never trained with a policy gradient',
+            step.declined,
+          ),
           icon(originIcons.human),
           t('chosen by a person'),
         )
       : undefined,
-    note?.deleted ? h('span', { class: 'ds-badge dropped' }, icon('trash'), t('deleted')) : undefined,
-    note?.changed ? h('span', { class: 'ds-badge' }, icon('edit'), t('edited')) : undefined,
+  ];
+}
+function curationBadges(mark: StepMark | undefined): Child[] {
+  return [
     mark?.high
-      ? h(
-          'span',
-          { class: 'ds-badge high', title: t('Among the fifth of the steps where the policy hesitated most') },
+      ? badge(
+          'high',
+          t('Among the fifth of the steps where the policy hesitated most'),
           h('span', { class: 'ds-diamond', 'aria-hidden': 'true' }, '◆'),
           t('high entropy'),
         )
       : undefined,
     mark?.kept === undefined
       ? undefined
-      : h(
-          'span',
-          {
-            class: `ds-badge ${mark.kept ? 'kept' : 'dropped'}`,
-            title: mark.kept
-              ? t('Trained on: at or above the group’s threshold')
-              : t('Left out of the loss: below the group’s threshold'),
-          },
+      : badge(
+          mark.kept ? 'kept' : 'dropped',
+          mark.kept
+            ? t('Trained on: at or above the group’s threshold')
+            : t('Left out of the loss: below the group’s threshold'),
           icon(mark.kept ? 'check' : 'circle-slash'),
           mark.kept ? t('kept') : t('dropped'),
         ),
+  ];
+}
+function warnings(step: StepView): Child[] {
+  return [
     step.finish === undefined
       ? undefined
-      : h(
-          'span',
-          {
-            class: 'ds-badge warn',
-            title:
-              step.finish === 'length'
-                ? t('The limit on the tokens of an answer ended it')
-                : t('Why the model server ended the answer'),
-          },
+      : badge(
+          'warn',
+          step.finish === 'length'
+            ? t('The limit on the tokens of an answer ended it')
+            : t('Why the model server ended the answer'),
           icon('warning'),
           finishWords(step.finish),
         ),
     step.settled
       ? undefined
-      : h(
-          'span',
-          { class: 'ds-badge warn', title: t('The screen was still changing when the time to settle ran out') },
+      : badge(
+          'warn',
+          t('The screen was still changing when the time to settle ran out'),
           icon('warning'),
           t('not settled'),
         ),
-  );
+  ];
 }
 
 /** Whether curation and trainer have still to say what becomes of it: a rollout of the ledger that is on its way. */
@@ -168,27 +173,38 @@ export const undecided = (v: TrajectoryView): boolean =>
   v.row.state !== undefined &&
   !['trained', 'retired'].includes(v.row.state);
 
+const row = (label: string, value: Child, title: string): HTMLElement =>
+  h('div', { title }, h('dt', null, label), h('dd', null, value));
+
 function training(m: DetailModel): HTMLElement {
-  const { step, view } = m,
-    row = (label: string, value: Child, title: string): HTMLElement =>
-      h('div', { title }, h('dt', null, label), h('dd', null, value));
+  const { step } = m;
   return h(
     'dl',
     { class: 'ds-pairs' },
+    decidedBy(step),
+    credit(m),
+    step.replica ? row(t('Replica'), h('code', null, step.replica), t('Policy process that answered')) : undefined,
+    step.desktop ? row(t('Desktop'), h('code', null, step.desktop), t('Where it was carried out')) : undefined,
     row(
-      t('Decided by'),
-      step.version === undefined
-        ? originWords[step.origin]
-        : [
-            h('span', {
-              class: 'ds-version-dot',
-              'aria-hidden': 'true',
-              style: { '--colour': versionColour(step.version) },
-            }),
-            t('policy v{0}', step.version),
-          ],
-      t('Who decided this step, and with which version of the policy'),
+      t('Screen'),
+      step.settled ? t('settled') : t('did not settle in time'),
+      t('Whether the desktop settled after the action'),
     ),
+  );
+}
+function decidedBy(step: StepView): HTMLElement {
+  const dot = { class: 'ds-version-dot', 'aria-hidden': 'true' };
+  return row(
+    t('Decided by'),
+    step.version === undefined
+      ? originWords[step.origin]
+      : [h('span', { ...dot, style: { '--colour': versionColour(step.version) } }), t('policy v{0}', step.version)],
+    t('Who decided this step, and with which version of the policy'),
+  );
+}
+/** Rows on what curation, credit and the trainer made of the step. */
+function credit({ step, view }: DetailModel): Child[] {
+  return [
     row(
       t('Entropy'),
       step.entropy === undefined
@@ -220,14 +236,7 @@ function training(m: DetailModel): HTMLElement {
           t('What the verifier said after this step, mid-episode; credit may use it, the outcome does not'),
         )
       : undefined,
-    step.replica ? row(t('Replica'), h('code', null, step.replica), t('Policy process that answered')) : undefined,
-    step.desktop ? row(t('Desktop'), h('code', null, step.desktop), t('Where it was carried out')) : undefined,
-    row(
-      t('Screen'),
-      step.settled ? t('settled') : t('did not settle in time'),
-      t('Whether the desktop settled after the action'),
-    ),
-  );
+  ];
 }
 
 /** Each part's name by itself, and within a sentence. */

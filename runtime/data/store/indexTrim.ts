@@ -10,7 +10,7 @@ export type ScreenClass = 'retired' | 'failure' | 'success';
 export interface IndexOptions {
   /** Bytes. */
   readonly bound?: number | undefined;
-  /** The policy's newest successes stay: a run that is resumed imitates them (run/resume.ts). */
+  /** The policy's newest successes stay: a run that is resumed imitates them (run/successes.ts). */
   readonly successes?: number | undefined;
   /** These stay until their screens are gone, as far as there is room: who removes screens finds them here. */
   readonly loseScreens?: readonly ScreenClass[] | undefined;

@@ -8,7 +8,7 @@ import { StudioError, messageOf, type ProcessEntry } from '../../domain/index.js
 import { backendOf } from '../backends/index.js';
 import { runFileOfServer } from '../backends/serverFile.js';
 import { locate } from '../locate.js';
-import { lastCheckpoint, startingPoint } from '../resume.js';
+import { lastCheckpoint, startingPoint } from '../checkpoints.js';
 
 /** The policy that makes attempts: named by a run file, a run that trained it, or the address of a model server. */
 export interface Actor {

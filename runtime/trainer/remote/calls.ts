@@ -44,11 +44,11 @@ const BAD_POLLS = 3;
 const POLL_PAUSE_MS = 50;
 
 export interface Submission extends Omit<Outgoing, 'timeoutMs'> {
-  /** This server has never taken this language: what chokes on it means that it does not know it. */
-  readonly unproven?: boolean;
+  /** The server has never taken a body in this encoding: a failure may mean that it does not know it. */
+  readonly untried?: boolean;
 }
-/** A server that reads any body as JSON fails over another one as often as it is sent; a failure of its own passes. */
-const CHOKES = 3;
+/** So many failures (500) of one call mean an unknown encoding: other failures pass. */
+const ENCODING_FAILURES = 3;
 
 export type Result =
   { readonly kind: 'proto'; readonly bytes: Uint8Array } | { readonly kind: 'json'; readonly json: unknown };
@@ -113,11 +113,11 @@ export class Calls {
 
   /**
    * Submits and answers the future's id; `fetched` then waits for it. Apart, so that chunks are submitted in order and
-   * waited for together. Throws WrongLanguage where the server does not know what the body is written in.
+   * waited for together. Throws UnsupportedEncoding where the server does not know the encoding of the body.
    */
   async submit(out: Submission, signal: AbortSignal): Promise<string> {
-    const { unproven, ...rest } = out,
-      reply = await this.#submit({ ...rest, timeoutMs: this.#o.submitMs }, signal, unproven);
+    const { untried, ...rest } = out,
+      reply = await this.#submit({ ...rest, timeoutMs: this.#o.submitMs }, signal, untried);
     return parsed(future, answerJson(reply.bytes, CONTROL)).request_id;
   }
 
@@ -178,15 +178,15 @@ export class Calls {
     );
   }
 
-  async #submit(out: Outgoing, signal: AbortSignal, unproven = false): Promise<Extract<Reply, { kind: 'answer' }>> {
+  async #submit(out: Outgoing, signal: AbortSignal, untried = false): Promise<Extract<Reply, { kind: 'answer' }>> {
     const retries = new Retries(this.#o, out.path, signal);
     let failures = 0;
     for (;;) {
       const r = await this.#http.send(out, signal);
       if (r.kind === 'unreachable') await retries.again(r.why);
       else if (r.status >= 200 && r.status < 300) return r;
-      else if (unproven && (r.status === 422 || (r.status === 500 && ++failures === CHOKES)))
-        throw wrongLanguage(out.path, r);
+      else if (untried && (r.status === 422 || (r.status === 500 && ++failures === ENCODING_FAILURES)))
+        throw unsupported(out.path, r);
       else if (r.status === 408 || r.status === 429 || failing(r.status))
         await retries.again(`status ${r.status}`, r.retryAfterMs);
       else if (r.status === 409 && retries.waitedMs < this.#o.conflictMs)
@@ -203,10 +203,10 @@ export class Calls {
   }
 }
 
-/** The server speaks another language than the one it was asked in. */
-export class WrongLanguage extends Skewed {}
-const wrongLanguage = (what: string, r: Extract<Reply, { kind: 'answer' }>): WrongLanguage =>
-  new WrongLanguage(
+/** The server does not take the encoding of the body. */
+export class UnsupportedEncoding extends Skewed {}
+const unsupported = (what: string, r: Extract<Reply, { kind: 'answer' }>): UnsupportedEncoding =>
+  new UnsupportedEncoding(
     'trainer.remote',
     `The training server answered ${r.status} to ${what}: ${wordsOf(r.bytes)}`,
     'Nothing: JSON is tried instead.',
@@ -215,7 +215,7 @@ const wrongLanguage = (what: string, r: Extract<Reply, { kind: 'answer' }>): Wro
 function statusError(what: string, r: Extract<Reply, { kind: 'answer' }>): StudioError {
   const said = wordsOf(r.bytes),
     message = `The training server answered ${r.status} to ${what}: ${said}`;
-  if (r.status === 415) return wrongLanguage(what, r);
+  if (r.status === 415) return unsupported(what, r);
   if (r.status >= 300 && r.status < 400)
     return new StudioError(
       'trainer.remote',

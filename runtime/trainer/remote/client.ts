@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { ignoreFailure, type StudioError } from '../../domain/index.js';
-import { Calls, WrongLanguage, type CallOptions, type Result } from './calls.js';
+import { Calls, UnsupportedEncoding, type CallOptions, type Result } from './calls.js';
 import { Skewed, explained } from './skew.js';
 import { inRequests } from './chunks.js';
 import { callCancelled, TrainingHttp, type HttpOptions } from './http.js';
@@ -204,11 +204,11 @@ export class TrainingClient {
     const { bytes, headers } = await wire.compressed(await wire.encodeInTurns(r), this.config.proto_compress_fwdbwd),
       call = { path: 'forward_backward', body: bytes, headers };
     try {
-      const id = await this.calls.submit({ ...call, unproven: !this.#protoTaken }, signal);
+      const id = await this.calls.submit({ ...call, untried: !this.#protoTaken }, signal);
       this.#protoTaken = true;
       return id;
     } catch (e) {
-      if (!(e instanceof WrongLanguage)) throw e;
+      if (!(e instanceof UnsupportedEncoding)) throw e;
     }
     this.proto = false;
     try {

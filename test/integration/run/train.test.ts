@@ -9,7 +9,7 @@ import { connectEngine, ensureImage } from '../../../runtime/cluster/imageBuild.
 import type { RunFile } from '../../../runtime/config/index.js';
 import { checkpointOf } from '../../../runtime/data/events.js';
 import { RunReader } from '../../../runtime/data/store/runStore.js';
-import type { EvalPoint } from '../../../runtime/run/evaluation.js';
+import type { EvalPoint } from '../../../runtime/run/evaluateEpisodes.js';
 import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 import { engineHere } from '../../helpers/cluster/engine.js';
 import {

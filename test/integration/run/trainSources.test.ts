@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { RunFile } from '../../../runtime/config/index.js';
 import { id, type FamilyId } from '../../../runtime/domain/index.js';
-import type { EvalPoint } from '../../../runtime/run/evaluation.js';
+import type { EvalPoint } from '../../../runtime/run/evaluateEpisodes.js';
 import { deskSuite, trainSeed } from '../../../runtime/tasks/suites/desk/index.js';
 import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 import { cli, cliJson, endAll, ensureBundle, replay, start } from '../../helpers/run/cli.js';

@@ -5,7 +5,7 @@ import { id } from '../../../runtime/domain/index.js';
 import type { RolloutId } from '../../../runtime/domain/index.js';
 import { RunReader } from '../../../runtime/data/store/runStore.js';
 import { ledgerFromIndex, ledgerOf } from '../../../runtime/queries/overview.js';
-import { lastCheckpoint } from '../../../runtime/run/resume.js';
+import { lastCheckpoint } from '../../../runtime/run/checkpoints.js';
 import {
   broken,
   dataConfig,

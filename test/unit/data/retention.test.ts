@@ -7,7 +7,7 @@ import { retain, type KeepRules, type Removed } from '../../../runtime/data/stor
 import { RunReader, type RunStore } from '../../../runtime/data/store/runStore.js';
 import { id, type FrameRef, type Outcome, type RolloutId, type Trajectory } from '../../../runtime/domain/index.js';
 import { logicalTrajectory } from '../../../runtime/run/logicalTime.js';
-import { loadSuccesses } from '../../../runtime/run/resume.js';
+import { loadSuccesses } from '../../../runtime/run/successes.js';
 import { RunWriters } from '../../../runtime/human/runWriter.js';
 import { annotatedRollouts } from '../../../runtime/queries/annotated.js';
 import { parseRunFile } from '../../../runtime/config/index.js';

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { evaluateRun } from '../../../runtime/run/evaluateRun.js';
+import { evaluateCheckpoint } from '../../../runtime/run/evaluateCheckpoint.js';
 import { bundle } from '../../helpers/data/manager.js';
 import { writeSyntheticRun } from '../../helpers/data/syntheticRun.js';
 
@@ -10,7 +10,7 @@ const asked: (number | undefined)[] = [];
 vi.mock('../../../runtime/run/engine.js', () => ({
   startEngine: () => Promise.resolve({ pool: {}, policy: {}, close: () => Promise.resolve() }),
 }));
-vi.mock('../../../runtime/run/evaluation.js', () => ({
+vi.mock('../../../runtime/run/evaluateEpisodes.js', () => ({
   evaluateNow: (o: { readonly temperature?: number }) => {
     asked.push(o.temperature);
     return Promise.resolve({ version: 0, episodes: 0, successes: 0, errors: 0, low: 0, high: 1, perFamily: {} });
@@ -34,7 +34,7 @@ it('a sampled evaluation has the temperature of training, any other one takes th
     config: { policy: { temperature: 0.6 } },
   });
   const evaluate = (o: { readonly sampled?: boolean }): Promise<unknown> =>
-    evaluateRun({ dir: run, version: 0, entry, signal: new AbortController().signal, ...o });
+    evaluateCheckpoint({ dir: run, version: 0, entry, signal: new AbortController().signal, ...o });
   await evaluate({ sampled: true });
   await evaluate({});
   expect(asked).toEqual([0.6, undefined]);

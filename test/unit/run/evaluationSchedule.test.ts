@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { EvalPoint } from '../../../runtime/run/evaluation.js';
+import type { EvalPoint } from '../../../runtime/run/evaluateEpisodes.js';
 import { EvaluationSchedule } from '../../../runtime/run/evaluationSchedule.js';
 
 const MINUTE = 60_000;

@@ -19,7 +19,7 @@ import {
 } from '../../../runtime/domain/index.js';
 import type { Policy } from '../../../runtime/policy/types.js';
 import { blinded } from '../../../runtime/run/blindPolicy.js';
-import { tallyEpisodes } from '../../../runtime/run/evaluation.js';
+import { tallyEpisodes } from '../../../runtime/run/evaluateEpisodes.js';
 import { ASKED, askedOf, figuresOf, type FiguresRow } from '../../../runtime/run/figures.js';
 import { wilson } from '../../../runtime/domain/wilson.js';
 import { figuresSection, rowName } from '../../../runtime/share/figures.js';

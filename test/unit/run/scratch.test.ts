@@ -10,7 +10,7 @@ import { openScratch } from '../../../runtime/data/store/scratch.js';
 import type { DiskRoom } from '../../../runtime/data/store/room.js';
 import { trainingTasks } from '../../../runtime/run/collect/chosen.js';
 import { collect } from '../../../runtime/run/collect/collect.js';
-import { evaluateRun, type EvaluateProgress } from '../../../runtime/run/evaluateRun.js';
+import { evaluateCheckpoint, type EvaluateProgress } from '../../../runtime/run/evaluateCheckpoint.js';
 import { bundle } from '../../helpers/data/manager.js';
 import { writeSyntheticRun } from '../../helpers/data/syntheticRun.js';
 
@@ -28,7 +28,7 @@ const begin = vi.fn((r: { readonly dir: string }): Promise<object> => {
   return Promise.resolve({ pool: {}, policy: {}, close: () => Promise.resolve() });
 });
 vi.mock('../../../runtime/run/engine.js', () => ({ startEngine: (r: { readonly dir: string }) => begin(r) }));
-vi.mock('../../../runtime/run/evaluation.js', () => ({
+vi.mock('../../../runtime/run/evaluateEpisodes.js', () => ({
   evaluateNow: async () => {
     await fullOnce();
     return { label: 'heldout', version: 0, episodes: 0, successes: 0, errors: 0, low: 0, high: 1, perFamily: {} };
@@ -64,7 +64,7 @@ describe('a full disk', () => {
       ({ room } = data);
       return data;
     });
-    await evaluateRun({
+    await evaluateCheckpoint({
       dir: run,
       version: 0,
       entry,

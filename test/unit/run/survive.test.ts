@@ -16,7 +16,8 @@ import {
 import { learnerOf, unreadableTrajectory } from '../../../runtime/run/backends/learner.js';
 import { ScreenFile } from '../../../runtime/run/backends/screenFile.js';
 import { processWork, workOf } from '../../../runtime/run/processWork.js';
-import { loadSuccesses, progressOf } from '../../../runtime/run/resume.js';
+import { progressOf } from '../../../runtime/run/resume.js';
+import { loadSuccesses } from '../../../runtime/run/successes.js';
 import { endsWithin, unlessOverdue } from '../../../runtime/run/stopping.js';
 import type { ReadingScreen } from '../../../runtime/trainer/types.js';
 import { dataConfig, failure, makeTrajectory, openManager, success, withDir } from '../../helpers/data/manager.js';

@@ -47,7 +47,7 @@ vi.mock('../../../runtime/cluster/provide.js', async (original) => ({
 /** An evaluation or a replay, until the test ends it. */
 let endWork = (): void => undefined;
 const work = (): Promise<unknown> => new Promise((done) => (endWork = () => done({})));
-vi.mock('../../../runtime/run/evaluateRun.js', () => ({ evaluateRun: () => work() }));
+vi.mock('../../../runtime/run/evaluateCheckpoint.js', () => ({ evaluateCheckpoint: () => work() }));
 vi.mock('../../../runtime/service/replays.js', () => ({ replayRevision: () => work() }));
 
 let dir = '',

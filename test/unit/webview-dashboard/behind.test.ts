@@ -3,7 +3,7 @@ import { behindMetric, behindSuccess } from '../../../webview/dashboard/behind.j
 import { throughputCharts, trainerCharts } from '../../../webview/dashboard/metricCharts.js';
 import { emptyModel, reduce, type Model } from '../../../webview/dashboard/model.js';
 import { originOf, overall, successSpec } from '../../../webview/dashboard/specs.js';
-import { probeOrders } from '../../../runtime/run/evaluation.js';
+import { probeOrders } from '../../../runtime/run/evaluateEpisodes.js';
 import { makeRun } from '../../helpers/pages/dashboard/run.js';
 
 const r = makeRun({ infeasible: true }),

@@ -23,7 +23,7 @@ import {
   type WireTensor,
 } from './types.js';
 
-/** forward_backward and its result in both languages: protobuf (today's servers), JSON (older ones). */
+/** forward_backward and its result in both encodings: protobuf (today's servers), JSON (older ones). */
 
 /** Body of `POST forward_backward` as protobuf; `forward_only` is a field of it. */
 export function encodeRequest(r: ForwardBackwardRequest): Uint8Array {

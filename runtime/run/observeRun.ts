@@ -9,7 +9,7 @@ import { watchBoard } from './tensorBoardWatch.js';
 import { watchRun } from './watchRun.js';
 
 /** Starts the observers of a run: TensorBoard's files, and alerts. Returns a function that ends both. */
-export function startWatch(
+export function observeRun(
   data: DataManager,
   r: {
     readonly config: RunConfig;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseRunFile } from '../../../runtime/config/index.js';
 import { RunBudget } from '../../../runtime/run/budget.js';
-import { Evaluations } from '../../../runtime/run/evaluations.js';
+import { EvaluationPhases } from '../../../runtime/run/evaluationPhases.js';
 import { EvaluationSchedule } from '../../../runtime/run/evaluationSchedule.js';
 import type { RunParts } from '../../../runtime/run/parts.js';
 import { flush, VirtualClock } from '../../helpers/rollout/virtualClock.js';
@@ -34,7 +34,7 @@ function setUp() {
       },
     },
   } as unknown as RunParts;
-  const evaluations = new Evaluations(parts, schedule);
+  const evaluations = new EvaluationPhases(parts, schedule);
   return {
     clock,
     budget,

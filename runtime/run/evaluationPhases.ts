@@ -1,12 +1,12 @@
 import { StudioError } from '../domain/index.js';
 import { rateText } from '../domain/stats.js';
-import { evaluateNow, type EvalPoint } from './evaluation.js';
+import { evaluateNow, type EvalPoint } from './evaluateEpisodes.js';
 import type { EvaluationSchedule } from './evaluationSchedule.js';
 import type { RunParts } from './parts.js';
 import type { BetweenUpdates } from './updateLoop.js';
 
 /** The evaluations of a run: performs those that its schedule says are due. */
-export class Evaluations implements BetweenUpdates {
+export class EvaluationPhases implements BetweenUpdates {
   readonly #r: RunParts;
   readonly #schedule: EvaluationSchedule;
   #current: Promise<void> | undefined;

@@ -3,7 +3,7 @@ import { RunReader, RunStore } from '../data/store/runStore.js';
 import { orUndefined } from '../domain/index.js';
 import { startedWith } from './runFolders.js';
 
-export interface CollectOptions {
+export interface RemovalOptions {
   /** Rules that replace the run's own; those left out stay as they are. */
   readonly rules: KeepRules;
   readonly annotated: ReadonlySet<string>;
@@ -15,7 +15,7 @@ export interface CollectOptions {
  * Removes the screens that the rules of a run that is over no longer keep; undefined when there is no rule. Rejects with
  * `run.busy` for a run that is active: it applies its rules itself.
  */
-export async function collectScreens(folder: string, o: CollectOptions): Promise<readonly Removed[] | undefined> {
+export async function removeOldScreens(folder: string, o: RemovalOptions): Promise<readonly Removed[] | undefined> {
   const { config } = await startedWith(folder),
     given = Object.entries(o.rules).filter(([, v]) => v !== undefined),
     rules: KeepRules = { ...config.store.keep, ...Object.fromEntries(given) };

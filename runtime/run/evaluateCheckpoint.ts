@@ -8,7 +8,7 @@ import { Scheduler } from '../rollout/scheduler.js';
 import { blinded, randomly } from './blindPolicy.js';
 import { episodeOf } from './episodeOf.js';
 import { startEngine, type Engine } from './engine.js';
-import { evaluateNow, type EvalPoint } from './evaluation.js';
+import { evaluateNow, type EvalPoint } from './evaluateEpisodes.js';
 import { evaluationInterval } from '../domain/evaluationInterval.js';
 import { dataConfig } from '../data/fromConfig.js';
 import { desktopContents } from '../cluster/provide.js';
@@ -20,7 +20,7 @@ import {
   type ProbeSet,
   type Tasks,
 } from '../tasks/open.js';
-import { lastCheckpoint } from './resume.js';
+import { lastCheckpoint } from './checkpoints.js';
 import { openScratch } from '../data/store/scratch.js';
 import { sayRoom } from './diskWords.js';
 
@@ -76,7 +76,7 @@ export type Evaluated = EvalPoint & {
 };
 
 /** Episodes of one checkpoint, in a scratch folder; the run itself is only read. */
-export async function evaluateRun(r: EvaluateRequest): Promise<Evaluated> {
+export async function evaluateCheckpoint(r: EvaluateRequest): Promise<Evaluated> {
   const [point] = await evaluateAll(r, [r]);
   return point!;
 }

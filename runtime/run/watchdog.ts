@@ -1,5 +1,6 @@
 import type { RunConfig } from '../config/index.js';
 import type { AlertKind } from '../domain/index.js';
+import { percent } from '../domain/stats.js';
 
 /** A condition that somebody should look at. */
 export interface Alert {
@@ -58,7 +59,6 @@ export class Watchdog {
   evaluation(e: { readonly episodes: number; readonly successes: number }): Alert[] {
     const { target } = this.#c;
     if (target === undefined || e.episodes === 0) return [];
-    const percent = (x: number): string => `${Math.round(100 * x)} %`;
     return this.#tell(
       'target',
       this.#told.has('target') || e.successes / e.episodes >= target,

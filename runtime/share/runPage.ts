@@ -99,7 +99,6 @@ function settled(c: SuccessCurve): SuccessCurve {
     from = (xs: readonly number[]): readonly number[] => xs.slice(Math.max(0, i));
   return { ...c, at: from(c.at), rollout: from(c.rollout), mean: from(c.mean), low: from(c.low), high: from(c.high) };
 }
-const share = (v: number): string => percent(v);
 function successPlot({ detail, curves }: RunPageData): string {
   const origin = detail.summary.createdAt,
     evals = detail.evals.filter((e) => e.episodes > 0),
@@ -127,7 +126,7 @@ function successPlot({ detail, curves }: RunPageData): string {
     says: 'Evaluations are always of the same tasks, and lead. Training success is the mean over tasks, each by its newest rollouts.',
     series,
     x: { label: 'time since the run began', format: duration },
-    y: { format: share, range: [0, 1] },
+    y: { format: (v) => percent(v), range: [0, 1] },
     wide: true,
   });
 }

@@ -6,9 +6,9 @@ import { CACHE_REMEDY } from '../../files/cacheFolder.js';
 import type { CheckRow } from '../../protocol/types.js';
 import { environmentState } from '../../trainer/engine/environment.js';
 import { engineDir } from '../../trainer/engine/server.js';
+import { gb } from './disk.js';
 import { Table } from './table.js';
 
-const gb = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`;
 
 /**
  * Checks the needs of the engine that a run starts by itself; nothing is started or fetched. `base`: folder of a

@@ -38,7 +38,7 @@ describe('the list behind a point', () => {
       { origin: ['probe'], version, text: 'probe/final/' },
     ]);
     expect(behind(0)).toEqual({ origin: ['probe'], version: { min: first!.version, max: first!.version } });
-    // As they are called (evaluation.ts).
+    // Their names come from evaluateEpisodes.ts.
     const tasks = { probes: () => [{ family: 'f', seed: 1 }], taskOf: () => 't', source: { task: () => ({}) } };
     expect(probeOrders(tasks as never, 1, 'final', 3, 5)[0]!.rollout).toMatch(/^probe\/final\//);
   });

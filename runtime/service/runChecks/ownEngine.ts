@@ -9,7 +9,6 @@ import { engineDir } from '../../trainer/engine/server.js';
 import { gb } from './disk.js';
 import { Table } from './table.js';
 
-
 /**
  * Checks the needs of the engine that a run starts by itself; nothing is started or fetched. `base`: folder of a
  * relative model path.

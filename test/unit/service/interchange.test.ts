@@ -176,7 +176,7 @@ describe('import', () => {
     ]);
     expect((await c.call<RunDetail>(m.getRun, { run })).tasks).toEqual(rows);
     const suite = await of({ run, runnable: true });
-    expect(suite.map((t) => t.family)).toEqual(expect.arrayContaining(['desk/entry-type']));
+    expect(suite.map((t) => t.family)).toEqual(expect.arrayContaining(['desk/list-pick']));
     expect(suite.some((t) => t.family === 't1' || t.external)).toBe(false);
   });
 

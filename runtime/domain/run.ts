@@ -20,8 +20,10 @@ export interface EvalPoint {
   readonly label: string;
   readonly at: number;
   readonly version: PolicyVersion;
+  /** All of them: one that ended in an error is no success. */
   readonly episodes: number;
   readonly successes: number;
+  /** Episodes that ended in an error, whatever the policy did. */
   readonly errors: number;
   readonly low: number;
   readonly high: number;

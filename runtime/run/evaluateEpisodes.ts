@@ -4,22 +4,11 @@ import type { RolloutOrder } from '../data/types.js';
 import type { Scheduler } from '../rollout/scheduler.js';
 import type { Tasks } from '../tasks/open.js';
 import { probePrefix } from '../domain/probeNames.js';
+import type { EvalPoint as Recorded } from '../domain/run.js';
 import { wilson } from '../domain/stats.js';
 
-export interface EvalPoint {
-  readonly label: string;
-  readonly version: number;
-  /** All of them: one that ended in an error is no success. */
-  readonly episodes: number;
-  readonly successes: number;
-  /** Episodes that ended in an error, whatever the policy did. */
-  readonly errors: number;
-  readonly low: number;
-  readonly high: number;
-  readonly perFamily: Readonly<Record<string, { readonly episodes: number; readonly successes: number }>>;
-  /** Tasks that cannot be done, counted separately (runtime/rollout/README.md#outcomes). */
-  readonly infeasible: { readonly episodes: number; readonly successes: number };
-}
+/** One evaluation as it was measured; the journal says when. `infeasible`: runtime/rollout/README.md#outcomes. */
+export type EvalPoint = Omit<Recorded, 'at' | 'infeasible'> & Required<Pick<Recorded, 'infeasible'>>;
 
 /** The orders of one evaluation: the same tasks every time, under the global cap. */
 export function probeOrders(

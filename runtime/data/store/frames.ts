@@ -1,7 +1,14 @@
 import { lstat, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { StudioError, isEncoded, orUndefined, messageOf, settled, errorCode } from '../../domain/index.js';
-import { internalError } from '../../domain/errors.js';
+import {
+  StudioError,
+  internalError,
+  isEncoded,
+  orUndefined,
+  messageOf,
+  settled,
+  errorCode,
+} from '../../domain/index.js';
 import type { EncodedFrame, Frame, FrameRef, Screenshot } from '../../domain/index.js';
 import { nextTurn } from '../../domain/turns.js';
 import { digestOf } from '../../files/digest.js';

@@ -4,6 +4,7 @@ import { DEFAULT_IMAGE, IMAGE_NAME, StudioError } from '../domain/index.js';
 import { buildDesktop, desktopStatus, exportDesktop, photographDesktop, referenceOf } from '../service/desktopImage.js';
 import { asCalled } from './called.js';
 import { buildProgress } from './buildProgress.js';
+import { onInterrupt } from './interrupt.js';
 import { allowMachine, type Options } from './options.js';
 import { print, printJson } from './output.js';
 
@@ -25,11 +26,8 @@ function nameOf(image: string): string {
 
 /** `desktop build`: the image in the Docker engine, or the root file system of the local provider. */
 export async function build(o: Options): Promise<number> {
-  const abort = new AbortController(),
+  const stop = onInterrupt('Stopping: what was not finished is deleted. Press Ctrl-C again to exit at once.'),
     p = buildProgress();
-  process.once('SIGINT', () => {
-    abort.abort();
-  });
   try {
     const { what } = await buildDesktop({
       provider: String(o['provider'] ?? 'auto'),
@@ -37,29 +35,28 @@ export async function build(o: Options): Promise<number> {
       force: o['force'] === true,
       push: typeof o['push'] === 'string' ? o['push'] : undefined,
       onProgress: p.on,
-      signal: abort.signal,
+      signal: stop.signal,
     });
     p.end();
     print(`${what} is ready.\n`);
   } finally {
     p.end();
+    stop.off();
   }
   return 0;
 }
 
 /** `desktop export FILE.tar`: the image as a file that a node's container runtime can load. */
 export async function exportFile(file: string, o: Options): Promise<number> {
-  const abort = new AbortController(),
+  const stop = onInterrupt('Stopping: what was not finished is deleted. Press Ctrl-C again to exit at once.'),
     p = buildProgress();
-  process.once('SIGINT', () => {
-    abort.abort();
-  });
   try {
-    const tag = await exportDesktop({ image: imageOf(o), file, onProgress: p.on, signal: abort.signal });
+    const tag = await exportDesktop({ image: imageOf(o), file, onProgress: p.on, signal: stop.signal });
     p.end();
     print(`${tag} is in ${file}. On every node: ctr -n k8s.io images import ${file}\n`);
   } finally {
     p.end();
+    stop.off();
   }
   return 0;
 }

@@ -1,5 +1,6 @@
 import { StudioError } from '../domain/index.js';
 import { ALL_NEEDS, probeEngine } from '../trainer/remote/probe.js';
+import { onInterrupt } from './interrupt.js';
 import { numberOption, type Options } from './options.js';
 import { print, printJson } from './output.js';
 
@@ -15,11 +16,7 @@ export async function probe(url: string, o: Options): Promise<number> {
       `The environment variable ${keyEnv} is not set.`,
       'Set it to the key of this server, or leave --key-env out.',
     );
-  const stop = new AbortController(),
-    interrupt = (): void => {
-      stop.abort();
-    };
-  process.once('SIGINT', interrupt);
+  const stop = onInterrupt('Stopping the probe. Press Ctrl-C again to exit at once.');
   try {
     const r = await probeEngine(
       {
@@ -37,6 +34,6 @@ export async function probe(url: string, o: Options): Promise<number> {
       print(r.ok ? '\nThis server can train.\n' : '\nThis server cannot train exactly; the checks marked ✗ say why.\n');
     return r.ok ? 0 : 1;
   } finally {
-    process.off('SIGINT', interrupt);
+    stop.off();
   }
 }

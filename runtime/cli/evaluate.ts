@@ -1,6 +1,7 @@
 import { StudioError } from '../domain/index.js';
 import { thisBundle } from '../service/engines.js';
 import { evaluateCheckpoint, type Evaluated } from '../run/evaluateCheckpoint.js';
+import { onInterrupt } from './interrupt.js';
 import { allowMachine, numberOption, textOption, type Options } from './options.js';
 import { print, printJson, statusLine, tell } from './output.js';
 import { setOption, splitOption } from './split.js';
@@ -48,11 +49,10 @@ async function measureRun(name: string, o: Options): Promise<number> {
   const dir = runFolder(String(o['runs'] ?? 'runs'), name),
     split = splitOption(o);
   allowMachine(o);
-  const abort = new AbortController(),
+  const stop = onInterrupt(
+      'Stopping: an evaluation that is cut off is not counted. Press Ctrl-C again to exit at once.',
+    ),
     line = statusLine();
-  process.once('SIGINT', () => {
-    abort.abort();
-  });
   const point = await evaluateCheckpoint({
     dir,
     version: numberOption(o, 'checkpoint', 0),
@@ -64,7 +64,7 @@ async function measureRun(name: string, o: Options): Promise<number> {
     blind: o['blind'] === true,
     random: o['random'] === true,
     entry: thisBundle(),
-    signal: abort.signal,
+    signal: stop.signal,
     provider: o['provider'] as 'auto' | undefined,
     onProgress: (p) => {
       line.show(`${p.done} of ${p.episodes} episodes`);
@@ -73,7 +73,7 @@ async function measureRun(name: string, o: Options): Promise<number> {
       line.clear();
       tell(`${text}\n`);
     },
-  });
+  }).finally(stop.off);
   line.clear();
   show(point, o['json'] === true);
   return 0;

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '../domain/index.js';
+import { removeUnfinished } from '../files/removeUnfinished.js';
 import { replaceFile } from '../files/replaceFile.js';
 import { exportRun } from '../interchange/exporter.js';
 import type { AttemptRow } from '../run/collect/attempts.js';
@@ -30,6 +31,7 @@ export interface Report extends Results {
   readonly notes: readonly string[];
 }
 
+const RESULTS = 'results.json';
 /** Writes sums, and then episodes in OSWorld's layout; what stood there of an earlier part is replaced. */
 export async function writeResults(
   out: string,
@@ -51,6 +53,7 @@ export async function writeResults(
       })),
       notes: [],
     };
+  await removeUnfinished(out, { of: RESULTS });
   await replace(out, report);
   if (judged.length === 0) return report;
   const { results, notes } = await layout(out, made),
@@ -59,7 +62,7 @@ export async function writeResults(
   return whole;
 }
 const replace = (out: string, report: Report): Promise<void> =>
-  replaceFile(join(out, 'results.json'), `${JSON.stringify(report, null, 2)}\n`);
+  replaceFile(join(out, RESULTS), `${JSON.stringify(report, null, 2)}\n`);
 
 async function layout(out: string, made: CollectReport): Promise<Pick<Report, 'results' | 'notes'>> {
   const domains = new Map(made.tasks.map((t) => [t.task, t.domain])),

@@ -5,6 +5,7 @@ import { printableJson } from '../domain/terminalText.js';
 import { buildRuntimeImage, clusterManifests } from '../service/kubernetes.js';
 import { asCalled } from './called.js';
 import { buildProgress } from './buildProgress.js';
+import { onInterrupt } from './interrupt.js';
 import { numberOption, textOption, type Options } from './options.js';
 import { print } from './output.js';
 
@@ -35,25 +36,23 @@ export async function printManifests(o: Options): Promise<number> {
 
 /** `kubernetes image`: what `manifests --job` starts. */
 export async function buildImage(o: Options): Promise<number> {
-  const abort = new AbortController(),
+  const stop = onInterrupt('Stopping: what was not finished is deleted. Press Ctrl-C again to exit at once.'),
     p = buildProgress(),
     file = textOption(o, 'export');
-  process.once('SIGINT', () => {
-    abort.abort();
-  });
   try {
     const image = await buildRuntimeImage({
       base: textOption(o, 'base'),
       push: textOption(o, 'push'),
       file,
       onProgress: p.on,
-      signal: abort.signal,
+      signal: stop.signal,
     });
     p.end();
     if (file !== undefined) print(`It is in ${file}. On every node: ctr -n k8s.io images import ${file}\n`);
     print(asCalled(`${image} is ready: dart-studio kubernetes manifests --run RUN.json --job ${image}\n`));
   } finally {
     p.end();
+    stop.off();
   }
   return 0;
 }

@@ -15,6 +15,7 @@ import {
 } from '../tasks/index.js';
 import { asCalled } from './called.js';
 import { imageOf } from './desktop.js';
+import { onInterrupt } from './interrupt.js';
 import type { Options } from './options.js';
 import { print, printJson, statusLine, tell } from './output.js';
 
@@ -45,17 +46,13 @@ async function checkMiniwob(dir: string, o: Options): Promise<number> {
   const provider = String(o['provider'] ?? 'auto');
   if (!isProviderChoice(provider))
     throw new StudioError('config.invalid', `--provider ${provider}: unknown`, `Use ${providerWords}.`);
-  const abort = new AbortController(),
-    interrupt = (): void => {
-      abort.abort(new StudioError('cancelled', 'The check was stopped.', 'Run it again when you are ready.'));
-    };
-  const line = statusLine();
-  process.once('SIGINT', interrupt);
+  const stop = onInterrupt('Stopping the check. Press Ctrl-C again to exit at once.'),
+    line = statusLine();
   try {
     const rows = await checkPages({
       dir,
       provider,
-      signal: abort.signal,
+      signal: stop.signal,
       onRow: (row, index, of) => {
         if (!o['json']) print(asCalled(`${pageLine(row)}\n`));
         else line.show(`${index} of ${of}`);
@@ -68,7 +65,7 @@ async function checkMiniwob(dir: string, o: Options): Promise<number> {
     } else print(`\n${rows.length} pages: ${rows.length - broken} runnable, ${broken} not\n`);
     return broken > 0 ? 1 : 0;
   } finally {
-    process.off('SIGINT', interrupt);
+    stop.off();
   }
 }
 const pageLine = (r: PageRow): string =>
@@ -77,16 +74,13 @@ const pageLine = (r: PageRow): string =>
 export async function fetchFiles(dir: string, o: Options): Promise<number> {
   const image = await imageContents(DEFAULT_IMAGE),
     urls = downloadsOf(await readFolder(dir, { image })),
-    abort = new AbortController(),
+    stop = onInterrupt('Stopping: what has arrived is kept. Press Ctrl-C again to exit at once.'),
     line = statusLine();
-  process.once('SIGINT', () => {
-    abort.abort();
-  });
   const report = await fetchAssets(urls, {
     into: String(o['into']),
     mirror: typeof o['mirror'] === 'string' ? o['mirror'] : undefined,
     allowPrivate: o['allowPrivate'] === true,
-    signal: abort.signal,
+    signal: stop.signal,
     onWait: () => tell('Another command fetches into this folder; waiting for it.\n'),
     onFile: (f, done, of) => {
       if (f.state === 'failed') {
@@ -95,7 +89,7 @@ export async function fetchFiles(dir: string, o: Options): Promise<number> {
       }
       line.show(`${done} of ${of} files`);
     },
-  });
+  }).finally(stop.off);
   line.clear();
   if (o['json']) printJson(report);
   else

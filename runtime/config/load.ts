@@ -141,12 +141,22 @@ function withPreset(own: RunFile, onNote: OnNote | undefined): RunFile {
   const name: unknown = own.preset;
   // Anything but a name is said by the schema.
   if (typeof name !== 'string') return own;
-  if (Object.hasOwn(PRESETS, name)) return merge(PRESETS[name as PresetName], own) as RunFile;
+  if (Object.hasOwn(PRESETS, name)) return merge(presetFor(name as PresetName, own), own) as RunFile;
   if (!Object.hasOwn(EARLIER_PRESETS, name)) return own;
   const { file, note } = EARLIER_PRESETS[name]!,
     { preset: _, ...keys } = own;
   onNote?.(note);
   return merge(file, keys) as RunFile;
+}
+
+/** The preset; families belong to a suite, so that a file which names another one gets none of them. */
+function presetFor(name: PresetName, { tasks }: { readonly tasks?: unknown }): RunFile {
+  const preset = PRESETS[name],
+    { families, ...others } = preset.tasks ?? {};
+  const suite = isObject(tasks) ? tasks['suite'] : undefined;
+  return families === undefined || suite === undefined || suite === (others.suite ?? 'desk')
+    ? preset
+    : { ...preset, tasks: others };
 }
 
 /** The defaults of `run.deterministic`; a run file that says otherwise is refused (rules.ts). */

@@ -58,7 +58,7 @@ export const RunFileSchema = z.strictObject({
         .array(z.string())
         .optional()
         .describe(
-          'Train only on these task families (templates); default: all training families of the suite, or the quick-start set in preset `quickstart`.',
+          'Train only on these task families (templates); default: all training families of the suite. The preset `quickstart` names some of the suite `desk`.',
         ),
       trainSeeds: count(
         256,

@@ -6,7 +6,7 @@ import { createFresh } from './folderParts.js';
 let made = 0;
 /**
  * A name that no other call, thread or process uses at the moment. It names the process that makes the file, for those
- * who remove what a process that ended has left (data/store/unfinished.ts).
+ * who remove what a process that ended has left (removeUnfinished.ts).
  */
 export const unfinishedName = (name: string): string => `${name}.${process.pid}-${threadId}-${++made}.tmp`;
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { orUndefined, toRunError } from '../domain/index.js';
-import { removeUnfinished } from '../data/store/unfinished.js';
+import { removeUnfinished } from '../files/removeUnfinished.js';
 import { readForeignText } from '../files/foreignFile.js';
 import { replaceFile } from '../files/replaceFile.js';
 import { activeRunsBytes, activeRunsFile, parseActiveRuns, type ActiveRun } from '../protocol/activeRuns.js';

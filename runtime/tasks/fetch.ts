@@ -8,6 +8,7 @@ import { StudioError, ignoreFailure, messageOf, orUndefined, cancelled } from '.
 import { pause } from '../domain/pause.js';
 import { readForeign } from '../files/foreignFile.js';
 import { fileLock } from '../files/fileLock.js';
+import { removeUnfinished } from '../files/removeUnfinished.js';
 import { replaceFile } from '../files/replaceFile.js';
 import { MANIFEST, readManifest, uuid5, type AssetManifest } from './assets.js';
 import type { CheckedTask } from './check.js';
@@ -81,6 +82,7 @@ export async function fetchAssets(urls: readonly string[], o: FetchOptions): Pro
     ...(o.onWait ? { onWait: o.onWait } : {}),
   });
   try {
+    await removeUnfinished(o.into, { of: MANIFEST });
     return await fetchAll(urls, from, o);
   } finally {
     await unlock();

@@ -17,7 +17,6 @@ import { metricWorkers } from './metrics/metricPool.js';
 import {
   deskSuite,
   probeSeed,
-  quickstartFamilies,
   trainSeed,
   variedSeed,
   withheld,
@@ -104,9 +103,7 @@ function deskTasks(c: RunConfig, parts: EngineParts): Tasks {
   const all = new Map(source.families.map((f) => [f.id as string, f]));
   const wanted =
     c.tasks.families?.map((f) => (f.startsWith('desk/') ? f : `desk/${f}`)) ??
-    (c.preset === 'quickstart'
-      ? quickstartFamilies
-      : source.families.filter((f) => f.split === 'train' && (c.tasks.infeasible || !f.infeasible)).map((f) => f.id));
+    source.families.filter((f) => f.split === 'train' && (c.tasks.infeasible || !f.infeasible)).map((f) => f.id);
   const unknown = wanted.filter((f) => !all.has(f));
   if (unknown.length > 0)
     throw new StudioError(

@@ -1,5 +1,6 @@
 import { lstat, mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { orUndefined, StudioError } from '../../domain/index.js';
+import { removeUnfinished } from '../../files/removeUnfinished.js';
 import { replaceFile } from '../../files/replaceFile.js';
 import { removeGroup } from './cgroups.js';
 
@@ -107,6 +108,7 @@ const kill = (pid: number): void => {
 /** Kills orphaned sandboxes and deletes their records; returns how many there were. */
 export async function reapSandboxes(): Promise<number> {
   const dir = await stateDir();
+  await removeUnfinished(dir);
   const dead: Record_[] = [];
   for (const name of await readdir(dir)) {
     if (!name.endsWith('.json')) continue;

@@ -2,9 +2,11 @@ import type { PresetName } from '../../domain/index.js';
 import type { RunFile } from '../schema.js';
 import { DART_VALUES } from './dart.js';
 import { OSWORLD_VALUES, QWEN3_VL_8B_VALUES, UI_TARS_7B_VALUES } from './oneGpu.js';
+import { QUICKSTART_FAMILIES } from './quickstart.js';
 import { runFileOf, type SourcedValues } from './sourced.js';
 
 export { EARLIER_PRESETS } from './earlier.js';
+export { QUICKSTART_FAMILIES } from './quickstart.js';
 
 /** The source of each value of a preset; the reference of the run file shows it. */
 export const PRESET_SOURCES: Readonly<Partial<Record<PresetName, SourcedValues>>> = {
@@ -41,7 +43,7 @@ const QUICKSTART = {
 
 /** Named starting points; a run file's own keys win over its preset. */
 export const PRESETS: Readonly<Record<PresetName, RunFile>> = {
-  quickstart: QUICKSTART,
+  quickstart: { ...QUICKSTART, tasks: { families: [...QUICKSTART_FAMILIES] } },
   /** The same policy on every training template of the suite: an hour. */
   desk: {
     ...QUICKSTART,

@@ -24,7 +24,8 @@ import { DiskRoom } from './room.js';
 import { Snapshots, indexTrouble } from './snapshots.js';
 import { stepPlaces, type StepPlace } from './stepPlaces.js';
 import { removeScratch } from './scratch.js';
-import { removeUnfinished, restoreReplaced, unfinishedDir } from './unfinished.js';
+import { removeUnfinished } from '../../files/removeUnfinished.js';
+import { restoreReplaced, unfinishedDir } from './unfinished.js';
 
 export { readMeta, readMetaText, runPaths, type RunMeta } from './runMeta.js';
 
@@ -228,7 +229,7 @@ export class RunStore extends RunReader {
         await folderInside(dir, d).catch((e: unknown) => {
           throw io(e, d);
         });
-      for (const d of [dir, unfinishedDir(p.frames), p.checkpoints]) await removeUnfinished(d, dir);
+      for (const d of [dir, unfinishedDir(p.frames), p.checkpoints]) await removeUnfinished(d, { inside: dir });
       await removeScratch(dir);
       await restoreReplaced(p.checkpoints, dir);
       const meta = await readMeta(dir).catch(async (e: unknown) => {

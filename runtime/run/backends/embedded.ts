@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { id, POLICY_SPECS, READER_SPEC, type EmbeddedPolicySpec, type ReplicaId } from '../../domain/index.js';
-import { removeUnfinished } from '../../data/store/unfinished.js';
+import { removeUnfinished } from '../../files/removeUnfinished.js';
 import { folderInside } from '../../files/folderParts.js';
 import { embeddedPolicy } from '../../policy/embedded/embeddedPolicy.js';
 import { startReplica } from '../../policy/embedded/replica.js';
@@ -80,7 +80,7 @@ function startTrainer(
     version: r.version,
     start: async (version) => {
       // Removes the unfinished files of a process that was killed.
-      for (const dir of [checkpoints, weightsDir]) await removeUnfinished(dir, r.dir);
+      for (const dir of [checkpoints, weightsDir]) await removeUnfinished(dir, { inside: r.dir });
       return createTrainer({
         entry: r.entry,
         spec,

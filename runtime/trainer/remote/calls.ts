@@ -69,8 +69,8 @@ class Retries {
   get waitedMs(): number {
     return this.#o.now() - this.#start;
   }
-  /** The server is there and at work: the next failure is the first. */
-  async calm(ms: number): Promise<void> {
+  /** Waits while the server is there and at work: the next failure is the first. */
+  async stillRunning(ms: number): Promise<void> {
     this.#tries = 0;
     await this.#sleep('it is still running', ms);
   }
@@ -139,7 +139,7 @@ export class Calls {
         r = await this.#poll(request, proto, most, signal);
       if (r.kind === 'unreachable') {
         // A poll that timed out here is no failure: the work goes on.
-        await (r.timedOut ? retries.calm(0) : retries.again(r.why));
+        await (r.timedOut ? retries.stillRunning(0) : retries.again(r.why));
         continue;
       }
       const held = this.#o.now() - began > POLL_PAUSE_MS ? 0 : POLL_PAUSE_MS;
@@ -148,9 +148,9 @@ export class Calls {
         const p = polled(await this.#parsed(r.bytes, most));
         if (p.kind === 'done') return { kind: 'json', json: p.json };
         if (p.kind === 'failed') throw refused(what, p.message, p.user);
-        await retries.calm(held);
+        await retries.stillRunning(held);
       } else if (r.status === 408) {
-        await retries.calm(held);
+        await retries.stillRunning(held);
       } else if (r.status === 410 && resubmits++ < RESUBMITS) {
         await retries.again('the server forgot the answer', 0);
         request = await resubmit();

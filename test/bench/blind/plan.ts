@@ -1,4 +1,5 @@
-import { deskSuite, quickstartFamilies } from '../../../runtime/tasks/suites/desk/index.js';
+import { QUICKSTART_FAMILIES } from '../../../runtime/config/index.js';
+import { deskSuite } from '../../../runtime/tasks/suites/desk/index.js';
 import type { Experiment } from '../lib/experiments.js';
 
 export interface BlindPlan {
@@ -14,7 +15,7 @@ const EPISODES = 20;
 
 /** The quick start's templates, then the other training templates in parts of the same size. */
 export function blindParts(): readonly (readonly string[])[] {
-  const first = quickstartFamilies.map(String),
+  const first = QUICKSTART_FAMILIES,
     rest = deskSuite()
       .families.filter((f) => f.split === 'train' && !f.infeasible && !first.includes(f.id))
       .map((f) => String(f.id));

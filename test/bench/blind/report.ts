@@ -1,4 +1,4 @@
-import { quickstartFamilies } from '../../../runtime/tasks/suites/desk/index.js';
+import { QUICKSTART_FAMILIES } from '../../../runtime/config/index.js';
 import { dotChart } from '../lib/chart.js';
 import type { RunResult } from '../lib/experiments.js';
 import { successInterval } from '../lib/interval.js';
@@ -83,7 +83,7 @@ export function blindReport(
     markdown: [
       '# Templates that need no eyes',
       '',
-      `The quick start with one even grey in place of every screen, ${how.minutes} minutes for each part of ${Math.min(templates.length, quickstartFamilies.length)} templates${how.quick ? ' (a short look, no figures to quote)' : ''}. A template is blind if the policy then solves ${percent(BLIND_SHARE)} % of its episodes or more, on other arrangements of the words of training. Intervals by bootstrap over seeds and episodes; of one seed, or where all episodes ended alike, Wilson's.`,
+      `The quick start with one even grey in place of every screen, ${how.minutes} minutes for each part of ${Math.min(templates.length, QUICKSTART_FAMILIES.length)} templates${how.quick ? ' (a short look, no figures to quote)' : ''}. A template is blind if the policy then solves ${percent(BLIND_SHARE)} % of its episodes or more, on other arrangements of the words of training. Intervals by bootstrap over seeds and episodes; of one seed, or where all episodes ended alike, Wilson's.`,
       '',
       barLines(bars),
       '',

@@ -85,7 +85,19 @@ if (wanted('whole run'))
 if (wanted('variants'))
   sections.push(await variants(quick ? shorter(dartWorkload, 1, 1) : shorter(dartWorkload, 3, 3), progress));
 if (wanted('eta'))
-  sections.push(await etaTable(quick ? shorter(dartWorkload, 1, 0.5) : shorter(dartWorkload, 2, 1), D, progress));
+  sections.push(
+    await etaTable(
+      quick ? shorter(dartWorkload, 1, 0.5) : shorter(dartWorkload, 2, 1),
+      D,
+      { etas: [1, 2, 3, 4, 6], seeds: [1] },
+      progress,
+    ),
+  );
+// There trainer and replicas are almost equally loaded: the bound decides whether the next batch is ready in time.
+if (!quick && wanted('eta'))
+  sections.push(
+    await etaTable(shorter(loadWorkload('dart-calibrated'), 2, 1), D, { etas: [2, 3, 4], seeds }, progress),
+  );
 if (wanted('thousand')) sections.push(await manyDesktops(dartWorkload, D, quick));
 bars.push(...sections.flatMap((s) => s.bars));
 

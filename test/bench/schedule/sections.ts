@@ -5,7 +5,8 @@ import { VARIANTS } from './arrangements.js';
 import { markdown } from './report.js';
 import type { Arrangement, Simulation } from './simulate.js';
 import { simulate } from './simulate.js';
-import { distributionDistance, estimate } from './statistics.js';
+import type { Measured } from './measure.js';
+import { distributionDistance, estimate, type Estimate } from './statistics.js';
 import { shorter, type Workload } from './workload.js';
 
 /** A part of the report beside the regimes. */
@@ -156,36 +157,57 @@ export async function variants(w: Workload, progress: Progress): Promise<Section
   };
 }
 
-/** What the staleness bound costs. */
-export async function etaTable(w: Workload, d: Arrangement, progress: Progress): Promise<Section> {
+/** What the staleness bound costs on a workload; means over the seeds. */
+export async function etaTable(
+  w: Workload,
+  d: Arrangement,
+  o: { readonly etas: readonly number[]; readonly seeds: readonly number[] },
+  progress: Progress,
+): Promise<Section> {
   const rows: Record<string, unknown>[] = [],
     table: string[][] = [];
-  for (const eta of [1, 2, 3, 4, 6]) {
-    const m = (await simulate({ ...w, eta }, d, 1)).measured;
+  for (const eta of o.etas) {
+    const runs: Measured[] = [];
+    for (const seed of o.seeds) runs.push((await simulate({ ...w, eta }, d, seed)).measured);
+    const over = (of: (m: Measured) => number): Estimate => estimate(runs.map(of)),
+      ratio = over((m) => m.ratio),
+      [strict, loose, trainedActions, mean] = [
+        over((m) => m.strict).mean,
+        over((m) => m.loose).mean,
+        over((m) => m.trainedActions).mean,
+        over((m) => m.staleness.mean).mean,
+      ],
+      p95 = Math.max(...runs.map((m) => m.staleness.p95)),
+      max = Math.max(...runs.map((m) => m.staleness.max)),
+      staleness = { mean, p95, max };
     rows.push({
       section: 'eta',
+      workload: w.name,
+      seeds: runs.length,
       eta,
-      ratio: m.ratio,
-      strict: m.strict,
-      loose: m.loose,
-      trainedActions: m.trainedActions,
-      staleness: m.staleness,
+      ratio: ratio.mean,
+      'ratio±': ratio.half,
+      strict,
+      loose,
+      trainedActions,
+      staleness,
     });
     table.push([
       String(eta),
-      m.ratio.toFixed(3),
-      pct(m.strict),
-      pct(m.loose),
-      m.trainedActions.toFixed(1),
-      `${m.staleness.mean.toFixed(2)} / ${m.staleness.p95} / ${m.staleness.max}`,
+      runs.length > 1 ? `${ratio.mean.toFixed(3)} ± ${ratio.half.toFixed(3)}` : ratio.mean.toFixed(3),
+      pct(strict),
+      pct(loose),
+      trainedActions.toFixed(1),
+      `${mean.toFixed(2)} / ${p95} / ${max}`,
     ]);
-    progress(`eta ${eta}: X/X* ${m.ratio.toFixed(3)}`);
+    progress(`${w.name}, eta ${eta}: X/X* ${ratio.mean.toFixed(3)}`);
   }
-  const head = ['eta', 'X/X*', 'desktops strict %', 'loose %', 'trained actions/min', 'staleness mean / p95 / max'];
+  const head = ['eta', 'X/X*', 'desktops strict %', 'loose %', 'trained actions/min', 'staleness mean / p95 / max'],
+    seeds = o.seeds.length === 1 ? 'one seed' : `${o.seeds.length} seeds, 95 % interval`;
   return {
     rows,
     bars: [],
-    notes: [`What the staleness bound costs (d, dart-like, one seed):\n\n${markdown(head, table)}`],
+    notes: [`What the staleness bound costs (d, ${w.name}, ${seeds}):\n\n${markdown(head, table)}`],
   };
 }
 

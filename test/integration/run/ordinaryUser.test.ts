@@ -2,8 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunFile } from '../../../runtime/config/index.js';
-import { quickstartFamilies } from '../../../runtime/tasks/suites/desk/suite.js';
+import { QUICKSTART_FAMILIES, type RunFile } from '../../../runtime/config/index.js';
 import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 import { idleThreads } from '../../helpers/machine/idleThreads.js';
 import { OrdinaryUser } from '../../helpers/machine/ordinaryUser.js';
@@ -18,7 +17,7 @@ const why = await whyNoLocalDesktops();
 if (why) console.warn(`skipped: ${why}`);
 const root = process.getuid?.() === 0;
 const THREADS = 300,
-  FAMILIES = quickstartFamilies.length,
+  FAMILIES = QUICKSTART_FAMILIES.length,
   EACH = 1,
   DEMONSTRATIONS = EACH * FAMILIES;
 

@@ -1,6 +1,5 @@
-import { quickstartFamilies } from '../../../runtime/tasks/suites/desk/index.js';
 import { describe, expect, it } from 'vitest';
-import { parseRunFile } from '../../../runtime/config/index.js';
+import { QUICKSTART_FAMILIES, parseRunFile } from '../../../runtime/config/index.js';
 import { livePlan } from '../../bench/live/plan.js';
 import { liveReport } from '../../bench/live/report.js';
 import { GLYPH_SPEC, READER_SPEC } from '../../../runtime/domain/index.js';
@@ -246,14 +245,14 @@ describe('templates that need no eyes', () => {
     const plan = blindPlan({ seeds: [1], minutes: 20, parts: Infinity, quick: false }),
       families = blindParts().flat();
     expect(blindPlan({ seeds: [1], minutes: 20, parts: 1, quick: false }).map((e) => e.file.tasks)).toEqual([
-      { families: [...quickstartFamilies] },
+      { families: [...QUICKSTART_FAMILIES] },
     ]);
     expect(new Set(families).size).toBe(families.length);
     expect(families.length).toBeGreaterThanOrEqual(51);
     for (const e of plan) {
       const c = parseRunFile(e.file);
       expect(c.policy.blind).toBe(true);
-      expect(c.tasks.families!.length).toBeLessThanOrEqual(quickstartFamilies.length);
+      expect(c.tasks.families!.length).toBeLessThanOrEqual(QUICKSTART_FAMILIES.length);
       expect(c.evaluation.episodes).toBe(20 * c.tasks.families!.length);
       expect([c.budget.minutes, c.warmStart.reading.steps]).toEqual([20, 0]);
     }

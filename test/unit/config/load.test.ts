@@ -5,6 +5,7 @@ import {
   parseRunFile,
   parseRunText,
   PRESETS,
+  QUICKSTART_FAMILIES,
   RunFileSchema,
 } from '../../../runtime/config/index.js';
 import { StudioError } from '../../../runtime/domain/index.js';
@@ -42,6 +43,17 @@ describe('run file', () => {
     expect(
       parseRunFile({ tasks: { suite: 'miniwob', dir: '/x' }, desktops: { image: 'web' } }).desktops.screen.width,
     ).toBe(640);
+  });
+
+  it('spells out the templates of the quick start, so that a run goes on with those it began with', () => {
+    const families = (file: object): readonly string[] | undefined => parseRunFile(file).tasks.families;
+    expect(families({ preset: 'quickstart' })).toEqual(QUICKSTART_FAMILIES);
+    const begun = { ...parseRunFile({ preset: 'quickstart' }), tasks: { families: ['desk/wizard'] } };
+    expect(families(begun)).toEqual(['desk/wizard']);
+    expect(families({ preset: 'quickstart', tasks: { suite: 'desk' } })).toEqual(QUICKSTART_FAMILIES);
+    expect(families({ preset: 'quickstart', tasks: { suite: 'miniwob', dir: '/x' } })).toBeUndefined();
+    expect(families({ preset: 'quickstart', tasks: { suite: 'folder', dir: '/x' } })).toBeUndefined();
+    expect(families({ preset: 'desk' })).toBeUndefined();
   });
 
   it('names every wrong key at once and suggests the right one', () => {

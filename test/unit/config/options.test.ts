@@ -23,8 +23,8 @@ function leaves(s: Schema, at: readonly string[] = []): string[] {
 }
 const options = leaves(jsonSchema());
 
-/** For editors and people, not for a run. */
-const notForRuns = ['$schema'];
+/** For editors and people, and what is spelt out when the file is read: nothing that a run asks for. */
+const notForRuns = ['$schema', 'preset'];
 /** Sections that go to their consumer as they are: it knows the options by the same names. */
 const passedWhole = (
   c: RunConfig,

@@ -1,15 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { QUICKSTART_FAMILIES } from '../../../runtime/config/index.js';
 import { GLYPH_SPEC, type FamilyId } from '../../../runtime/domain/index.js';
 import { tokenizeInstruction } from '../../../runtime/policy/embedded/instruction.js';
 import { createTaskEngine } from '../../../runtime/tasks/index.js';
 import { mayHold } from '../../../runtime/tasks/mayHold.js';
-import {
-  deskSuite,
-  HOLDOUTS,
-  probeSeed,
-  quickstartFamilies,
-  trainSeed,
-} from '../../../runtime/tasks/suites/desk/index.js';
+import { deskSuite, HOLDOUTS, probeSeed, trainSeed } from '../../../runtime/tasks/suites/desk/index.js';
 import { contentsOf } from '../../../runtime/tasks/suites/desk/splits.js';
 import { otherChoices, otherPairs, others } from '../../../runtime/tasks/suites/desk/siblings.js';
 import { templates } from '../../../runtime/tasks/suites/desk/templates/index.js';
@@ -41,9 +36,9 @@ function form(instruction: string): string {
 }
 
 describe('siblings of a task', () => {
-  it('44 templates have them, twelve of the quick start, and none that is held out or cannot be done', () => {
+  it('44 templates have them, fourteen of the quick start, and none that is held out or cannot be done', () => {
     expect(named.length).toBe(44);
-    expect(families.filter((f) => quickstartFamilies.includes(f)).length).toBe(14);
+    expect(families.filter((f) => QUICKSTART_FAMILIES.includes(f)).length).toBe(14);
     expect(named.filter((t) => t.heldout || t.infeasible)).toEqual([]);
   });
 

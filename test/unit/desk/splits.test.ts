@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { parseRunFile } from '../../../runtime/config/index.js';
+import { QUICKSTART_FAMILIES, parseRunFile } from '../../../runtime/config/index.js';
 import { imageAsset } from '../../../runtime/cluster/images.js';
 import { GLYPH_SPEC, id, READER_SPEC, type FamilyId } from '../../../runtime/domain/index.js';
 import { tokenizeInstruction } from '../../../runtime/policy/embedded/instruction.js';
@@ -14,7 +14,6 @@ import {
   deskSuite,
   HOLDOUTS,
   probeSeed,
-  quickstartFamilies,
   trainSeed,
   variedSeed,
   type Holdout,
@@ -334,12 +333,12 @@ describe('what a run learns from and is measured by', () => {
     }
     for (const p of [...own, ...reported.flat().map((x) => `${x.family}#${x.seed}`)])
       expect(training.has(p)).toBe(false);
-    for (const s of tasks.demoSeeds) expect(training.has(`${quickstartFamilies[0]!}#${s}`)).toBe(true);
+    for (const s of tasks.demoSeeds) expect(training.has(`${QUICKSTART_FAMILIES[0]!}#${s}`)).toBe(true);
   });
 
   it('every family of the quick start has unseen words or numbers; held-out templates are as they were', () => {
-    for (const f of quickstartFamilies)
-      expect(suite.holdouts(f), f).toEqual(expect.arrayContaining(['arrangements', 'words', 'looks']));
+    for (const f of QUICKSTART_FAMILIES)
+      expect(suite.holdouts(id<FamilyId>(f)), f).toEqual(expect.arrayContaining(['arrangements', 'words', 'looks']));
     expect(suite.holdouts('desk/note-clear' as FamilyId)).not.toContain('words');
     expect(() => suite.task('desk/note-clear' as FamilyId, probeSeed('test', 'words', 0))).toThrow(
       /no task of this split/,

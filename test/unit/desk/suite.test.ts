@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { QUICKSTART_FAMILIES } from '../../../runtime/config/index.js';
 import type { Action, FamilyId, Size } from '../../../runtime/domain/index.js';
 import { GLYPH_SPEC, id, random } from '../../../runtime/domain/index.js';
 import { tokenizeInstruction } from '../../../runtime/policy/embedded/instruction.js';
 import { createTaskEngine, parseTask } from '../../../runtime/tasks/index.js';
-import { deskSuite, probeSeed, quickstartFamilies, trainSeed } from '../../../runtime/tasks/suites/desk/index.js';
+import { deskSuite, probeSeed, trainSeed } from '../../../runtime/tasks/suites/desk/index.js';
 import type { Move } from '../../../runtime/tasks/suites/desk/moves.js';
 import { pointIn } from '../../../runtime/tasks/suites/desk/moves.js';
 import { place } from '../../../runtime/tasks/suites/desk/kit.js';
@@ -49,8 +50,8 @@ describe('the suite desk', () => {
   });
 
   it('offers a quick start of twenty families and more over six applications, six of them having three steps or more', () => {
-    const chosen = suite.families.filter((f) => quickstartFamilies.includes(f.id));
-    expect(chosen.length).toBe(quickstartFamilies.length);
+    const chosen = suite.families.filter((f) => QUICKSTART_FAMILIES.includes(f.id));
+    expect(chosen.length).toBe(QUICKSTART_FAMILIES.length);
     expect(chosen.length).toBeGreaterThanOrEqual(20);
     expect(new Set(chosen.flatMap((f) => f.apps)).size).toBeGreaterThanOrEqual(6);
     expect(chosen.filter((f) => f.steps >= 3).length).toBeGreaterThanOrEqual(6);

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { watch } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -57,6 +58,18 @@ describe('tasks fetch', () => {
     expect((await (await openAssets(dir)).read(url, { name: 'whatever.txt' })).toString()).toBe('alpha');
     expect(await fetched([url])).toMatchObject({ fetched: 0, there: 1 });
     expect(asked).toEqual(['/x/a.txt']);
+  });
+
+  it('removes the list that a killed command did not finish, and no file of its owner', async () => {
+    const dead = spawnSync(process.execPath, ['-e', '']).pid,
+      part = `manifest.json.${dead}-0-1.tmp`,
+      own = `notes.${dead}.tmp`;
+    for (const f of [part, own]) await writeFile(join(dir, f), '');
+    files.set('/a', 'alpha');
+    await fetched([`${base}/a`]);
+    const left = await readdir(dir);
+    expect(left).not.toContain(part);
+    expect(left).toContain(own);
   });
   const cutOff = async (path: string, begun: string, of?: string): Promise<void> => {
     const part = join(dir, `${uuid5(`${base}${path}`)}.part`);

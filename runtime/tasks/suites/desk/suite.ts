@@ -33,31 +33,6 @@ const DRAWS = 3000;
 
 export const deskFamily = (name: string): FamilyId => id<FamilyId>(`desk/${name}`);
 
-/** The templates of `npm run quickstart`: learnable by the small policy on two cores, over six applications. */
-export const quickstartFamilies: readonly FamilyId[] = [
-  'press-button',
-  'press-grid',
-  'press-two',
-  'press-order',
-  'list-pick',
-  'list-confirm',
-  'list-cancel',
-  'form-one',
-  'form-choice',
-  'calendar-day',
-  'wizard',
-  'note-save',
-  'note-replace',
-  'note-copy',
-  'calc-copy',
-  'file-rename',
-  'file-delete',
-  'file-drag',
-  'folder-new',
-  'term-touch',
-  'window-move',
-].map(deskFamily);
-
 /** `screen` is where windows are placed; it must be the desktops' size, at least 640x400. */
 export function deskSuite(o: { readonly screen?: Size } = {}): DeskSuite {
   const screen = o.screen ?? { width: 640, height: 400 };

@@ -5,8 +5,12 @@
  * No room is above itself: what it lacks comes in as an argument, from `service` or `cli`.
  */
 const mayImport = {
+  // waiting, threads and processes
+  concurrency: [],
+  // text that others wrote: bounds before it is parsed, nothing that steers a terminal or a shell
+  foreign: [],
   // vocabulary
-  domain: [],
+  domain: ['foreign'],
   // how files of others are opened; the only room that may read one
   files: ['domain'],
   protocol: ['domain'],
@@ -59,7 +63,7 @@ const mayImport = {
     'human',
     'gateway',
   ],
-  server: ['domain', 'config', 'protocol', 'service'],
+  server: ['domain', 'files', 'config', 'protocol', 'service'],
   // tasks/index.ts: `tasks check` and `tasks list` say what that room says, and need no daemon. So do `engine probe` and `engine serve`.
   cli: [
     'domain',
@@ -79,8 +83,11 @@ const mayImport = {
   ],
 };
 
+/** What every room above them may import. */
+const GROUND = ['concurrency', 'foreign'];
 const pathOf = (entry) => `^runtime/${entry.replace(/\./g, '\\.')}${entry.endsWith('.ts') ? '$' : '/'}`;
-const roomRules = Object.entries(mayImport).flatMap(([room, entries]) => {
+const roomRules = Object.entries(mayImport).flatMap(([room, own]) => {
+  const entries = own.includes('domain') ? [...GROUND, ...own] : own;
   const types = entries.filter((e) => e.startsWith('types: ')).map((e) => e.slice('types: '.length)),
     whole = entries.filter((e) => !e.startsWith('types: '));
   const allowed = [room, ...whole, ...types].map(pathOf);

@@ -8,7 +8,7 @@ const hidden = {
 };
 const timeout = {
   selector: 'CallExpression[callee.object.name="AbortSignal"][callee.property.name="timeout"]',
-  message: 'Use deadline() of runtime/domain: inside AbortSignal.any a timeout never fires once it is collected.',
+  message: 'Use deadline() of runtime/concurrency: inside AbortSignal.any a timeout never fires once it is collected.',
 };
 /** VS Code makes links of what it shows there, and a link may be a command. */
 const toasts = {
@@ -48,10 +48,10 @@ export default tseslint.config(
     rules: { 'no-restricted-syntax': ['error', hidden, toasts] },
   },
   {
-    // Parsing costs by depth and values: what strangers may have written is bounded in both (runtime/domain/json.ts).
+    // Parsing costs by depth and values: what strangers may have written is bounded in both (runtime/foreign/json.ts).
     files: ['runtime/**/*.ts'],
     ignores: [
-      'runtime/domain/json.ts',
+      'runtime/foreign/json.ts',
       // Bounded by themselves before they parse:
       'runtime/cluster/agentReplies.ts',
       'runtime/data/store/record.ts',
@@ -82,7 +82,7 @@ export default tseslint.config(
     rules: {
       'no-restricted-properties': [
         'error',
-        { object: 'JSON', property: 'parse', message: 'Use runtime/domain/json.ts, which bounds depth and values.' },
+        { object: 'JSON', property: 'parse', message: 'Use runtime/foreign/json.ts, which bounds depth and values.' },
       ],
     },
   },

@@ -5,7 +5,7 @@
  * everything.
  */
 import { isMainThread, workerData } from 'node:worker_threads';
-import { background } from './domain/process.js';
+import { background } from './concurrency/process.js';
 import { lowerPriority } from './cli/lowerPriority.js';
 
 // Ctrl-C in a terminal reaches the whole process group; children leave when the daemon tells them to or is gone, never

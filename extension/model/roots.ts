@@ -4,6 +4,7 @@
  */
 import { isAbsolute, join, posix, sep } from 'node:path';
 import type { HelloResult } from '../../runtime/protocol/requests.js';
+import { isObject } from '../../runtime/protocol/shared.js';
 
 export interface RunLocations {
   /** File-system paths of the workspace folders. */
@@ -52,9 +53,9 @@ export function withStoreDir(text: string, dir: string, minutes?: number): strin
   } catch {
     return text;
   }
-  if (typeof file !== 'object' || file === null || Array.isArray(file)) return text;
-  const store = (file as { store?: unknown }).store;
-  if (typeof store === 'object' && store !== null && 'dir' in store) return text;
+  if (!isObject(file)) return text;
+  const { store } = file;
+  if (isObject(store) && 'dir' in store) return text;
   const budget = minutes === undefined || 'budget' in file ? {} : { budget: { minutes } };
-  return JSON.stringify({ ...file, ...budget, store: { ...(typeof store === 'object' ? store : {}), dir } });
+  return JSON.stringify({ ...file, ...budget, store: { ...(isObject(store) ? store : {}), dir } });
 }

@@ -4,6 +4,7 @@
  */
 import { basename, join } from 'node:path';
 import { labelled, labelName, runLabelOf, type RunLabel } from '../../runtime/protocol/runLabel.js';
+import { isObject } from '../../runtime/protocol/shared.js';
 import { lacksCheckpoints, summaryName } from '../../runtime/protocol/version.js';
 import type { EvalPoint, RunState, RunSummary } from '../../runtime/protocol/types.js';
 import { t } from '../words.js';
@@ -112,8 +113,6 @@ function evalOf(x: unknown): EvalPoint | undefined {
     perFamily: {},
   };
 }
-const isObject = (x: unknown): x is Readonly<Record<string, unknown>> =>
-  typeof x === 'object' && x !== null && !Array.isArray(x);
 const number = (x: unknown): number | undefined => (typeof x === 'number' && Number.isFinite(x) ? x : undefined);
 const text = (x: unknown): string | undefined => (typeof x === 'string' && x !== '' ? x.slice(0, 200) : undefined);
 function objectOf(json: string | undefined): Readonly<Record<string, unknown>> | undefined {

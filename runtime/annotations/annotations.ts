@@ -1,18 +1,12 @@
 import { access, constants } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { runHolder } from '../data/store/runLock.js';
-import {
-  type AnnotationMarks,
-  type AnnotationView,
-  type RunPath,
-  ServiceError,
-  settled,
-  messageOf,
-} from '../domain/index.js';
+import { type AnnotationMarks, type AnnotationView, type RunPath, ServiceError, messageOf } from '../domain/index.js';
+import { settled } from '../concurrency/failures.js';
 import { annotatedOf, marksOf } from './facts.js';
 import { AnnotationLog, annotationsDir, logMark, readLog, type Lines } from './log.js';
 import { emptyLine, type AnnotationRecord, type Line } from './line.js';
-import { Turns } from '../domain/turns.js';
+import { Turns } from '../concurrency/turns.js';
 
 /** Most logs kept open for writing, and most logs cached in memory for reading. */
 const OPEN = 8,

@@ -7,7 +7,7 @@ import { readJournal, segmentName, segments, type Damage, type JournalEntry } fr
 import { lockRun, type RunLock } from '../data/store/runLock.js';
 import { applyRecord, emptyLine, type AnnotationRecord, type Line } from './line.js';
 import { parseRecord } from './schema.js';
-import { Turns } from '../domain/turns.js';
+import { Turns } from '../concurrency/turns.js';
 
 /** Annotations of a run: an append-only log of their own beside the run's journal, in the same record format. */
 export const annotationsDir = (run: string): string => join(run, 'annotations');

@@ -1,6 +1,6 @@
 import { annotatedOf, type Annotated } from './facts.js';
 import { readLog } from './log.js';
-import { Turns } from '../domain/turns.js';
+import { Turns } from '../concurrency/turns.js';
 
 /**
  * The annotations of a run, by trajectory: those with any annotation, and the parts of those that were split. Reads the

@@ -2,7 +2,7 @@ import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join, resolve, sep } from 'node:path';
 import type { RunConfig, RunFile } from '../config/index.js';
 import { StudioError } from '../domain/index.js';
-import { shellWord } from '../domain/shellQuoted.js';
+import { shellWord } from '../foreign/shellQuoted.js';
 import { rateText } from '../domain/stats.js';
 import { backendOf } from '../run/backends/index.js';
 import { blinded } from '../run/blindPolicy.js';

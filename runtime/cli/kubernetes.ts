@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { parseRunFile, parseRunText } from '../config/index.js';
 import { messageOf, StudioError } from '../domain/index.js';
-import { printableJson } from '../domain/terminalText.js';
+import { printableJson } from '../foreign/terminalText.js';
 import { buildRuntimeImage, clusterManifests } from '../service/kubernetes.js';
 import { asCalled } from './called.js';
 import { buildProgress } from './buildProgress.js';

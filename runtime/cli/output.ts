@@ -2,7 +2,7 @@
  * All that commands write (lint): words of others are among it, and none of them steers the terminal. Texts bring their
  * line breaks.
  */
-import { printable, printableJson, printableLine } from '../domain/terminalText.js';
+import { printable, printableJson, printableLine } from '../foreign/terminalText.js';
 
 /** Prints the result to standard output. */
 export function print(text: string): void {

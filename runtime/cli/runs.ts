@@ -1,4 +1,5 @@
-import { StudioError, orUndefined } from '../domain/index.js';
+import { StudioError } from '../domain/index.js';
+import { orUndefined } from '../concurrency/failures.js';
 import { metricRecords, runReport } from '../queries/runReport.js';
 import { exportTable } from '../service/exportTable.js';
 import { RETIRE_WORDS } from '../share/retired.js';

@@ -1,5 +1,5 @@
 import { DEFAULT_IMAGE, StudioError, isProviderChoice, providerWords } from '../domain/index.js';
-import { printableLine } from '../domain/terminalText.js';
+import { printableLine } from '../foreign/terminalText.js';
 import { allImageContents, imageContents } from '../service/desktopImage.js';
 import { checkPages, type PageRow } from '../service/pageCheck.js';
 import {

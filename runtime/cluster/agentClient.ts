@@ -1,7 +1,8 @@
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
-import { StudioError, ignoreFailure } from '../domain/index.js';
+import { StudioError } from '../domain/index.js';
+import { ignoreFailure } from '../concurrency/failures.js';
 import { GrowingBuffer } from '../files/growingBuffer.js';
 import {
   ANSWERS,
@@ -18,7 +19,7 @@ import {
   type Refusal,
   type ResetReply,
 } from './agentReplies.js';
-import { activeTimeout, type Stalled } from '../domain/activeTimeout.js';
+import { activeTimeout, type Stalled } from '../concurrency/activeTimeout.js';
 import type { ExecOptions, ExecResult, SettleOptions } from './types.js';
 
 interface Pending {

@@ -2,7 +2,7 @@
  * The messages of a desktop's agent. They come from inside a sandbox: each line is checked before anything acts on it,
  * and an invalid one ends the connection to that desktop.
  */
-import { isObject } from '../domain/json.js';
+import { isObject } from '../foreign/json.js';
 
 /** Events that the agent (images/desk/overlay/opt/dart/agent.py) sends unprompted. */
 export interface AgentExit {

@@ -2,8 +2,8 @@ import { lstat, readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
 import { messageOf, StudioError } from '../domain/index.js';
-import { foreignJson } from '../domain/json.js';
-import { shellQuoted } from '../domain/shellQuoted.js';
+import { foreignJson } from '../foreign/json.js';
+import { shellQuoted } from '../foreign/shellQuoted.js';
 import { readForeignText } from '../files/foreignFile.js';
 import { ExtraManifest, parsePackages } from './imageManifest.js';
 

@@ -1,7 +1,8 @@
 import { setMaxListeners } from 'node:events';
 import type { DesktopId, RunError, Screenshot } from '../domain/index.js';
-import { id as brand, StudioError, monotonicNow, orUndefined, toRunError, cancelled } from '../domain/index.js';
-import { growingMs } from '../domain/pause.js';
+import { id as brand, StudioError, monotonicNow, toRunError, cancelled } from '../domain/index.js';
+import { orUndefined } from '../concurrency/failures.js';
+import { growingMs } from '../concurrency/pause.js';
 import { PoolMachine, type PoolEffect, type PoolRules } from './poolMachine.js';
 import type { Place } from './poolPlace.js';
 import { ReferenceFrames } from './referenceFrames.js';

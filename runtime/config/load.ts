@@ -1,5 +1,5 @@
-import { foreignJson, isObject } from '../domain/json.js';
-import { jsonFault } from '../domain/jsonFault.js';
+import { foreignJson, isObject } from '../foreign/json.js';
+import { jsonFault } from '../foreign/jsonFault.js';
 import { z } from 'zod';
 import { StudioError, messageOf, type PresetName } from '../domain/index.js';
 import { EARLIER_PRESETS, PRESETS } from './presets/index.js';

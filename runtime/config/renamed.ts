@@ -1,4 +1,4 @@
-import { isObject } from '../domain/json.js';
+import { isObject } from '../foreign/json.js';
 
 /** An option that had another name in an earlier version; run files with the old name still load. */
 export interface RenamedOption {

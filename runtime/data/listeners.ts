@@ -1,4 +1,4 @@
-import { notify } from '../domain/notify.js';
+import { notify } from '../concurrency/notify.js';
 
 /** The listeners of one event. */
 export class Listeners<E> {

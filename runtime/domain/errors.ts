@@ -81,9 +81,6 @@ export class ServiceError extends Error {
   }
 }
 
-/** The message of anything thrown. */
-export const messageOf = (e: unknown): string => (e instanceof Error ? e.message : String(e));
-
 /** Anything thrown as a RunError; an unforeseen error becomes `internal` and keeps its stack in details. */
 export function toRunError(e: unknown): RunError {
   if (e instanceof StudioError) return e.error;

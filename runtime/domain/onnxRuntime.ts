@@ -1,5 +1,6 @@
 import type * as Ort from 'onnxruntime-node';
-import { messageOf, StudioError } from './errors.js';
+import { messageOf } from '../foreign/messageOf.js';
+import { StudioError } from './errors.js';
 
 /**
  * ONNX Runtime, which is native code that a machine may not have. From 1.30 on its builds for Linux and macOS report

@@ -2,7 +2,8 @@
  * The answers that a remote model sampled in a trajectory, decoded, each with its prompt. A record tells a prompt by
  * the sequence before it (promptTokens.ts), so records are read in order, from the first step on.
  */
-import { StudioError, messageOf } from './errors.js';
+import { messageOf } from '../foreign/messageOf.js';
+import { StudioError } from './errors.js';
 import type { FrameRef } from './frame.js';
 import type { PolicyVersion } from './ids.js';
 import { decodePrompt, imageOf, sequenceOf, type PromptDelta, type PromptImage } from './promptTokens.js';

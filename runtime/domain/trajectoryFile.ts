@@ -5,7 +5,7 @@
  */
 import { argumentValue, argumentsOf, type Action, type ActionType } from './action.js';
 import { SCROLL_DIRECTIONS, type ActionArgument } from './actionArguments.js';
-import { isObject, jsonOrNothing } from './json.js';
+import { isObject, jsonOrNothing } from '../foreign/json.js';
 import type { StepView, TrajectoryView } from './trajectoryView.js';
 
 export const trajectoryFileFormat = 'dart-studio/trajectory';

@@ -1,5 +1,5 @@
 import * as zlib from 'node:zlib';
-import { nextTurn } from '../domain/turns.js';
+import { nextTurn } from '../concurrency/turns.js';
 
 /** The CRC-32 (ISO 3309, as in PNG and zlib) of every single byte. */
 let table: Int32Array | undefined;

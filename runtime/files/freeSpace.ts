@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { orUndefined } from '../domain/index.js';
+import { orUndefined } from '../concurrency/failures.js';
 
 /** Free bytes on the disk of a folder; undefined where the folder is not there, or its file system does not say. */
 export async function freeBytes(dir: string): Promise<number | undefined> {

@@ -2,7 +2,7 @@ import { inflate as inflateCb } from 'node:zlib';
 import { promisify } from 'node:util';
 import type { Size } from '../domain/index.js';
 import { messageOf } from '../domain/index.js';
-import { Unusable } from '../domain/unusable.js';
+import { Unusable } from '../foreign/unusable.js';
 import { crc32InTurns } from './crc32.js';
 import { PNG_SIGNATURE, pngFile } from './pngWriter.js';
 import { slicePixels, slices } from './slices.js';

@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { errorCode, orUndefined } from '../domain/index.js';
+import { errorCode } from '../domain/index.js';
+import { orUndefined } from '../concurrency/failures.js';
 import { namesInside } from './folderParts.js';
 
 /**

@@ -1,6 +1,6 @@
 import { rename, rm } from 'node:fs/promises';
 import { threadId } from 'node:worker_threads';
-import { orUndefined } from '../domain/index.js';
+import { orUndefined } from '../concurrency/failures.js';
 import { createFresh } from './folderParts.js';
 
 let made = 0;

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import type { AddressInfo, Socket } from 'node:net';
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { StudioError, messageOf } from '../domain/index.js';
-import { brisk, Lobby } from '../domain/lobby.js';
+import { brisk, Lobby } from '../foreign/lobby.js';
 
 /** A route's answer. */
 export interface Reply {

@@ -1,6 +1,7 @@
 import type { ProviderChoice } from '../domain/index.js';
 import { resolve } from 'node:path';
-import { StudioError, type FamilyId, type ProcessEntry, type RunPath, ServiceError } from '../domain/index.js';
+import { StudioError, type FamilyId, type RunPath, ServiceError } from '../domain/index.js';
+import type { ProcessEntry } from '../concurrency/process.js';
 import { desktopContents } from '../cluster/provide.js';
 import { openTasks, type Tasks } from '../tasks/open.js';
 import { openPersonalDesktop, type PersonalDesktops } from './personalDesktops.js';

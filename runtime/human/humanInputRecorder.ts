@@ -1,12 +1,5 @@
-import {
-  ignoreFailure,
-  isTerminal,
-  settled as over,
-  StudioError,
-  type Action,
-  type Frame,
-  type InputEvent,
-} from '../domain/index.js';
+import { isTerminal, StudioError, type Action, type Frame, type InputEvent } from '../domain/index.js';
+import { ignoreFailure, settled as over } from '../concurrency/failures.js';
 import type { Desktop, SettleOptions } from '../cluster/types.js';
 import type { FrameStore } from '../data/types.js';
 import type { Clock } from '../rollout/clock.js';

@@ -2,8 +2,9 @@ import type { ProviderChoice } from '../domain/index.js';
 import { createPool } from '../cluster/pool.js';
 import type { Desktop, DesktopPool, DesktopProvider, Lease, SettleOptions } from '../cluster/types.js';
 import type { RunConfig } from '../config/index.js';
-import { settled, type DesktopRow, type RunPath } from '../domain/index.js';
-import { nextTurn } from '../domain/turns.js';
+import { type DesktopRow, type RunPath } from '../domain/index.js';
+import { settled } from '../concurrency/failures.js';
+import { nextTurn } from '../concurrency/turns.js';
 import { DesktopRegistry } from '../rollout/desktopRegistry.js';
 import { chooseProvider, settleOf, specOf } from '../cluster/provide.js';
 

@@ -3,7 +3,6 @@ import {
   id,
   isTerminal,
   type GroupId,
-  type ProcessEntry,
   type RolloutId,
   type Step,
   type TaskId,
@@ -16,6 +15,7 @@ import {
   waitMsOf,
   internalError,
 } from '../domain/index.js';
+import type { ProcessEntry } from '../concurrency/process.js';
 import type { RunConfig } from '../config/index.js';
 import type { FrameStore, RolloutOrder } from '../data/types.js';
 import { systemClock } from '../rollout/clock.js';

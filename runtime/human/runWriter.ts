@@ -6,15 +6,14 @@ import {
   StudioError,
   id,
   isRunName,
-  orUndefined,
-  type ProcessEntry,
   type RolloutId,
   type RunPath,
   type Trajectory,
-  ignoreFailure,
   messageOf,
   internalError,
 } from '../domain/index.js';
+import { orUndefined, ignoreFailure } from '../concurrency/failures.js';
+import type { ProcessEntry } from '../concurrency/process.js';
 import { parseRunFile, type RunConfig } from '../config/index.js';
 import type { StepExtra } from '../data/events.js';
 import { RunAppender } from '../data/runAppender.js';

@@ -1,17 +1,16 @@
 import {
   StudioError,
-  deferred,
   isTerminal,
   toRunError,
   type Action,
   type TokenTrace,
   type ControlState,
   type ControlVerdict,
-  type Deferred,
   type InputEvent,
   type Trajectory,
   ServiceError,
 } from '../domain/index.js';
+import { deferred, type Deferred } from '../concurrency/deferred.js';
 import type { SchedulerEvent } from '../rollout/types.js';
 import type { HumanStep, Person, Proposed, Turn, TurnEnd } from '../rollout/steering.js';
 import type { HeldRollout } from '../run/runAccess.js';

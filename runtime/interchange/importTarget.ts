@@ -1,16 +1,8 @@
 import { rm } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { id } from '../domain/index.js';
-import type {
-  FamilyId,
-  FrameRef,
-  Outcome,
-  ProcessEntry,
-  RolloutId,
-  Step,
-  TaskId,
-  Trajectory,
-} from '../domain/index.js';
+import type { FamilyId, FrameRef, Outcome, RolloutId, Step, TaskId, Trajectory } from '../domain/index.js';
+import type { ProcessEntry } from '../concurrency/process.js';
 import { newRun, poolConfigOf } from '../data/collections.js';
 import { ContentHash, Known } from '../data/content.js';
 import { RunAppender } from '../data/runAppender.js';

@@ -1,7 +1,10 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import { StudioError, deadline, settled, messageOf, errorCode } from '../domain/index.js';
-import type { ProcessEntry, ProcessRole, Size } from '../domain/index.js';
+import { StudioError, messageOf, errorCode } from '../domain/index.js';
+import { deadline } from '../concurrency/deadline.js';
+import { settled } from '../concurrency/failures.js';
+import type { Size } from '../domain/index.js';
+import type { ProcessEntry, ProcessRole } from '../concurrency/process.js';
 import { jpegHeader } from './jpeg.js';
 import type { JpegDone, JpegJob } from './jpegWorker.js';
 import { Unusable } from './types.js';

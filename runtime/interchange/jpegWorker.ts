@@ -4,7 +4,7 @@ import { decode } from 'jpeg-js';
 import type { Size } from '../domain/index.js';
 import { limits } from './types.js';
 import { messageOf } from '../domain/index.js';
-import { portOf } from '../domain/workerPort.js';
+import { portOf } from '../concurrency/workerPort.js';
 
 export interface JpegJob {
   readonly bytes: Uint8Array;

@@ -1,4 +1,4 @@
-import { foreignJson } from '../domain/json.js';
+import { foreignJson } from '../foreign/json.js';
 import { Unusable } from './types.js';
 
 /** A step of ours with every token and its alternatives has a few hundred thousand values; depth is of nobody's use. */

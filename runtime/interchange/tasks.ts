@@ -1,4 +1,4 @@
-import { orUndefined } from '../domain/index.js';
+import { orUndefined } from '../concurrency/failures.js';
 import { ImportFolder, readSmall } from './folder.js';
 import { importedJson } from './json.js';
 import { Unusable, isObject, limits, textField } from './types.js';

@@ -1,6 +1,7 @@
 /** Vocabulary of import and export: foreign formats on one side, trajectories of a run on the other. */
-import { type Action, type Size, type Step, type StepTimings, type VerifierReport, isObject } from '../domain/index.js';
-import { Unusable } from '../domain/unusable.js';
+import { type Action, type Size, type Step, type StepTimings, type VerifierReport } from '../domain/index.js';
+import { isObject } from '../foreign/json.js';
+import { Unusable } from '../foreign/unusable.js';
 import { MOST_PIXELS, MOST_SIDE } from '../files/png.js';
 import type { StepExtra } from '../data/events.js';
 import type { CoordinateMode } from '../policy/actions/coordinates.js';

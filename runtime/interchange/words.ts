@@ -1,5 +1,5 @@
 import { counted } from '../domain/counted.js';
-import { printableLine as plain } from '../domain/terminalText.js';
+import { printableLine as plain } from '../foreign/terminalText.js';
 import type { ExportReport } from './exporter.js';
 import type { ImportReport, Preview } from './importReport.js';
 import type { Problem } from './types.js';

@@ -1,3 +1,3 @@
 /** For pages and the extension: they may import this room and not `domain`. */
-export * from '../domain/failures.js';
+export * from '../concurrency/failures.js';
 export * from '../domain/errorCode.js';

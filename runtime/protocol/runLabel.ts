@@ -1,4 +1,4 @@
-import { isObject } from '../domain/json.js';
+import { isObject } from '../foreign/json.js';
 
 /** File of a run folder with the label people gave the run. Written by windows, which need no runtime for it. */
 export const labelName = 'label.json';

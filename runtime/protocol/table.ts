@@ -1,5 +1,5 @@
 import type { OutcomeKind, TrajectoryRow } from '../domain/index.js';
-import { isObject } from '../domain/json.js';
+import { isObject } from '../foreign/json.js';
 
 /** A column of few distinct texts: row `i` has `values[at[i]]`. */
 export interface CodedColumn<V extends string = string> {

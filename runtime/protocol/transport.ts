@@ -11,7 +11,7 @@ import {
   type MessageReader,
   type MessageWriter,
 } from 'vscode-jsonrpc';
-import { isObject } from '../domain/json.js';
+import { isObject } from '../foreign/json.js';
 
 const isMessage = (m: unknown): m is Message => {
   if (!isObject(m)) return false;

@@ -1,5 +1,5 @@
 import { parseRunFile } from '../config/index.js';
-import { isObject } from '../domain/json.js';
+import { isObject } from '../foreign/json.js';
 import type { RunReader } from '../data/store/runStore.js';
 import type {
   ComparedRun,

@@ -1,7 +1,7 @@
 import type { RunReader } from '../data/store/runStore.js';
 import type { Series, SuccessCurve } from '../protocol/types.js';
 import { wilson } from '../domain/stats.js';
-import { Turns } from '../domain/turns.js';
+import { Turns } from '../concurrency/turns.js';
 import { downsample, pick } from './downsample.js';
 import type { Outcomes } from './outcomes.js';
 

@@ -1,6 +1,7 @@
-import { jsonOrNothing } from '../domain/json.js';
-import { activities, isObject } from '../domain/index.js';
-import { nextTurn } from '../domain/turns.js';
+import { jsonOrNothing } from '../foreign/json.js';
+import { activities } from '../domain/index.js';
+import { isObject } from '../foreign/json.js';
+import { nextTurn } from '../concurrency/turns.js';
 import { type LaneSpans } from '../data/events.js';
 import type { RunReader } from '../data/store/runStore.js';
 import type { Activity, Lane, LaneKind, Lanes } from '../protocol/types.js';

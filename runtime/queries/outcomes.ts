@@ -1,4 +1,4 @@
-import { orUndefined } from '../domain/index.js';
+import { orUndefined } from '../concurrency/failures.js';
 import type { RunReader } from '../data/store/runStore.js';
 
 /**

@@ -1,5 +1,6 @@
 /** Time as a dependency: tests run the same code on virtual time. */
-import { cancelled, ignoreFailure, monotonicNow } from '../domain/index.js';
+import { cancelled, monotonicNow } from '../domain/index.js';
+import { ignoreFailure } from '../concurrency/failures.js';
 
 export interface Clock {
   /** ms since the epoch, monotonic within the process, with fractions. */

@@ -1,4 +1,4 @@
-import { activeTimeout } from '../domain/activeTimeout.js';
+import { activeTimeout } from '../concurrency/activeTimeout.js';
 import { StudioError } from '../domain/index.js';
 import type { Clock } from './clock.js';
 import { abortable } from './clock.js';

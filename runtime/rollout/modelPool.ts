@@ -4,7 +4,8 @@
  * another. The pool does not depend on how a replica is implemented; ReplicaFleet restarts the ones that die.
  */
 import type { PolicyVersion, RunError } from '../domain/index.js';
-import { StudioError, settled, toRunError, cancelled } from '../domain/index.js';
+import { StudioError, toRunError, cancelled } from '../domain/index.js';
+import { settled } from '../concurrency/failures.js';
 import type {
   AnswerBase,
   DecisionPool,
@@ -20,7 +21,7 @@ import type {
 import type { Slot } from './replicaFleet.js';
 import { ReplicaFleet, viewOf } from './replicaFleet.js';
 import { planSync, route } from './syncPlanner.js';
-import { notify } from '../domain/notify.js';
+import { notify } from '../concurrency/notify.js';
 import type { ModelPoolEvent, ModelPoolOptions, ModelPoolStatus } from './types.js';
 
 interface Call<Q, A extends AnswerBase> {

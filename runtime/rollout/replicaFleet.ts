@@ -4,7 +4,7 @@
  */
 import type { PolicyVersion, ReplicaId, RunError } from '../domain/index.js';
 import { StudioError, toRunError } from '../domain/index.js';
-import { growingMs } from '../domain/pause.js';
+import { growingMs } from '../concurrency/pause.js';
 import type { AnswerBase, Replica, Versioned } from '../policy/types.js';
 import type { ReplicaPhase, ReplicaView } from './syncPlanner.js';
 import type { ModelPoolEvent, ModelPoolOptions } from './types.js';

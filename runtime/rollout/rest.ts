@@ -1,6 +1,6 @@
 import { setTimeout as after } from 'node:timers/promises';
 import type { Desktop, SettleOptions } from '../cluster/types.js';
-import { isStarved } from '../domain/starved.js';
+import { isStarved } from '../concurrency/starved.js';
 
 /**
  * Time between the two looks, ms: on a very busy machine, input on its way through the kernel (a key to a shell, its

@@ -5,7 +5,7 @@
  */
 import type { DesktopId, RolloutId, RunError, Step, Trajectory } from '../domain/index.js';
 import { cancelled, toRunError } from '../domain/index.js';
-import { notify } from '../domain/notify.js';
+import { notify } from '../concurrency/notify.js';
 import type { Lease } from '../cluster/types.js';
 import type { RolloutOrder } from '../data/types.js';
 import type { Sampling } from '../policy/types.js';

@@ -1,6 +1,6 @@
 import type { RunError } from '../domain/index.js';
 import { StudioError } from '../domain/index.js';
-import { activeTimeout } from '../domain/activeTimeout.js';
+import { activeTimeout } from '../concurrency/activeTimeout.js';
 import type { Clock } from './clock.js';
 
 export interface TimeLimit {

@@ -3,7 +3,8 @@
  * who steers acts between the policy's turns; the cap counts only the policy's turns.
  */
 import type { Action, FrameRef, RejectedAnswer, Screenshot, Step, StepTimings } from '../domain/index.js';
-import { StudioError, ignoreFailure, isEncoded, isTerminal, orUndefined, waitMsOf } from '../domain/index.js';
+import { StudioError, isEncoded, isTerminal, waitMsOf } from '../domain/index.js';
+import { ignoreFailure, orUndefined } from '../concurrency/failures.js';
 import type { Desktop } from '../cluster/types.js';
 import type { Before } from '../data/types.js';
 import type { Decision, InvalidAnswer, PolicySession } from '../policy/types.js';

@@ -10,7 +10,7 @@ import type {
   Trajectory,
   VerifierReport,
 } from '../domain/index.js';
-import type { Patience } from '../domain/pause.js';
+import type { Patience } from '../concurrency/pause.js';
 import type { Desktop, DesktopPool, SettleOptions } from '../cluster/types.js';
 import type { StepExtra } from '../data/events.js';
 import type { Before, FrameStore, RolloutOrder } from '../data/types.js';

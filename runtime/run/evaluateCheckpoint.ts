@@ -1,4 +1,6 @@
-import { StudioError, id, ignoreFailure, type ProcessEntry, type RunId, type ProviderChoice } from '../domain/index.js';
+import { StudioError, id, type RunId, type ProviderChoice } from '../domain/index.js';
+import { ignoreFailure } from '../concurrency/failures.js';
+import type { ProcessEntry } from '../concurrency/process.js';
 import { traitsOf, parseRunFile, type RunConfig, type RunFile } from '../config/index.js';
 import { DataManager } from '../data/dataManager.js';
 import { readMeta, RunReader } from '../data/store/runStore.js';

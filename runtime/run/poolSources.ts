@@ -6,12 +6,12 @@ import {
   messageOf,
   toRunError,
   type FrameRef,
-  type ProcessEntry,
   type Provenance,
   type RolloutId,
   type Trajectory,
   unsampled,
 } from '../domain/index.js';
+import type { ProcessEntry } from '../concurrency/process.js';
 import type { RunConfig } from '../config/index.js';
 import type { DataManager } from '../data/dataManager.js';
 import { PngFrameStore } from '../data/store/frames.js';

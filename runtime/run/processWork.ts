@@ -1,4 +1,4 @@
-import type { WorkOf } from '../domain/pulse.js';
+import type { WorkOf } from '../concurrency/pulse.js';
 import { readForeignText } from '../files/foreignFile.js';
 
 /** Linux counts processor time in ticks of 10 ms (USER_HZ), whatever its kernel was built with. */

@@ -1,6 +1,6 @@
 import { keepsAll, removedText, retain, type KeepRules, type Removed } from '../data/store/retention.js';
 import { RunReader, RunStore } from '../data/store/runStore.js';
-import { orUndefined } from '../domain/index.js';
+import { orUndefined } from '../concurrency/failures.js';
 import { startedWith } from './runFolders.js';
 
 export interface RemovalOptions {

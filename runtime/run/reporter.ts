@@ -1,5 +1,5 @@
 import type { Alert } from './watchdog.js';
-import { printable, printableJson, printableLine } from '../domain/terminalText.js';
+import { printable, printableJson, printableLine } from '../foreign/terminalText.js';
 import { duration, percent, sparkline } from '../domain/stats.js';
 
 /** The progress of a run as the terminal shows it; with `--json` the same record is written as one JSON line. */

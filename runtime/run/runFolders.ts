@@ -1,7 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
-import { StudioError, orUndefined, type RunId } from '../domain/index.js';
+import { StudioError, type RunId } from '../domain/index.js';
+import { orUndefined } from '../concurrency/failures.js';
 import { parseRunFile, type RunConfig, type RunFile } from '../config/index.js';
 import { readMeta, readMetaText } from '../data/store/runStore.js';
 

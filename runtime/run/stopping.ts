@@ -1,4 +1,5 @@
-import { StudioError, ignoreFailure } from '../domain/index.js';
+import { StudioError } from '../domain/index.js';
+import { ignoreFailure } from '../concurrency/failures.js';
 
 /** How long what is under way (an update, a verdict) may take to end once a person stops the run, and stops it at once. */
 const STOP_MS = { stopped: 60_000, now: 5_000 };

@@ -1,7 +1,8 @@
 import { dirname, join, resolve } from 'node:path';
 import type { RunConfig } from '../config/index.js';
 import type { DataManager } from '../data/dataManager.js';
-import { orUndefined, toRunError } from '../domain/index.js';
+import { toRunError } from '../domain/index.js';
+import { orUndefined } from '../concurrency/failures.js';
 import { EventFile, scalarsOf } from './tensorBoard.js';
 
 /**

@@ -1,13 +1,9 @@
 import { quarantineNote } from '../cluster/quarantine.js';
 import type { RunConfig } from '../config/index.js';
 import { mustBeTrainable } from '../config/trained.js';
-import {
-  toRunError,
-  type ProcessEntry,
-  type RunId,
-  type RunStatus as WireStatus,
-  orUndefined,
-} from '../domain/index.js';
+import { toRunError, type RunId, type RunStatus as WireStatus } from '../domain/index.js';
+import type { ProcessEntry } from '../concurrency/process.js';
+import { orUndefined } from '../concurrency/failures.js';
 import { desktopContents, settleOf } from '../cluster/provide.js';
 import { DataManager } from '../data/dataManager.js';
 import { systemClock } from '../rollout/clock.js';

@@ -1,4 +1,5 @@
-import { toRunError, type PolicyVersion, orUndefined } from '../domain/index.js';
+import { toRunError, type PolicyVersion } from '../domain/index.js';
+import { orUndefined } from '../concurrency/failures.js';
 import type { ClaimedBatch } from '../data/claims.js';
 import type { DataManager } from '../data/dataManager.js';
 import type { RegimeGate } from '../rollout/regime.js';

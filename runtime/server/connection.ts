@@ -6,8 +6,8 @@ import {
   type MessageConnection,
 } from 'vscode-jsonrpc/node';
 import type { RawData, WebSocket } from 'ws';
-import { isObject } from '../domain/json.js';
-import { beyondBounds } from '../domain/jsonBounds.js';
+import { isObject } from '../foreign/json.js';
+import { beyondBounds } from '../foreign/jsonBounds.js';
 import { encodeScreen } from '../protocol/binary.js';
 import * as methods from '../protocol/methods.js';
 import { SocketReader, SocketWriter } from '../protocol/transport.js';

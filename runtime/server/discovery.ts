@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { replaceFile } from '../files/replaceFile.js';
 import { discoveryFile, type DiscoveryRecord } from '../protocol/version.js';
 
 /** The storage folder, which only its owner can open. */
@@ -11,21 +11,7 @@ export async function privateFolder(dir: string): Promise<void> {
 
 /** Whole or not at all, and never readable for others, also not for a moment. */
 export async function writeDiscovery(dir: string, record: DiscoveryRecord): Promise<void> {
-  const file = join(dir, discoveryFile),
-    tmp = `${file}.${randomBytes(6).toString('hex')}`;
-  try {
-    const f = await open(tmp, 'wx', 0o600);
-    try {
-      await f.writeFile(JSON.stringify(record) + '\n');
-      await f.sync();
-    } finally {
-      await f.close();
-    }
-    await rename(tmp, file);
-  } catch (e) {
-    await rm(tmp, { force: true });
-    throw e;
-  }
+  await replaceFile(join(dir, discoveryFile), `${JSON.stringify(record)}\n`, { durable: true, mode: 0o600 });
 }
 
 /** Removes the record unless another daemon has written its own since. */

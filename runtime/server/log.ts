@@ -82,4 +82,4 @@ export class DaemonLog {
     this.#size += Buffer.byteLength(line);
   }
 }
-import { settled } from '../domain/index.js';
+import { settled } from '../concurrency/failures.js';

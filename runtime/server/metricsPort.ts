@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { join } from 'node:path';
 import { errorCode } from '../domain/index.js';
-import { brisk, Lobby } from '../domain/lobby.js';
+import { brisk, Lobby } from '../foreign/lobby.js';
 import type { StudioService } from '../service/types.js';
 import { openMetricsText, type Told } from './openMetrics.js';
 

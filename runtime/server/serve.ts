@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { printable } from '../domain/terminalText.js';
-import { ignoreFailure, settled, toRunError, ServiceError } from '../domain/index.js';
-import { nextTurn } from '../domain/turns.js';
+import { printable } from '../foreign/terminalText.js';
+import { toRunError, ServiceError } from '../domain/index.js';
+import { ignoreFailure, settled } from '../concurrency/failures.js';
+import { nextTurn } from '../concurrency/turns.js';
 import * as methods from '../protocol/methods.js';
 import { capabilities, exitAlreadyRunning, protocolVersion, type Build } from '../protocol/version.js';
 import { lockStorage, type Lock } from '../service/storageLock.js';

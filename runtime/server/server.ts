@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { WebSocketServer } from 'ws';
 import { refusal, type Refusal } from './auth.js';
 import { Connection, type ConnectionHost } from './connection.js';
-import { brisk, Lobby } from '../domain/lobby.js';
+import { brisk, Lobby } from '../foreign/lobby.js';
 import type { Broadcast } from '../service/types.js';
 
 export interface ServerOptions {

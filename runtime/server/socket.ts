@@ -63,4 +63,4 @@ export class Outbox {
     }
   }
 }
-import { ignoreFailure } from '../domain/index.js';
+import { ignoreFailure } from '../concurrency/failures.js';

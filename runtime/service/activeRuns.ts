@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { orUndefined, toRunError } from '../domain/index.js';
+import { toRunError } from '../domain/index.js';
+import { orUndefined } from '../concurrency/failures.js';
 import { removeUnfinished } from '../files/removeUnfinished.js';
 import { readForeignText } from '../files/foreignFile.js';
 import { replaceFile } from '../files/replaceFile.js';

@@ -1,6 +1,7 @@
 import { cpus, totalmem } from 'node:os';
 import { traitsOf, parseRunFile, type RunConfig } from '../config/index.js';
-import { toRunError, type ProcessEntry } from '../domain/index.js';
+import { toRunError } from '../domain/index.js';
+import type { ProcessEntry } from '../concurrency/process.js';
 import { desktopCache, readRecipe, rootfsInfo } from '../cluster/imageBuild.js';
 import { imageNames } from '../cluster/images.js';
 import { freeBytes } from '../files/freeSpace.js';

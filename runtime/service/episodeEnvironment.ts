@@ -4,12 +4,9 @@ import type { DesktopPool, Lease } from '../cluster/types.js';
 import type { FrameStore } from '../data/types.js';
 import {
   StudioError,
-  deferred,
   id,
-  ignoreFailure,
   isEncoded,
   isTerminal,
-  type Deferred,
   type FrameRef,
   type GroupId,
   type RolloutId,
@@ -17,6 +14,8 @@ import {
   type Trajectory,
   cancelled,
 } from '../domain/index.js';
+import { deferred, type Deferred } from '../concurrency/deferred.js';
+import { ignoreFailure } from '../concurrency/failures.js';
 import { checkPerformable } from '../domain/performable.js';
 import { NO_EPISODE, type Environment, type Observed } from '../gateway/openenv/types.js';
 import { parseActions } from '../policy/actions/uiTars.js';

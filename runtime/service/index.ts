@@ -17,15 +17,14 @@ import { recoverRuns } from './recovery.js';
 import { queueHandlers, RunQueue } from './runQueue.js';
 import { runFactHandlers } from './runFacts.js';
 import { runHandlers } from './runs.js';
-import { Studio, type StudioServiceOptions } from './studio.js';
+import { Studio } from './studio.js';
 import { Thumbnails } from './thumbnails.js';
 import { shareHandlers } from './share.js';
 import { findView, trajectoryHandlers } from './trajectories.js';
-import type { StudioService } from './types.js';
+import type { StudioService, StudioServiceOptions } from './types.js';
 import { watchDesktop } from './watch.js';
 
 export * from './types.js';
-export type { ServiceLog, StudioServiceOptions } from './studio.js';
 export type { AlertTargets } from './alerts/alertSender.js';
 
 /** Everything the daemon can do, without a transport. */

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import { StudioError, toRunError, type ProcessEntry } from '../domain/index.js';
+import { StudioError, toRunError } from '../domain/index.js';
+import type { ProcessEntry } from '../concurrency/process.js';
 import type {
   FromInterchange,
   InterchangeAnswers,

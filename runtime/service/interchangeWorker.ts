@@ -1,5 +1,6 @@
 import { workerData } from 'node:worker_threads';
-import { toRunError, type ProcessEntry, type RunError } from '../domain/index.js';
+import { toRunError, type RunError } from '../domain/index.js';
+import type { ProcessEntry } from '../concurrency/process.js';
 import { exportRun, type ExportReport, type ExportRequest } from '../interchange/exporter.js';
 import { importInto, preview, type ImportSource } from '../interchange/importer.js';
 import type { ImportReport, Preview } from '../interchange/importReport.js';
@@ -8,7 +9,7 @@ import { writeShared, type Shared, type ShareJob } from '../share/write.js';
 import { exportTable, type TableKind } from './exportTable.js';
 import { recordedView } from './recordedView.js';
 import { fileJob } from './sharedFile.js';
-import { portOf } from '../domain/workerPort.js';
+import { portOf } from '../concurrency/workerPort.js';
 
 /**
  * Import and export in a thread of their own: strangers' files are read, checked and hashed there, and the daemon goes

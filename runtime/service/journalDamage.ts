@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { nextTurn } from '../domain/turns.js';
+import { nextTurn } from '../concurrency/turns.js';
 import { readJournal } from '../data/store/journalReader.js';
 import type { JournalDamage, RunPath } from '../protocol/types.js';
 import { markOf } from './readers.js';

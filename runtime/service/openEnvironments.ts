@@ -3,7 +3,8 @@ import { chooseProvider, desktopContents, settleOf, specOf } from '../cluster/pr
 import { createPool } from '../cluster/pool.js';
 import type { RunConfig } from '../config/index.js';
 import { pngOf } from '../data/store/png.js';
-import { StudioError, isEncoded, type ProcessEntry } from '../domain/index.js';
+import { StudioError, isEncoded } from '../domain/index.js';
+import type { ProcessEntry } from '../concurrency/process.js';
 import { ACTION_SCHEMA, OBSERVATION_SCHEMA, STATE_SCHEMA } from '../gateway/openenv/schema.js';
 import type { Environments } from '../gateway/openenv/types.js';
 import { systemClock } from '../rollout/clock.js';

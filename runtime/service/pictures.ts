@@ -1,4 +1,4 @@
-import { orUndefined } from '../domain/index.js';
+import { orUndefined } from '../concurrency/failures.js';
 import { readForeign } from '../files/foreignFile.js';
 import * as m from '../protocol/methods.js';
 import { schemas, type Handlers } from './params.js';

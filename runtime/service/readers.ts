@@ -1,6 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { StudioError, type ProcessEntry, ServiceError, orUndefined } from '../domain/index.js';
+import { StudioError, ServiceError } from '../domain/index.js';
+import type { ProcessEntry } from '../concurrency/process.js';
+import { orUndefined } from '../concurrency/failures.js';
 import { FollowedRun } from '../data/store/followedRun.js';
 import { segmentName, segments } from '../data/store/journalReader.js';
 import { dropSpareIndex, prepareIndex } from '../data/store/runIndex.js';

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { pause } from '../domain/pause.js';
+import { pause } from '../concurrency/pause.js';
 import { ServiceError, StudioError, toRunError } from '../domain/index.js';
 import type { ActiveRun, Recovered } from '../protocol/activeRuns.js';
 import { DEATHS, IDLE_DEATHS } from './activeRuns.js';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { orUndefined } from '../domain/index.js';
+import { orUndefined } from '../concurrency/failures.js';
 import { readForeignText } from '../files/foreignFile.js';
 import { labelName, runLabelOf, type RunLabel } from '../protocol/runLabel.js';
 

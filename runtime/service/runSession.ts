@@ -1,5 +1,6 @@
 import { dirname, join, resolve } from 'node:path';
-import { id, toRunError, type ProcessEntry, type RunError, type RunId } from '../domain/index.js';
+import { id, toRunError, type RunError, type RunId } from '../domain/index.js';
+import type { ProcessEntry } from '../concurrency/process.js';
 import { parseRunText, type RunConfig, type RunFile } from '../config/index.js';
 import { mustBeTrainable } from '../config/trained.js';
 import type { DataManager } from '../data/dataManager.js';

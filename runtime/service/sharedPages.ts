@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { ServiceError, StudioError, id, type ProcessEntry, type RolloutId } from '../domain/index.js';
+import { ServiceError, StudioError, id, type RolloutId } from '../domain/index.js';
+import type { ProcessEntry } from '../concurrency/process.js';
 import { runPaths, RunReader } from '../data/store/runStore.js';
 import { labelled } from '../protocol/runLabel.js';
 import type { RunSummary } from '../protocol/types.js';

@@ -1,7 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { createHash } from 'node:crypto';
 import { join, resolve } from 'node:path';
-import { orUndefined, toRunError, type ProcessEntry, type RunError, ServiceError, settled } from '../domain/index.js';
+import { toRunError, type RunError, ServiceError } from '../domain/index.js';
+import { orUndefined, settled } from '../concurrency/failures.js';
+import type { ProcessEntry } from '../concurrency/process.js';
 import type { RunReader } from '../data/store/runStore.js';
 import type { Ledger, RunPath, RunState, RunSummary } from '../protocol/types.js';
 import { chooseProvider } from '../cluster/provide.js';
@@ -10,7 +12,7 @@ import { PersonalDesktops } from '../human/personalDesktops.js';
 import type { RunFacts } from '../queries/facts.js';
 import { KnownFacts } from './facts.js';
 import { ActiveRuns } from './activeRuns.js';
-import { AlertSender, type AlertTargets } from './alerts/alertSender.js';
+import { AlertSender } from './alerts/alertSender.js';
 import { endAlert } from './alerts/endWords.js';
 import { endOf, ledgerFromIndex, ledgerOf, summaryOf } from '../queries/overview.js';
 import { alertOf, RunSession, type SessionPlan } from './runSession.js';
@@ -22,21 +24,8 @@ import { JournalDamages } from './journalDamage.js';
 import { cancelled, unlessAborted } from './unlessAborted.js';
 import { Jobs, type JobOptions } from './jobs.js';
 import { Readers, markOf } from './readers.js';
-import type { Broadcast } from './types.js';
+import type { Broadcast, ServiceLog, StudioServiceOptions } from './types.js';
 
-/** The service's log; the daemon puts it into its own. */
-export type ServiceLog = (level: 'info' | 'warn' | 'error', message: string) => void;
-export interface StudioServiceOptions {
-  /** The bundle that child processes and workers are started from. */
-  readonly entry: ProcessEntry;
-  /** Thumbnails and summaries of runs; may be deleted at any time. */
-  readonly cacheDir: string;
-  /** Folder of the record of active runs; the cache folder when absent. */
-  readonly storage?: string;
-  /** Targets of alerts until a window tells its machine's settings. */
-  readonly alerts?: AlertTargets;
-  readonly log: ServiceLog;
-}
 /** A run to read: the active one's own store, or a reader. `alive`: somebody writes it. */
 export interface OpenRun {
   readonly reader: RunReader;

@@ -1,7 +1,7 @@
 import { mkdir, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { orUndefined } from '../domain/index.js';
-import { foreignJson } from '../domain/json.js';
+import { orUndefined } from '../concurrency/failures.js';
+import { foreignJson } from '../foreign/json.js';
 import { readForeignText } from '../files/foreignFile.js';
 import { replaceFile } from '../files/replaceFile.js';
 import { lacksCheckpoints, summaryName } from '../protocol/version.js';

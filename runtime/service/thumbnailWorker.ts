@@ -4,7 +4,7 @@ import { decodeFrame } from '../data/store/decodeFrame.js';
 import { readFrame, type FramePlace } from '../data/store/frames.js';
 import { encodePng } from '../data/store/png.js';
 import { messageOf } from '../domain/index.js';
-import { oneByOne } from '../domain/workerPort.js';
+import { oneByOne } from '../concurrency/workerPort.js';
 import { digestOf } from '../files/digest.js';
 import { replaceFile } from '../files/replaceFile.js';
 

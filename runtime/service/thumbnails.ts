@@ -2,8 +2,8 @@ import { access, readdir, rm, stat } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { FramePlace } from '../data/store/frames.js';
-import { orUndefined, settled } from '../domain/index.js';
-import type { ProcessEntry, ProcessRole } from '../domain/index.js';
+import { orUndefined, settled } from '../concurrency/failures.js';
+import type { ProcessEntry, ProcessRole } from '../concurrency/process.js';
 import type { ThumbnailDone, ThumbnailJob } from './thumbnailWorker.js';
 
 const ROLE: ProcessRole = '__thumbnails';

@@ -4,15 +4,8 @@ import { basename, join, resolve } from 'node:path';
 import { parseRunFile, parseRunText, traitsOf, type RunConfig, type RunFile } from '../config/index.js';
 import { PngFrameStore } from '../data/store/frames.js';
 import { readMeta, runPaths } from '../data/store/runStore.js';
-import {
-  errorCode,
-  ignoreFailure,
-  messageOf,
-  orUndefined,
-  type RunPath,
-  type Trajectory,
-  checkpointName,
-} from '../domain/index.js';
+import { errorCode, messageOf, type RunPath, type Trajectory, checkpointName } from '../domain/index.js';
+import { ignoreFailure, orUndefined } from '../concurrency/failures.js';
 import { readForeignText } from '../files/foreignFile.js';
 import { segmentOptions, type SessionHost } from '../human/controlSession.js';
 import type { Annotate } from '../human/demonstration.js';

@@ -8,16 +8,16 @@ import {
   StudioError,
   hash32,
   id,
-  orUndefined,
   type FamilyId,
   type GroupId,
-  type ProcessEntry,
   type Provenance,
   type ProviderChoice,
   type RolloutId,
   type RunPath,
   type TaskId,
 } from '../domain/index.js';
+import { orUndefined } from '../concurrency/failures.js';
+import type { ProcessEntry } from '../concurrency/process.js';
 import { openPersonalDesktop, type PersonalDesktop, type PersonalDesktops } from '../human/personalDesktops.js';
 import type { TryRolloutOptions } from '../human/tryRollout.js';
 import type { TryParams } from '../protocol/try.js';

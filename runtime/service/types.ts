@@ -1,9 +1,24 @@
+import type { ProcessEntry } from '../concurrency/process.js';
+import type { AlertTargets } from './alerts/alertSender.js';
 import type { Notifications } from '../protocol/notifications.js';
 import type { Recovered } from '../protocol/activeRuns.js';
 import type { TrainResult } from '../run/trainRun.js';
 import type { SessionPlan } from './runSession.js';
 import type { Ledger, RunEvent, RunPath, RunStatus } from '../protocol/types.js';
 
+/** The service's log; the daemon puts it into its own. */
+export type ServiceLog = (level: 'info' | 'warn' | 'error', message: string) => void;
+export interface StudioServiceOptions {
+  /** The bundle that child processes and workers are started from. */
+  readonly entry: ProcessEntry;
+  /** Thumbnails and summaries of runs; may be deleted at any time. */
+  readonly cacheDir: string;
+  /** Folder of the record of active runs; the cache folder when absent. */
+  readonly storage?: string;
+  /** Targets of alerts until a window tells its machine's settings. */
+  readonly alerts?: AlertTargets;
+  readonly log: ServiceLog;
+}
 /** Why a request's signal fired: its client did not cancel it but is not there any more. */
 export const gone = 'gone';
 /** A request's knowledge of its caller. */

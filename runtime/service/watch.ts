@@ -1,5 +1,6 @@
 import type { Desktop } from '../cluster/types.js';
-import { type Frame, ServiceError, orUndefined } from '../domain/index.js';
+import { type Frame, ServiceError } from '../domain/index.js';
+import { orUndefined } from '../concurrency/failures.js';
 import { pngOf } from '../data/store/png.js';
 import type { DesktopRegistry } from '../rollout/desktopRegistry.js';
 import type { ScreenPatch } from './types.js';

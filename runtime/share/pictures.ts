@@ -1,6 +1,7 @@
 import { deflate as deflateCb } from 'node:zlib';
 import { promisify } from 'node:util';
-import { orUndefined, type FrameLink } from '../domain/index.js';
+import { type FrameLink } from '../domain/index.js';
+import { orUndefined } from '../concurrency/failures.js';
 import { pngFile } from '../files/pngWriter.js';
 import { decodePng } from '../files/png.js';
 

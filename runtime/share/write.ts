@@ -1,13 +1,7 @@
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import {
-  StudioError,
-  ignoreFailure,
-  messageOf,
-  orUndefined,
-  type FrameLink,
-  type TrajectoryView,
-} from '../domain/index.js';
+import { StudioError, messageOf, type FrameLink, type TrajectoryView } from '../domain/index.js';
+import { ignoreFailure, orUndefined } from '../concurrency/failures.js';
 import { PngFrameStore } from '../data/store/frames.js';
 import type { ReadFrame } from './pictures.js';
 import { runPage, type RunPageData } from './runPage.js';

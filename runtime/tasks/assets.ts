@@ -2,9 +2,10 @@ import { createHash, webcrypto } from 'node:crypto';
 import { lstat, readdir } from 'node:fs/promises';
 import { basename, join, relative, resolve, sep } from 'node:path';
 import { z } from 'zod';
-import { StudioError, messageOf, orUndefined } from '../domain/index.js';
-import { foreignJson } from '../domain/json.js';
-import { nextTurn } from '../domain/turns.js';
+import { StudioError, messageOf } from '../domain/index.js';
+import { orUndefined } from '../concurrency/failures.js';
+import { foreignJson } from '../foreign/json.js';
+import { nextTurn } from '../concurrency/turns.js';
 import { ForeignFileError, readForeign } from '../files/foreignFile.js';
 
 /**

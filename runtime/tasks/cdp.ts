@@ -1,6 +1,6 @@
 import type { ExecResult } from '../cluster/types.js';
-import { desktopJson } from '../domain/desktopJson.js';
-import { isObject } from '../domain/json.js';
+import { desktopJson } from '../foreign/desktopJson.js';
+import { isObject } from '../foreign/json.js';
 import type { TaskContext } from './context.js';
 import { Spoiled } from './spoiled.js';
 

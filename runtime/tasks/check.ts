@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import type { ImageContents, TaskId } from '../domain/index.js';
 import { StudioError, toRunError } from '../domain/index.js';
-import { printableLine } from '../domain/terminalText.js';
+import { printableLine } from '../foreign/terminalText.js';
 import type { AssetStore } from './assets.js';
 import { noAssets } from './assets.js';
 import type { Evaluators } from './bridge/evaluators.js';

@@ -1,6 +1,6 @@
 import type { Desktop } from '../cluster/types.js';
 import { cancelled, type StudioError } from '../domain/index.js';
-import { pause } from '../domain/pause.js';
+import { pause } from '../concurrency/pause.js';
 import type { AssetStore } from './assets.js';
 import type { VerdictDesktop } from './verdict.js';
 

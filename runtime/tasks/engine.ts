@@ -1,6 +1,8 @@
 import type { Desktop, DesktopEvent } from '../cluster/types.js';
 import type { Action, ErrorKind, ImageContents } from '../domain/index.js';
-import { StudioError, deadline, orUndefined, toRunError, cancelled } from '../domain/index.js';
+import { StudioError, toRunError, cancelled } from '../domain/index.js';
+import { deadline } from '../concurrency/deadline.js';
+import { orUndefined } from '../concurrency/failures.js';
 import type { AssetStore } from './assets.js';
 import { noAssets } from './assets.js';
 import type { TaskContext, TaskSettings } from './context.js';

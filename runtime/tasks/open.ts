@@ -6,9 +6,9 @@ import {
   type EvaluationSplit,
   type FamilyId,
   type ImageContents,
-  type ProcessEntry,
   type TaskId,
 } from '../domain/index.js';
+import type { ProcessEntry } from '../concurrency/process.js';
 import { openNamedAssets } from './assets.js';
 import { openEvaluators } from './bridge/evaluators.js';
 import { createTaskEngine, type TaskEngineOptions } from './engine.js';

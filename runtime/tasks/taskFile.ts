@@ -2,7 +2,7 @@ import { basename, dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import type { FamilyId, TaskId } from '../domain/index.js';
 import { StudioError, id } from '../domain/index.js';
-import { foreignJson } from '../domain/json.js';
+import { foreignJson } from '../foreign/json.js';
 import { ForeignFileError, readForeign } from '../files/foreignFile.js';
 import type { Evaluator, SetupStep, Task } from './types.js';
 

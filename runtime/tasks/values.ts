@@ -2,7 +2,7 @@
  * The values that getters hand to metrics, and the few Python rules that OSWorld's metrics rely on (equality, `in`,
  * truth, str). A file is its content under its cache name, never a path on the host.
  */
-import { isObject } from '../domain/json.js';
+import { isObject } from '../foreign/json.js';
 
 export class FileValue {
   readonly name: string;

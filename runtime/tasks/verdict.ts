@@ -1,5 +1,6 @@
 import type { Desktop, ExecOptions, ExecResult } from '../cluster/types.js';
-import { StudioError, messageOf, orUndefined } from '../domain/index.js';
+import { StudioError, messageOf } from '../domain/index.js';
+import { orUndefined } from '../concurrency/failures.js';
 import { Spoiled } from './spoiled.js';
 
 /** All commands of one verdict together, ms that the desktop spends on them: what the policy can draw out. */

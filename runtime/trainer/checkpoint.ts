@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import { errorCode, orUndefined, StudioError } from '../domain/index.js';
-import { foreignJson, isObject } from '../domain/json.js';
+import { errorCode, StudioError } from '../domain/index.js';
+import { orUndefined } from '../concurrency/failures.js';
+import { foreignJson, isObject } from '../foreign/json.js';
 import { createFresh, folderInside } from '../files/folderParts.js';
 import { ForeignFileError, readForeign, readForeignText } from '../files/foreignFile.js';
 

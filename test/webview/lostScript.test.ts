@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { newNonce, pageHtml, type Lost } from '../../extension/panels/html.js';
-import { ignoreFailure } from '../../runtime/domain/index.js';
+import { ignoreFailure } from '../../runtime/concurrency/failures.js';
 import { openBrowser, type RealBrowser } from '../helpers/pages/browser.js';
 import type { Page } from '../helpers/workbench/playwright.js';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { StudioError } from '../../domain/index.js';
-import { desktopJson } from '../../domain/desktopJson.js';
+import { desktopJson } from '../../foreign/desktopJson.js';
 import type { BrowserAnswer, BrowserCommand, Desktop, ExecOptions } from '../types.js';
 
 /** Inside a desktop of its own network, so one number serves all (images/web). */

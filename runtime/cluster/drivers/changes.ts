@@ -1,4 +1,4 @@
-import { ignoreFailure } from '../../domain/index.js';
+import { ignoreFailure } from '../../concurrency/failures.js';
 import type { Change } from '../types.js';
 import { Drawn } from './drawn.js';
 import type { X11Client } from './x11Client.js';

@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type { Action, DesktopId, Frame, Screenshot, Size, ProviderKind } from '../../domain/index.js';
-import { StudioError, toRunError, orUndefined } from '../../domain/index.js';
+import { StudioError, toRunError } from '../../domain/index.js';
+import { orUndefined } from '../../concurrency/failures.js';
 import { lost, type AgentClient } from '../agentClient.js';
 import type { AgentState } from '../agentReplies.js';
 import type {

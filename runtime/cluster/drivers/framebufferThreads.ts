@@ -1,5 +1,6 @@
-import { messageOf, type ProcessEntry } from '../../domain/index.js';
-import { ThreadFailures, threadsHere, WatchedThread } from '../../domain/watchedThread.js';
+import { messageOf } from '../../domain/index.js';
+import type { ProcessEntry } from '../../concurrency/process.js';
+import { ThreadFailures, threadsHere, WatchedThread } from '../../concurrency/watchedThread.js';
 import type { FramebufferAsked, FramebufferDone, FramebufferJob } from './framebufferWorker.js';
 
 /** A file takes milliseconds, or a second where the X server does not answer. Well under what a desktop has to answer (rollout/desktopGuard.ts): a thread that hangs is no fault of it. */

@@ -1,6 +1,7 @@
 import { readSync } from 'node:fs';
-import { messageOf, orUndefined, type Size } from '../../domain/index.js';
-import { portOf } from '../../domain/workerPort.js';
+import { messageOf, type Size } from '../../domain/index.js';
+import { orUndefined } from '../../concurrency/failures.js';
+import { portOf } from '../../concurrency/workerPort.js';
 import { BandEncoder } from './bandEncoder.js';
 import { DrawnRows, type Rows } from './drawnRows.js';
 

@@ -4,7 +4,7 @@ import { messageOf, type Frame, type Size } from '../../domain/index.js';
 import { GrowingBuffer } from '../../files/growingBuffer.js';
 import { Messages, MessageTooLong } from '../../files/messages.js';
 import { lost } from '../agentClient.js';
-import { activeTimeout, type Stalled } from '../../domain/activeTimeout.js';
+import { activeTimeout, type Stalled } from '../../concurrency/activeTimeout.js';
 
 /** The events that the client subscribes to. */
 export type XEvent =

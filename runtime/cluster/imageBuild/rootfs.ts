@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { platform } from 'node:os';
 import { join } from 'node:path';
 import { StudioError, messageOf } from '../../domain/index.js';
-import { shellQuoted } from '../../domain/shellQuoted.js';
+import { shellQuoted } from '../../foreign/shellQuoted.js';
 import { AptProgress, caBundle, DEBIAN_KEYRING, debLine, machineAptConf, machineSources } from './apt.js';
 import { cacheFolder } from '../../files/cacheFolder.js';
 import { fileLock, which } from '../../files/fileLock.js';

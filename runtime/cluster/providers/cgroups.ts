@@ -1,5 +1,6 @@
 import { mkdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
-import { orUndefined, errorCode } from '../../domain/index.js';
+import { errorCode } from '../../domain/index.js';
+import { orUndefined } from '../../concurrency/failures.js';
 import type { DesktopSpec } from '../types.js';
 
 /** The control groups of one desktop. `procs` are the files a process writes its pid to in order to join. */

@@ -3,18 +3,15 @@ import type Docker from 'dockerode';
 import {
   DEFAULT_IMAGE,
   id,
-  orUndefined,
   StudioError,
   toRunError,
   type DesktopId,
   type RunError,
   type Size,
-  deadline,
-  ignoreFailure,
-  withDeadline,
-  type Deadline,
   cancelled,
 } from '../../domain/index.js';
+import { orUndefined, ignoreFailure } from '../../concurrency/failures.js';
+import { deadline, withDeadline, type Deadline } from '../../concurrency/deadline.js';
 import { AgentClient } from '../agentClient.js';
 import { engineClient } from './engineClient.js';
 import { SandboxDesktop, type Channels } from '../drivers/desktop.js';

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { addAbortSignal } from 'node:stream';
 import Docker from 'dockerode';
-import { jsonOf } from '../../domain/json.js';
+import { jsonOf } from '../../foreign/json.js';
 import { GrowingBuffer } from '../../files/growingBuffer.js';
 import type { EngineAddress } from './dockerHosts.js';
 

@@ -1,5 +1,7 @@
 import type Docker from 'dockerode';
-import { errorCode, orUndefined, withDeadline } from '../../domain/index.js';
+import { errorCode } from '../../domain/index.js';
+import { orUndefined } from '../../concurrency/failures.js';
+import { withDeadline } from '../../concurrency/deadline.js';
 import { OWNER, ROLE } from './dockerContainer.js';
 import { isOrphan, ownerLabel, parseOwner, type Owner } from './dockerHosts.js';
 import { engineError, LABEL, statusOf } from './dockerImage.js';

@@ -1,5 +1,5 @@
 import { StudioError } from '../../domain/index.js';
-import { foreignJson } from '../../domain/json.js';
+import { foreignJson } from '../../foreign/json.js';
 import { LineTooLong, linesOf } from '../../files/boundedLines.js';
 
 /** A program's output comes in pieces of 32 KB, of which JSON may write every byte as six. */

@@ -1,4 +1,4 @@
-import { ignoreFailure } from '../../domain/index.js';
+import { ignoreFailure } from '../../concurrency/failures.js';
 import { spawn, type ChildProcess } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { AgentClient } from '../agentClient.js';

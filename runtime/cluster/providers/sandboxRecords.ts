@@ -1,5 +1,6 @@
 import { lstat, mkdir, readdir, readFile, rm } from 'node:fs/promises';
-import { orUndefined, StudioError } from '../../domain/index.js';
+import { StudioError } from '../../domain/index.js';
+import { orUndefined } from '../../concurrency/failures.js';
 import { removeUnfinished } from '../../files/removeUnfinished.js';
 import { replaceFile } from '../../files/replaceFile.js';
 import { removeGroup } from './cgroups.js';

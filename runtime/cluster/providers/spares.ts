@@ -1,4 +1,4 @@
-import { ignoreFailure } from '../../domain/index.js';
+import { ignoreFailure } from '../../concurrency/failures.js';
 import type { Desktop, DesktopSpec } from '../types.js';
 
 /** A desktop that says whether it is gone. */

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import type Docker from 'dockerode';
-import { orUndefined, withDeadline } from '../../domain/index.js';
+import { orUndefined } from '../../concurrency/failures.js';
+import { withDeadline } from '../../concurrency/deadline.js';
 import type { Usage } from '../drivers/desktop.js';
 import { outOfMemory } from './cgroups.js';
 

@@ -3,7 +3,8 @@ import { chmod, lstat, mkdir, readdir, rename, rm, stat, writeFile } from 'node:
 import type { FileHandle } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { ignoreFailure, orUndefined, StudioError, messageOf, errorCode } from '../../domain/index.js';
+import { StudioError, messageOf, errorCode } from '../../domain/index.js';
+import { ignoreFailure, orUndefined } from '../../concurrency/failures.js';
 import { readClaim, type Claim, type LockHolder } from './lockClaim.js';
 import { hasKernelLock, openKernelLocked } from './kernelLock.js';
 import { processState, thisProcess } from './processIdentity.js';

@@ -1,8 +1,9 @@
 import { open, rm } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { errorCode, orUndefined } from '../../domain/index.js';
-import { nextTurn } from '../../domain/turns.js';
+import { errorCode } from '../../domain/index.js';
+import { orUndefined } from '../../concurrency/failures.js';
+import { nextTurn } from '../../concurrency/turns.js';
 import { folderInside } from '../../files/folderParts.js';
 import { openForeign } from '../../files/foreignFile.js';
 import { nameOf, packName, type FramePacks, type Pack } from './framePacks.js';

@@ -1,4 +1,4 @@
-import { orUndefined } from '../../domain/index.js';
+import { orUndefined } from '../../concurrency/failures.js';
 import { freeBytes } from '../../files/freeSpace.js';
 import type { FrameAppender } from './frameAppender.js';
 import { readPlace, type FramePacks, type Pack } from './framePacks.js';

@@ -1,8 +1,9 @@
 import { lstat, rename, rm } from 'node:fs/promises';
 import type { Stats } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { errorCode, orUndefined } from '../../domain/index.js';
-import { nextTurn } from '../../domain/turns.js';
+import { errorCode } from '../../domain/index.js';
+import { orUndefined } from '../../concurrency/failures.js';
+import { nextTurn } from '../../concurrency/turns.js';
 import { crc32 } from '../../files/crc32.js';
 import { createFresh, folderInside, namesInside } from '../../files/folderParts.js';
 import { unfinishedName } from '../../files/replaceFile.js';

@@ -1,16 +1,9 @@
 import { lstat, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import {
-  StudioError,
-  internalError,
-  isEncoded,
-  orUndefined,
-  messageOf,
-  settled,
-  errorCode,
-} from '../../domain/index.js';
+import { StudioError, internalError, isEncoded, messageOf, errorCode } from '../../domain/index.js';
+import { orUndefined, settled } from '../../concurrency/failures.js';
 import type { EncodedFrame, Frame, FrameRef, Screenshot } from '../../domain/index.js';
-import { nextTurn } from '../../domain/turns.js';
+import { nextTurn } from '../../concurrency/turns.js';
 import { digestOf } from '../../files/digest.js';
 import { createFresh, folderInside, linkBetween, namesInside } from '../../files/folderParts.js';
 import { ForeignFileError, readForeign } from '../../files/foreignFile.js';

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
-import { orUndefined, messageOf } from '../../domain/index.js';
+import { messageOf } from '../../domain/index.js';
+import { orUndefined } from '../../concurrency/failures.js';
 import { rename, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';

@@ -1,5 +1,6 @@
-import { ignoreFailure, messageOf } from '../../domain/index.js';
-import { behindMain, oneByOne, portOf } from '../../domain/workerPort.js';
+import { messageOf } from '../../domain/index.js';
+import { ignoreFailure } from '../../concurrency/failures.js';
+import { behindMain, oneByOne, portOf } from '../../concurrency/workerPort.js';
 import { workerData } from 'node:worker_threads';
 import { IndexEngine, sqlJs } from './indexEngine.js';
 import type { IndexOptions } from './indexTrim.js';

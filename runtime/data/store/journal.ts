@@ -3,8 +3,8 @@ import { open, rm, stat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { StudioError, messageOf } from '../../domain/index.js';
-import { notify } from '../../domain/notify.js';
-import { nextTurn } from '../../domain/turns.js';
+import { notify } from '../../concurrency/notify.js';
+import { nextTurn } from '../../concurrency/turns.js';
 import { folderInside } from '../../files/folderParts.js';
 import { encodeRecord, headerBytes } from './record.js';
 import {

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { StudioError, errorCode, messageOf } from '../../domain/index.js';
-import { nextTurn } from '../../domain/turns.js';
+import { nextTurn } from '../../concurrency/turns.js';
 import { ForeignFileError, openForeign, type ForeignOptions } from '../../files/foreignFile.js';
 import { crc32 } from '../../files/crc32.js';
 import { decodeRecord, headerBytes, isSeq, maxBody, recordAt, recordMagic, typeOfRecord } from './record.js';

@@ -1,4 +1,4 @@
-import { orUndefined } from '../../domain/index.js';
+import { orUndefined } from '../../concurrency/failures.js';
 import { readdir, readFile, readlink, stat } from 'node:fs/promises';
 
 /**

@@ -1,7 +1,7 @@
 import { readSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { orUndefined } from '../../domain/index.js';
+import { orUndefined } from '../../concurrency/failures.js';
 import { ForeignFileError, openForeign } from '../../files/foreignFile.js';
 import { nameOf, type FramePlace } from './framePacks.js';
 import { frameIn, headBytes } from './packRecord.js';

@@ -1,5 +1,5 @@
 import { StudioError } from '../../domain/index.js';
-import { beyondBounds } from '../../domain/jsonBounds.js';
+import { beyondBounds } from '../../foreign/jsonBounds.js';
 import { crc32 } from '../../files/crc32.js';
 
 /**

@@ -2,7 +2,8 @@
  * Which screens of a run are kept (`store.keep`; runtime/data/README.md#retention). Only screens go: the journal, and with
  * it every figure of the ledger, stays.
  */
-import { orUndefined, type RolloutId } from '../../domain/index.js';
+import { type RolloutId } from '../../domain/index.js';
+import { orUndefined } from '../../concurrency/failures.js';
 import type { EventOf } from '../events.js';
 import { storedEvent } from './follow.js';
 import type { RunReader } from './runStore.js';

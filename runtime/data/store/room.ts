@@ -1,6 +1,7 @@
 import { lstat, rm } from 'node:fs/promises';
-import { errorCode, orUndefined, StudioError } from '../../domain/index.js';
-import { pause } from '../../domain/pause.js';
+import { errorCode, StudioError } from '../../domain/index.js';
+import { orUndefined } from '../../concurrency/failures.js';
+import { pause } from '../../concurrency/pause.js';
 import { createFresh } from '../../files/folderParts.js';
 
 /** How often a write that found the disk full is tried again: nothing tells when there is room, least of all a quota. */

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
-import { StudioError, ignoreFailure, orUndefined, messageOf, internalError } from '../../domain/index.js';
-import type { ProcessEntry } from '../../domain/index.js';
+import { StudioError, messageOf, internalError } from '../../domain/index.js';
+import { ignoreFailure, orUndefined } from '../../concurrency/failures.js';
+import type { ProcessEntry } from '../../concurrency/process.js';
 import { IndexEngine } from './indexEngine.js';
 import type { SqlValue } from 'sql.js';
 import type { IndexStatus, Row } from './indexEngine.js';

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { realpath } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { orUndefined, StudioError, messageOf } from '../../domain/index.js';
+import { StudioError, messageOf } from '../../domain/index.js';
+import { orUndefined } from '../../concurrency/failures.js';
 import { folderHolder, lockFolder, type FolderLock } from './folderLock.js';
 import type { LockHolder } from './lockClaim.js';
 import { oldLockHolder } from './oldLockName.js';

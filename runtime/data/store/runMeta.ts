@@ -1,7 +1,7 @@
 /** The layout of a run folder. */
 import { join } from 'node:path';
 import { StudioError, errorCode, messageOf, type RunId } from '../../domain/index.js';
-import { beyondBounds } from '../../domain/jsonBounds.js';
+import { beyondBounds } from '../../foreign/jsonBounds.js';
 import { ForeignFileError, readForeignText } from '../../files/foreignFile.js';
 import { replaceFile } from '../../files/replaceFile.js';
 import { syncDir } from './journal.js';

@@ -1,7 +1,9 @@
 import { mkdir } from 'node:fs/promises';
-import { StudioError, ignoreFailure } from '../../domain/index.js';
+import { StudioError } from '../../domain/index.js';
+import { ignoreFailure } from '../../concurrency/failures.js';
 import { folderInside } from '../../files/folderParts.js';
-import type { ProcessEntry, RolloutId, Step, Trajectory } from '../../domain/index.js';
+import type { RolloutId, Step, Trajectory } from '../../domain/index.js';
+import type { ProcessEntry } from '../../concurrency/process.js';
 import type { EventOf, JournalEvent, StoredEvent } from '../events.js';
 import { follow, storedEvent } from './follow.js';
 import type { Followed } from './follow.js';

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { lstat, mkdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { orUndefined, StudioError } from '../../domain/index.js';
+import { StudioError } from '../../domain/index.js';
+import { orUndefined } from '../../concurrency/failures.js';
 import { namesInside } from '../../files/folderParts.js';
 import { lockFolder, type FolderLock } from './folderLock.js';
 

@@ -3,8 +3,9 @@
  * is kept is the one that a model is shown.
  */
 import { createHash, type Hash } from 'node:crypto';
-import { messageOf, type Frame, type ProcessEntry } from '../../domain/index.js';
-import { SILENT_MS, ThreadFailures, threadsHere, WatchedThread } from '../../domain/watchedThread.js';
+import { messageOf, type Frame } from '../../domain/index.js';
+import type { ProcessEntry } from '../../concurrency/process.js';
+import { SILENT_MS, ThreadFailures, threadsHere, WatchedThread } from '../../concurrency/watchedThread.js';
 import { encodePng, toScanlines, type Compress } from './png.js';
 
 export interface ScreenFile {

@@ -1,6 +1,6 @@
 import { deflateSync } from 'node:zlib';
 import { messageOf } from '../../domain/index.js';
-import { oneByOne } from '../../domain/workerPort.js';
+import { oneByOne } from '../../concurrency/workerPort.js';
 import { screenFile, type ScreenDone, type ScreenJob } from './screenEncoder.js';
 
 /** Body of a thread that makes files of screens: one after the other. */

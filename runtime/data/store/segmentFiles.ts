@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
-import { ignoreFailure } from '../../domain/index.js';
+import { ignoreFailure } from '../../concurrency/failures.js';
 import { openSegment } from './journalReader.js';
 
 interface Open {

@@ -1,4 +1,5 @@
-import { ignoreFailure, messageOf } from '../../domain/index.js';
+import { messageOf } from '../../domain/index.js';
+import { ignoreFailure } from '../../concurrency/failures.js';
 
 /** Lines of the run's log. */
 export const indexTrouble = {

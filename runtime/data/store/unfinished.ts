@@ -1,4 +1,4 @@
-import { orUndefined } from '../../domain/index.js';
+import { orUndefined } from '../../concurrency/failures.js';
 import { lstat, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { namesInside } from '../../files/folderParts.js';

@@ -9,7 +9,7 @@
  * call := name { '.' name } '(' [ arg { ',' arg } [','] ] ')'                              arg := [ name '=' ] literal
  *   literal := number | string+ | True | False | None | '[' literals ']' | '(' literals ')'
  */
-import { Unusable } from '../unusable.js';
+import { Unusable } from '../../foreign/unusable.js';
 
 export type Literal = number | string | boolean | null | readonly Literal[];
 export interface PyCall {

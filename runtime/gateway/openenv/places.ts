@@ -1,4 +1,4 @@
-import { ignoreFailure } from '../../domain/index.js';
+import { ignoreFailure } from '../../concurrency/failures.js';
 import { errorMessage, type Message } from './session.js';
 import type { Environment, Environments } from './types.js';
 

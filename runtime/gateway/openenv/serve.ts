@@ -1,5 +1,5 @@
 import { WebSocketServer, type WebSocket } from 'ws';
-import { jsonOrNothing } from '../../domain/json.js';
+import { jsonOrNothing } from '../../foreign/json.js';
 import { jsonReply, listen, refuse, type Reply, type Request } from '../http.js';
 import { openApi } from './schema.js';
 import { answerTo, BOUNDS, errorMessage, mcpAnswer, type Message } from './session.js';

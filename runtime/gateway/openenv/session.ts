@@ -1,5 +1,5 @@
 import { StudioError, messageOf, toRunError } from '../../domain/index.js';
-import { foreignJson, isObject } from '../../domain/json.js';
+import { foreignJson, isObject } from '../../foreign/json.js';
 import type { Environment, ErrorCode, Observed } from './types.js';
 
 /** A session's answer to a message; undefined closes it. */

@@ -1,6 +1,6 @@
 import { jsonReply, type Reply } from '../http.js';
 import type { Places } from './places.js';
-import { isObject } from '../../domain/json.js';
+import { isObject } from '../../foreign/json.js';
 import { failed, observedData } from './session.js';
 import { NO_EPISODE, type Environment } from './types.js';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { foreignJson } from '../../domain/json.js';
+import { foreignJson } from '../../foreign/json.js';
 import type { Request } from '../http.js';
 
 /** A request that does not say what its route needs; answered 400. */

@@ -1,7 +1,7 @@
-import { shellQuoted } from '../../domain/shellQuoted.js';
+import { shellQuoted } from '../../foreign/shellQuoted.js';
 import type { Point } from '../../domain/index.js';
 import { StudioError, messageOf } from '../../domain/index.js';
-import { pause } from '../../domain/pause.js';
+import { pause } from '../../concurrency/pause.js';
 import type { Desktop } from '../../cluster/types.js';
 import { argv, runCommand, type CommandOutput } from '../../tasks/command.js';
 import type { TaskContext } from '../../tasks/context.js';

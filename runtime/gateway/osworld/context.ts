@@ -1,6 +1,6 @@
 import type { Desktop } from '../../cluster/types.js';
 import { StudioError } from '../../domain/index.js';
-import { pause } from '../../domain/pause.js';
+import { pause } from '../../concurrency/pause.js';
 import { noAssets, type AssetStore } from '../../tasks/assets.js';
 import type { TaskContext } from '../../tasks/context.js';
 

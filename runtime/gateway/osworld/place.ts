@@ -1,7 +1,8 @@
 import { EPISODE } from '../../cluster/providers/osworld/server.js';
 import type { Desktop, DesktopProvider, DesktopSpec } from '../../cluster/types.js';
-import { StudioError, ignoreFailure, messageOf, orUndefined, type Frame } from '../../domain/index.js';
-import { growingMs } from '../../domain/pause.js';
+import { StudioError, messageOf, type Frame } from '../../domain/index.js';
+import { ignoreFailure, orUndefined } from '../../concurrency/failures.js';
+import { growingMs } from '../../concurrency/pause.js';
 import type { AssetStore } from '../../tasks/assets.js';
 import { jsonReply, type Reply, type Request } from '../http.js';
 import { osworldFace, type OsworldFace } from './face.js';

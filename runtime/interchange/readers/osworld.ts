@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
-import { isTerminal, orUndefined } from '../../domain/index.js';
+import { isTerminal } from '../../domain/index.js';
+import { orUndefined } from '../../concurrency/failures.js';
 import type { Action, Size } from '../../domain/index.js';
 import { parseActions } from '../../policy/actions/uiTars.js';
 import { lines, parseLine, readSmall, type ImportFolder } from '../folder.js';

@@ -1,9 +1,11 @@
 /** The daemon's end of a replica process. */
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import type { EmbeddedPolicySpec, ProcessEntry, PolicyVersion, ReplicaId, RunError } from '../../domain/index.js';
-import { inRole, StudioError, internalError } from '../../domain/index.js';
-import { Pulse, type WorkOf } from '../../domain/pulse.js';
+import type { EmbeddedPolicySpec, PolicyVersion, ReplicaId, RunError } from '../../domain/index.js';
+import type { ProcessEntry } from '../../concurrency/process.js';
+import { StudioError, internalError } from '../../domain/index.js';
+import { inRole } from '../../concurrency/process.js';
+import { Pulse, type WorkOf } from '../../concurrency/pulse.js';
 import type { Replica, ReplicaAnswer, ReplicaRequest, WeightsRef } from '../types.js';
 import type { FromReplica, ToReplica } from './replicaWire.js';
 

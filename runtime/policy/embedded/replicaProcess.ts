@@ -4,7 +4,7 @@
  * because exiting in the middle of a run aborts the process (runtime/policy/README.md#replica-processes).
  */
 import { toRunError, type EmbeddedPolicySpec, internalError } from '../../domain/index.js';
-import { BEAT_MS } from '../../domain/pulse.js';
+import { BEAT_MS } from '../../concurrency/pulse.js';
 import { placeOfText } from './codec.js';
 import type { GraphSession } from './graphSession.js';
 import { openGraph } from './graphSession.js';

@@ -18,7 +18,7 @@ export type ToReplica =
   | { readonly type: 'close' };
 
 export type FromReplica =
-  /** Every second (`runtime/domain/pulse.ts`). */
+  /** Every second (`runtime/concurrency/pulse.ts`). */
   | { readonly type: 'alive' }
   | { readonly type: 'ready' }
   | { readonly type: 'answer'; readonly call: number; readonly answer: ReplicaAnswer }

@@ -3,8 +3,9 @@
  * from, as long as the request truncates nothing (no top-p, top-k or penalties;
  * runtime/policy/README.md#log-probs-of-remote-models).
  */
-import { FINISH_WORD, StudioError, isObject, type PolicyVersion, type TokenTrace } from '../../domain/index.js';
-import { jsonOf } from '../../domain/json.js';
+import { FINISH_WORD, StudioError, type PolicyVersion, type TokenTrace } from '../../domain/index.js';
+import { isObject } from '../../foreign/json.js';
+import { jsonOf } from '../../foreign/json.js';
 import type { Decision } from '../types.js';
 
 export interface TokenLogprob {

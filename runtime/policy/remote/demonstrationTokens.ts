@@ -3,7 +3,7 @@
  * template make them; nothing is tokenised here (runtime/policy/README.md#tokens-of-demonstrations).
  */
 import { StudioError, toRunError, type Action, type Size, type Trajectory } from '../../domain/index.js';
-import { growingMs, pause, type Patience } from '../../domain/pause.js';
+import { growingMs, pause, type Patience } from '../../concurrency/pause.js';
 import { messagesOf, uiTarsPrompt, type Message, type PromptOptions, type Turn } from '../actions/prompt.js';
 import { formatAnswer, type Coordinates } from '../actions/uiTars.js';
 import type { ModelServer } from './modelServer.js';

@@ -3,7 +3,7 @@
  * says in its list of models; whoever does not say is spoken to as vLLM is (our engine speaks that)
  * (runtime/policy/README.md#two-dialects).
  */
-import { isObject } from '../../domain/index.js';
+import { isObject } from '../../foreign/json.js';
 
 export interface Dialect {
   readonly server: 'vLLM' | 'SGLang';

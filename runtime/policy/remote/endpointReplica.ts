@@ -3,15 +3,9 @@
  * Each version of the adapter has a name of its own, since a server caches by name; a new one is asked for a token
  * before it counts, and an old one is unloaded when its last call has ended (runtime/policy/README.md#versioned-adapters).
  */
-import {
-  StudioError,
-  orUndefined,
-  toRunError,
-  withDeadline,
-  type PolicyVersion,
-  type ReplicaId,
-  type RunError,
-} from '../../domain/index.js';
+import { StudioError, toRunError, type PolicyVersion, type ReplicaId, type RunError } from '../../domain/index.js';
+import { orUndefined } from '../../concurrency/failures.js';
+import { withDeadline } from '../../concurrency/deadline.js';
 import type { AnswerBase, Replica } from '../types.js';
 import type { ChatRequest } from './chatSession.js';
 import { proofIn, proofRequest, unlike, unlikeScored, type ExpectedProof, type Proof } from './adapterProof.js';

@@ -3,8 +3,8 @@
  * sessions go to the least busy one, and a request that meets 429, 5xx or a broken connection is retried after a
  * growing pause, on another server when there is one.
  */
-import { withoutSlashes } from '../../domain/address.js';
-import { growingMs, pause } from '../../domain/pause.js';
+import { withoutSlashes } from '../../foreign/address.js';
+import { growingMs, pause } from '../../concurrency/pause.js';
 import { StudioError, messageOf, cancelled } from '../../domain/index.js';
 import { MOST_ANSWER_BYTES, type Said } from './completion.js';
 import { callHere, type ModelCaller } from './modelCalls.js';

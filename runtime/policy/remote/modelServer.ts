@@ -1,11 +1,12 @@
 /** Calls to an OpenAI-compatible server with runtime adapters, over HTTP. Nothing it says is trusted. */
-import { withoutSlashes } from '../../domain/address.js';
-import { boundedBody } from '../../domain/boundedBody.js';
-import { withDeadline } from '../../domain/deadline.js';
-import { StudioError, isObject, messageOf, cancelled } from '../../domain/index.js';
-import { jsonOf } from '../../domain/json.js';
-import type { JsonBounds } from '../../domain/jsonBounds.js';
-import { growingMs, pause } from '../../domain/pause.js';
+import { withoutSlashes } from '../../foreign/address.js';
+import { boundedBody } from '../../foreign/boundedBody.js';
+import { withDeadline } from '../../concurrency/deadline.js';
+import { StudioError, messageOf, cancelled } from '../../domain/index.js';
+import { isObject } from '../../foreign/json.js';
+import { jsonOf } from '../../foreign/json.js';
+import type { JsonBounds } from '../../foreign/jsonBounds.js';
+import { growingMs, pause } from '../../concurrency/pause.js';
 import { MOST_ANSWER_BYTES, completionOf, type Completion, type Said } from './completion.js';
 import { besideOf, dialectOf, type Dialect } from './dialect.js';
 import { callHere, type ModelCaller } from './modelCalls.js';

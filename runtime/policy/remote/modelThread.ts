@@ -3,8 +3,9 @@
  * with a thousand desktops they are two fifths of what the event loop would have to do.
  */
 import { Worker } from 'node:worker_threads';
-import { messageOf, StudioError, type ProcessEntry, type RunError } from '../../domain/index.js';
-import { ThreadFailures } from '../../domain/watchedThread.js';
+import { messageOf, StudioError, type RunError } from '../../domain/index.js';
+import type { ProcessEntry } from '../../concurrency/process.js';
+import { ThreadFailures } from '../../concurrency/watchedThread.js';
 import { callHere, type ModelCall, type ModelCaller, type ModelReply } from './modelCalls.js';
 import type { Picture } from './picture.js';
 import { jsonPieces } from './picture.js';

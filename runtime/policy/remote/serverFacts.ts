@@ -1,4 +1,7 @@
-import { isObject, orUndefined, withDeadline, type ServerFacts } from '../../domain/index.js';
+import { type ServerFacts } from '../../domain/index.js';
+import { isObject } from '../../foreign/json.js';
+import { orUndefined } from '../../concurrency/failures.js';
+import { withDeadline } from '../../concurrency/deadline.js';
 import { ModelServer, type ModelServerOptions } from './modelServer.js';
 
 /** A start does not wait longer for what is only written down. */

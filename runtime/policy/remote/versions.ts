@@ -1,5 +1,6 @@
 /** Which versions of model servers are spoken to, and what a server says that it is. */
-import { isObject, StudioError } from '../../domain/index.js';
+import { StudioError } from '../../domain/index.js';
+import { isObject } from '../../foreign/json.js';
 import type { Dialect } from './dialect.js';
 
 /** `oldest`: the first that answers `return_token_ids`; `newest`: the last that this was tried with, or written after. */

@@ -1,5 +1,5 @@
 import { classOfCharacter, spells, type EmbeddedPolicySpec } from '../../domain/index.js';
-import { nextTurn } from '../../domain/turns.js';
+import { nextTurn } from '../../concurrency/turns.js';
 import { tokenizeInstruction } from '../../policy/embedded/instruction.js';
 import type { Tasks } from '../../tasks/open.js';
 

@@ -1,6 +1,6 @@
 import type { FramePlace } from '../../data/store/frames.js';
 import { PackReader } from '../../data/store/packReader.js';
-import { behindMain, portOf } from '../../domain/workerPort.js';
+import { behindMain, portOf } from '../../concurrency/workerPort.js';
 import { serveModelCalls } from '../../policy/remote/modelWorker.js';
 
 /** Body of the thread that asks model servers: pictures are read where the frame store keeps them. */

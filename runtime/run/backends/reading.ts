@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { classOfCharacter, EDGE, StudioError, type EmbeddedPolicySpec } from '../../domain/index.js';
-import { desktopJson } from '../../domain/desktopJson.js';
-import { isObject } from '../../domain/json.js';
+import { desktopJson } from '../../foreign/desktopJson.js';
+import { isObject } from '../../foreign/json.js';
 import { imageAsset } from '../../cluster/images.js';
 import { tokenizeInstruction } from '../../policy/embedded/instruction.js';
 import type { ReadingScreen } from '../../trainer/types.js';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { withoutSlashes } from '../../domain/address.js';
+import { withoutSlashes } from '../../foreign/address.js';
 import type { ServedModel } from '../../domain/index.js';
 import type { Proof } from '../../policy/remote/adapterProof.js';
 import type { ModelServerOptions } from '../../policy/remote/modelServer.js';

@@ -1,4 +1,4 @@
-import { withoutSlashes } from '../../domain/address.js';
+import { withoutSlashes } from '../../foreign/address.js';
 import { StudioError } from '../../domain/index.js';
 import { ModelServer } from '../../policy/remote/modelServer.js';
 

@@ -1,4 +1,5 @@
-import { StudioError, orUndefined } from '../../domain/index.js';
+import { StudioError } from '../../domain/index.js';
+import { orUndefined } from '../../concurrency/failures.js';
 import { endsWithin } from '../stopping.js';
 
 /** How long one part may take to close; a part that hangs must not keep the run from ending. */

@@ -1,12 +1,6 @@
 import type { PolicyDeclaration, RunConfig } from '../../config/index.js';
-import type {
-  LearnBatch,
-  PolicyVersion,
-  ProcessEntry,
-  ServedModel,
-  StudioError,
-  Trajectory,
-} from '../../domain/index.js';
+import type { LearnBatch, PolicyVersion, ServedModel, StudioError, Trajectory } from '../../domain/index.js';
+import type { ProcessEntry } from '../../concurrency/process.js';
 import type { DesktopPool } from '../../cluster/types.js';
 import type { FrameStore } from '../../data/types.js';
 import type { Policy, SyncReport } from '../../policy/types.js';

@@ -1,8 +1,9 @@
-import { withoutSlashes } from '../../domain/address.js';
+import { withoutSlashes } from '../../foreign/address.js';
 import { randomBytes } from 'node:crypto';
 import { basename, join, resolve } from 'node:path';
 import { startsEngine, type RunConfig } from '../../config/index.js';
-import { StudioError, id, withDeadline, type ReplicaId } from '../../domain/index.js';
+import { StudioError, id, type ReplicaId } from '../../domain/index.js';
+import { withDeadline } from '../../concurrency/deadline.js';
 import { resizeLimits } from '../../policy/actions/imageTokens.js';
 import { ChatSession, type ChatOptions } from '../../policy/remote/chatSession.js';
 import { ChatTokenizer } from '../../policy/remote/demonstrationTokens.js';

@@ -1,5 +1,5 @@
 import { startsEngine, type RunConfig } from '../../config/index.js';
-import { withoutSlashes } from '../../domain/address.js';
+import { withoutSlashes } from '../../foreign/address.js';
 import { StudioError } from '../../domain/index.js';
 import type { RemoteTrainerOptions } from '../../trainer/remote/engine.js';
 import { actingFace } from '../../trainer/remote/http.js';

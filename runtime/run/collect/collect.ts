@@ -7,15 +7,15 @@ import type { RolloutOrder } from '../../data/types.js';
 import {
   StudioError,
   id,
-  ignoreFailure,
   type GroupId,
   type Outcome,
-  type ProcessEntry,
   type RolloutId,
   type RunError,
   type RunId,
   type Trajectory,
 } from '../../domain/index.js';
+import { ignoreFailure } from '../../concurrency/failures.js';
+import type { ProcessEntry } from '../../concurrency/process.js';
 import type { Policy } from '../../policy/types.js';
 import { systemClock } from '../../rollout/clock.js';
 import { trainingSampling } from '../../rollout/sampling.js';

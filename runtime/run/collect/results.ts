@@ -1,6 +1,7 @@
 import { RunReader } from '../../data/store/runStore.js';
 import { hierarchicalBootstrap, outcomesOf, type SeedOutcomes } from '../../domain/bootstrap.js';
-import { id, type ProcessEntry, type TaskId } from '../../domain/index.js';
+import { id, type TaskId } from '../../domain/index.js';
+import type { ProcessEntry } from '../../concurrency/process.js';
 import { wilson } from '../../domain/stats.js';
 import type { AttemptRow } from './attempts.js';
 

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { ignoreFailure, withDeadline } from '../../domain/index.js';
+import { ignoreFailure } from '../../concurrency/failures.js';
+import { withDeadline } from '../../concurrency/deadline.js';
 
 /** Characters of a program's standard error that are kept. */
 const mostSaid = 500;

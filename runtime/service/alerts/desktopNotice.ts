@@ -1,6 +1,6 @@
 import { delimiter, isAbsolute, join } from 'node:path';
 import { access, constants } from 'node:fs/promises';
-import { orUndefined } from '../../domain/index.js';
+import { orUndefined } from '../../concurrency/failures.js';
 
 /** How a notification of the operating system is made: a program and its arguments, without a shell. */
 export interface Notice {

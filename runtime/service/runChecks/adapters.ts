@@ -1,7 +1,8 @@
 import { FOR_A_POOL, WHO_ACTS } from '../../config/index.js';
 import { ModelServer } from '../../policy/remote/modelServer.js';
 import { besideOf, type Dialect } from '../../policy/remote/dialect.js';
-import { toRunError, withDeadline } from '../../domain/index.js';
+import { toRunError } from '../../domain/index.js';
+import { withDeadline } from '../../concurrency/deadline.js';
 import { ask, wordsOf, type Answered } from './ask.js';
 import { flagsOf } from './flags.js';
 import type { Table } from './table.js';

@@ -1,7 +1,8 @@
-import { boundedBody } from '../../domain/boundedBody.js';
-import { messageOf, withDeadline } from '../../domain/index.js';
-import { jsonOf } from '../../domain/json.js';
-import type { JsonBounds } from '../../domain/jsonBounds.js';
+import { boundedBody } from '../../foreign/boundedBody.js';
+import { messageOf } from '../../domain/index.js';
+import { withDeadline } from '../../concurrency/deadline.js';
+import { jsonOf } from '../../foreign/json.js';
+import type { JsonBounds } from '../../foreign/jsonBounds.js';
 
 /**
  * Sends one question to a server for a check: bounded, with a deadline, the key for that server alone. Never rejects.

@@ -1,4 +1,4 @@
-import { withoutSlashes } from '../../domain/address.js';
+import { withoutSlashes } from '../../foreign/address.js';
 import { startsEngine, type RunConfig } from '../../config/index.js';
 import { toRunError } from '../../domain/index.js';
 import type { CheckRow } from '../../protocol/types.js';

@@ -1,4 +1,6 @@
-import { messageOf, orUndefined, withDeadline } from '../../domain/index.js';
+import { messageOf } from '../../domain/index.js';
+import { orUndefined } from '../../concurrency/failures.js';
+import { withDeadline } from '../../concurrency/deadline.js';
 import { counted } from '../../domain/counted.js';
 import { spanOf, type CoordinateMode } from '../../policy/actions/coordinates.js';
 import { imageTokens, resizeLimits } from '../../policy/actions/imageTokens.js';

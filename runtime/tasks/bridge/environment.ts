@@ -3,7 +3,8 @@ import { existsSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { StudioError, messageOf, orUndefined } from '../../domain/index.js';
+import { StudioError, messageOf } from '../../domain/index.js';
+import { orUndefined } from '../../concurrency/failures.js';
 import { cacheFolder } from '../../files/cacheFolder.js';
 import { readForeign } from '../../files/foreignFile.js';
 import {

@@ -1,4 +1,4 @@
-import { jsonOrNothing } from '../../domain/json.js';
+import { jsonOrNothing } from '../../foreign/json.js';
 
 export type Stage = 'result' | 'expected' | 'metric';
 export type BridgeEnd =

@@ -1,5 +1,5 @@
 import type { Size } from '../../domain/index.js';
-import { Unusable } from '../../domain/unusable.js';
+import { Unusable } from '../../foreign/unusable.js';
 import { MOST_PIXELS, isPng } from '../../files/png.js';
 import type { Dict } from '../values.js';
 import { isFile, str, truthy } from '../values.js';

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { StudioError, messageOf } from '../../domain/index.js';
-import type { ProcessEntry, ProcessRole } from '../../domain/index.js';
+import type { ProcessEntry, ProcessRole } from '../../concurrency/process.js';
 import { buffersOf } from './job.js';
 import type { MetricDone, MetricJob, MetricRunner } from './job.js';
 

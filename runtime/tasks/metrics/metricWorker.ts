@@ -1,6 +1,6 @@
 import type { MetricJob } from './job.js';
 import { evaluate } from './job.js';
-import { portOf } from '../../domain/workerPort.js';
+import { portOf } from '../../concurrency/workerPort.js';
 
 /** Body of the metric worker: reports that it has started, then answers one job after the other. */
 export function runMetricWorker(): void {

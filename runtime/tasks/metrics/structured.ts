@@ -1,5 +1,5 @@
 import { parse as csvParser } from 'csv-parse';
-import { nextTurn } from '../../domain/turns.js';
+import { nextTurn } from '../../concurrency/turns.js';
 import type { Dict, Value } from '../values.js';
 import { contains, equal, isDict, isList, splitLines, strip, truthy } from '../values.js';
 import type { Metric, MetricInput } from './types.js';

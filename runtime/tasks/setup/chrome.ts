@@ -1,5 +1,5 @@
 import { cdpClose, cdpLoaded, cdpOpen, cdpTargets, NoBrowser } from '../cdp.js';
-import { withoutSlashes } from '../../domain/address.js';
+import { withoutSlashes } from '../../foreign/address.js';
 import type { TaskContext } from '../context.js';
 import { HOME } from '../context.js';
 import type { SetupParameters } from '../taskFile.js';

@@ -1,4 +1,4 @@
-import { orUndefined } from '../../domain/index.js';
+import { orUndefined } from '../../concurrency/failures.js';
 import type { TaskContext } from '../context.js';
 import { checkCancelled } from '../context.js';
 import type { SetupParameters } from '../taskFile.js';

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { StudioError, ignoreFailure, toRunError } from '../../domain/index.js';
-import { growingMs, pause } from '../../domain/pause.js';
+import { StudioError, toRunError } from '../../domain/index.js';
+import { ignoreFailure } from '../../concurrency/failures.js';
+import { growingMs, pause } from '../../concurrency/pause.js';
 import { engineFailed, howItEnded, type RunningEngine } from './serve.js';
 
 /**

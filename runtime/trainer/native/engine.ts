@@ -5,18 +5,14 @@ import {
   instructionLength,
   headSizes,
   HEADS,
-  inRole,
   StudioError,
   type EmbeddedPolicySpec,
-  type ProcessEntry,
-  type ProcessRole,
   type EmbeddedSample,
   type EmbeddedBatch,
-  ignoreFailure,
-  orUndefined,
-  settled,
 } from '../../domain/index.js';
-import { Pulse, type WorkOf } from '../../domain/pulse.js';
+import { inRole, type ProcessEntry, type ProcessRole } from '../../concurrency/process.js';
+import { ignoreFailure, orUndefined, settled } from '../../concurrency/failures.js';
+import { Pulse, type WorkOf } from '../../concurrency/pulse.js';
 import type {
   CheckpointRef,
   ImitateOptions,

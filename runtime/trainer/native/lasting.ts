@@ -1,4 +1,5 @@
-import { StudioError, orUndefined, toRunError, type EmbeddedBatch, type PolicyVersion } from '../../domain/index.js';
+import { StudioError, toRunError, type EmbeddedBatch, type PolicyVersion } from '../../domain/index.js';
+import { orUndefined } from '../../concurrency/failures.js';
 import type {
   CheckpointRef,
   EmbeddedTrainer,

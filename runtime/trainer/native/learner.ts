@@ -6,8 +6,8 @@ import {
   type Random,
   type EmbeddedSample,
   type EmbeddedBatch,
-  type ProcessEntry,
 } from '../../domain/index.js';
+import type { ProcessEntry } from '../../concurrency/process.js';
 import type { Augmentation, ImitateOptions, ReadingScreen, ReadOptions, ReadReport, UpdateReport } from '../types.js';
 import { augment, forgetful, neighbourChoices } from './augment.js';
 import { klMoved, movedTooFar } from '../objective/kl.js';

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
-import { messageOf, type EmbeddedPolicySpec, type ProcessEntry } from '../../domain/index.js';
-import { SILENT_MS, ThreadFailures, WatchedThread } from '../../domain/watchedThread.js';
+import { messageOf, type EmbeddedPolicySpec } from '../../domain/index.js';
+import type { ProcessEntry } from '../../concurrency/process.js';
+import { SILENT_MS, ThreadFailures, WatchedThread } from '../../concurrency/watchedThread.js';
 import type { Perceived } from './packing.js';
 import type { Sight } from './perceive.js';
 import type { Looked, LookJob } from './perceptionWorker.js';

@@ -54,7 +54,7 @@ export interface Replies {
 }
 export type Reply = Replies[Command['kind']];
 export type FromTrainer =
-  /** Every second (`runtime/domain/pulse.ts`). */
+  /** Every second (`runtime/concurrency/pulse.ts`). */
   | { readonly kind: 'alive' }
   /** A note for the run's log. */
   | { readonly kind: 'note'; readonly text: string }

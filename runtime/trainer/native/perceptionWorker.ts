@@ -1,6 +1,6 @@
 import { messageOf, type EmbeddedPolicySpec } from '../../domain/index.js';
 import { loadOrt } from '../../domain/onnxRuntime.js';
-import { oneByOne } from '../../domain/workerPort.js';
+import { oneByOne } from '../../concurrency/workerPort.js';
 import { policyModel, type PolicyModel } from './model/policyGraph.js';
 import type { Perceived } from './packing.js';
 import { perceive, type Sight } from './perceive.js';

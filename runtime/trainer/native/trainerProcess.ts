@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { BEAT_MS } from '../../domain/pulse.js';
+import { BEAT_MS } from '../../concurrency/pulse.js';
 import {
   id,
   StudioError,

@@ -1,6 +1,6 @@
-import { growingMs, pause } from '../../domain/pause.js';
+import { growingMs, pause } from '../../concurrency/pause.js';
 import { StudioError } from '../../domain/index.js';
-import { nextTurn } from '../../domain/turns.js';
+import { nextTurn } from '../../concurrency/turns.js';
 import { callCancelled, answerJson, PROTO, wordsOf, type Outgoing, type Reply, type TrainingHttp } from './http.js';
 import { Skewed, lacks } from './skew.js';
 import { CONTROL, future, parsed, polled, type AnswerBounds } from './wire/index.js';

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
-import { ignoreFailure, type StudioError } from '../../domain/index.js';
+import { type StudioError } from '../../domain/index.js';
+import { ignoreFailure } from '../../concurrency/failures.js';
 import { Calls, UnsupportedEncoding, type CallOptions, type Result } from './calls.js';
 import { Skewed, explained } from './skew.js';
 import { inRequests } from './chunks.js';

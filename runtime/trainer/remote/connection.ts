@@ -1,4 +1,6 @@
-import { ignoreFailure, StudioError, toRunError, withDeadline } from '../../domain/index.js';
+import { StudioError, toRunError } from '../../domain/index.js';
+import { ignoreFailure } from '../../concurrency/failures.js';
+import { withDeadline } from '../../concurrency/deadline.js';
 import { TrainingClient, type ClientOptions, type ModelOptions, type RemoteModel } from './client.js';
 
 /** Weights and optimizer on a server's disk, and those of the reference policy (null: the base model's). */

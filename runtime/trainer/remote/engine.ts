@@ -1,14 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
-import {
-  id,
-  ignoreFailure,
-  orUndefined,
-  settled,
-  toRunError,
-  type PolicyVersion,
-  type TrainBatch,
-} from '../../domain/index.js';
+import { id, toRunError, type PolicyVersion, type TrainBatch } from '../../domain/index.js';
+import { ignoreFailure, orUndefined, settled } from '../../concurrency/failures.js';
 import type { ObjectiveOptions } from '../objective/objective.js';
 import type { CheckpointRef, ImitateOptions, TrainerEngine, UpdateReport } from '../types.js';
 import type { ClientOptions, ModelOptions, RemoteModel } from './client.js';

@@ -1,4 +1,4 @@
-import { nextTurn } from '../../domain/turns.js';
+import { nextTurn } from '../../concurrency/turns.js';
 import { objective, type ObjectiveOptions, type ObjectiveResult, type ObjectiveStep } from '../objective/objective.js';
 import { carried, signedWeights, type Carrier, type Reduction } from '../objective/signedWeights.js';
 import { inRequests } from './chunks.js';

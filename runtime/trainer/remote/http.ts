@@ -1,7 +1,8 @@
-import { withoutSlashes } from '../../domain/address.js';
-import { boundedBody } from '../../domain/boundedBody.js';
-import { deadline, StudioError, cancelled } from '../../domain/index.js';
-import { foreignJson } from '../../domain/json.js';
+import { withoutSlashes } from '../../foreign/address.js';
+import { boundedBody } from '../../foreign/boundedBody.js';
+import { StudioError, cancelled } from '../../domain/index.js';
+import { deadline } from '../../concurrency/deadline.js';
+import { foreignJson } from '../../foreign/json.js';
 import { CONTROL, malformed, type AnswerBounds } from './wire/index.js';
 
 /** One HTTP exchange with the training server: bounded, with a deadline, and the key for that server alone. */

@@ -1,8 +1,8 @@
 import { mkdir, readdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
-import { orUndefined } from '../../domain/index.js';
-import { jsonOrNothing } from '../../domain/json.js';
+import { orUndefined } from '../../concurrency/failures.js';
+import { jsonOrNothing } from '../../foreign/json.js';
 import { readForeignText } from '../../files/foreignFile.js';
 import { replaceFile } from '../../files/replaceFile.js';
 import { weightsIn } from './savedState.js';

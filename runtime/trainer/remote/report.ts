@@ -1,5 +1,5 @@
 import type { PolicyVersion } from '../../domain/index.js';
-import { nextTurn } from '../../domain/turns.js';
+import { nextTurn } from '../../concurrency/turns.js';
 import { correctionMetrics, HISTOGRAM_BINS, sequenceRatio, tisSequence, tisToken } from '../objective/corrections.js';
 import { k1, k3 } from '../objective/kl.js';
 import type { ObjectiveOptions } from '../objective/objective.js';

@@ -2,9 +2,11 @@
  * Servers of another age than ours: an error that arises as between versions is told with what the server says it is,
  * what is spoken here, and what to do.
  */
-import { StudioError, isObject, orUndefined } from '../../domain/index.js';
-import { jsonOrNothing } from '../../domain/json.js';
-import type { JsonBounds } from '../../domain/jsonBounds.js';
+import { StudioError } from '../../domain/index.js';
+import { isObject } from '../../foreign/json.js';
+import { orUndefined } from '../../concurrency/failures.js';
+import { jsonOrNothing } from '../../foreign/json.js';
+import type { JsonBounds } from '../../foreign/jsonBounds.js';
 import type { TrainingHttp } from './http.js';
 import { Unread } from './wire/index.js';
 

@@ -12,7 +12,9 @@ import { selectorOf } from '../../../runtime/cluster/providers/kubernetes/podSpe
 import type { Pod, PodList } from '../../../runtime/cluster/providers/kubernetes/pods.js';
 import { PodWatch } from '../../../runtime/cluster/providers/kubernetes/podWatch.js';
 import { podsOf } from '../../../runtime/cluster/providers/kubernetes/provider.js';
-import { messageOf, orUndefined, RUNTIME_POD, withDeadline } from '../../../runtime/domain/index.js';
+import { messageOf, RUNTIME_POD } from '../../../runtime/domain/index.js';
+import { orUndefined } from '../../../runtime/concurrency/failures.js';
+import { withDeadline } from '../../../runtime/concurrency/deadline.js';
 import * as methods from '../../../runtime/protocol/methods.js';
 import { cleanUp, testClient } from '../../helpers/daemon/harness.js';
 import { faultyRunFile } from '../../helpers/kubernetes/faultyRun.js';

@@ -13,6 +13,12 @@ const off: RunFile = {
   warmStart: { demonstrations: 0, steps: 0 },
 };
 
+const POOL: RunFile = {
+  curation: { pool: { enabled: true } },
+  trainer: { replay: 48, imitationCoef: 1 },
+  warmStart: { demonstrations: 6, steps: 0 },
+};
+
 /** What is done with demonstrations of the tasks that are never solved; the first row has none. */
 export const POOL_VARIANTS: readonly PoolVariant[] = [
   { name: 'without', label: 'without the pool', file: off },
@@ -21,15 +27,8 @@ export const POOL_VARIANTS: readonly PoolVariant[] = [
     label: 'injection alone',
     file: { curation: { pool: { enabled: true } }, trainer: { replay: 0 }, warmStart: { demonstrations: 6, steps: 0 } },
   },
-  {
-    name: 'pool',
-    label: 'the pool: injection, and imitation mixed in',
-    file: {
-      curation: { pool: { enabled: true } },
-      trainer: { replay: 48, imitationCoef: 1 },
-      warmStart: { demonstrations: 6, steps: 0 },
-    },
-  },
+  { name: 'pool', label: 'the pool: injection, and imitation mixed in', file: POOL },
+  { name: 'blind', label: 'the pool, every screen blanked', file: { ...POOL, policy: { blind: true } } },
   {
     name: 'imitation',
     label: 'imitation warm start, then the pool',
@@ -42,11 +41,11 @@ export const POOL_VARIANTS: readonly PoolVariant[] = [
 ];
 
 /**
- * Taught before: buttons and lists of dialogs. Then met: other applications, which need typing, hotkeys and dragging
- * menus it never saw.
+ * Taught before: buttons and lists of dialogs. Then met: other applications and widgets, with typing, hotkeys and
+ * dragging. All of these need to see (bench:blind).
  */
 const TAUGHT = ['press-button', 'press-two', 'list-pick'],
-  UNSOLVED = ['note-save', 'note-replace', 'calc-copy', 'folder-new', 'file-rename', 'term-touch'];
+  UNSOLVED = ['file-rename', 'file-delete', 'file-drag', 'window-move', 'calendar-day', 'form-choice'];
 
 export interface PoolPlan {
   readonly seeds: readonly number[];

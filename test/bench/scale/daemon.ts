@@ -16,14 +16,8 @@ import { parseRunFile, type RunConfig } from '../../../runtime/config/index.js';
 import { DataManager } from '../../../runtime/data/dataManager.js';
 import { dataConfig } from '../../../runtime/data/fromConfig.js';
 import type { FrameStats } from '../../../runtime/data/store/frames.js';
-import {
-  id,
-  ignoreFailure,
-  type DesktopId,
-  type RunId,
-  type TaskId,
-  type FamilyId,
-} from '../../../runtime/domain/index.js';
+import { id, type DesktopId, type RunId, type TaskId, type FamilyId } from '../../../runtime/domain/index.js';
+import { ignoreFailure } from '../../../runtime/concurrency/failures.js';
 import { ModelThread } from '../../../runtime/policy/remote/modelThread.js';
 import { createOpenAiPolicy } from '../../../runtime/policy/remote/openai.js';
 import { systemClock } from '../../../runtime/rollout/clock.js';

@@ -1,6 +1,6 @@
 /** What one attached window makes the daemon do: rows of desktops that changed, and the run's events, as JSON. */
 import type { DataManager } from '../../../runtime/data/dataManager.js';
-import { ignoreFailure } from '../../../runtime/domain/index.js';
+import { ignoreFailure } from '../../../runtime/concurrency/failures.js';
 import type { DesktopRegistry } from '../../../runtime/rollout/desktopRegistry.js';
 import { coalesce } from '../../../runtime/service/desktops.js';
 import { events } from '../../../runtime/service/events.js';

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { DaemonClient } from '../../../extension/daemon/client.js';
 import { runPaths } from '../../../runtime/data/store/runMeta.js';
-import { withDeadline } from '../../../runtime/domain/index.js';
+import { withDeadline } from '../../../runtime/concurrency/deadline.js';
 import type { Recovered } from '../../../runtime/protocol/activeRuns.js';
 import * as methods from '../../../runtime/protocol/methods.js';
 import { folderOf, startWith, type Command, type Ended, type JournalWriter } from '../../helpers/run/cli.js';

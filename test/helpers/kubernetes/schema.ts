@@ -1,5 +1,5 @@
 import * as models from '@kubernetes/client-node';
-import { isObject } from '../../../runtime/domain/json.js';
+import { isObject } from '../../../runtime/foreign/json.js';
 
 /** One field of a model that the client library generates from the API's OpenAPI document. */
 interface Field {

@@ -7,7 +7,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { build } from 'esbuild';
-import type { ProcessEntry } from '../../../runtime/domain/index.js';
+import type { ProcessEntry } from '../../../runtime/concurrency/process.js';
 import { GLYPH_SPEC } from '../../../runtime/domain/index.js';
 import type { WeightsRef } from '../../../runtime/policy/types.js';
 import { initialTheta } from '../../../runtime/trainer/native/model/params.js';

@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import { parseRunFile, type RunFile } from '../../../runtime/config/index.js';
 import { poolConfigOf } from '../../../runtime/data/collections.js';
 import { RunAppender } from '../../../runtime/data/runAppender.js';
-import { READER_SPEC, id, type ProcessEntry, type RunId } from '../../../runtime/domain/index.js';
+import { READER_SPEC, id, type RunId } from '../../../runtime/domain/index.js';
+import type { ProcessEntry } from '../../../runtime/concurrency/process.js';
 import { createTrainer } from '../../../runtime/trainer/native/engine.js';
 import { trainerOptions } from '../../../runtime/trainer/native/options.js';
 

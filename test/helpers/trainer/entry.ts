@@ -2,7 +2,7 @@ import { build } from 'esbuild';
 import { rmSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { ProcessEntry } from '../../../runtime/domain/index.js';
+import type { ProcessEntry } from '../../../runtime/concurrency/process.js';
 
 /**
  * Bundles the trainer's roles alone, so that these tests stand on this room only; the shipped bundle starts it the same

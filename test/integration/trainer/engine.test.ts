@@ -10,11 +10,11 @@ import {
   random,
   StudioError,
   type BatchId,
-  type ProcessEntry,
   type RolloutId,
   type EmbeddedSample,
   type EmbeddedBatch,
 } from '../../../runtime/domain/index.js';
+import type { ProcessEntry } from '../../../runtime/concurrency/process.js';
 import { sha256 } from '../../../runtime/trainer/checkpoint.js';
 import { createTrainer, type TrainerSetup } from '../../../runtime/trainer/native/engine.js';
 import type { LearnerProgress } from '../../../runtime/trainer/native/learner.js';

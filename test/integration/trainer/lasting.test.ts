@@ -12,9 +12,9 @@ import {
   type BatchId,
   type EmbeddedBatch,
   type EmbeddedSample,
-  type ProcessEntry,
   type RolloutId,
 } from '../../../runtime/domain/index.js';
+import type { ProcessEntry } from '../../../runtime/concurrency/process.js';
 import { processWork } from '../../../runtime/run/processWork.js';
 import { createTrainer } from '../../../runtime/trainer/native/engine.js';
 import { lastingTrainer } from '../../../runtime/trainer/native/lasting.js';

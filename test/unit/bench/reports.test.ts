@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { QUICKSTART_FAMILIES, parseRunFile } from '../../../runtime/config/index.js';
 import { livePlan } from '../../bench/live/plan.js';
@@ -108,6 +109,22 @@ describe('tasks never solved', () => {
       without.warmStart.demonstrations,
       without.warmStart.steps,
     ]).toEqual([false, 0, 0, 0]);
+    const [sighted, blind] = ['pool', 'blind'].map((v) => parseRunFile(runs.find((e) => e.variant === v)!.file));
+    expect(blind).toEqual({ ...sighted, name: 'pool-blind', policy: { ...sighted!.policy, blind: true } });
+  });
+
+  it('are of templates that need to see, by the recorded list', async () => {
+    interface Row {
+      readonly section: string;
+      readonly family: string;
+      readonly blind: boolean;
+    }
+    const { rows } = JSON.parse(await readFile('test/bench/results/blind/blind.json', 'utf8')) as {
+        readonly rows: readonly Row[];
+      },
+      sighted = rows.filter((r) => r.section === 'template' && !r.blind).map((r) => r.family),
+      [, run] = poolPlan({ seeds: [1], variants: ['pool'], budget: 600, probe: 60, quick: false });
+    for (const f of parseRunFile(run!.file).tasks.families!) expect(sighted).toContain(`desk/${f}`);
   });
 });
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { activeTimeout } from '../../../runtime/domain/activeTimeout.js';
+import { activeTimeout } from '../../../runtime/concurrency/activeTimeout.js';
 import { DesktopGuard } from '../../../runtime/rollout/desktopGuard.js';
 import { timeLimit } from '../../../runtime/rollout/timeLimit.js';
 import { VirtualClock } from '../../helpers/rollout/virtualClock.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { deflateRawSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { PulseCount, type ProcessWork } from '../../../runtime/domain/pulse.js';
+import { PulseCount, type ProcessWork } from '../../../runtime/concurrency/pulse.js';
 import {
   id,
   StudioError,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { StudioError } from '../../../runtime/domain/index.js';
-import type { Patience } from '../../../runtime/domain/pause.js';
+import type { Patience } from '../../../runtime/concurrency/pause.js';
 import type { QueuedRun } from '../../../runtime/protocol/types.js';
 import { RunQueue } from '../../../runtime/service/runQueue.js';
 import type { Studio } from '../../../runtime/service/studio.js';

@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Action, ProcessEntry } from '../../../runtime/domain/index.js';
+import type { Action } from '../../../runtime/domain/index.js';
+import type { ProcessEntry } from '../../../runtime/concurrency/process.js';
 import { StudioError } from '../../../runtime/domain/index.js';
 import { createTaskEngine, metricWorkers } from '../../../runtime/tasks/index.js';
 import { pack } from '../../../runtime/tasks/metrics/job.js';

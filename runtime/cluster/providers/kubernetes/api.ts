@@ -1,8 +1,9 @@
 import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { WebSocket } from 'ws';
-import { messageOf, StudioError, withDeadline } from '../../../domain/index.js';
-import { foreignJson } from '../../../domain/json.js';
+import { messageOf, StudioError } from '../../../domain/index.js';
+import { withDeadline } from '../../../concurrency/deadline.js';
+import { foreignJson } from '../../../foreign/json.js';
 import { LineTooLong, linesOf } from '../../../files/boundedLines.js';
 import { GrowingBuffer } from '../../../files/growingBuffer.js';
 import type { ClusterAccess } from './access.js';

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
-import { isObject, messageOf, withDeadline } from '../../../domain/index.js';
-import { foreignJson } from '../../../domain/json.js';
+import { messageOf } from '../../../domain/index.js';
+import { isObject } from '../../../foreign/json.js';
+import { withDeadline } from '../../../concurrency/deadline.js';
+import { foreignJson } from '../../../foreign/json.js';
 import { GrowingBuffer } from '../../../files/growingBuffer.js';
 
 /** A program that gives credentials, as `exec` of a kubeconfig's user names it. */

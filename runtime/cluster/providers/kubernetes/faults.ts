@@ -1,5 +1,5 @@
 import { messageOf, StudioError } from '../../../domain/index.js';
-import { jsonOrNothing } from '../../../domain/json.js';
+import { jsonOrNothing } from '../../../foreign/json.js';
 import type { Pod } from './pods.js';
 
 /** Body of a refused call. */

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { PassThrough } from 'node:stream';
-import { StudioError, withDeadline } from '../../../domain/index.js';
+import { StudioError } from '../../../domain/index.js';
+import { withDeadline } from '../../../concurrency/deadline.js';
 import { Messages, MessageTooLong } from '../../../files/messages.js';
-import { growingMs, pauseOrStop } from '../../../domain/pause.js';
+import { growingMs, pauseOrStop } from '../../../concurrency/pause.js';
 import { lost } from '../../agentClient.js';
 import type { RelayPipes } from '../../drivers/portable.js';
 

@@ -1,5 +1,6 @@
-import { ignoreFailure, StudioError } from '../../../domain/index.js';
-import { growingMs, pauseOrStop } from '../../../domain/pause.js';
+import { StudioError } from '../../../domain/index.js';
+import { ignoreFailure } from '../../../concurrency/failures.js';
+import { growingMs, pauseOrStop } from '../../../concurrency/pause.js';
 import type { Api } from './api.js';
 import type { Pod, PodList } from './pods.js';
 

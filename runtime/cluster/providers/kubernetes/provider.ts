@@ -2,18 +2,16 @@ import { randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import {
   DEFAULT_IMAGE,
-  deadline,
   id,
-  ignoreFailure,
-  orUndefined,
   StudioError,
   toRunError,
-  withDeadline,
   type DesktopId,
   type Size,
   cancelled,
 } from '../../../domain/index.js';
-import { pauseOrStop } from '../../../domain/pause.js';
+import { deadline, withDeadline } from '../../../concurrency/deadline.js';
+import { ignoreFailure, orUndefined } from '../../../concurrency/failures.js';
+import { pauseOrStop } from '../../../concurrency/pause.js';
 import { AgentClient } from '../../agentClient.js';
 import { SandboxDesktop, type Channels } from '../../drivers/desktop.js';
 import { Relay, screenOver } from '../../drivers/portable.js';

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { RunConfig } from '../../../config/index.js';
-import { deadline, orUndefined, toRunError, type RunError } from '../../../domain/index.js';
+import { toRunError, type RunError } from '../../../domain/index.js';
+import { deadline } from '../../../concurrency/deadline.js';
+import { orUndefined } from '../../../concurrency/failures.js';
 import { imageOf } from '../../imageExtra.js';
 import type { Owner } from '../dockerHosts.js';
 import type { DesktopSpec } from '../../types.js';

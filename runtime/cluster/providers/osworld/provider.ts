@@ -1,17 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type Docker from 'dockerode';
 import { apiKeyOf } from '../../../config/apiKey.js';
-import {
-  id,
-  ignoreFailure,
-  orUndefined,
-  StudioError,
-  toRunError,
-  withDeadline,
-  type DesktopId,
-  type RunError,
-  cancelled,
-} from '../../../domain/index.js';
+import { id, StudioError, toRunError, type DesktopId, type RunError, cancelled } from '../../../domain/index.js';
+import { ignoreFailure, orUndefined } from '../../../concurrency/failures.js';
+import { withDeadline } from '../../../concurrency/deadline.js';
 import { lost } from '../../agentClient.js';
 import type { Desktop, DesktopProvider, DesktopSpec, ProviderStatus } from '../../types.js';
 import { isRemote, ownerLabel, parseHost, self } from '../dockerHosts.js';

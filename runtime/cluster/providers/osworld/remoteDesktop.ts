@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import {
   StudioError,
-  orUndefined,
   toRunError,
   waitMsOf,
   type Action,
@@ -11,8 +10,9 @@ import {
   type Screenshot,
   type Size,
 } from '../../../domain/index.js';
-import { pause } from '../../../domain/pause.js';
-import { Unusable } from '../../../domain/unusable.js';
+import { orUndefined } from '../../../concurrency/failures.js';
+import { pause } from '../../../concurrency/pause.js';
+import { Unusable } from '../../../foreign/unusable.js';
 import { barePng, decodePng, pngChunks } from '../../../files/png.js';
 import { lost } from '../../agentClient.js';
 import { LARGEST_FILE } from '../../agentReplies.js';

@@ -1,11 +1,11 @@
 /** HTTP calls to a server at OSWorld's port 5000. Nothing it says is trusted: a policy controls what runs there. */
-import { withoutSlashes } from '../../../domain/address.js';
-import { boundedBody } from '../../../domain/boundedBody.js';
-import { withDeadline } from '../../../domain/deadline.js';
+import { withoutSlashes } from '../../../foreign/address.js';
+import { boundedBody } from '../../../foreign/boundedBody.js';
+import { withDeadline } from '../../../concurrency/deadline.js';
 import { StudioError, messageOf, cancelled } from '../../../domain/index.js';
-import { isObject, jsonOrNothing } from '../../../domain/json.js';
-import type { JsonBounds } from '../../../domain/jsonBounds.js';
-import { pause } from '../../../domain/pause.js';
+import { isObject, jsonOrNothing } from '../../../foreign/json.js';
+import type { JsonBounds } from '../../../foreign/jsonBounds.js';
+import { pause } from '../../../concurrency/pause.js';
 import { lost } from '../../agentClient.js';
 
 export interface ServerOptions {

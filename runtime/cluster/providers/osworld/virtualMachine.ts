@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import type Docker from 'dockerode';
-import { deadline, ignoreFailure, orUndefined, StudioError } from '../../../domain/index.js';
-import { pauseOrStop } from '../../../domain/pause.js';
+import { StudioError } from '../../../domain/index.js';
+import { deadline } from '../../../concurrency/deadline.js';
+import { ignoreFailure, orUndefined } from '../../../concurrency/failures.js';
+import { pauseOrStop } from '../../../concurrency/pause.js';
 import { OWNER, ROLE } from '../dockerContainer.js';
 import { engineError, statusOf } from '../dockerImage.js';
 import { makeContainer, removeContainer } from '../engineContainers.js';

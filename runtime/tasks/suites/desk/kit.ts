@@ -1,4 +1,4 @@
-import { shellWord } from '../../../domain/shellQuoted.js';
+import { shellWord } from '../../../foreign/shellQuoted.js';
 import type { Random, Size } from '../../../domain/index.js';
 import type { Evaluator, SetupStep } from '../../types.js';
 import type { Box } from './box.js';

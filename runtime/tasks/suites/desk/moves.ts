@@ -1,8 +1,8 @@
 import type { Desktop } from '../../../cluster/types.js';
 import type { Action, Point, Random, Size } from '../../../domain/index.js';
 import { StudioError } from '../../../domain/index.js';
-import { desktopJson } from '../../../domain/desktopJson.js';
-import { isObject } from '../../../domain/json.js';
+import { desktopJson } from '../../../foreign/desktopJson.js';
+import { isObject } from '../../../foreign/json.js';
 import type { Box } from './box.js';
 
 /**

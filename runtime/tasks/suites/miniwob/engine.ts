@@ -1,6 +1,6 @@
 import type { BrowserAnswer, BrowserCommand, Desktop } from '../../../cluster/types.js';
 import { StudioError } from '../../../domain/index.js';
-import { isStarved } from '../../../domain/starved.js';
+import { isStarved } from '../../../concurrency/starved.js';
 import { z } from 'zod';
 import type { Task, TaskEngine } from '../../types.js';
 import type { Pages } from './pages.js';

@@ -1,4 +1,6 @@
-import { ignoreFailure, orUndefined, random, withDeadline } from '../../../domain/index.js';
+import { random } from '../../../domain/index.js';
+import { ignoreFailure, orUndefined } from '../../../concurrency/failures.js';
+import { withDeadline } from '../../../concurrency/deadline.js';
 import { carried, signedWeights, type Carrier } from '../../objective/signedWeights.js';
 import type { AdamParams, ModelOptions, RemoteModel, TrainingClient } from '../client.js';
 import type { Carriage } from '../gradient.js';

@@ -1,4 +1,4 @@
-import type { JsonBounds } from '../../../domain/jsonBounds.js';
+import type { JsonBounds } from '../../../foreign/jsonBounds.js';
 import { LIMITS, type Chunk, type Datum, type SampleRequest } from './types.js';
 
 /** Bounds of an answer, from what was asked for: reading it costs by values and parts, not by its bytes alone. */

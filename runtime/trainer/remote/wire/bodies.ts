@@ -1,4 +1,4 @@
-import { nextTurn } from '../../../domain/turns.js';
+import { nextTurn } from '../../../concurrency/turns.js';
 import { jsonRequest, encodeRequest } from './forwardBackward.js';
 import type { ForwardBackwardRequest } from './types.js';
 

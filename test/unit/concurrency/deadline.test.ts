@@ -2,7 +2,7 @@ import { getEventListeners, once } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { deadline, withDeadline } from '../../../runtime/domain/index.js';
+import { deadline, withDeadline } from '../../../runtime/concurrency/deadline.js';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { desktopJson } from '../../../runtime/domain/desktopJson.js';
-import { foreignJson, jsonOf, jsonOrNothing } from '../../../runtime/domain/json.js';
-import { jsonFault } from '../../../runtime/domain/jsonFault.js';
+import { desktopJson } from '../../../runtime/foreign/desktopJson.js';
+import { foreignJson, jsonOf, jsonOrNothing } from '../../../runtime/foreign/json.js';
+import { jsonFault } from '../../../runtime/foreign/jsonFault.js';
 
 const BOUNDS = { bytes: 1000, depth: 3, values: 10 },
   refused = (why: string, fault: string): Error => new RangeError(`${fault}: ${why}`),

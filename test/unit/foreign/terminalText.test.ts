@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { printable, printableJson, printableLine } from '../../../runtime/domain/terminalText.js';
+import { printable, printableJson, printableLine } from '../../../runtime/foreign/terminalText.js';
 import { jsonReporter, terminalReporter, type RunProgress } from '../../../runtime/run/reporter.js';
 
 /** Whatever a terminal obeys: C0, DEL, C1, and what reorders or hides letters. */

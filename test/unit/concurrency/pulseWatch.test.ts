@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { Pulse, type ProcessWork } from '../../../runtime/domain/pulse.js';
+import { Pulse, type ProcessWork } from '../../../runtime/concurrency/pulse.js';
 
 beforeEach(() => {
   vi.useFakeTimers();

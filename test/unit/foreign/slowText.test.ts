@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { redact as redactExtension } from '../../../extension/model/redact.js';
 import { parseRunText } from '../../../runtime/config/index.js';
 import { parseTrajectory, trajectoryFileFormat } from '../../../runtime/domain/index.js';
-import { withoutSlashes } from '../../../runtime/domain/address.js';
+import { withoutSlashes } from '../../../runtime/foreign/address.js';
 import { redact as redactLog } from '../../../runtime/server/log.js';
 import { redact as redactDiagnostics } from '../../../runtime/service/machine.js';
 import { Endpoints } from '../../../runtime/policy/remote/endpoints.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { growingMs } from '../../../runtime/domain/pause.js';
+import { growingMs } from '../../../runtime/concurrency/pause.js';
 
 const growth = { baseMs: 100, maxMs: 500 };
 

@@ -1,4 +1,4 @@
-import { messageOf } from './errors.js';
+import { messageOf } from './messageOf.js';
 import { beyondBounds, type JsonBounds } from './jsonBounds.js';
 
 /** Makes the error for a refused text: words that follow "the answer", and what made the fault known. */

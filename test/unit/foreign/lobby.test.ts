@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Lobby } from '../../../runtime/domain/lobby.js';
+import { Lobby } from '../../../runtime/foreign/lobby.js';
 
 class Door extends EventEmitter {
   destroyed = false;

@@ -1,5 +1,5 @@
 // npm run bench:imitation [-- --quick] [-- --seeds 1,2,3] [-- --steps 600,3000,8000] [-- --rates 0.002] [-- --json FILE]
-// [-- --work DIR] [-- --provider docker]: the quick start's imitation alone, for as many updates as the quick start has and
+// [-- --work DIR] [-- --provider docker] [-- --with FILE]: the quick start's imitation alone, for as many updates as the quick start has and
 // for more, beside the quick start's own results. Goes on where it was stopped.
 import { existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -7,7 +7,7 @@ import { Interrupted, Lab, StatusLine, interruptSignal, type RunResult } from '.
 import { finish, madeOf } from '../lib/report.js';
 import { sessionArgs } from '../lib/session.js';
 import { RATES, STEPS, imitationPlan } from './plan.js';
-import { imitationReport, needNoEyes, type Imitated, type QuickstartFile } from './report.js';
+import { imitationReport, needNoEyes, recordedIn, type Imitated, type QuickstartFile } from './report.js';
 
 const args = sessionArgs(),
   { quick, json } = args,
@@ -30,8 +30,12 @@ const quickstart = (existsSync(results) && !quick ? readdirSync(results) : [])
     .map((f) => read(join(results, f)) as QuickstartFile),
   keys = existsSync(blind) ? needNoEyes(read(blind)) : [];
 const lab = new Lab({ bench: 'imitation', dir: work, runtime, provider, signal, log });
-const imitated: Imitated[] = [],
-  made: RunResult[] = [];
+/** Other seeds, as an earlier session recorded them (`--with FILE`). */
+const earlier = args.option('--with'),
+  imitated: Imitated[] = earlier === undefined ? [] : recordedIn(read(earlier)),
+  made: RunResult[] = [],
+  twice = seeds.filter((s) => imitated.some((i) => i.seed === s));
+if (twice.length > 0) throw new Error(`--with: ${earlier} has seed ${twice.join(', ')}; name others (--seeds)`);
 try {
   for (const e of imitationPlan({ seeds, steps, rates, quick })) {
     const run = await lab.run(e, `seed ${e.seed},`),
@@ -48,6 +52,8 @@ try {
       seconds: wallSeconds,
       tuned: { episodes, successes },
       reported: splits,
+      commit: run.commit,
+      cpu: String(run.machine['cpu']),
     });
   }
   const { rows, bars, markdown } = imitationReport(imitated, quickstart, keys);

@@ -27,6 +27,18 @@ export interface Imitated {
   readonly tuned: Count;
   /** On the sets for reporting, which choose nothing. */
   readonly reported: Readonly<Record<string, SplitCount>>;
+  /** What made it: seeds of one table may be of several sessions. */
+  readonly commit: string;
+  readonly cpu: string;
+}
+/** The seeds of a report that was written before, each with what made it. */
+export function recordedIn(report: unknown): Imitated[] {
+  const { rows, commit, machine } = report as {
+    readonly rows: readonly (Imitated & { readonly section?: string })[];
+    readonly commit: string;
+    readonly machine: { readonly cpu: string };
+  };
+  return rows.flatMap(({ section, ...i }) => (section === 'imitation' ? [{ commit, cpu: machine.cpu, ...i }] : []));
 }
 interface Pair {
   readonly seed: number;

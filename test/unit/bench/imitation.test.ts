@@ -5,6 +5,7 @@ import {
   imitationReport,
   needNoEyes,
   pairs,
+  recordedIn,
   type Imitated,
   type QuickstartFile,
 } from '../../bench/imitation/report.js';
@@ -26,6 +27,8 @@ const imitated = (seed: number, steps: number, tuned: number, test: number): Imi
   seconds: 900,
   tuned: of(tuned),
   reported: { heldout: seen(test), words: of(80), 'heldout-blind': of(50) },
+  commit: 'c0ffee',
+  cpu: 'EPYC',
 });
 const quickstart = (seed: number, test: number): QuickstartFile => ({
   seed,
@@ -52,6 +55,15 @@ describe('imitation alone beside the quick start', () => {
       expect(e.splits).toEqual(SPLITS);
     }
     expect(SPLITS).toEqual(expect.arrayContaining(['heldout-blind', 'words-blind']));
+  });
+  it('goes on beside the seeds of an earlier session, each with what made it', () => {
+    const made = [imitated(1, 600, 90, 88)],
+      report = { ...imitationReport(made, [], []), commit: 'beef', machine: { cpu: 'Xeon' } };
+    expect(recordedIn(report)).toEqual(made);
+    const { commit: _, cpu: __, ...before } = made[0]!;
+    expect(recordedIn({ ...report, rows: [{ section: 'imitation', ...before }] })).toEqual([
+      { ...before, commit: 'beef', cpu: 'Xeon' },
+    ]);
   });
   it('tries other rates where it is asked to, under names of their own', () => {
     const plan = imitationPlan({ seeds: [1], steps: [600], rates: [...RATES, 1e-3], quick: false });

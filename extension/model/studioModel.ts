@@ -69,8 +69,9 @@ export class StudioModel implements Ends {
   #chosen: RunPath | undefined;
   #loaded = false;
   #loading: Promise<void> | undefined;
-  /** How many lists of runs were asked for. */
+  /** How many lists of runs were asked for, and which of them is shown. */
   #lists = 0;
+  #applied = 0;
   #problem: HostError | undefined;
   #subscription: Ends | undefined;
   #subscribedTo: RunPath | undefined;
@@ -252,8 +253,9 @@ export class StudioModel implements Ends {
       asked = ++this.#lists;
     try {
       const { runs } = await runtime.request(methods.listRuns, { roots: this.#o.roots([...this.#heard]) });
-      // A newer list was asked for meanwhile, and may be there already.
-      if (asked !== this.#lists) return;
+      // A newer list was asked for meanwhile, and is there already.
+      if (asked < this.#applied) return;
+      this.#applied = asked;
       const before = this.#runs;
       this.#runs = runs;
       this.#fromFolders = false;
@@ -262,7 +264,7 @@ export class StudioModel implements Ends {
       for (const r of runs) if (!isActive(r) && before.some((b) => b.run === r.run && isActive(b))) this.#ended.fire(r);
       this.#follow();
     } catch (e) {
-      this.#problem = wireError(e);
+      if (asked >= this.#applied) this.#problem = wireError(e);
     }
   }
   #stateChanged(state: Runtime['state']): void {

@@ -73,8 +73,10 @@ async function measureRun(name: string, o: Options): Promise<number> {
       line.clear();
       tell(`${text}\n`);
     },
-  }).finally(stop.off);
-  line.clear();
+  }).finally(() => {
+    stop.off();
+    line.clear();
+  });
   show(point, o['json'] === true);
   return 0;
 }

@@ -16,8 +16,10 @@ export async function install(o: Options): Promise<number> {
       if (process.stderr.isTTY) status.show(short);
       else tell(`${short}\n`);
     },
-  }).finally(stop.off);
-  status.clear();
+  }).finally(() => {
+    stop.off();
+    status.clear();
+  });
   if (o['json']) printJson({ ...place, folder, installed }, 0);
   else print(`${place.name} ${place.version} ${installed ? 'is installed' : 'was installed already'} in ${folder}\n`);
   return 0;

@@ -59,13 +59,13 @@ async function checkMiniwob(dir: string, o: Options): Promise<number> {
       },
     });
     const broken = rows.filter((r) => r.error).length;
-    if (o['json']) {
-      line.clear();
-      printJson({ tasks: rows });
-    } else print(`\n${rows.length} pages: ${rows.length - broken} runnable, ${broken} not\n`);
+    line.clear();
+    if (o['json']) printJson({ tasks: rows });
+    else print(`\n${rows.length} pages: ${rows.length - broken} runnable, ${broken} not\n`);
     return broken > 0 ? 1 : 0;
   } finally {
     stop.off();
+    line.clear();
   }
 }
 const pageLine = (r: PageRow): string =>
@@ -89,8 +89,10 @@ export async function fetchFiles(dir: string, o: Options): Promise<number> {
       }
       line.show(`${done} of ${of} files`);
     },
-  }).finally(stop.off);
-  line.clear();
+  }).finally(() => {
+    stop.off();
+    line.clear();
+  });
   if (o['json']) printJson(report);
   else
     print(

@@ -8,3 +8,4 @@ export * from './renamed.js';
 export * from './policies/index.js';
 export { runFileSchema } from './runFileSchema.js';
 export * from './schema.js';
+export { parseStoredConfig } from './stored.js';

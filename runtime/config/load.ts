@@ -108,7 +108,7 @@ export function parseRunFile(content: unknown, overrides: RunFile = {}, onNote?:
     );
   const named = withNewNames(content);
   for (const note of named.notes) onNote?.(note);
-  const own = merge(named.content, overrides) as RunFile,
+  const own = merge(underSuite(named.content, overrides), overrides) as RunFile,
     whole = deterministicDefaults(withPreset(own, onNote), own);
   const r = runFileSchema().safeParse(merge(defaultsOf(whole), whole));
   if (!r.success) {
@@ -141,7 +141,7 @@ function withPreset(own: RunFile, onNote: OnNote | undefined): RunFile {
   const name: unknown = own.preset;
   // Anything but a name is said by the schema.
   if (typeof name !== 'string') return own;
-  if (Object.hasOwn(PRESETS, name)) return merge(presetFor(name as PresetName, own), own) as RunFile;
+  if (Object.hasOwn(PRESETS, name)) return merge(underSuite(PRESETS[name as PresetName], own), own) as RunFile;
   if (!Object.hasOwn(EARLIER_PRESETS, name)) return own;
   const { file, note } = EARLIER_PRESETS[name]!,
     { preset: _, ...keys } = own;
@@ -149,14 +149,16 @@ function withPreset(own: RunFile, onNote: OnNote | undefined): RunFile {
   return merge(file, keys) as RunFile;
 }
 
-/** The preset; families belong to a suite, so that a file which names another one gets none of them. */
-function presetFor(name: PresetName, { tasks }: { readonly tasks?: unknown }): RunFile {
-  const preset = PRESETS[name],
-    { families, ...others } = preset.tasks ?? {};
-  const suite = isObject(tasks) ? tasks['suite'] : undefined;
-  return families === undefined || suite === undefined || suite === (others.suite ?? 'desk')
-    ? preset
-    : { ...preset, tasks: others };
+/** The suite of a run file that may not be valid. */
+export const suiteOf = ({ tasks }: { readonly tasks?: unknown }): unknown =>
+  (isObject(tasks) ? tasks['suite'] : undefined) ?? 'desk';
+/** Without its families, which belong to a suite, where `over` names another suite. */
+function underSuite<T extends { readonly tasks?: unknown }>(base: T, over: { readonly tasks?: unknown }): T {
+  const { tasks } = base,
+    another = isObject(over.tasks) && over.tasks['suite'] !== undefined && suiteOf(over) !== suiteOf(base);
+  if (!another || !isObject(tasks)) return base;
+  const { families: _, ...others } = tasks;
+  return { ...base, tasks: others };
 }
 
 /** The defaults of `run.deterministic`; a run file that says otherwise is refused (rules.ts). */

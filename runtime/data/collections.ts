@@ -1,5 +1,5 @@
 import { StudioError, id, type RunId } from '../domain/index.js';
-import { parseRunFile } from '../config/index.js';
+import { parseRunFile, parseStoredConfig } from '../config/index.js';
 import type { PoolConfig } from './config.js';
 import type { RunMeta } from './store/runStore.js';
 
@@ -17,7 +17,7 @@ export const newRun = (name: string, at: number): Omit<RunMeta, 'format'> => ({
 /** The pool's options of the run's own run file; the defaults when it has none. */
 export function poolConfigOf(meta: Pick<RunMeta, 'config'>): PoolConfig {
   try {
-    return parseRunFile(meta.config ?? {}).curation.pool;
+    return parseStoredConfig(meta.config ?? {}).curation.pool;
   } catch (e) {
     if (e instanceof StudioError) return parseRunFile({}).curation.pool;
     throw e;

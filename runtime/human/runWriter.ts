@@ -14,7 +14,7 @@ import {
 } from '../domain/index.js';
 import { orUndefined, ignoreFailure } from '../concurrency/failures.js';
 import type { ProcessEntry } from '../concurrency/process.js';
-import { parseRunFile, type RunConfig } from '../config/index.js';
+import { parseRunFile, parseStoredConfig, type RunConfig } from '../config/index.js';
 import type { StepExtra } from '../data/events.js';
 import { RunAppender } from '../data/runAppender.js';
 import { PngFrameStore } from '../data/store/frames.js';
@@ -174,7 +174,7 @@ const closeFolder = (a: Appending): Promise<void> =>
 /** A run of another version, or made by hand, has no run file that holds here; the defaults then do. */
 function configOf(meta: RunMeta): RunConfig {
   try {
-    return parseRunFile(meta.config ?? {});
+    return parseStoredConfig(meta.config ?? {});
   } catch (e) {
     if (e instanceof StudioError) return parseRunFile({});
     throw e;

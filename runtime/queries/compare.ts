@@ -1,4 +1,4 @@
-import { parseRunFile } from '../config/index.js';
+import { parseStoredConfig } from '../config/index.js';
 import { isObject } from '../foreign/json.js';
 import type { RunReader } from '../data/store/runStore.js';
 import type {
@@ -155,7 +155,7 @@ const OUTSIDE = new Set(['$schema', 'name', 'preset', 'store.dir']);
 export function flatConfig(config: unknown): ReadonlyMap<string, string> {
   let whole: unknown = config;
   try {
-    whole = parseRunFile(config ?? {});
+    whole = parseStoredConfig(config ?? {});
   } catch {
     /* its own keys are compared */
   }

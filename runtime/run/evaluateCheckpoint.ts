@@ -1,7 +1,7 @@
 import { StudioError, id, type RunId, type ProviderChoice } from '../domain/index.js';
 import { ignoreFailure } from '../concurrency/failures.js';
 import type { ProcessEntry } from '../concurrency/process.js';
-import { traitsOf, parseRunFile, type RunConfig, type RunFile } from '../config/index.js';
+import { traitsOf, parseStoredConfig, type RunConfig, type RunFile } from '../config/index.js';
 import { DataManager } from '../data/dataManager.js';
 import { readMeta, RunReader } from '../data/store/runStore.js';
 import { systemClock } from '../rollout/clock.js';
@@ -89,7 +89,7 @@ export async function evaluateAll(
   asked: readonly Asked[],
 ): Promise<readonly Evaluated[]> {
   const meta = await readRun(r.dir);
-  const config = parseRunFile(meta.config, {
+  const config = parseStoredConfig(meta.config, {
     ...(r.provider ? { desktops: { provider: r.provider } } : {}),
     ...(r.families ? { tasks: { families: [...r.families] } } : {}),
   });

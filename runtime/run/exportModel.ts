@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { parseRunFile, type RunConfig, type RunFile } from '../config/index.js';
+import { parseStoredConfig, type RunConfig, type RunFile } from '../config/index.js';
 import { RunReader, readMetaText } from '../data/store/runStore.js';
 import { StudioError, type PolicyVersion } from '../domain/index.js';
 import type { ProcessEntry } from '../concurrency/process.js';
@@ -61,7 +61,7 @@ interface Trained {
 }
 async function trainedIn(r: ExportModelRequest): Promise<Trained> {
   const meta = JSON.parse(await readMetaText(r.run)) as { id: string; config: RunFile },
-    config = parseRunFile(meta.config),
+    config = parseStoredConfig(meta.config),
     { writeWeights } = backendOf(config.policy.kind);
   if (!writeWeights)
     throw new StudioError(

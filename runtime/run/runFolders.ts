@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
 import { StudioError, type RunId } from '../domain/index.js';
 import { orUndefined } from '../concurrency/failures.js';
-import { parseRunFile, type RunConfig, type RunFile } from '../config/index.js';
+import { parseStoredConfig, type RunConfig, type RunFile } from '../config/index.js';
 import { readMeta, readMetaText } from '../data/store/runStore.js';
 
 /** A run by id or path: the path itself when it holds a run.json, else `<dir>/<name>`. */
@@ -22,7 +22,7 @@ export function runFolder(dir: string, name: string): string {
 /** The options that an existing run was started with. Rejects with `store.newer` for one of a newer version. */
 export async function startedWith(dir: string, over: RunFile = {}): Promise<{ config: RunConfig; run: RunId }> {
   const meta = await readMeta(dir);
-  return { config: parseRunFile(meta.config as RunFile, over), run: meta.id };
+  return { config: parseStoredConfig(meta.config, over), run: meta.id };
 }
 
 /** `2026-11-20-1012-quickstart-s1`, made unique with a suffix when it is taken. */

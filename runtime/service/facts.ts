@@ -1,5 +1,5 @@
 import { toRunError } from '../domain/index.js';
-import { parseRunFile, type RunConfig, type RunFile } from '../config/index.js';
+import { parseStoredConfig, type RunConfig } from '../config/index.js';
 import type { RunReader } from '../data/store/runStore.js';
 import type { FamilyFacts, RunFacts } from '../queries/facts.js';
 import { desktopContents } from '../cluster/provide.js';
@@ -11,7 +11,7 @@ import type { TaskSource } from '../tasks/types.js';
 /** Undefined for a run that was made by hand, or for a version with other options. */
 export function configOf(run: RunReader): RunConfig | undefined {
   try {
-    return parseRunFile(run.meta.config ?? {}, {} satisfies RunFile);
+    return parseStoredConfig(run.meta.config ?? {});
   } catch {
     return undefined;
   }

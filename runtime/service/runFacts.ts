@@ -1,7 +1,7 @@
 import { opendir, stat } from 'node:fs/promises';
 import { cpus, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
-import { merge, parseRunFile } from '../config/index.js';
+import { merge, parseRunFile, parseStoredConfig } from '../config/index.js';
 import { isObject } from '../foreign/json.js';
 import { orUndefined } from '../concurrency/failures.js';
 import { freeBytes } from '../files/freeSpace.js';
@@ -90,7 +90,7 @@ export function runFileText(config: unknown): string {
   let short: unknown = config;
   try {
     const base: unknown = parseRunFile(typeof name === 'string' ? { preset: name } : {}),
-      own = beyond(parseRunFile(config), base);
+      own = beyond(parseStoredConfig(config), base);
     short = { ...(typeof name === 'string' ? { preset: name } : {}), ...(isObject(own) ? own : {}) };
   } catch {
     /* as it is */

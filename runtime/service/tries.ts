@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import { parseRunFile, parseRunText, traitsOf, type RunConfig, type RunFile } from '../config/index.js';
+import { parseRunText, parseStoredConfig, traitsOf, type RunConfig } from '../config/index.js';
 import { PngFrameStore } from '../data/store/frames.js';
 import { readMeta, runPaths } from '../data/store/runStore.js';
 import { errorCode, messageOf, type RunPath, type Trajectory, checkpointName } from '../domain/index.js';
@@ -187,7 +187,7 @@ const modelOf = (c: RunConfig): string | undefined => backendOf(c.policy.kind).m
 
 async function policyOfRun(run: RunPath): Promise<TryPolicy | undefined> {
   const meta = await readMeta(run),
-    config = parseRunFile((meta.config ?? {}) as RunFile),
+    config = parseStoredConfig(meta.config ?? {}),
     { kind } = config.policy,
     model = modelOf(config),
     versions = (await checkpointNames(run)).map((n) => Number(n.slice(1))).sort((a, b) => b - a);

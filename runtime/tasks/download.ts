@@ -24,6 +24,9 @@ for (const network of `
 const GIVEN_OUT = new BlockList(),
   NOT_PUBLIC = new BlockList();
 GIVEN_OUT.addSubnet('2000::', 3, 'ipv6');
+/** IPv4 addresses as networks that have IPv6 alone see them (NAT64, RFC 6052): the last four bytes are the address. */
+const TRANSLATED = new BlockList();
+TRANSLATED.addSubnet('64:ff9b::', 96, 'ipv6');
 NOT_PUBLIC.addSubnet('2001::', 32, 'ipv6');
 NOT_PUBLIC.addSubnet('2002::', 16, 'ipv6');
 NOT_PUBLIC.addSubnet('2001:db8::', 32, 'ipv6');
@@ -31,7 +34,15 @@ NOT_PUBLIC.addSubnet('2001:db8::', 32, 'ipv6');
 /** Whether an IP address is one of the internet, not of this machine, its network or a cloud's metadata service. */
 export function isPublicAddress(ip: string): boolean {
   if (isIP(ip) === 4) return !PRIVATE.check(ip, 'ipv4');
+  if (TRANSLATED.check(ip, 'ipv6')) return isPublicAddress(lastFour(ip));
   return GIVEN_OUT.check(ip, 'ipv6') && !NOT_PUBLIC.check(ip, 'ipv6');
+}
+
+/** `64:ff9b::808:808` and `64:ff9b::8.8.8.8` as `8.8.8.8`; the URL parser writes both alike. */
+function lastFour(ip: string): string {
+  const [high = '', low = ''] = new URL(`http://[${ip}]`).hostname.slice(1, -1).split(':').slice(-2),
+    n = [high, low].map((part) => Number.parseInt(part || '0', 16));
+  return n.flatMap((part) => [part >> 8, part & 255]).join('.');
 }
 
 const refusal = (host: string): Refused =>

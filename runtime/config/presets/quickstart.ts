@@ -22,3 +22,10 @@ export const QUICKSTART_FAMILIES: readonly string[] = [
   'desk/term-touch',
   'desk/window-move',
 ];
+
+/** Those of runs that began before run.json held them. */
+export const EARLIER_QUICKSTART_FAMILIES: readonly string[] = [
+  ...QUICKSTART_FAMILIES.filter((f) => f !== 'desk/press-order' && f !== 'desk/file-drag'),
+  'desk/entry-type',
+  'desk/note-menu-save',
+];

@@ -1,7 +1,15 @@
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { merge, parseRunFile, parseRunText, traitsOf, type RunConfig, type RunFile } from '../../config/index.js';
+import {
+  merge,
+  parseRunFile,
+  parseRunText,
+  parseStoredConfig,
+  traitsOf,
+  type RunConfig,
+  type RunFile,
+} from '../../config/index.js';
 import { RunReader } from '../../data/store/runStore.js';
 import { readForeignText } from '../../files/foreignFile.js';
 import { StudioError, messageOf } from '../../domain/index.js';
@@ -85,7 +93,7 @@ async function runActor(dir: string, o: ActorOptions): Promise<Actor> {
  */
 export async function actorOfRun(run: RunReader, o: Pick<ActorOptions, 'version' | 'over' | 'chat'>): Promise<Actor> {
   const { meta } = run,
-    config = withChat(o, (over) => parseRunFile((meta.config ?? {}) as RunFile, over)),
+    config = withChat(o, (over) => parseStoredConfig(meta.config ?? {}, over)),
     checkpoint = await lastCheckpoint(run, o.version);
   if (!checkpoint && traitsOf(config.policy.kind).trained)
     throw new StudioError(

@@ -34,7 +34,8 @@ export interface Imitated {
 /** The seeds of a report that was written before, each with what made it. */
 export function recordedIn(report: unknown): Imitated[] {
   const { rows, commit, machine } = report as {
-    readonly rows: readonly (Imitated & { readonly section?: string })[];
+    readonly rows: readonly (Omit<Imitated, 'commit' | 'cpu'> &
+      Partial<Pick<Imitated, 'commit' | 'cpu'>> & { readonly section?: string })[];
     readonly commit: string;
     readonly machine: { readonly cpu: string };
   };

@@ -4,9 +4,11 @@ import {
   merge,
   parseRunFile,
   parseRunText,
+  parseStoredConfig,
   PRESETS,
   QUICKSTART_FAMILIES,
   RunFileSchema,
+  type RunFile,
 } from '../../../runtime/config/index.js';
 import { StudioError } from '../../../runtime/domain/index.js';
 
@@ -54,6 +56,28 @@ describe('run file', () => {
     expect(families({ preset: 'quickstart', tasks: { suite: 'miniwob', dir: '/x' } })).toBeUndefined();
     expect(families({ preset: 'quickstart', tasks: { suite: 'folder', dir: '/x' } })).toBeUndefined();
     expect(families({ preset: 'desk' })).toBeUndefined();
+  });
+
+  it('has no templates of the quick start where its policy meets tasks of another suite', () => {
+    const stored = parseRunFile({ preset: 'quickstart' }),
+      families = (tasks: RunFile['tasks']): unknown =>
+        parseStoredConfig(stored, { tasks, ...(tasks?.suite === 'miniwob' ? { desktops: { image: 'web' } } : {}) })
+          .tasks.families;
+    expect(families({ suite: 'miniwob', dir: '/x', families: undefined })).toBeUndefined();
+    expect(families({ suite: 'folder', dir: '/x' })).toBeUndefined();
+    expect(families({ suite: 'miniwob', dir: '/x', families: ['click-test'] })).toEqual(['click-test']);
+    expect(families({ suite: 'desk' })).toEqual(QUICKSTART_FAMILIES);
+  });
+
+  it('goes on with the templates that the quick start had before run.json held them', () => {
+    const { families: _, ...tasks } = parseRunFile({ preset: 'quickstart' }).tasks,
+      then = parseStoredConfig({ preset: 'quickstart', tasks }).tasks.families;
+    expect(then).toHaveLength(QUICKSTART_FAMILIES.length);
+    expect(then).toContain('desk/entry-type');
+    expect(then).not.toContain('desk/file-drag');
+    const other = { preset: 'quickstart', tasks: { suite: 'miniwob', dir: '/x' } };
+    expect(parseStoredConfig(other).tasks.families).toBeUndefined();
+    expect(parseStoredConfig({ preset: 'desk' }).tasks.families).toBeUndefined();
   });
 
   it('names every wrong key at once and suggests the right one', () => {

@@ -242,6 +242,25 @@ describe('the model', () => {
     await older;
     expect(model.runs.map((x) => x.run)).toEqual(['/w/runs/new']);
   });
+  it('a list is shown though another was asked for meanwhile, and what an older one failed with is not told', async () => {
+    const { r, model } = studio();
+    r.become('ready');
+    await settled();
+    delete r.answers['run/list'];
+    const older = model.reload(),
+      newer = model.reload(),
+      [first, second] = r.asked.filter((a) => a.method === 'run/list').slice(-2);
+    first!.answer({ runs: [run({ run: '/w/runs/first', state: 'finished' })] });
+    await older;
+    expect(model.runs.map((x) => x.run)).toEqual(['/w/runs/first']);
+    const last = model.reload(),
+      third = r.asked.filter((a) => a.method === 'run/list').at(-1);
+    third!.answer({ runs: [run({ run: '/w/runs/third', state: 'finished' })] });
+    await last;
+    second!.fail(new Error('too slow'));
+    await newer;
+    expect([model.problem, ...model.runs.map((x) => x.run)]).toEqual([undefined, '/w/runs/third']);
+  });
   it('says why the list could not be read', async () => {
     const { r, model } = studio();
     delete r.answers['run/list'];

@@ -254,6 +254,11 @@ describe('tasks fetch', () => {
     ['fd00:ec2::254', false],
     ['2002:7f00:1::', false],
     ['64:ff9b::7f00:1', false],
+    ['64:ff9b::a9fe:a9fe', false],
+    ['64:ff9b::', false],
+    ['64:ff9b::808:808', true],
+    ['64:ff9b::8.8.8.8', true],
+    ['64:ff9b:1::808:808', false],
   ])('%s is an address of the internet: %s', (ip, is) => {
     expect(isPublicAddress(ip)).toBe(is);
   });

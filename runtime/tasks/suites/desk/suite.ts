@@ -31,7 +31,7 @@ export interface DeskSuite extends TaskSource, OracleSource {
 /** Draws until a task of the right side of the split turns up; the rarest sides have one in a hundred. */
 const DRAWS = 3000;
 
-export const deskFamily = (name: string): FamilyId => id<FamilyId>(`desk/${name}`);
+const deskFamily = (name: string): FamilyId => id<FamilyId>(`desk/${name}`);
 
 /** `screen` is where windows are placed; it must be the desktops' size, at least 640x400. */
 export function deskSuite(o: { readonly screen?: Size } = {}): DeskSuite {

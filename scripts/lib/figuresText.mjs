@@ -15,7 +15,7 @@ export async function figuresText() {
   const { failuresRemoved, hierarchicalBootstrap, outcomesOf, pairedBootstrap, templateBootstrap } =
       await load('runtime/domain/bootstrap.ts'),
     { wilson } = await load('runtime/domain/wilson.ts'),
-    { estimate } = await load('test/bench/schedule/statistics.ts'),
+    { widened } = await load('test/bench/lib/interval.ts'),
     percent = (x) => `${Math.round(100 * x)}`,
     written = ({ mean, low, high }) => `${percent(mean)} % [${percent(low)}, ${percent(high)}]`,
     outcomes = (e) => outcomesOf(e.successes, e.episodes);
@@ -36,13 +36,6 @@ export async function figuresText() {
       some.map((r) => r.successes / r.episodes),
     );
     return { ...wide, low: Math.max(0, wide.low) };
-  };
-  /** The wider end of each: an interval, and that of Student's t over what each seed came to; a share is at most 1. */
-  const widened = (of, seeds) => {
-    const { half } = estimate(seeds.filter(Number.isFinite));
-    return Number.isFinite(half)
-      ? { ...of, low: Math.min(of.low, of.mean - half), high: Math.min(1, Math.max(of.high, of.mean + half)) }
-      : of;
   };
   const held = (rows) => (rows.length === 0 ? undefined : templateBootstrap(rows.map((r) => r.perFamily)));
   const text = (of) => (of === undefined ? '' : written(of));

@@ -1,5 +1,6 @@
 import { hierarchicalBootstrap, outcomesOf, type BootstrapInterval } from '../../../runtime/domain/bootstrap.js';
 import { wilson } from '../../../runtime/domain/wilson.js';
+import { estimate } from '../schedule/statistics.js';
 import type { Count } from './evaluated.js';
 
 /**
@@ -14,4 +15,15 @@ export function successInterval(seeds: readonly Count[]): BootstrapInterval | un
     return hierarchicalBootstrap(some.map((c) => outcomesOf(c.successes, c.episodes)));
   const { low, high } = wilson(won, n);
   return { mean: won / n, low, high };
+}
+
+/**
+ * The wider end of each: an interval, and that of Student's t over what each seed came to, since draws of a few seeds
+ * hardly leave their range; a share is at most 1.
+ */
+export function widened(of: BootstrapInterval, seeds: readonly number[]): BootstrapInterval {
+  const { half } = estimate(seeds.filter(Number.isFinite));
+  return Number.isFinite(half)
+    ? { ...of, low: Math.min(of.low, of.mean - half), high: Math.min(1, Math.max(of.high, of.mean + half)) }
+    : of;
 }

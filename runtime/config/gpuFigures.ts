@@ -31,7 +31,7 @@ const sizeOf = (name: string): string | undefined => /(?:^|[^\d.])(\d+(?:\.\d+)?
 export function measuredRates(): string {
   const each = shapes.map(
     ([shape, { seconds, steps, decoded }]) =>
-      `${shape}: 64 steps take ${Math.round((64 / steps) * seconds)} s, and it decodes ${Math.round(decoded)} tokens/s`,
+      `${shape}: an update of ${steps} steps takes ${seconds.toFixed(1)} s, so that one of 64 would take ${Math.round((64 / steps) * seconds)}, and it decodes ${Math.round(decoded)} tokens/s`,
   );
   return `Measured on one ${MEASURED.device} (${MEASURED.commit}, \`${MEASURED.source}\`), an adapter of rank ${MEASURED.rank}, the client's loss, ${MEASURED.rows} answers at once. ${each.join('. ')}. \`doctor --run\` goes by these.`;
 }

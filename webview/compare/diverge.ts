@@ -1,4 +1,5 @@
 /** Where two trajectories part, step by step; pure. */
+import { isObject } from '../../runtime/protocol/shared.js';
 import type { StepView } from '../../runtime/protocol/types.js';
 import { actionsWords } from '../ui/actions.js';
 import { t } from '../ui/words.js';
@@ -17,9 +18,7 @@ export interface Divergence {
 
 const canonical = (x: unknown): string =>
   JSON.stringify(x, (_k, v: unknown) =>
-    typeof v === 'object' && v !== null && !Array.isArray(v)
-      ? Object.fromEntries(Object.entries(v).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : v,
+    isObject(v) ? Object.fromEntries(Object.entries(v).sort(([a], [b]) => (a < b ? -1 : 1))) : v,
   );
 export const sameActions = (a: StepView, b: StepView): boolean => canonical(a.actions) === canonical(b.actions);
 /** Frames are named by their pixels: the same hash is the same screen. */

@@ -17,9 +17,7 @@ import { print, printJson, statusLine, tell } from './output.js';
 export async function collectAttempts(o: Options): Promise<number> {
   const json = o['json'] === true,
     name = String(o['into']),
-    stop = onInterrupt(
-      'Stopping: what is recorded is kept; the same command continues. Press Ctrl-C again to exit at once.',
-    ),
+    stop = onInterrupt('Stopping: what is recorded is kept; the same command continues.'),
     line = statusLine(json),
     attempts = numberOption(o, 'attempts') ?? 1,
     stopAfter = numberOption(o, 'stopAfter') ?? attempts;

@@ -26,7 +26,7 @@ function nameOf(image: string): string {
 
 /** `desktop build`: the image in the Docker engine, or the root file system of the local provider. */
 export async function build(o: Options): Promise<number> {
-  const stop = onInterrupt('Stopping: what was not finished is deleted. Press Ctrl-C again to exit at once.'),
+  const stop = onInterrupt('Stopping: what was not finished is deleted.'),
     p = buildProgress();
   try {
     const { what } = await buildDesktop({
@@ -48,7 +48,7 @@ export async function build(o: Options): Promise<number> {
 
 /** `desktop export FILE.tar`: the image as a file that a node's container runtime can load. */
 export async function exportFile(file: string, o: Options): Promise<number> {
-  const stop = onInterrupt('Stopping: what was not finished is deleted. Press Ctrl-C again to exit at once.'),
+  const stop = onInterrupt('Stopping: what was not finished is deleted.'),
     p = buildProgress();
   try {
     const tag = await exportDesktop({ image: imageOf(o), file, onProgress: p.on, signal: stop.signal });

@@ -26,7 +26,7 @@ export async function serve(o: Options): Promise<number> {
 
 /** OpenEnv: one address, a session each client. */
 async function serveEnvironments(o: Options): Promise<number> {
-  const stop = onInterrupt('Stopping: desktops are being removed. Press Ctrl-C again to exit at once.'),
+  const stop = onInterrupt('Stopping: desktops are being removed.'),
     split = splitOption(o),
     host = textOption(o, 'host'),
     ended = new Promise<void>((done) => {

@@ -16,7 +16,7 @@ export async function probe(url: string, o: Options): Promise<number> {
       `The environment variable ${keyEnv} is not set.`,
       'Set it to the key of this server, or leave --key-env out.',
     );
-  const stop = onInterrupt('Stopping the probe. Press Ctrl-C again to exit at once.');
+  const stop = onInterrupt('Stopping the probe.');
   try {
     const r = await probeEngine(
       {

@@ -49,9 +49,7 @@ async function measureRun(name: string, o: Options): Promise<number> {
   const dir = runFolder(String(o['runs'] ?? 'runs'), name),
     split = splitOption(o);
   allowMachine(o);
-  const stop = onInterrupt(
-      'Stopping: an evaluation that is cut off is not counted. Press Ctrl-C again to exit at once.',
-    ),
+  const stop = onInterrupt('Stopping: an evaluation that is cut off is not counted.'),
     line = statusLine();
   const point = await evaluateCheckpoint({
     dir,

@@ -33,9 +33,7 @@ export async function evaluatePolicy(o: Options): Promise<number> {
     split = splitOption(o),
     episodes = numberOption(o, 'episodes') ?? 1,
     out = resolve(String(o['out'])),
-    stop = onInterrupt(
-      'Stopping: what is measured is kept; the same command continues. Press Ctrl-C again to exit at once.',
-    ),
+    stop = onInterrupt('Stopping: what is measured is kept; the same command continues.'),
     line = statusLine(json);
   allowMachine(o);
   try {

@@ -58,7 +58,7 @@ export async function exportTrajectories(run: string, dir: string, o: Options): 
       `--split ${share}: the share of the training part must be between 0 and 1`,
       'For example --split 0.9.',
     );
-  const stop = onInterrupt('Stopping: an unfinished export is deleted. Press Ctrl-C again to exit at once.'),
+  const stop = onInterrupt('Stopping: an unfinished export is deleted.'),
     line = statusLine(json);
   try {
     const report = await exportRun(

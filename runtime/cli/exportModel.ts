@@ -11,7 +11,7 @@ import { print, printJson, statusLine } from './output.js';
 /** `export-model RUN DIR [--merged]`: trained weights as transformers and vLLM load them. */
 export async function writeModel(run: string, dir: string, o: Options): Promise<number> {
   const json = o['json'] === true,
-    stop = onInterrupt('Stopping: an unfinished export is deleted. Press Ctrl-C again to exit at once.'),
+    stop = onInterrupt('Stopping: an unfinished export is deleted.'),
     line = statusLine(json);
   try {
     const made = await exportModel({

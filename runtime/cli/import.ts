@@ -35,9 +35,7 @@ export async function importTrajectories(path: string, o: Options): Promise<numb
     dry = o['dryRun'] === true,
     runs = String(o['runs'] ?? 'runs');
   const target = dry && o['into'] === undefined && o['new'] === undefined ? undefined : targetOf(runs, o);
-  const stop = onInterrupt(
-    'Stopping after the current picture; nothing of an unfinished trajectory is kept. Press Ctrl-C again to exit at once.',
-  );
+  const stop = onInterrupt('Stopping after the current picture; nothing of an unfinished trajectory is kept.');
   try {
     const before = await preview(source, target?.create ? undefined : target?.dir, stop.signal),
       { signal } = stop;

@@ -36,7 +36,7 @@ export async function printManifests(o: Options): Promise<number> {
 
 /** `kubernetes image`: what `manifests --job` starts. */
 export async function buildImage(o: Options): Promise<number> {
-  const stop = onInterrupt('Stopping: what was not finished is deleted. Press Ctrl-C again to exit at once.'),
+  const stop = onInterrupt('Stopping: what was not finished is deleted.'),
     p = buildProgress(),
     file = textOption(o, 'export');
   try {

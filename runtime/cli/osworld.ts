@@ -5,7 +5,7 @@ import { print, printJson, statusLine, tell } from './output.js';
 
 /** `osworld install`: OSWorld's own evaluators, for what we do not judge ourselves. */
 export async function install(o: Options): Promise<number> {
-  const stop = onInterrupt('Stopping the installation. Press Ctrl-C again to exit at once.'),
+  const stop = onInterrupt('Stopping the installation.'),
     status = statusLine();
   const { place, folder, installed } = await installEvaluators({
     full: o['full'] === true,

@@ -46,7 +46,7 @@ async function checkMiniwob(dir: string, o: Options): Promise<number> {
   const provider = String(o['provider'] ?? 'auto');
   if (!isProviderChoice(provider))
     throw new StudioError('config.invalid', `--provider ${provider}: unknown`, `Use ${providerWords}.`);
-  const stop = onInterrupt('Stopping the check. Press Ctrl-C again to exit at once.'),
+  const stop = onInterrupt('Stopping the check.'),
     line = statusLine();
   try {
     const rows = await checkPages({
@@ -74,7 +74,7 @@ const pageLine = (r: PageRow): string =>
 export async function fetchFiles(dir: string, o: Options): Promise<number> {
   const image = await imageContents(DEFAULT_IMAGE),
     urls = downloadsOf(await readFolder(dir, { image })),
-    stop = onInterrupt('Stopping: what has arrived is kept. Press Ctrl-C again to exit at once.'),
+    stop = onInterrupt('Stopping: what has arrived is kept.'),
     line = statusLine();
   const report = await fetchAssets(urls, {
     into: String(o['into']),

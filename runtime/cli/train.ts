@@ -17,6 +17,7 @@ import { percent, rateText } from '../domain/stats.js';
 import { annotatedRollouts } from '../queries/annotated.js';
 import { trainRun, type TrainResult } from '../run/trainRun.js';
 import type { SessionPlan } from '../service/runSession.js';
+import { onInterrupt } from './interrupt.js';
 import { print, printJson, tell } from './output.js';
 
 /** Trains in a daemon; `conclude` makes the exit code of the result. Resolves when windows can attach. */
@@ -56,14 +57,9 @@ export async function train(file: string | undefined, o: Options, served: TrainS
     );
     return 0;
   }
-  const abort = new AbortController();
-  const onSignal = (): void => {
-    if (abort.signal.aborted) process.exit(130);
-    reporter.note('Stopping: running rollouts finish and a checkpoint is saved. Press Ctrl-C again to exit at once.');
-    abort.abort();
-  };
-  process.on('SIGINT', onSignal);
-  process.on('SIGTERM', onSignal);
+  const stop = onInterrupt('Stopping: running rollouts finish and a checkpoint is saved.', (text) =>
+    reporter.note(text),
+  );
   begin();
   try {
     const result = await withAlertsSent({ id: run, name: config.name }, { targets, reporter }, (told) =>
@@ -71,14 +67,13 @@ export async function train(file: string | undefined, o: Options, served: TrainS
         ...plan,
         entry: thisBundle(),
         reporter: told,
-        signal: abort.signal,
+        signal: stop.signal,
         annotated: () => annotatedRollouts(dir),
       }),
     );
-    return await concluded(plan, result, o, { reporter, commit, signal: abort.signal });
+    return await concluded(plan, result, o, { reporter, commit, signal: stop.signal });
   } finally {
-    process.off('SIGINT', onSignal);
-    process.off('SIGTERM', onSignal);
+    stop.off();
   }
 }
 

@@ -7,7 +7,7 @@ import { printJson } from './output.js';
 
 /** `try --policy P --instruction TEXT`: one episode, a line of JSON for what begins, each step, and how it ends. */
 export async function tryPolicy(o: Options): Promise<number> {
-  const stop = onInterrupt('Stopping. Press Ctrl-C again to exit at once.'),
+  const stop = onInterrupt('Stopping.'),
     text = (name: string): string | undefined => (typeof o[name] === 'string' ? o[name] : undefined);
   try {
     const { outcome, verified } = await tryOnce({

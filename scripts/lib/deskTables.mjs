@@ -9,7 +9,7 @@ const GOALS = [
 
 /** `table`: every row with what stands below it; `said`: the figures as the front page says them. */
 export async function deskTables(seeds, table) {
-  const { over, overRow, percent, removed, without, written } = await figuresText(),
+  const { intervalOf, over, overRow, percent, removed, without, written } = await figuresText(),
     runs = [...seeds].sort((a, b) => a.seed - b.seed),
     of = (label) => rowsOf(runs, label),
     // Each seed has its own.
@@ -47,7 +47,7 @@ export async function deskTables(seeds, table) {
         `${madeBy(runs)}`,
         `The run's own evaluations: ${timeline(runs[0], over)}${runs.length > 1 ? ` (seed ${runs[0].seed})` : ''}.`,
         `Reinforcement learning removed ${written(gone)} of the failures that imitation had left${gone.low <= 0 ? ': nothing that can be told from none' : ''}.`,
-        ...GOALS.map((g) => goal(g, rate(of(g[0])), overRow(g[0], of(g[0])))),
+        ...GOALS.map((g) => goal(g, intervalOf(g[0], of(g[0])), written)),
         `Solved blind, a fifth of the time or more: ${blind.length} of the ${trained} templates.`,
         `Templates never trained on: ${heldOut(of('templates'))}; fresh ones: ${heldOut(of('fresh'))}.`,
       ].join(' '),
@@ -58,11 +58,11 @@ export async function deskTables(seeds, table) {
 
 const timeline = (run, over) => run.points.map((p) => `${p.label} ${over([p])}`).join(', ');
 
-function goal([, what, aim, least], rate, interval) {
+function goal([, what, aim, least], interval, written) {
   const is = (x) => `${Math.round(100 * x)} %`,
-    low = Number(/\[(-?\d+),/.exec(interval)?.[1]) / 100,
-    said = (x) => (rate < x ? 'missed' : low >= x ? 'holds' : 'holds by the mean, not by the interval');
-  return `${what}, ${interval}: ${least === undefined ? '' : `bar ${is(least)} ${said(least)}; `}goal ${is(aim)} ${said(aim)}.`;
+    said = (x) =>
+      interval.mean < x ? 'missed' : interval.low >= x ? 'holds' : 'holds by the mean, not by the interval';
+  return `${what}, ${written(interval)}: ${least === undefined ? '' : `bar ${is(least)} ${said(least)}; `}goal ${is(aim)} ${said(aim)}.`;
 }
 
 /** "4 of 11 always, 7 never": what an average over templates hides. */

@@ -38,6 +38,7 @@ export async function figuresText() {
     return { ...wide, low: Math.max(0, wide.low) };
   };
   const held = (rows) => (rows.length === 0 ? undefined : templateBootstrap(rows.map((r) => r.perFamily)));
+  const intervalOf = (label, rows) => (HELD_OUT.test(label) ? held(rows) : interval(rows));
   const text = (of) => (of === undefined ? '' : written(of));
   return {
     percent,
@@ -46,7 +47,9 @@ export async function figuresText() {
     /** Over seeds, on templates that were trained on: whole rows, or anything with episodes and successes. */
     over: (rows) => text(interval(rows)),
     /** The same of a row by its label; of templates that were never trained on over seeds and templates. */
-    overRow: (label, rows) => text(HELD_OUT.test(label) ? held(rows) : interval(rows)),
+    overRow: (label, rows) => text(intervalOf(label, rows)),
+    /** The same as numbers; undefined without rows. */
+    intervalOf,
     /** Of pairs [before, after], a seed each: the share of the failures before that are gone after. */
     removed: (pairs) => {
       const runs = pairs.map((p) => p.map(outcomes));

@@ -29,9 +29,8 @@ export async function imitationTables({ rows, quickstart, learnedBlind, own }, t
     eyes = (c) => without(c, learnedBlind),
     sighted = seeing && widened(seeing, removedBy(pairs.map((p) => [eyes(p.best), eyes(p.rl)]))),
     verdict = `goal half: ${removed.mean < 0.5 ? 'missed' : removed.low > 0 ? 'holds' : 'holds by its mean alone, for the interval is not above 0'}`,
-    seconds = [...all.map((i) => i.seconds)].sort((a, b) => a - b),
-    minutes = [seconds[0], seconds.at(-1)].map((x) => Math.round(x / 60)),
-    took = minutes[0] === minutes[1] ? `${minutes[0]}` : `${minutes[0]} to ${minutes[1]}`;
+    minutes = all.map((i) => Math.round(i.seconds / 60)),
+    took = [...new Set([Math.min(...minutes), Math.max(...minutes)])].join(' to ');
   const candidates = candidatesOf(all),
     runs = quickstart.filter((q) => pairs.some((p) => p.seed === q.seed)).sort((a, b) => a.seed - b.seed),
     episodes = all[0].tuned.episodes,

@@ -6,7 +6,7 @@ import { markdown } from './report.js';
 import type { Arrangement, Simulation } from './simulate.js';
 import { simulate } from './simulate.js';
 import type { Measured } from './measure.js';
-import { distributionDistance, estimate, type Estimate } from './statistics.js';
+import { distributionDistance, estimate } from './statistics.js';
 import { shorter, type Workload } from './workload.js';
 
 /** A part of the report beside the regimes. */
@@ -169,17 +169,17 @@ export async function etaTable(
   for (const eta of o.etas) {
     const runs: Measured[] = [];
     for (const seed of o.seeds) runs.push((await simulate({ ...w, eta }, d, seed)).measured);
-    const over = (of: (m: Measured) => number): Estimate => estimate(runs.map(of)),
-      ratio = over((m) => m.ratio),
-      [strict, loose, trainedActions, mean] = [
-        over((m) => m.strict).mean,
-        over((m) => m.loose).mean,
-        over((m) => m.trainedActions).mean,
-        over((m) => m.staleness.mean).mean,
-      ],
-      p95 = Math.max(...runs.map((m) => m.staleness.p95)),
-      max = Math.max(...runs.map((m) => m.staleness.max)),
-      staleness = { mean, p95, max };
+    const mean = (of: (m: Measured) => number): number => estimate(runs.map(of)).mean,
+      most = (of: (m: Measured) => number): number => Math.max(...runs.map(of)),
+      ratio = estimate(runs.map((m) => m.ratio)),
+      strict = mean((m) => m.strict),
+      loose = mean((m) => m.loose),
+      trainedActions = mean((m) => m.trainedActions),
+      staleness = {
+        mean: mean((m) => m.staleness.mean),
+        p95: most((m) => m.staleness.p95),
+        max: most((m) => m.staleness.max),
+      };
     rows.push({
       section: 'eta',
       workload: w.name,
@@ -198,7 +198,7 @@ export async function etaTable(
       pct(strict),
       pct(loose),
       trainedActions.toFixed(1),
-      `${mean.toFixed(2)} / ${p95} / ${max}`,
+      `${staleness.mean.toFixed(2)} / ${staleness.p95} / ${staleness.max}`,
     ]);
     progress(`${w.name}, eta ${eta}: X/X* ${ratio.mean.toFixed(3)}`);
   }

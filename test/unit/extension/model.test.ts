@@ -228,14 +228,19 @@ describe('the model', () => {
     await settled();
     expect(r.subscriptions.map((s) => s.query.run)).toEqual(['/w/runs/a']);
   });
-  it('an older list of runs does not take the place of a newer one', async () => {
+  /** Two lists of runs were asked for, and neither is there. */
+  const askedTwice = async () => {
     const { r, model } = studio();
     r.become('ready');
     await settled();
     delete r.answers['run/list'];
     const older = model.reload(),
       newer = model.reload(),
-      [first, second] = r.asked.filter((a) => a.method === 'run/list').slice(-2);
+      [first, second] = r.asked.filter((x) => x.method === 'run/list').slice(-2);
+    return { r, model, older, newer, first, second };
+  };
+  it('an older list of runs does not take the place of a newer one', async () => {
+    const { model, older, newer, first, second } = await askedTwice();
     second!.answer({ runs: [run({ run: '/w/runs/new', state: 'finished' })] });
     await newer;
     first!.answer({ runs: [] });
@@ -243,13 +248,7 @@ describe('the model', () => {
     expect(model.runs.map((x) => x.run)).toEqual(['/w/runs/new']);
   });
   it('a list is shown though another was asked for meanwhile, and what an older one failed with is not told', async () => {
-    const { r, model } = studio();
-    r.become('ready');
-    await settled();
-    delete r.answers['run/list'];
-    const older = model.reload(),
-      newer = model.reload(),
-      [first, second] = r.asked.filter((a) => a.method === 'run/list').slice(-2);
+    const { r, model, older, newer, first, second } = await askedTwice();
     first!.answer({ runs: [run({ run: '/w/runs/first', state: 'finished' })] });
     await older;
     expect(model.runs.map((x) => x.run)).toEqual(['/w/runs/first']);

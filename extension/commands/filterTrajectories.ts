@@ -3,6 +3,7 @@ import { nameOfTask } from '../../runtime/protocol/shared.js';
 
 import {
   annotatedWord,
+  assistedWord,
   clean,
   filterWords,
   isEmpty,
@@ -20,7 +21,8 @@ import { showInputBox } from '../toasts.js';
 import { t } from '../words.js';
 import { choose, chooseMany } from './ask.js';
 
-type Part = 'outcome' | 'family' | 'origin' | 'version' | 'tag' | 'annotated' | 'reviewed' | 'text' | 'clear';
+type Part =
+  'outcome' | 'family' | 'origin' | 'version' | 'tag' | 'annotated' | 'reviewed' | 'assisted' | 'text' | 'clear';
 
 /** The new filter; undefined when nothing was changed. */
 export async function editFilter(f: ViewFilter, model: StudioModel): Promise<ViewFilter | undefined> {
@@ -42,6 +44,12 @@ export async function editFilter(f: ViewFilter, model: StudioModel): Promise<Vie
         label: `$(check-all) ${t('Review')}`,
         ...now(f.reviewed === undefined ? '' : reviewedWord(f.reviewed)),
         value: 'reviewed',
+      },
+      {
+        label: `$(person-add) ${t('Assistance')}`,
+        ...now(f.assisted === undefined ? '' : assistedWord(f.assisted)),
+        detail: t('Whether a person took or chose some of its steps'),
+        value: 'assisted',
       },
       {
         label: `$(search) ${t('Text')}`,
@@ -79,6 +87,8 @@ async function edit(part: Part, f: ViewFilter, model: StudioModel): Promise<View
       return yesOrNo(t('Annotations'), annotatedWord, (annotated) => set(f, 'annotated', annotated));
     case 'reviewed':
       return yesOrNo(t('Review'), reviewedWord, (reviewed) => set(f, 'reviewed', reviewed));
+    case 'assisted':
+      return yesOrNo(t('Assistance'), assistedWord, (assisted) => set(f, 'assisted', assisted));
     case 'family': {
       const family = await choose(t('Task'), [
         { label: t('All tasks'), value: '' },
@@ -130,7 +140,7 @@ async function yesOrNo(
   ]);
   return picked && next(picked === 'all' ? undefined : picked === 'yes');
 }
-function set(f: ViewFilter, key: 'annotated' | 'reviewed', value: boolean | undefined): ViewFilter {
+function set(f: ViewFilter, key: 'annotated' | 'reviewed' | 'assisted', value: boolean | undefined): ViewFilter {
   const { [key]: _before, ...rest } = f;
   return value === undefined ? rest : { ...rest, [key]: value };
 }

@@ -4,7 +4,7 @@ import { t } from '../words.js';
 
 export type ViewFilter = Pick<
   TrajectoryFilter,
-  'outcome' | 'family' | 'provenance' | 'version' | 'tag' | 'annotated' | 'reviewed' | 'text'
+  'outcome' | 'family' | 'provenance' | 'version' | 'tag' | 'annotated' | 'reviewed' | 'assisted' | 'text'
 >;
 export const outcomes: readonly OutcomeKind[] = ['success', 'failure', 'error', 'running'];
 export const provenances: readonly TrajectoryRow['provenance'][] = [
@@ -40,6 +40,7 @@ export function parseFilter(x: unknown): ViewFilter {
     version: bounds,
     annotated: typeof s['annotated'] === 'boolean' ? s['annotated'] : undefined,
     reviewed: typeof s['reviewed'] === 'boolean' ? s['reviewed'] : undefined,
+    assisted: typeof s['assisted'] === 'boolean' ? s['assisted'] : undefined,
     family: typeof s['family'] === 'string' ? s['family'] : undefined,
     tag: typeof s['tag'] === 'string' ? s['tag'] : undefined,
     text: typeof s['text'] === 'string' ? s['text'] : undefined,
@@ -55,6 +56,7 @@ export function clean(f: ViewFilter): ViewFilter {
     tag: f.tag || undefined,
     annotated: f.annotated,
     reviewed: f.reviewed,
+    assisted: f.assisted,
     text: f.text || undefined,
   };
 }
@@ -93,6 +95,7 @@ export const originWord = (o: TrajectoryRow['provenance']): string =>
   })[o];
 export const annotatedWord = (yes: boolean): string => (yes ? t('annotated') : t('not annotated'));
 export const reviewedWord = (yes: boolean): string => (yes ? t('reviewed') : t('not reviewed'));
+export const assistedWord = (yes: boolean): string => (yes ? t('assisted') : t('not assisted'));
 /** The filter in a few words, for the view's description. */
 export function filterWords(f: ViewFilter): string {
   return [
@@ -103,6 +106,7 @@ export function filterWords(f: ViewFilter): string {
     ...(f.tag ? [`#${f.tag}`] : []),
     ...(f.annotated === undefined ? [] : [annotatedWord(f.annotated)]),
     ...(f.reviewed === undefined ? [] : [reviewedWord(f.reviewed)]),
+    ...(f.assisted === undefined ? [] : [assistedWord(f.assisted)]),
     ...(f.text ? [`"${f.text}"`] : []),
   ].join(' · ');
 }

@@ -260,6 +260,8 @@ export interface TrajectoryFilter {
   /** Whether it has annotations of any kind. */
   readonly annotated?: boolean;
   readonly reviewed?: boolean;
+  /** Whether a person took or chose steps of a policy's rollout. */
+  readonly assisted?: boolean;
   /** Matched in instruction, task and id. */
   readonly text?: string;
 }

@@ -177,6 +177,7 @@ function filterSql(f: TrajectoryFilter, alive: boolean, marks: Marks): Where {
   });
   if (f.annotated !== undefined) all.push(said(() => true, f.annotated));
   if (f.reviewed !== undefined) all.push(said((m) => m.reviewed === true, f.reviewed));
+  if (f.assisted !== undefined) add(`COALESCE(r.human, 0) ${f.assisted ? '>' : '='} 0`);
   if (f.tag !== undefined) {
     const { tag } = f,
       own = tagSql(tag),

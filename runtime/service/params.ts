@@ -75,6 +75,7 @@ export const schemas = {
         tag: text.optional(),
         annotated: z.boolean().optional(),
         reviewed: z.boolean().optional(),
+        assisted: z.boolean().optional(),
         text: z.string().max(500).optional(),
       })
       .optional(),

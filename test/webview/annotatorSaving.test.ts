@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { AnnotationOp } from '../../runtime/protocol/types.js';
 import { annotatePages, gate, on, ready, rollout, run, saved, says } from '../helpers/pages/annotatePages.js';
 import { openBrowser, type RealBrowser } from '../helpers/pages/browser.js';
+import type { TestPage } from '../helpers/pages/page.js';
+import type { Page } from '../helpers/workbench/playwright.js';
 
 const found = await openBrowser();
 if ('why' in found) console.warn(`annotator tests skipped: ${found.why}`);
@@ -45,6 +47,39 @@ describe.skipIf('why' in found)('annotate mode saves', () => {
       await k.press('Control+Shift+Z');
       await saved(t, 3);
       expect(ops().at(-1)).toEqual({ op: 'mark', step: 2, mark: 'redundant', on: true });
+    });
+
+    describe('keys that come before the annotations', () => {
+      const early = async (): Promise<{ t: TestPage; k: Page['keyboard']; open: () => void }> => {
+        const g = gate();
+        pages.fake.before = (m) => (m === 'annotation/get' ? g.wait : undefined);
+        const t = await show(),
+          k = t.page.keyboard;
+        await t.page.locator('.ds-shot.selected').waitFor();
+        await t.until("document.querySelector('.an-state')?.textContent.startsWith('Loading')");
+        await k.press('w');
+        return { t, k, open: g.open };
+      };
+      it('wait for them', async () => {
+        const { t, k, open } = await early();
+        await k.press('k');
+        open();
+        await saved(t, 2);
+        expect(ops()).toEqual([
+          { op: 'mark', step: 0, mark: 'wrong', on: true },
+          { op: 'mark', step: 0, mark: 'key', on: true },
+        ]);
+      });
+      it('change no step that is selected meanwhile', async () => {
+        const { t, k, open } = await early();
+        await k.press('ArrowRight');
+        await on(t, 2);
+        open();
+        await t.until("document.querySelector('.an-state').textContent === 'As recorded'");
+        await k.press('r');
+        await saved(t, 1);
+        expect(ops()).toEqual([{ op: 'mark', step: 1, mark: 'redundant', on: true }]);
+      });
     });
 
     it('undo and redo over revisions, also after a reload', async () => {

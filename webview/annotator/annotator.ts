@@ -2,7 +2,7 @@
  * Annotate mode of the inspector: puts the tools together and brings what a person does to the daemon. The page's state
  * stays with the page.
  */
-import type { AnnotationOp, TrajectoryRow, TrajectoryView } from '../../runtime/protocol/types.js';
+import type { AnnotationOp, TrajectoryView } from '../../runtime/protocol/types.js';
 import type { HostAction, HostError, InputOf, PageMethod, Requester } from '../protocol.js';
 import type { Action } from '../ui/actions.js';
 import type { Command } from '../ui/commands.js';
@@ -11,9 +11,11 @@ import type { Stage } from '../ui/stage.js';
 import type { Change, State } from '../inspector/state.js';
 import { t } from '../ui/words.js';
 import { TrajectoryTools } from './trajectoryTools.js';
-import { annotatorCommands } from './commands.js';
+import { annotatorCommands, type AnnotatorSurface } from './commands.js';
 import { Drafts } from './drafts.js';
+import { EarlyKeys, type Place } from './earlyKeys.js';
 import { Handles } from './handles.js';
+import { KnownTags } from './knownTags.js';
 import * as box from './outbox.js';
 import { QueueBar } from './queueBar.js';
 import { ReviewWalk } from './reviewWalk.js';
@@ -49,9 +51,9 @@ export class Annotator {
   readonly #handles: Handles;
   readonly #verify: Verify;
   readonly #drafts = new Drafts();
+  readonly #early = new EarlyKeys();
   #target: Target | undefined;
-  #tags: readonly string[] = [];
-  #tagsOf = '';
+  readonly #tags: KnownTags;
   #drawing = false;
   #asked = false;
 
@@ -61,6 +63,7 @@ export class Annotator {
       { request: (m, p) => io.request(m, p), error: io.error, changed: () => this.#changed() },
       kept,
     );
+    this.#tags = new KnownTags(io);
     this.#verify = this.#makeVerify();
     this.#tools = this.#makeTrajectoryTools();
     this.#review = this.#makeReview();
@@ -116,7 +119,7 @@ export class Annotator {
       flush: () => this.#flush(),
       edit: (ops, words) => this.#edit(ops, words),
       update: () => this.update(io.state()),
-      sawRows: (rows) => this.#seeTags(rows),
+      sawRows: (rows) => this.#tags.seeRows(rows),
     });
   }
   #makeQueueBar(): QueueBar {
@@ -202,6 +205,7 @@ export class Annotator {
     } finally {
       this.#drawing = false;
     }
+    this.#early.update(this.#place, this.#isRead);
   }
   receive(m: Pushed): void {
     if (m.type === 'daemon' && m.state === 'ready') {
@@ -245,7 +249,7 @@ export class Annotator {
       this.#review.moved();
       if (target) void this.#saver.ask(target);
     }
-    if (target && this.#tagsOf !== target.run) void this.#askTags(target.run);
+    if (target) void this.#readTags(target.run);
     if (target && s.input.queue && this.#review.run !== target.run) void this.#review.read();
     const out = target ? this.#saver.of(target) : box.empty,
       annotation = target && s.recorded ? this.#shown(out, s.recorded) : undefined;
@@ -280,7 +284,7 @@ export class Annotator {
         elsewhere: target ? this.#saver.unsavedElsewhere(target) : 0,
         undo: box.canUndo(out),
         redo: box.canRedo(out),
-        tags: this.#tags,
+        tags: this.#tags.all,
         error,
         locked: locked ? `${locked.message} ${locked.remedy}` : undefined,
         lockReason,
@@ -338,7 +342,7 @@ export class Annotator {
     if (!t || this.#io.state().annotation?.locked) return;
     this.#saver.edit(t, ops);
     this.#io.announce(words);
-    for (const op of ops) if (op.op === 'tags') this.#tags = [...new Set([...this.#tags, ...op.tags])].sort();
+    this.#tags.seeOps(ops);
   }
   #moved(action: number, value: Action): void {
     const s = this.#io.state(),
@@ -365,30 +369,25 @@ export class Annotator {
     const { run } = this.#io.state().input;
     if (run !== undefined) this.#io.act({ action: 'openTrajectory', run, rollout });
   }
-  async #askTags(run: string): Promise<void> {
-    this.#tagsOf = run;
-    // Completion is a convenience: without an answer the person types the whole tag.
-    try {
-      this.#seeTags(
-        (
-          await this.#io.request('trajectory/list', {
-            run,
-            filter: { annotated: true },
-            limit: 200,
-          })
-        ).rows,
-      );
-    } catch {
-      return;
-    }
-    this.update(this.#io.state());
+  async #readTags(run: string): Promise<void> {
+    if (await this.#tags.read(run)) this.update(this.#io.state());
   }
-  #seeTags(rows: readonly TrajectoryRow[]): void {
-    this.#tags = [...new Set([...this.#tags, ...rows.flatMap((r) => r.annotated?.tags ?? [])])].sort();
+  get #place(): Place | undefined {
+    return this.#target && { target: this.#target, step: this.#io.state().selected };
   }
-  #surface(): { on(): boolean; toggle(): void; undo(): void; redo(): void; walk(d: 1 | -1): void; review(): void } {
+  /** The annotations are there, or the page says why they are not. */
+  get #isRead(): boolean {
+    const t = this.#target;
+    return t !== undefined && (this.#io.state().annotation !== undefined || this.#saver.errorOf(t) !== undefined);
+  }
+  #surface(): Omit<AnnotatorSurface, 'tools' | 'step' | 'verify'> {
     return {
-      on: () => this.#target !== undefined,
+      edit: (run) => {
+        const place = this.#place;
+        if (!place) return;
+        if (this.#isRead) run();
+        else this.#early.add(place, run);
+      },
       toggle: () => this.toggle(),
       undo: () => this.undo(),
       redo: () => this.redo(),

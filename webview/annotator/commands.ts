@@ -8,8 +8,8 @@ import type { Verify } from './verify.js';
 import { stepMarks } from './apply.js';
 
 export interface AnnotatorSurface {
-  /** Whether there is something to edit. */
-  on(): boolean;
+  /** Carries this out on the trajectory shown, once its annotations are there; nothing where none can be edited. */
+  edit(run: () => void): void;
   toggle(): void;
   undo(): void;
   redo(): void;
@@ -21,16 +21,13 @@ export interface AnnotatorSurface {
 }
 
 export function annotatorCommands(a: AnnotatorSurface): Command[] {
-  const when = (run: () => void) => (): void => {
-    if (a.on()) run();
-  };
   const one = (
     name: string,
     keys: readonly string[],
     words: string,
     run: () => void,
     more: Partial<Command> = {},
-  ): Command => ({ name, keys, words, group: t('Annotate'), run: when(run), ...more });
+  ): Command => ({ name, keys, words, group: t('Annotate'), run: () => a.edit(run), ...more });
   return [
     { name: 'annotate', keys: ['e'], words: t('Annotate mode on or off'), group: t('Annotate'), run: () => a.toggle() },
     one('correctOutcome', ['o'], t('Correct the outcome; then its reason'), () => a.tools.flip()),

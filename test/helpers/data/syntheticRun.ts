@@ -26,6 +26,7 @@ export interface Told {
   readonly versions: readonly [number, number];
   readonly reason?: string;
   readonly trained: boolean;
+  readonly assisted: boolean;
   readonly endedAt: number;
 }
 export interface SyntheticRun {
@@ -42,6 +43,8 @@ export interface SyntheticOptions {
   readonly families?: readonly string[];
   /** Rollouts left running at the end. */
   readonly running?: number;
+  /** Of every so many rollouts a person took one step. */
+  readonly assistedEvery?: number;
   readonly close?: string;
   readonly frame?: (r: Random) => string;
   readonly config?: unknown;
@@ -317,6 +320,7 @@ class SyntheticWriter {
         group,
         provenance: { kind: 'rollout' },
         steps: x.steps,
+        ...(this.#assisted ? { human: 1 } : {}),
         outcome: outcomeOf(x.ends),
         cap: 12,
         startedAt: x.began,
@@ -349,8 +353,13 @@ class SyntheticWriter {
       versions: [this.#version, this.#version],
       ...(ends === 'error' ? { reason: 'error' } : {}),
       trained: false,
+      assisted: ends !== undefined && this.#assisted,
       endedAt: this.#now,
     });
+  }
+  /** Of the newest rollout. */
+  get #assisted(): boolean {
+    return this.#o.assistedEvery !== undefined && this.#rollouts % this.#o.assistedEvery === 0;
   }
 
   #drop({ group, family, task, members }: Group): void {

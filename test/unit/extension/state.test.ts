@@ -116,8 +116,16 @@ describe('filter', () => {
       }),
     );
     expect(
-      parseFilter({ outcome: ['success', 'won'], version: { min: 3, max: 'x' }, family: '', text: 'a', tag: 5 }),
+      parseFilter({
+        outcome: ['success', 'won'],
+        version: { min: 3, max: 'x' },
+        family: '',
+        text: 'a',
+        tag: 5,
+        assisted: 1,
+      }),
     ).toEqual({ outcome: ['success'], version: { min: 3 }, text: 'a' });
+    expect(parseFilter({ assisted: false })).toEqual({ assisted: false });
   });
   it('reads versions as people write them', () => {
     expect(['7', '3-9', '5-', '-4', '', ' 3 - 9 '].map(parseVersions)).toEqual([
@@ -146,6 +154,7 @@ describe('filter', () => {
     expect(
       filterWords({ outcome: ['failure', 'error'], family: 'desk/form-one', version: { min: 3 }, tag: 'odd' }),
     ).toBe('failure, error · desk/form-one · version 3- · #odd');
+    expect([true, false].map((assisted) => filterWords({ assisted }))).toEqual(['assisted', 'not assisted']);
   });
 });
 

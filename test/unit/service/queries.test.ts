@@ -130,6 +130,24 @@ describe('trajectory list', () => {
     expect(want.length > 0 || filter.text === '%').toBe(true);
   });
 
+  it('filters by what a person took a step of', async () => {
+    const { told } = await writeSyntheticRun(join(dir, 'assisted'), {
+        groups: 5,
+        size: 4,
+        running: 1,
+        assistedEvery: 6,
+      }),
+      assistedRun = await RunReader.open(join(dir, 'assisted'), { index: 'local' });
+    for (const assisted of [true, false]) {
+      const filter = { assisted, provenance: ['rollout' as const] },
+        { rows } = await listTrajectories(assistedRun, { filter, sort: 'oldest' }, true);
+      expect(rows.map((r) => r.rollout)).toEqual(told.filter((t) => t.assisted === assisted).map((t) => t.id));
+      expect(rows.length).toBeGreaterThan(1);
+      expect(rows.every((r) => (r.assisted ?? false) === assisted)).toBe(true);
+    }
+    await assistedRun.close();
+  });
+
   it('tells an evaluation by its tag, and its probes apart', async () => {
     const { ids } = await all({ tag: 'eval:untrained' }, 'oldest', 100),
       page = await listTrajectories(run, { filter: { provenance: ['probe'] } }, true);

@@ -13,8 +13,7 @@ import type { StudioContext } from '../studioContext.js';
 import { showInputBox, showWarningMessage } from '../toasts.js';
 import { t } from '../words.js';
 import type { Actions } from './action.js';
-import { choose, runItems } from './ask.js';
-import { runOf } from './ask.js';
+import { choose, runItems, runOf } from './ask.js';
 
 type Ids =
   | typeof commands.renameRun

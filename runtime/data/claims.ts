@@ -1,4 +1,4 @@
-import { id } from '../domain/index.js';
+import { id, rewardOf } from '../domain/index.js';
 import type {
   BatchId,
   FamilyId,
@@ -10,7 +10,6 @@ import type {
   Trajectory,
 } from '../domain/index.js';
 import type { Ages } from './ages.js';
-import { rewardOf } from '../domain/index.js';
 import { overridden } from './curation/curateGroup.js';
 import type { JournalEvent } from './events.js';
 import type { DataState, FormedGroup } from './state.js';

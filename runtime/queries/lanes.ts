@@ -1,6 +1,5 @@
-import { jsonOrNothing } from '../foreign/json.js';
+import { jsonOrNothing, isObject } from '../foreign/json.js';
 import { activities } from '../domain/index.js';
-import { isObject } from '../foreign/json.js';
 import { nextTurn } from '../concurrency/turns.js';
 import { type LaneSpans } from '../data/events.js';
 import type { RunReader } from '../data/store/runStore.js';

@@ -1,4 +1,4 @@
-import { CURATION_REASONS } from '../domain/index.js';
+import { CURATION_REASONS, ServiceError } from '../domain/index.js';
 import { probePrefix } from '../domain/probeNames.js';
 import type { Row } from '../data/store/runIndex.js';
 import type { RunReader } from '../data/store/runStore.js';
@@ -9,7 +9,6 @@ import type {
   TrajectoryRow,
   TrajectorySort,
 } from '../protocol/types.js';
-import { ServiceError } from '../domain/index.js';
 import { older } from '../data/store/totals.js';
 
 const num = (v: unknown): number | undefined => (typeof v === 'number' ? v : undefined);

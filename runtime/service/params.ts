@@ -1,9 +1,15 @@
-import { EVALUATION_SPLITS, IMAGE_NAME, PRESET_NAMES, PROVENANCE_KINDS, PROVIDER_CHOICES } from '../domain/index.js';
+import {
+  EVALUATION_SPLITS,
+  IMAGE_NAME,
+  PRESET_NAMES,
+  PROVENANCE_KINDS,
+  PROVIDER_CHOICES,
+  ServiceError,
+} from '../domain/index.js';
 import { z } from 'zod';
 import type { RequestType } from 'vscode-jsonrpc';
 import type * as m from '../protocol/methods.js';
 import type { Handler, ServiceContext } from './types.js';
-import { ServiceError } from '../domain/index.js';
 
 /** The boundary: what a client sends is checked here, once, before anything acts on it. */
 

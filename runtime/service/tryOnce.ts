@@ -1,12 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runPaths } from '../data/store/runStore.js';
+import { runPaths, RunReader } from '../data/store/runStore.js';
 import type { Outcome, StepView } from '../domain/index.js';
 import type { ProcessEntry } from '../concurrency/process.js';
 import { PersonalDesktops } from '../human/personalDesktops.js';
 import { TryRollout } from '../human/tryRollout.js';
-import { RunReader } from '../data/store/runStore.js';
 import { actorOf } from '../run/collect/policy.js';
 import type { TryParams } from '../protocol/try.js';
 import { tryStepView } from './tryViews.js';

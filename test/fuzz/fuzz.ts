@@ -1,6 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { random, type Random } from '../../runtime/domain/index.js';
-import { ServiceError, StudioError, messageOf } from '../../runtime/domain/index.js';
+import { random, type Random, ServiceError, StudioError, messageOf } from '../../runtime/domain/index.js';
 import { BadLine } from '../../runtime/cluster/agentReplies.js';
 import { Unusable } from '../../runtime/interchange/types.js';
 

@@ -1,7 +1,6 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import type { ControlState, StepView, TrySteps } from '../../runtime/protocol/types.js';
 import { openBrowser, type RealBrowser } from '../helpers/pages/browser.js';

@@ -1,5 +1,5 @@
 /** The table of a run's trajectories, its failures in clusters, and what changed from version to version. */
-import type { TableFilter } from '../../runtime/protocol/types.js';
+import type { TableFilter, OutcomeKind } from '../../runtime/protocol/types.js';
 import { tableFilterOf } from '../../runtime/protocol/shared.js';
 import { tableViews, type InputOf, type TableView } from '../protocol.js';
 import { bannerView, emptyState } from '../ui/banner.js';
@@ -10,7 +10,6 @@ import { roving } from '../ui/roving.js';
 import { button, pageProgress } from '../ui/toolkit.js';
 import { steps, t, whole } from '../ui/words.js';
 import { verdictLower } from '../inspector/verdict.js';
-import type { OutcomeKind } from '../../runtime/protocol/types.js';
 import { shortFamily } from '../dashboard/format.js';
 import { Changes } from './changes.js';
 import { Failures } from './failures.js';

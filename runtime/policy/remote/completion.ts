@@ -4,8 +4,7 @@
  * runtime/policy/README.md#log-probs-of-remote-models).
  */
 import { FINISH_WORD, StudioError, type PolicyVersion, type TokenTrace } from '../../domain/index.js';
-import { isObject } from '../../foreign/json.js';
-import { jsonOf } from '../../foreign/json.js';
+import { isObject, jsonOf } from '../../foreign/json.js';
 import type { Decision } from '../types.js';
 
 export interface TokenLogprob {

@@ -5,9 +5,9 @@
  */
 import { withoutSlashes } from '../../foreign/address.js';
 import { growingMs, pause } from '../../concurrency/pause.js';
-import { StudioError, messageOf, cancelled } from '../../domain/index.js';
+import { StudioError, messageOf } from '../../domain/index.js';
 import { MOST_ANSWER_BYTES, type Said } from './completion.js';
-import { callHere, type ModelCaller } from './modelCalls.js';
+import { callHere, decisionCancelled, type ModelCaller } from './modelCalls.js';
 
 export interface EndpointOptions {
   /** Each ends in /v1 (or whatever precedes /chat/completions). */
@@ -193,4 +193,3 @@ const tooLong = (): StudioError =>
     `A model server's answer is larger than ${MOST_ANSWER_BYTES >> 20} MB.`,
     'Lower policy.openai.maxTokens or its top log-probs.',
   );
-const decisionCancelled = (): StudioError => cancelled('A decision');

@@ -1,5 +1,5 @@
 /** Calls of model servers, each a request with pictures and an answer with the log-probs of every token. */
-import type { StudioError } from '../../domain/index.js';
+import { cancelled, type StudioError } from '../../domain/index.js';
 import { completionOf, saidIn, type Said } from './completion.js';
 import { jsonPieces } from './picture.js';
 import { postJson, type PostOptions } from './postJson.js';
@@ -27,6 +27,9 @@ export interface ModelCaller {
    */
   call(c: ModelCall, signal: AbortSignal): Promise<ModelReply>;
 }
+
+/** What a call throws when its signal fires. */
+export const decisionCancelled = (): StudioError => cancelled('A decision');
 
 /** Characters of a refusal that are kept. */
 const EXCERPT = 2000;

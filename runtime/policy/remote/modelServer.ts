@@ -2,14 +2,13 @@
 import { withoutSlashes } from '../../foreign/address.js';
 import { boundedBody } from '../../foreign/boundedBody.js';
 import { withDeadline } from '../../concurrency/deadline.js';
-import { StudioError, messageOf, cancelled } from '../../domain/index.js';
-import { isObject } from '../../foreign/json.js';
-import { jsonOf } from '../../foreign/json.js';
+import { StudioError, messageOf } from '../../domain/index.js';
+import { isObject, jsonOf } from '../../foreign/json.js';
 import type { JsonBounds } from '../../foreign/jsonBounds.js';
 import { growingMs, pause } from '../../concurrency/pause.js';
 import { MOST_ANSWER_BYTES, completionOf, type Completion, type Said } from './completion.js';
 import { besideOf, dialectOf, type Dialect } from './dialect.js';
-import { callHere, type ModelCaller } from './modelCalls.js';
+import { callHere, decisionCancelled, type ModelCaller } from './modelCalls.js';
 import { jsonPieces } from './picture.js';
 import { postJson } from './postJson.js';
 import { loadOf, type ServerLoad } from './load.js';
@@ -304,4 +303,3 @@ const tooLong = (): StudioError =>
 const ANOTHER = 'Check that policy.vlm.endpoints names a model server.';
 const longPage = (url: string): StudioError =>
   new StudioError('policy.remote', `${url} answered with more than ${MOST_PAGE_BYTES >> 20} MB.`, ANOTHER);
-const decisionCancelled = (): StudioError => cancelled('A decision');

@@ -3,9 +3,8 @@
  * what is spoken here, and what to do.
  */
 import { StudioError } from '../../domain/index.js';
-import { isObject } from '../../foreign/json.js';
+import { isObject, jsonOrNothing } from '../../foreign/json.js';
 import { orUndefined } from '../../concurrency/failures.js';
-import { jsonOrNothing } from '../../foreign/json.js';
 import type { JsonBounds } from '../../foreign/jsonBounds.js';
 import type { TrainingHttp } from './http.js';
 import { Unread } from './wire/index.js';

@@ -30,12 +30,15 @@ const quickstart = (existsSync(results) && !quick ? readdirSync(results) : [])
     .map((f) => read(join(results, f)) as QuickstartFile),
   keys = existsSync(blind) ? needNoEyes(read(blind)) : [];
 const lab = new Lab({ bench: 'imitation', dir: work, runtime, provider, signal, log });
-/** Other seeds, as an earlier session recorded them (`--with FILE`). */
+/** Other seeds, lengths or rates, as an earlier session recorded them (`--with FILE`). */
 const earlier = args.option('--with'),
   imitated: Imitated[] = earlier === undefined ? [] : recordedIn(read(earlier)),
   made: RunResult[] = [],
-  twice = seeds.filter((s) => imitated.some((i) => i.seed === s));
-if (twice.length > 0) throw new Error(`--with: ${earlier} has seed ${twice.join(', ')}; name others (--seeds)`);
+  twice = imitated.find((i) => seeds.includes(i.seed) && steps.includes(i.steps) && rates.includes(i.lr));
+if (twice)
+  throw new Error(
+    `--with: ${earlier} has seed ${twice.seed} with ${twice.steps} updates at ${twice.lr}; name others (--seeds, --steps, --rates)`,
+  );
 try {
   for (const e of imitationPlan({ seeds, steps, rates, quick })) {
     const run = await lab.run(e, `seed ${e.seed},`),

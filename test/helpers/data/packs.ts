@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
-import { random } from '../../../runtime/domain/index.js';
+import { random, errorCode } from '../../../runtime/domain/index.js';
 import { FrameAppender, type AppenderOptions } from '../../../runtime/data/store/frameAppender.js';
 import { compact, type CompactOptions } from '../../../runtime/data/store/frameCompaction.js';
 import { FramePacks } from '../../../runtime/data/store/framePacks.js';
 import { DiskRoom } from '../../../runtime/data/store/room.js';
-import { errorCode } from '../../../runtime/domain/index.js';
 
 /** A frame of packs: any bytes, named by their hash. */
 export interface Content {

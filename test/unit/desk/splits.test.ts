@@ -35,8 +35,9 @@ const tokens = (text: string): Set<string> => new Set(text.toLowerCase().match(/
 /** Numbers of an instruction, and what follows what among its quoted texts' words and numbers. */
 const numbersIn = (t: Task): string[] => t.instruction.match(/(?<![A-Za-z\d])\d{2,}/g) ?? [];
 const names = new Set([TRAINED, HELD_OUT.dev, HELD_OUT.test].flatMap(wordsOf));
-function pairsIn(t: Task): string[] {
-  const about = (t.instruction.match(/[A-Za-z]+\d*|\d+/g) ?? []).filter((x) => names.has(x) || /^\d+$/.test(x));
+const pairsIn = (t: Task): string[] => pairsOf(t.instruction);
+function pairsOf(text: string): string[] {
+  const about = (text.match(/[A-Za-z]+\d*|\d+/g) ?? []).filter((x) => names.has(x) || /^\d+$/.test(x));
   return about.slice(1).map((b, i) => [about[i]!, b].sort().join(' '));
 }
 const looksIn = (t: Task): string[] =>
@@ -81,6 +82,9 @@ beforeAll(() => {
 
 describe('splits by content', () => {
   const trained = (): Task[] => [...train.values()].flat();
+  let made: Task[] | undefined;
+  /** What failures of training tasks are relabelled to. */
+  const siblings = (): Task[] => (made ??= trained().flatMap((t) => suite.siblings!(t)));
   /** Whether a training task beyond the sample has this pair, in a family that has it in a held-out task. */
   const trainedLater = (pair: string): boolean =>
     [...new Set(SETS.flatMap((set) => of(set, 'pairs')).filter((t) => pairsIn(t).includes(pair)))].some(({ family }) =>
@@ -209,14 +213,13 @@ describe('splits by content', () => {
   });
 
   it('siblings: what failures are relabelled to has nothing that is held out either', () => {
-    const siblings = trained().flatMap((t) => suite.siblings!(t)),
-      both = [...trained(), ...siblings],
-      seen = tokens(siblings.map(textOf).join(' ')),
+    const both = [...trained(), ...siblings()],
+      seen = tokens(siblings().map(textOf).join(' ')),
       pairs = new Set(both.flatMap(pairsIn)),
-      numbers = new Set(siblings.flatMap(numbersIn)),
-      said = new Set(siblings.map((t) => t.instruction)),
-      content = new Set(siblings.map((t) => JSON.stringify([t.instruction, t.config])));
-    expect(siblings.length).toBeGreaterThan(10_000);
+      numbers = new Set(siblings().flatMap(numbersIn)),
+      said = new Set(siblings().map((t) => t.instruction)),
+      content = new Set(siblings().map((t) => JSON.stringify([t.instruction, t.config])));
+    expect(siblings().length).toBeGreaterThan(10_000);
     expect(numbers.size).toBeGreaterThan(5);
     for (const set of SETS) {
       for (const w of wordsOf(HELD_OUT[set])) expect(seen.has(w.toLowerCase()), w).toBe(false);
@@ -233,6 +236,20 @@ describe('splits by content', () => {
       for (const h of HOLDOUTS)
         for (const t of of(set, h)) expect(content.has(JSON.stringify([t.instruction, t.config])), t.id).toBe(false);
     }
+  });
+
+  it('held-out and fresh templates: no training task, nor what failures are relabelled to, says or shows the same', () => {
+    const both = [...trained(), ...siblings()],
+      said = new Set(both.map((t) => t.instruction)),
+      content = new Set(both.map((t) => JSON.stringify([t.config, t.evaluator]))),
+      unseen = suite.families.filter((f) => f.split === 'heldout');
+    expect(unseen).toHaveLength(17);
+    for (const { id } of unseen)
+      for (const set of SETS)
+        for (const t of Array.from({ length: PROBES }, (_, n) => suite.task(id, probeSeed(set, 'arrangements', n)))) {
+          expect(said.has(t.instruction), t.instruction).toBe(false);
+          expect(content.has(JSON.stringify([t.config, t.evaluator])), t.id).toBe(false);
+        }
   });
 
   it('no instruction of unseen words, numbers or pairs occurs in training', () => {
@@ -308,6 +325,13 @@ describe('what a run learns from and is measured by', () => {
     expect(drawn.size).toBeGreaterThan(300);
     expect(reserved.length).toBeGreaterThan(10);
     for (const n of reserved) expect(drawn.has(n), n).toBe(false);
+    // Pairs that only held-out tasks have.
+    const trainedPairs = new Set([...train.values()].flat().flatMap(pairsIn)),
+      drawnPairs = new Set(texts.flatMap(pairsOf)),
+      unseenPairs = SETS.flatMap((set) => of(set, 'pairs').flatMap(pairsIn)).filter((p) => !trainedPairs.has(p));
+    expect(drawnPairs.size).toBeGreaterThan(10);
+    expect(unseenPairs.length).toBeGreaterThan(100);
+    for (const p of unseenPairs) expect(drawnPairs.has(p), p).toBe(false);
     // Letters and colours of held-out looks are not in the program that draws.
     const program = await readFile(await imageAsset('desk', 'overlay/opt/dart/words.py'), 'utf8');
     for (const look of SETS.flatMap((set) => of(set, 'looks').flatMap(looksIn)))

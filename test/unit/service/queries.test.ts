@@ -5,8 +5,12 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RunReader, RunStore } from '../../../runtime/data/store/runStore.js';
 import { id, random, type FamilyId, type RolloutId, type RunId, type TaskId } from '../../../runtime/domain/index.js';
-import type { TrajectoryFilter, TrajectorySort } from '../../../runtime/protocol/types.js';
-import type { CurationChartData, CurationView } from '../../../runtime/protocol/types.js';
+import type {
+  TrajectoryFilter,
+  TrajectorySort,
+  CurationChartData,
+  CurationView,
+} from '../../../runtime/protocol/types.js';
 import { curationView } from '../../../runtime/queries/curation.js';
 import { series, successCurves } from '../../../runtime/queries/curves.js';
 import { outcomes } from '../../../runtime/queries/outcomes.js';

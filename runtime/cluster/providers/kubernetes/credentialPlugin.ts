@@ -1,8 +1,7 @@
 import { spawn } from 'node:child_process';
 import { messageOf } from '../../../domain/index.js';
-import { isObject } from '../../../foreign/json.js';
+import { isObject, foreignJson } from '../../../foreign/json.js';
 import { withDeadline } from '../../../concurrency/deadline.js';
-import { foreignJson } from '../../../foreign/json.js';
 import { GrowingBuffer } from '../../../files/growingBuffer.js';
 
 /** A program that gives credentials, as `exec` of a kubeconfig's user names it. */

@@ -1163,7 +1163,8 @@ class DesktopAgent:
                 data = os.pread(fd, READ_PART, int(m.get('offset') or 0))
             except OSError:
                 # A link to /proc/PID/mem is a regular file that cannot be read; a broken disk is another matter.
-                if found.st_dev in {os.stat(d).st_dev for d in ('/proc', '/sys')}:
+                # Where nothing is mounted there, it is the root's own device.
+                if found.st_dev in {os.stat(d).st_dev for d in ('/proc', '/sys') if os.path.ismount(d)}:
                     raise Fail('%s is not a regular file' % path, 'ENOTREG')
                 raise
         finally:

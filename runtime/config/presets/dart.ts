@@ -75,10 +75,7 @@ export const DART_VALUES: SourcedValues = {
   'curation.groupFilter.enabled': [true, `DART's code, ${FILTER}: groups with mean reward 1 are dropped`],
   'curation.highEntropy.enabled': [true, 'paper, abstract: trained selectively on high-entropy steps'],
   'curation.highEntropy.keep': [0.8, `paper: the top 80 % of steps (${NOT_VERIFIED}; in no released code)`],
-  'curation.staleness.eta': [
-    2,
-    `DART's code, ${DATASET}: top_mvs_n=2, rows of the 2 newest versions; 2 admits one version more`,
-  ],
+  'curation.staleness.eta': [1, `DART's code, ${DATASET}: top_mvs_n=2, rows of the 2 newest versions`],
   // Objective and optimizer.
   'trainer.algorithm': ['ppo', `DART's code, ${ALGOS}: compute_policy_loss, the clipped ratio of every token`],
   'trainer.baseline': [

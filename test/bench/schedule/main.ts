@@ -1,8 +1,9 @@
 // npm run bench:schedule [-- --quick] [-- --json FILE] [-- --out DIR] [-- --only dart-like,faults,...]: four scheduling
-// regimes on the same traces in virtual time, against the bound X*. One run writes the JSON, its page and
-// its picture.
+// regimes on the same traces in virtual time, against the bound X*. One run writes the JSON, its page and its picture;
+// with --out test/bench/results/schedule also what README says of it.
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { benchArgs, finish, stamp } from '../lib/report.js';
 import { DISPATCHED, FILLED, PUBLISHED, REGIMES, RELAUNCHED } from './arrangements.js';
@@ -129,4 +130,7 @@ writeFileSync(
   }),
 );
 writeFileSync(join(dir, 'schedule.svg'), chart(cells.filter((c) => 'abcd'.includes(c.arrangement.name))));
+// What README says of it is of this run from now on.
+if (resolve(dir) === resolve('test/bench/results/schedule'))
+  execFileSync(process.execPath, ['scripts/readme.mjs'], { stdio: 'inherit' });
 console.log(`${dir}/schedule.json, schedule.md, schedule.svg; ${((performance.now() - began) / 1000).toFixed(0)} s`);

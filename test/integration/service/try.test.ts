@@ -58,9 +58,11 @@ function studio(): Studio {
         .at(-1)!,
   };
 }
-/** What is drawn depends on every pixel of the screen, and an untaught policy may as well close the terminal, or end. */
-const harmless = (a: Action): boolean =>
-  ['scroll', 'wait', 'type'].includes(a.type) || (a.type === 'click' && a.at.y > 150 && a.at.y < 350);
+/**
+ * What is drawn depends on every pixel of the screen, and an untaught policy may as well close the terminal, or end. The
+ * test looks at where it would act, too: something without a point will not do.
+ */
+const harmless = (a: Action): boolean => a.type === 'scroll' || (a.type === 'click' && a.at.y > 150 && a.at.y < 350);
 /** Declines what the policy proposes until that does no harm to the task; returns its number. */
 async function harmlessProposal(s: Studio, session: string): Promise<number> {
   for (let n = 1; n <= 50; n++) {

@@ -83,7 +83,7 @@ describe('presets', () => {
     expect(curation).toMatchObject({
       dynamicRollouts: { max: 8, threshold: 0.6 },
       highEntropy: { enabled: true, keep: 0.8 },
-      staleness: { eta: 2 },
+      staleness: { eta: 1 },
       pool: { enabled: true },
     });
   });

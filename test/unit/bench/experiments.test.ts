@@ -1,5 +1,6 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { existsSync, appendFileSync, cpSync, mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Interrupted, Lab, type Experiment } from '../../bench/lib/experiments.js';
 import { withDir } from '../../helpers/data/manager.js';
@@ -9,6 +10,7 @@ import { writeSyntheticRun } from '../../helpers/data/syntheticRun.js';
  * A runtime that "trains" by copying a finished run's folder: `how` makes it fail, or wait for SIGINT in the middle.
  */
 const RUNTIME = `
+import { appendFileSync, cpSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 const args = process.argv.slice(2), runs = args[args.indexOf('--runs') + 1], how = process.env.FAKE_HOW;
 appendFileSync(join(process.env.FAKE_DIR, 'calls'), JSON.stringify(args) + '\\n');

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { RunFile } from '../../../runtime/config/index.js';
 import * as m from '../../../runtime/protocol/methods.js';
-import * as human from '../../../runtime/protocol/methods.js';
 import type {
   ControlState,
   DesktopRow,
@@ -97,7 +96,7 @@ describe.each([
     'a success is kept and pooled by itself; a failure only when asked for; each step has its screen',
     async () => {
       const s = studio();
-      const begun = await s.call<ControlState>(human.recordDemonstration, {
+      const begun = await s.call<ControlState>(m.recordDemonstration, {
         base: join(dir, provider),
         family: 'term-touch',
         provider,
@@ -112,7 +111,7 @@ describe.each([
       const session = begun.session,
         { run } = begun;
       expect(s.service.busy).toBe(true);
-      expect(await s.call<ControlState>(human.attachControl, { session })).not.toHaveProperty('abandonedAt');
+      expect(await s.call<ControlState>(m.attachControl, { session })).not.toHaveProperty('abandonedAt');
       expect((await s.call<{ desktops: DesktopRow[] }>(m.listDesktops, {})).desktops.map((d) => d.desktop)).toContain(
         begun.desktop,
       );
@@ -126,13 +125,13 @@ describe.each([
       })();
       await expect.poll(() => seen.length).toBeGreaterThan(0);
       const before = seen.length;
-      await s.call(human.controlInput, { session, events: click(600, 390) });
-      await s.call(human.controlInput, { session, events: typed(line(begun)) });
+      await s.call(m.controlInput, { session, events: click(600, 390) });
+      await s.call(m.controlInput, { session, events: typed(line(begun)) });
       await expect.poll(() => seen.length).toBeGreaterThan(before);
       await expect.poll(() => s.state(session)?.doing).toBe(`typing ${JSON.stringify(line(begun))}`);
       // A click that does no good is taken out again.
       await expect.poll(() => s.state(session)?.steps.length).toBe(1);
-      await s.call(human.controlInput, { session, events: typed('\n') });
+      await s.call(m.controlInput, { session, events: typed('\n') });
       await expect
         .poll(() => s.state(session)?.steps.map((x) => x.actions[0]))
         .toEqual([
@@ -141,7 +140,7 @@ describe.each([
         ]);
       stop.abort();
       await watching;
-      const done = await s.call<ControlState>(human.finishControl, { session });
+      const done = await s.call<ControlState>(m.finishControl, { session });
       expect(done).toMatchObject({ mode: 'ended', verdict: { outcome: 'success', reward: 1 }, kept: { pooled: true } });
       const rollout = done.kept!.rollout;
       const { rows } = await s.call<{ rows: TrajectoryRow[] }>(m.listTrajectories, {
@@ -158,30 +157,30 @@ describe.each([
       for (const x of view.steps) expect(await hasFrame(run, x.frame.hash)).toBe(true);
       expect(view.steps[1]!.frame.hash).not.toBe(view.steps[2]!.frame.hash);
       expect(
-        (await s.call<PoolView>(human.listPool, { run })).families.flatMap((f) => f.entries.map((e) => e.rollout)),
+        (await s.call<PoolView>(m.listPool, { run })).families.flatMap((f) => f.entries.map((e) => e.rollout)),
       ).toEqual([rollout]);
-      await expect(s.call(human.controlInput, { session, events: click(1, 1) })).rejects.toMatchObject({
+      await expect(s.call(m.controlInput, { session, events: click(1, 1) })).rejects.toMatchObject({
         kind: 'params.invalid',
       });
-      await s.call(human.detachControl, { session });
+      await s.call(m.detachControl, { session });
       expect(s.service.busy).toBe(false);
 
       // The next one is another task of the family; left undone it fails, and is kept only with a word.
-      const second = await s.call<ControlState>(human.recordDemonstration, {
+      const second = await s.call<ControlState>(m.recordDemonstration, {
         base: join(dir, provider),
         family: 'desk/term-touch',
         provider,
       });
       expect(second.task).not.toBe(begun.task);
-      await s.call(human.controlAct, { session: second.session, action: { type: 'wait', ms: 10 } });
-      expect((await s.call<ControlState>(human.dropStep, { session: second.session })).steps).toEqual([]);
-      const failed = await s.call<ControlState>(human.finishControl, { session: second.session });
+      await s.call(m.controlAct, { session: second.session, action: { type: 'wait', ms: 10 } });
+      expect((await s.call<ControlState>(m.dropStep, { session: second.session })).steps).toEqual([]);
+      const failed = await s.call<ControlState>(m.finishControl, { session: second.session });
       expect(failed).toMatchObject({ verdict: { outcome: 'failure' } });
       expect(failed.kept).toBeUndefined();
       await expect(
-        s.call(human.keepDemonstration, { session: second.session, pool: 'override' }),
+        s.call(m.keepDemonstration, { session: second.session, pool: 'override' }),
       ).rejects.toMatchObject({ kind: 'params.invalid' });
-      const kept = await s.call<ControlState>(human.keepDemonstration, {
+      const kept = await s.call<ControlState>(m.keepDemonstration, {
         session: second.session,
         pool: 'override',
         reason: 'shows the way',
@@ -190,14 +189,14 @@ describe.each([
       });
       expect(kept.kept).toMatchObject({ pooled: true });
       expect(
-        await s.call<{ tags: string[]; note: string }>(human.getAnnotations, { run, rollout: kept.kept!.rollout }),
+        await s.call<{ tags: string[]; note: string }>(m.getAnnotations, { run, rollout: kept.kept!.rollout }),
       ).toMatchObject({ tags: ['half'], note: 'first half only' });
-      await s.call(human.discardControl, { session: second.session });
+      await s.call(m.discardControl, { session: second.session });
       expect(
-        (await s.call<PoolView>(human.listPool, { run })).families.flatMap((f) => f.entries.map((e) => e.rollout)),
+        (await s.call<PoolView>(m.listPool, { run })).families.flatMap((f) => f.entries.map((e) => e.rollout)),
       ).toEqual([rollout]);
       expect(
-        (await s.call<{ sessions: ControlState[] }>(human.listControl, {})).sessions.filter(
+        (await s.call<{ sessions: ControlState[] }>(m.listControl, {})).sessions.filter(
           (x) => x.session === second.session,
         ),
       ).toEqual([]);
@@ -211,33 +210,33 @@ describe.skipIf(noLocal)('recording', () => {
     const s = studio(),
       base = join(dir, 'dies');
     await expect(
-      s.call(human.recordDemonstration, { base, family: 'term-touch', seed: 7_777_777, provider: 'local' }),
+      s.call(m.recordDemonstration, { base, family: 'term-touch', seed: 7_777_777, provider: 'local' }),
     ).rejects.toMatchObject({ error: { kind: 'config.invalid' } });
     await expect(
-      s.call(human.recordDemonstration, { base, family: 'no-such', provider: 'local' }),
+      s.call(m.recordDemonstration, { base, family: 'no-such', provider: 'local' }),
     ).rejects.toMatchObject({ kind: 'not.found' });
-    const begun = await s.call<ControlState>(human.recordDemonstration, {
+    const begun = await s.call<ControlState>(m.recordDemonstration, {
         base,
         family: 'term-touch',
         provider: 'local',
       }),
       { session } = begun;
-    await s.call(human.attachControl, { session });
-    await s.call(human.controlInput, { session, events: typed('exi') });
+    await s.call(m.attachControl, { session });
+    await s.call(m.controlInput, { session, events: typed('exi') });
     process.kill(sandboxOf(begun.desktop), 'SIGKILL');
     await expect
       .poll(() => s.state(session))
       .toMatchObject({ mode: 'ended', verdict: { outcome: 'error', error: { kind: 'desktop.lost' } } });
     expect((await s.call<{ rows: TrajectoryRow[] }>(m.listTrajectories, { run: begun.run })).rows).toEqual([]);
-    await expect(s.call(human.keepDemonstration, { session, pool: 'override', reason: 'x' })).rejects.toMatchObject({
+    await expect(s.call(m.keepDemonstration, { session, pool: 'override', reason: 'x' })).rejects.toMatchObject({
       kind: 'params.invalid',
     });
     expect(s.service.busy).toBe(false);
     // The window is gone: the session will be.
     s.client.abort();
     await expect.poll(() => s.state(session)?.abandonedAt).toBeDefined();
-    await s.call(human.discardControl, { session });
-    expect((await s.call<{ sessions: ControlState[] }>(human.listControl, {})).sessions).toEqual([]);
+    await s.call(m.discardControl, { session });
+    expect((await s.call<{ sessions: ControlState[] }>(m.listControl, {})).sessions).toEqual([]);
   }, 120_000);
 });
 
@@ -287,9 +286,9 @@ describe.skipIf(noLocal)('a rollout that is taken over', () => {
             ?.desktop,
         { timeout: 90_000, interval: 20 },
       );
-      const got = await s.call<ControlState>(human.takeOver, { desktop, mode });
+      const got = await s.call<ControlState>(m.takeOver, { desktop, mode });
       expect(got.mode).toBe(mode);
-      await s.call(human.attachControl, { session: got.session });
+      await s.call(m.attachControl, { session: got.session });
       return got;
     };
 
@@ -297,24 +296,24 @@ describe.skipIf(noLocal)('a rollout that is taken over', () => {
       { session } = held,
       mine = (): ControlState => s.state(session)!;
     const had = held.steps.length;
-    await s.call(human.controlInput, { session, events: click(320, 200) });
+    await s.call(m.controlInput, { session, events: click(320, 200) });
     await expect.poll(() => mine().steps.length).toBe(had + 1);
     expect(mine().steps.at(-1)).toMatchObject({
       origin: 'human',
       actions: [{ type: 'click', at: { x: 320, y: 200 } }],
     });
-    await s.call(human.setControlMode, { session, mode: 'policy' });
-    await expect(s.call(human.controlInput, { session, events: click(1, 1) })).rejects.toMatchObject({
+    await s.call(m.setControlMode, { session, mode: 'policy' });
+    await expect(s.call(m.controlInput, { session, events: click(1, 1) })).rejects.toMatchObject({
       kind: 'params.invalid',
     });
     await expect.poll(() => mine().steps.length > had + 1 || mine().mode === 'ended', { timeout: 30_000 }).toBe(true);
-    await s.call(human.discardControl, { session });
+    await s.call(m.discardControl, { session });
 
     // A policy is tried beside the run, on a desktop of its own.
     const beside = join(dir, 'beside');
     await mkdir(beside);
     await untaughtRun(join(beside, 'untaught'), entry);
-    const tried = await s.call<ControlState>(human.tryStart, {
+    const tried = await s.call<ControlState>(m.tryStart, {
       policy: { run: join(beside, 'untaught') },
       base: beside,
       family: 'term-touch',
@@ -325,7 +324,7 @@ describe.skipIf(noLocal)('a rollout that is taken over', () => {
     expect(desktops.find((d) => d.desktop === tried.desktop)?.run).toBe(join(beside, 'tries'));
     expect(desktops.some((d) => d.run === run)).toBe(true);
     expect(s.service.active).toEqual([run]);
-    await s.call(human.discardControl, { session: tried.session });
+    await s.call(m.discardControl, { session: tried.session });
 
     // Step by step: what is accepted is the policy's own step; what is done instead is the person's.
     const stepping = await take('step'),
@@ -336,22 +335,22 @@ describe.skipIf(noLocal)('a rollout that is taken over', () => {
       n = now().steps.length;
     expect(proposal.probability).toBeGreaterThan(0);
     expect(proposal.actions).toHaveLength(1);
-    await expect(s.call(human.acceptProposal, { session: two, proposal: proposal.id + 1 })).rejects.toMatchObject({
+    await expect(s.call(m.acceptProposal, { session: two, proposal: proposal.id + 1 })).rejects.toMatchObject({
       kind: 'params.invalid',
     });
     let last = n;
     if (proposal.actions[0]!.type !== 'finished' && proposal.actions[0]!.type !== 'fail') {
-      await s.call(human.acceptProposal, { session: two, proposal: proposal.id });
+      await s.call(m.acceptProposal, { session: two, proposal: proposal.id });
       await expect.poll(() => now().steps.length, { timeout: 30_000 }).toBe(n + 1);
       expect(now().steps.at(-1)).toMatchObject({ origin: 'policy', actions: proposal.actions });
       await expect.poll(() => now().proposal?.id, { timeout: 30_000 }).toBe(proposal.id + 1);
       last++;
     }
-    await s.call(human.controlInput, { session: two, events: click(300, 220) });
+    await s.call(m.controlInput, { session: two, events: click(300, 220) });
     await expect.poll(() => now().steps.length, { timeout: 30_000 }).toBe(last + 1);
     expect(now().steps.at(-1)).toMatchObject({ origin: 'human', actions: [{ type: 'click', at: { x: 300, y: 220 } }] });
     await expect.poll(() => (now().proposal?.id ?? 0) > proposal.id, { timeout: 30_000 }).toBe(true);
-    const end = await s.call<ControlState>(human.finishControl, { session: two });
+    const end = await s.call<ControlState>(m.finishControl, { session: two });
     expect(end).toMatchObject({
       mode: 'ended',
       verdict: { outcome: expect.stringMatching(/success|failure/) as string },
@@ -376,7 +375,7 @@ describe.skipIf(noLocal)('a rollout that is taken over', () => {
     // The window goes away in the middle: nothing stays pressed, and the rollout is handed back when the time is up or
     // the run ends.
     const third = await take('human');
-    await s.call(human.controlInput, {
+    await s.call(m.controlInput, {
       session: third.session,
       events: [{ type: 'button', at: (clock += 10), x: 100, y: 100, button: 'left', down: true }],
     });

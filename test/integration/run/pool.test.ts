@@ -18,7 +18,6 @@ import { newRun, poolConfigOf } from '../../../runtime/data/collections.js';
 import { deskSuite, trainSeed } from '../../../runtime/tasks/suites/desk/index.js';
 import { hasFrame } from '../../helpers/data/hasFrame.js';
 import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
-import * as h from '../../../runtime/protocol/methods.js';
 import * as m from '../../../runtime/protocol/methods.js';
 import type { PoolView } from '../../../runtime/protocol/types.js';
 import { createStudioService } from '../../../runtime/service/index.js';
@@ -250,19 +249,19 @@ describe.skipIf(noLocal)('curation.pool.from', () => {
           store: { dir: runs },
         }),
         { run } = await call<{ run: string }>(m.startRun, { text, base: dir });
-      const view = await call<PoolView>(h.listPool, { run }),
+      const view = await call<PoolView>(m.listPool, { run }),
         [one, two] = view.families.flatMap((f) => f.entries);
       expect(view).toMatchObject({ active: true, entries: 3 });
       expect(
-        (await call<PoolView>(h.setPool, { run, rollouts: [one!.rollout], enabled: false })).families
+        (await call<PoolView>(m.setPool, { run, rollouts: [one!.rollout], enabled: false })).families
           .flatMap((f) => f.entries)
           .find((e) => e.rollout === one!.rollout),
       ).toMatchObject({ enabled: false, why: 'off' });
-      const after = await call<PoolView>(h.removeFromPool, { run, rollouts: [two!.rollout], reason: 'not good' });
+      const after = await call<PoolView>(m.removeFromPool, { run, rollouts: [two!.rollout], reason: 'not good' });
       expect(after.entries).toBe(2);
       expect(told).toContain('pool/changed');
       await call(m.stopRun, { run, now: true });
-      expect(state(await call<PoolView>(h.listPool, { run }))).toEqual(state(after));
+      expect(state(await call<PoolView>(m.listPool, { run }))).toEqual(state(after));
       expect((await replay(run)).of('pool.removed')).toMatchObject([
         { entry: two!.rollout, reason: 'not good', by: 'person' },
       ]);

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { RunStore } from '../../../runtime/data/store/runStore.js';
-import * as h from '../../../runtime/protocol/methods.js';
 import * as m from '../../../runtime/protocol/methods.js';
 import type {
   ExportResult,
@@ -72,7 +71,7 @@ function client(): Client {
       service.handlers.get(method.method)!(params, {
         signal,
         notify: (name, p) => {
-          if (name === h.interchangeProgress.method) {
+          if (name === m.interchangeProgress.method) {
             progress.push(p as InterchangeProgress);
             onProgress?.(p as InterchangeProgress);
           }
@@ -100,7 +99,7 @@ describe('import', () => {
     await osworldTask(src, 'os', 'bbb', [{ action: 'pyautogui.tripleClick(30, 40)' }], { initial: true });
     await put(join(dir, 'tasks', 'os', 'aaa.json'), JSON.stringify({ instruction: 'Open it.' }));
     const options = { tasks: join(dir, 'tasks') },
-      look = await c.call<ImportPreview>(h.previewImport, { path: src, options });
+      look = await c.call<ImportPreview>(m.previewImport, { path: src, options });
     expect(look).toMatchObject({
       trajectories: 1,
       steps: 2,
@@ -113,7 +112,7 @@ describe('import', () => {
       ],
     });
     expect(existsSync(runs)).toBe(false);
-    const done = await c.call<ImportResult>(h.importTrajectories, {
+    const done = await c.call<ImportResult>(m.importTrajectories, {
       path: src,
       base: runs,
       name: 'my import',
@@ -129,7 +128,7 @@ describe('import', () => {
     });
     expect(c.progress.at(-1)).toMatchObject({ done: 2, of: 2, imported: 1, problems: 1 });
     expect(c.service.busy).toBe(false);
-    expect((await c.call<PoolView>(h.listPool, { run: done.run })).families).toMatchObject([
+    expect((await c.call<PoolView>(m.listPool, { run: done.run })).families).toMatchObject([
       { entries: [{ source: 'imported', from: expect.stringContaining('osworld') as string }] },
     ]);
     expect((await c.call<{ runs: RunSummary[] }>(m.listRuns, { roots: [runs] })).runs).toMatchObject([
@@ -138,11 +137,11 @@ describe('import', () => {
     expect(c.told.map((b) => b.method)).toEqual(expect.arrayContaining(['run/changed', 'pool/changed']));
     // Again, by the same request and into the run: nothing twice.
     for (const where of [{ base: runs, name: 'my import' }, { run: done.run }])
-      expect(await c.call<ImportResult>(h.importTrajectories, { path: src, options, ...where })).toMatchObject({
+      expect(await c.call<ImportResult>(m.importTrajectories, { path: src, options, ...where })).toMatchObject({
         imported: 0,
         already: 1,
       });
-    expect(await c.call<ImportPreview>(h.previewImport, { path: src, options, run: done.run })).toMatchObject({
+    expect(await c.call<ImportPreview>(m.previewImport, { path: src, options, run: done.run })).toMatchObject({
       already: 1,
     });
   });
@@ -156,7 +155,7 @@ describe('import', () => {
       { task_id: 't1', codes: ['pyautogui.click(x=0.25, y=0.25)', ...codes], task_completed: false },
       { task_id: 't2', codes, task_completed: false },
     ]);
-    const { run } = await c.call<ImportResult>(h.importTrajectories, { path: src, base, name: 'r' }),
+    const { run } = await c.call<ImportResult>(m.importTrajectories, { path: src, base, name: 'r' }),
       of = async (params: object): Promise<TaskRow[]> =>
         (await c.call<{ tasks: TaskRow[] }>(m.listTasks, params)).tasks;
     const rows = await of({ run });
@@ -194,13 +193,13 @@ describe('import', () => {
       })),
     );
     const request = { path: src, base, name: 'r' };
-    const half = await c.call<ImportResult>(h.importTrajectories, request, stop.signal, (p) => {
+    const half = await c.call<ImportResult>(m.importTrajectories, request, stop.signal, (p) => {
       if ((p.imported ?? 0) > 0) stop.abort();
     });
     expect(half.stopped).toBe(true);
     expect(half.imported).toBeGreaterThan(0);
     expect(half.imported).toBeLessThan(n);
-    expect(await c.call<ImportResult>(h.importTrajectories, request)).toMatchObject({
+    expect(await c.call<ImportResult>(m.importTrajectories, request)).toMatchObject({
       imported: n - half.imported,
       already: half.imported,
       stopped: false,
@@ -215,24 +214,24 @@ describe('import', () => {
       base = join(dir, 'runs-c'),
       src = join(dir, 'one');
     await agentnetFile(src, [{ task_id: 't', codes }]);
-    await expect(c.call(h.previewImport, { path: join(dir, 'nowhere') })).rejects.toMatchObject({
+    await expect(c.call(m.previewImport, { path: join(dir, 'nowhere') })).rejects.toMatchObject({
       error: { kind: 'config.invalid', message: expect.stringContaining('ENOENT') as string },
     });
-    await expect(c.call(h.previewImport, { path: 'relative' })).rejects.toMatchObject({ kind: 'params.invalid' });
+    await expect(c.call(m.previewImport, { path: 'relative' })).rejects.toMatchObject({ kind: 'params.invalid' });
     for (const [params, kind] of [
       [{ path: src }, 'params.invalid'],
       [{ path: src, base, name: '../up' }, 'params.invalid'],
       [{ path: src, run: join(dir, 'nowhere') }, 'not.found'],
     ] as const)
-      await expect(c.call(h.importTrajectories, params)).rejects.toMatchObject({ kind });
-    await expect(c.call(h.importTrajectories, { path: join(dir, 'nowhere'), base, name: 'n' })).rejects.toMatchObject({
+      await expect(c.call(m.importTrajectories, params)).rejects.toMatchObject({ kind });
+    await expect(c.call(m.importTrajectories, { path: join(dir, 'nowhere'), base, name: 'n' })).rejects.toMatchObject({
       error: { kind: 'config.invalid' },
     });
     expect(existsSync(join(base, 'n'))).toBe(false);
-    await c.call(h.importTrajectories, { path: src, base, name: 'held' });
+    await c.call(m.importTrajectories, { path: src, base, name: 'held' });
     const store = await RunStore.open(join(base, 'held'), { index: 'local' });
     try {
-      await expect(c.call(h.importTrajectories, { path: src, base, name: 'held' })).rejects.toMatchObject({
+      await expect(c.call(m.importTrajectories, { path: src, base, name: 'held' })).rejects.toMatchObject({
         error: { kind: 'run.busy' },
       });
     } finally {
@@ -260,7 +259,7 @@ describe('export', () => {
         ],
       })),
     );
-    const split = await c.call<ExportResult>(h.exportTrajectories, {
+    const split = await c.call<ExportResult>(m.exportTrajectories, {
       run,
       to: join(dir, 'x1'),
       format: 'agentnet',
@@ -275,7 +274,7 @@ describe('export', () => {
     });
     expect(c.progress.at(-1)).toEqual({ done: 8, of: 8 });
     expect(
-      await c.call<ExportResult>(h.exportTrajectories, {
+      await c.call<ExportResult>(m.exportTrajectories, {
         run,
         to: join(dir, 'x2'),
         format: 'osworld',
@@ -285,21 +284,21 @@ describe('export', () => {
     ).toMatchObject({ trajectories: 1 });
     for (const format of exportFormats)
       expect(
-        await c.call<ExportResult>(h.exportTrajectories, { run, to: join(dir, `as-${format}`), format }),
+        await c.call<ExportResult>(m.exportTrajectories, { run, to: join(dir, `as-${format}`), format }),
       ).toMatchObject({ trajectories: 8, problems: [] });
-    await expect(c.call(h.exportTrajectories, { run, to: join(dir, 'x2'), format: 'traj' })).rejects.toMatchObject({
+    await expect(c.call(m.exportTrajectories, { run, to: join(dir, 'x2'), format: 'traj' })).rejects.toMatchObject({
       error: { kind: 'config.invalid', message: expect.stringContaining('not empty') as string },
     });
     await expect(
-      c.call(h.exportTrajectories, { run, to: join(dir, 'x3'), format: 'traj', rollouts: ['nobody'] }),
+      c.call(m.exportTrajectories, { run, to: join(dir, 'x3'), format: 'traj', rollouts: ['nobody'] }),
     ).rejects.toMatchObject({ error: { kind: 'config.invalid' } });
     await expect(
-      c.call(h.exportTrajectories, { run: join(dir, 'nowhere'), to: join(dir, 'x3'), format: 'traj' }),
+      c.call(m.exportTrajectories, { run: join(dir, 'nowhere'), to: join(dir, 'x3'), format: 'traj' }),
     ).rejects.toMatchObject({ kind: 'not.found' });
     const stopped = new AbortController();
     stopped.abort();
     await expect(
-      c.call(h.exportTrajectories, { run, to: join(dir, 'x3'), format: 'traj' }, stopped.signal),
+      c.call(m.exportTrajectories, { run, to: join(dir, 'x3'), format: 'traj' }, stopped.signal),
     ).rejects.toMatchObject({ error: { kind: 'cancelled' } });
     expect((await readdir(dir)).filter((n) => n.startsWith('x')).sort()).toEqual(['x1', 'x2']);
   });
@@ -325,7 +324,7 @@ describe('export', () => {
       })),
     );
     const say = async (rollout: string, ops: unknown[]): Promise<void> => {
-      await c.call(h.editAnnotations, { run, rollout, base: 0, ops });
+      await c.call(m.editAnnotations, { run, rollout, base: 0, ops });
     };
     await say('demo/0', [
       { op: 'tags', tags: ['good'] },
@@ -343,7 +342,7 @@ describe('export', () => {
       { op: 'delete', steps: [0] },
     ]);
     const names = async (to: string, o: object): Promise<{ names: string[]; result: ExportResult }> => {
-      const result = await c.call<ExportResult>(h.exportTrajectories, { run, to: join(dir, to), format: 'traj', ...o });
+      const result = await c.call<ExportResult>(m.exportTrajectories, { run, to: join(dir, to), format: 'traj', ...o });
       return {
         names: (await readdir(join(dir, to)))
           .filter((n) => n.endsWith('.traj.jsonl'))
@@ -363,7 +362,7 @@ describe('export', () => {
     const { result } = await names('y5', { rollouts: ['demo/0', 'demo/3'], annotations: { without: ['redundant'] } });
     expect(result).toMatchObject({ trajectories: 2, steps: 6 });
     // Imported elsewhere it is what was said, screens and all.
-    const back = await c.call<ImportResult>(h.importTrajectories, {
+    const back = await c.call<ImportResult>(m.importTrajectories, {
       path: join(dir, 'y5'),
       base: join(dir, 'runs-y'),
       name: 'back',

@@ -8,7 +8,6 @@ import { headOf } from '../../../runtime/data/events.js';
 import { poolEntryOf } from '../../../runtime/data/experiencePool.js';
 import { newRun } from '../../../runtime/data/collections.js';
 import { RunReader, RunStore } from '../../../runtime/data/store/runStore.js';
-import * as h from '../../../runtime/protocol/methods.js';
 import * as m from '../../../runtime/protocol/methods.js';
 import type { PoolEntryRow, PoolView, RunSummary, TrajectoryRow } from '../../../runtime/protocol/types.js';
 import { createStudioService, type Broadcast, type StudioService } from '../../../runtime/service/index.js';
@@ -83,8 +82,8 @@ describe('pool requests on a run that is over', () => {
     const c = client(),
       won = of('success'),
       lost = of('failure');
-    expect(await c.call<PoolView>(h.listPool, { run })).toMatchObject({ entries: 0, injections: 0, active: false });
-    const one = await c.call<PoolView>(h.addToPool, { run, rollout: won });
+    expect(await c.call<PoolView>(m.listPool, { run })).toMatchObject({ entries: 0, injections: 0, active: false });
+    const one = await c.call<PoolView>(m.addToPool, { run, rollout: won });
     expect(entries(one)).toMatchObject([
       {
         rollout: won,
@@ -95,20 +94,20 @@ describe('pool requests on a run that is over', () => {
         steps: truth.told.find((t) => t.id === won)!.steps,
       },
     ]);
-    await expect(c.call(h.addToPool, { run, rollout: lost })).rejects.toMatchObject({
+    await expect(c.call(m.addToPool, { run, rollout: lost })).rejects.toMatchObject({
       kind: 'params.invalid',
       message: expect.stringContaining('did not call it a success') as string,
     });
-    await expect(c.call(h.addToPool, { run, rollout: 'probe/untrained/v0/0' })).rejects.toMatchObject({
+    await expect(c.call(m.addToPool, { run, rollout: 'probe/untrained/v0/0' })).rejects.toMatchObject({
       message: expect.stringContaining('held out') as string,
     });
-    await expect(c.call(h.addToPool, { run, rollout: 'nobody', override: 'x' })).rejects.toMatchObject({
+    await expect(c.call(m.addToPool, { run, rollout: 'nobody', override: 'x' })).rejects.toMatchObject({
       kind: 'not.found',
     });
-    await expect(c.call(h.addToPool, { run, rollout: lost, override: '  ' })).rejects.toMatchObject({
+    await expect(c.call(m.addToPool, { run, rollout: lost, override: '  ' })).rejects.toMatchObject({
       kind: 'params.invalid',
     });
-    const two = await c.call<PoolView>(h.addToPool, {
+    const two = await c.call<PoolView>(m.addToPool, {
       run,
       rollout: lost,
       override: 'the verifier looked at the wrong file',
@@ -117,19 +116,19 @@ describe('pool requests on a run that is over', () => {
       override: 'the verifier looked at the wrong file',
       usable: true,
     });
-    const off = await c.call<PoolView>(h.setPool, { run, rollouts: [won, 'nobody'], enabled: false });
+    const off = await c.call<PoolView>(m.setPool, { run, rollouts: [won, 'nobody'], enabled: false });
     expect(entries(off).find((e) => e.rollout === won)).toMatchObject({ enabled: false, usable: false, why: 'off' });
     expect(
       entries(
-        await c.call<PoolView>(h.removeFromPool, { run, rollouts: [lost], reason: 'it was right after all' }),
+        await c.call<PoolView>(m.removeFromPool, { run, rollouts: [lost], reason: 'it was right after all' }),
       ).map((e) => e.rollout),
     ).toEqual([won]);
     // Adding what is switched off switches it on.
-    expect(entries(await c.call<PoolView>(h.addToPool, { run, rollout: won }))).toMatchObject([
+    expect(entries(await c.call<PoolView>(m.addToPool, { run, rollout: won }))).toMatchObject([
       { rollout: won, enabled: true },
     ]);
     // Answered = on disk: another process reads the same, and the journal holds why.
-    expect(entries(await client().call<PoolView>(h.listPool, { run }))).toMatchObject([
+    expect(entries(await client().call<PoolView>(m.listPool, { run }))).toMatchObject([
       { rollout: won, enabled: true },
     ]);
     const reader = await RunReader.open(run, { index: 'local' }),
@@ -160,12 +159,12 @@ describe('pool requests on a run that is over', () => {
     const rows = (): Promise<{ rows: TrajectoryRow[] }> => c.call(m.listTrajectories, { run });
     const [before] = await Promise.all([
       rows(),
-      ...won.map((rollout) => c.call(h.addToPool, { run, rollout })),
+      ...won.map((rollout) => c.call(m.addToPool, { run, rollout })),
       rows(),
       c.call(m.getRun, { run }),
     ]);
     expect(
-      entries(await c.call<PoolView>(h.listPool, { run }))
+      entries(await c.call<PoolView>(m.listPool, { run }))
         .map((e) => e.rollout)
         .sort(),
     ).toEqual([...won].sort());
@@ -177,23 +176,23 @@ describe('pool requests on a run that is over', () => {
     const c = client(),
       store = await RunStore.open(run, { index: 'local' });
     try {
-      await expect(c.call(h.addToPool, { run, rollout: of('success') })).rejects.toMatchObject({
+      await expect(c.call(m.addToPool, { run, rollout: of('success') })).rejects.toMatchObject({
         error: { kind: 'run.busy' },
       });
     } finally {
       await store.close();
     }
-    expect(entries(await c.call<PoolView>(h.addToPool, { run, rollout: of('success') }))).toHaveLength(1);
-    await expect(c.call(h.listPool, { run: join(dir, 'nowhere') })).rejects.toMatchObject({ kind: 'not.found' });
+    expect(entries(await c.call<PoolView>(m.addToPool, { run, rollout: of('success') }))).toHaveLength(1);
+    await expect(c.call(m.listPool, { run: join(dir, 'nowhere') })).rejects.toMatchObject({ kind: 'not.found' });
     await expect(
-      c.call(h.setPool, { run: join(dir, 'nowhere'), rollouts: ['r'], enabled: true }),
+      c.call(m.setPool, { run: join(dir, 'nowhere'), rollouts: ['r'], enabled: true }),
     ).rejects.toMatchObject({ kind: 'not.found' });
     expect(existsSync(join(dir, 'nowhere'))).toBe(false);
   });
 
   it('obey the run file: a pool that is off takes nothing', async () => {
     await fresh({ curation: { pool: { enabled: false } } });
-    await expect(client().call(h.addToPool, { run, rollout: of('success') })).rejects.toMatchObject({
+    await expect(client().call(m.addToPool, { run, rollout: of('success') })).rejects.toMatchObject({
       message: expect.stringContaining('the pool is off') as string,
     });
   });
@@ -224,7 +223,7 @@ describe('pool requests on a run that is over', () => {
       'never',
     );
     await w.close();
-    const view = await c.call<PoolView>(h.listPool, { run }),
+    const view = await c.call<PoolView>(m.listPool, { run }),
       mine = view.families.find((f) => f.family === family)!;
     expect(mine).toMatchObject({ rollouts: 1, neverSolved: true, entries: [], successes: 0, rate: 0 });
     expect(view.families[0]!.neverSolved).toBe(true);
@@ -238,7 +237,7 @@ describe('pool requests on a run that is over', () => {
       ['r900003', true],
       ['r900001', undefined],
     ]);
-    expect(await c.call<PoolView>(h.addToPool, { run, rollout: 'r900003' })).toMatchObject({
+    expect(await c.call<PoolView>(m.addToPool, { run, rollout: 'r900003' })).toMatchObject({
       covered: 1,
       neverSolved: unsolved.length + 1,
     });
@@ -322,7 +321,7 @@ describe('the run writer', () => {
     await again.close();
     const c = client();
     expect(
-      entries(await c.call<PoolView>(h.listPool, { run: w.run })).map((e) => [e.rollout, e.source, e.override]),
+      entries(await c.call<PoolView>(m.listPool, { run: w.run })).map((e) => [e.rollout, e.source, e.override]),
     ).toEqual([
       ['h1', 'human', undefined],
       ['h4', 'human', 'it shows the way'],
@@ -332,7 +331,7 @@ describe('the run writer', () => {
       { state: 'finished', name: 'my demos' },
     ]);
     expect(told.some((b) => b.method === 'run/changed')).toBe(true);
-    await expect(c.call(h.addToPool, { run: w.run, rollout: 'h1b' })).rejects.toMatchObject({
+    await expect(c.call(m.addToPool, { run: w.run, rollout: 'h1b' })).rejects.toMatchObject({
       kind: 'params.invalid',
       message: expect.stringContaining('the pool has the same steps of this task (h1)') as string,
       remedy: expect.stringContaining('h1') as string,

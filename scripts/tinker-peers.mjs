@@ -15,7 +15,9 @@ const folder = join(process.cwd(), 'test/peers/tinker'),
   results = join(folder, 'results', 'tinker.json'),
   scratch = mkdtempSync(join(tmpdir(), 'tinker-peers-')),
   asked = process.argv.slice(2),
-  names = asked.length > 0 ? asked : Object.keys(SERVERS);
+  names = asked.length > 0 ? asked : Object.keys(SERVERS),
+  // Before anything is written: the results of one server are changes to those after it.
+  made = stamp();
 /** A probe of a server that compiles each shape anew takes minutes. */
 const PROBE_MS = 25 * 60_000,
   TRAIN_MS = 20 * 60_000;
@@ -82,7 +84,7 @@ async function gradientOf(name, { before, after, file, error }, model, work) {
 async function measure(name, program) {
   const begun = performance.now(),
     python = install(name),
-    result = { server: SERVERS[name].title, ...stamp(), versions: versionsOf(name) },
+    result = { server: SERVERS[name].title, ...made, versions: versionsOf(name) },
     work = join(scratch, name),
     model = tinyModel(python),
     base = SERVERS[name].model(model);
@@ -114,7 +116,7 @@ try {
     console.error(`${SERVERS[name].title}…`);
     servers[name] = await measure(name, program).catch((e) => ({
       server: SERVERS[name].title,
-      ...stamp(),
+      ...made,
       error: e.message,
     }));
     const wrong = failures(servers);

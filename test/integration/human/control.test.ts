@@ -177,9 +177,9 @@ describe.each([
       const failed = await s.call<ControlState>(m.finishControl, { session: second.session });
       expect(failed).toMatchObject({ verdict: { outcome: 'failure' } });
       expect(failed.kept).toBeUndefined();
-      await expect(
-        s.call(m.keepDemonstration, { session: second.session, pool: 'override' }),
-      ).rejects.toMatchObject({ kind: 'params.invalid' });
+      await expect(s.call(m.keepDemonstration, { session: second.session, pool: 'override' })).rejects.toMatchObject({
+        kind: 'params.invalid',
+      });
       const kept = await s.call<ControlState>(m.keepDemonstration, {
         session: second.session,
         pool: 'override',
@@ -212,9 +212,9 @@ describe.skipIf(noLocal)('recording', () => {
     await expect(
       s.call(m.recordDemonstration, { base, family: 'term-touch', seed: 7_777_777, provider: 'local' }),
     ).rejects.toMatchObject({ error: { kind: 'config.invalid' } });
-    await expect(
-      s.call(m.recordDemonstration, { base, family: 'no-such', provider: 'local' }),
-    ).rejects.toMatchObject({ kind: 'not.found' });
+    await expect(s.call(m.recordDemonstration, { base, family: 'no-such', provider: 'local' })).rejects.toMatchObject({
+      kind: 'not.found',
+    });
     const begun = await s.call<ControlState>(m.recordDemonstration, {
         base,
         family: 'term-touch',

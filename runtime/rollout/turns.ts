@@ -296,7 +296,7 @@ function whatIsInvalid(e: unknown): string {
   throw e;
 }
 
-/** The answer that an invalid-answer error carries, so that training can make it less likely. */
+/** The answer that an invalid-answer error carries: it was sampled, and is trained like all others. */
 function answerOf(e: StudioError): Partial<Decision> {
   const { text: thought, ...sampled } = (e.error.details ?? {}) as Partial<InvalidAnswer>,
     { tokens, prompt, version, labels, alternatives } = sampled;

@@ -251,8 +251,8 @@ export class ChatSession implements PolicySession {
   }
 
   /**
-   * The error of an answer outside the grammar keeps its text, as far as that is read, and its tokens, so that training
-   * can make it less likely.
+   * The error of an answer outside the grammar keeps its text, as far as that is read, and its tokens: they were sampled,
+   * and are trained like all others.
    */
   #parse(text: string, sampled: InvalidAnswer): ReturnType<typeof parseActions> {
     try {

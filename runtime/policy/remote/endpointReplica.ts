@@ -109,8 +109,13 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
       'then its age is not known',
     );
     refuseOlder(this.#o.url, this.#dated);
-    for (const name of await this.#server.models(all))
-      if (name.startsWith(`${run}.`) && !name.startsWith(`${run}.${start}@`)) await this.#unload(name);
+    const own = `${adapterNames(run, start)}${weights.version}`;
+    for (const { id: name, root } of await this.#server.cards(all)) {
+      if (typeof name !== 'string' || !name.startsWith(`${run}.`)) continue;
+      // Of this start it may be the same version from files that were exported before these.
+      const other = name === own && typeof root === 'string' && root !== weights.path;
+      if (other || !name.startsWith(`${run}.${start}@`)) await this.#unload(name);
+    }
     this.#now = await this.#load(weights, all);
   }
   get version(): PolicyVersion {

@@ -31,7 +31,9 @@ import type { TokenSample } from '../../trainer/remote/sample.js';
 import type { TrainerEngine } from '../../trainer/types.js';
 import { apiKeyOf } from '../../config/apiKey.js';
 import { learnerOf } from './learner.js';
+import { LoadedWeights } from './loadedWeights.js';
 import { engineState, startOwnEngine } from './ownEngine.js';
+import { publishAgain } from './publishAgain.js';
 import { keptScreens, modelThread } from './remoteParts.js';
 import { servedModel } from './served.js';
 import type { StartedParts } from './startedParts.js';
@@ -134,9 +136,26 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
         signal: ended.signal,
         through: servers.through,
       }),
-      publish: (w) => models.publish(w),
+      publish: (weights) =>
+        publishAgain(weights, {
+          publish: (w) => models.publish(w),
+          exportAnew: (w) => exportedAnew(trainer, w, servers),
+          forget: (w) => loaded.refused(w),
+          onNote: (text) => r.onNote?.(text),
+          signal: AbortSignal.any([r.signal, ended.signal]),
+        }),
     }),
   };
+}
+
+/** Weights that are the trainer's still, as new files; what it makes of the proof with them is the same. */
+async function exportedAnew(
+  trainer: RemoteTrainerEngine,
+  weights: AdapterWeights,
+  { adapter }: Servers,
+): Promise<AdapterWeights | undefined> {
+  const anew = await trainer.exportAnew(weights.version);
+  return anew && { ...weights, path: adapter(anew.path), saved: anew.path };
 }
 
 /** All of a run's that servers have loaded. Another use of the same checkpoint has names of its own. */
@@ -224,38 +243,6 @@ function provenWeights(
       return { ...weights, expected: { prompt, answer, tokens, logprobs } };
     },
   };
-}
-
-/**
- * Which exported weights model servers have loaded. Files may go when the last of them has unloaded theirs, and newer
- * ones are in use everywhere: a server asks for the files of what it has loaded again when it runs out of room.
- */
-class LoadedWeights {
-  /** Never rejects. */
-  readonly #forget: (path: string) => Promise<void>;
-  /** Saved path -> servers that have loaded it. A server that lost it is given it again. */
-  readonly #servers = new Map<string, Set<ReplicaId>>();
-  oldest: () => number = () => 0;
-
-  constructor(forget: (path: string) => Promise<void>) {
-    this.#forget = forget;
-  }
-  change(server: ReplicaId, { saved, version }: AdapterWeights, loaded: boolean): void {
-    if (saved === undefined) return;
-    const having = this.#servers.get(saved) ?? new Set();
-    this.#servers.set(saved, having);
-    if (loaded) having.add(server);
-    else having.delete(server);
-    if (having.size > 0 || version >= this.oldest()) return;
-    this.#servers.delete(saved);
-    void this.#forget(saved);
-  }
-  /** Deletes the files of all weights, which no server has loaded any more. */
-  async forgetAll(): Promise<void> {
-    const all = [...this.#servers.keys()];
-    this.#servers.clear();
-    await Promise.all(all.map((saved) => this.#forget(saved)));
-  }
 }
 
 function startPool(

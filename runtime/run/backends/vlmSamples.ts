@@ -54,7 +54,7 @@ export class TokenSamples implements SampleSource<TokenSample> {
   async sampleOf(step: LearnStep): Promise<TokenSample> {
     const { trajectory: t, step: index, kind, precollected } = step,
       sampled = this.#sampled(t, index),
-      // A rejected answer is trained with its own advantage, and never imitated.
+      // A rejected answer is trained with the advantage of its trajectory, like the others, and never imitated.
       told = kind === 'policy' ? sampled : sampled.filter((s) => !s.rejected);
     const sequences =
       told.length > 0

@@ -53,6 +53,11 @@ const ATTEMPTS = 3;
 export interface RemoteTrainerEngine extends TrainerEngine<TokenSample, RemoteWeights> {
   /** log p of the answer's tokens under the present weights. */
   score(s: TokenSequence): Promise<Float32Array>;
+  /**
+   * Exports the weights of `version` under another name, in place of files that may be damaged; undefined where they are
+   * no longer the present ones.
+   */
+  exportAnew(version: PolicyVersion): Promise<RemoteWeights | undefined>;
   /** Deletes exported weights where the server can; no model server may have them loaded any more. Never rejects. */
   forget(path: string): Promise<void>;
   /** The same of all that earlier starts of this run exported. */
@@ -224,15 +229,20 @@ class RemoteTrainer implements RemoteTrainerEngine {
   }
   exportWeights(): Promise<RemoteWeights> {
     return this.#serial(() =>
-      this.#surviving(async (c) => {
-        if (this.#exported?.version !== this.#version) {
-          const path = await c.model.saveForSampler(this.#name(this.#version), this.#closed.signal);
-          await this.#own.exported(path);
-          this.#exported = { version: this.#version, path };
-        }
-        return this.#exported;
-      }),
+      this.#surviving(async (c) =>
+        this.#exported?.version === this.#version ? this.#exported : this.#exportPresent(c),
+      ),
     );
+  }
+  exportAnew(version: PolicyVersion): Promise<RemoteWeights | undefined> {
+    return this.#serial(async () =>
+      version === this.#version ? this.#surviving((c) => this.#exportPresent(c)) : undefined,
+    );
+  }
+  async #exportPresent(c: Connection): Promise<RemoteWeights> {
+    const path = await c.model.saveForSampler(this.#name(this.#version), this.#closed.signal);
+    await this.#own.exported(path);
+    return (this.#exported = { version: this.#version, path });
   }
 
   score(s: TokenSequence): Promise<Float32Array> {

@@ -219,6 +219,37 @@ describe.skipIf(noLocal)('a vision-language model', () => {
     expect(await readdir(join(run, 'checkpoints'))).toContain(basename(checkpointFolder(run, versions.at(-1)!)));
   });
 
+  it('a version that the model server refuses once is published again: none is skipped, none trained twice', async () => {
+    const s = await serve();
+    const file = await runFile('refused', s, {
+      warmStart: { demonstrations: 1, steps: 0 },
+      evaluation: { episodes: 0 },
+      budget: { updates: 4 },
+    });
+    const c = start('train', file, '--json', '--runs', runs),
+      run = await folderOf(c);
+    await journalWhen(run, c, (r) => r.of('batch.trained').length >= 1);
+    s.next('/load_lora_adapter', { status: 500, body: { message: 'incomplete metadata, file not fully covered' } });
+    const ended = await c.ended;
+    expect(ended, ended.stderr).toMatchObject({ code: 0 });
+    const r = await replay(run),
+      versions = closes(r, 1),
+      notes = r.of('log').map((e) => e.message);
+    expect(versions).toHaveLength(4);
+    expect(notes).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(/was refused by a model server .*file not fully covered/),
+        expect.stringMatching(/is published, at attempt 2/),
+      ]),
+    );
+    // Only the last version is still loaded, and on the server's disk.
+    const { served } = r.of('model.served')[0]!,
+      list = (await (await fetch(`${s.url}/v1/models`)).json()) as { data: { id: string; root: string }[] },
+      adapters = list.data.filter((m) => m.id !== s.baseModel);
+    expect(adapters.map((m) => m.id)).toEqual([`${served.adapters}4`]);
+    expect([...s.disk.keys()].filter((k) => k.includes('/sampler_weights/v'))).toEqual(adapters.map((m) => m.root));
+  });
+
   it('the engine killed in the middle and started again: rollouts wait, nothing is trained twice or lost', async () => {
     const s = await serve();
     const file = await runFile('engine-killed', s, {

@@ -185,6 +185,12 @@ describe('every batch is trained exactly once', () => {
     const b = await trainer.exportWeights();
     expect([a.version, b.version, s.count('save_weights_for_sampler')]).toEqual([0, 1, 2]);
     expect(s.tinker.adapter(b.path)).toEqual(saved(s.disk));
+    // Anew only what is the trainer's still; from then on it is what is exported.
+    const anew = await trainer.exportAnew(1);
+    expect(anew).toEqual({ version: 1, path: expect.not.stringMatching(b.path) as string });
+    expect(s.tinker.adapter(anew!.path)).toEqual(s.tinker.adapter(b.path));
+    expect(await trainer.exportWeights()).toEqual(anew);
+    expect(await trainer.exportAnew(0)).toBeUndefined();
   });
   it('refuses a checkpoint of another model', async () => {
     const one = await start(),

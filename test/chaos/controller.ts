@@ -271,7 +271,7 @@ export class Chaos implements Patient {
         impossible: this.#impossible,
       },
     });
-    if (report.problems.length === 0) this.#remove();
+    if (report.problems.length + report.slow.length === 0) this.#remove();
     else process.stderr.write(`Kept for a look: ${this.base}\n`);
     return report;
   }

@@ -29,4 +29,5 @@ if (values.json)
   writeFileSync(values.json, `${JSON.stringify({ ...stamp(), machine: machine(), ...report }, null, 2)}\n`);
 process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
 for (const { words } of report.bars) if (words !== undefined) process.stderr.write(`${words}\n`);
-process.exit(report.problems.length === 0 ? 0 : 1);
+for (const words of report.slow) process.stderr.write(`${words}\n`);
+process.exit(report.problems.length + report.slow.length === 0 ? 0 : 1);

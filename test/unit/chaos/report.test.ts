@@ -18,12 +18,13 @@ describe('the report of faults', () => {
     const r = reported(fault(900, 0.1), fault(4000, 0.5), fault(9000, 0.51));
     expect(r.recovery_max_ms).toBe(9000);
     expect(r.bars).toEqual([{ name: 'recovery_max_ms', value: 4000, goal: 5000, judged: 2, ok: true }]);
-    expect(r.problems).toEqual([]);
+    expect([r.problems, r.slow]).toEqual([[], []]);
   });
-  it('a recovery over the goal is a problem, and the bar is not met', () => {
+  it('a recovery over the goal is slow, no fault of what was recorded, and the bar is not met', () => {
     const r = reported(fault(900, 0), fault(5001, 0.2));
     expect(r.bars).toMatchObject([{ value: 5001, judged: 2, ok: false }]);
-    expect(r.problems).toEqual(['kill-trainer: the run went on after 5001 ms, over the goal of 5000']);
+    expect(r.slow).toEqual(['kill-trainer: the run went on after 5001 ms, over the goal of 5000']);
+    expect(r.problems).toEqual([]);
   });
   it('where nothing could be judged the bar is not met, has no value, and says why', () => {
     const busy = reported(fault(900, 0.62), fault(900, 0.98)).bars[0]!;

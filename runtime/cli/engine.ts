@@ -1,5 +1,5 @@
 import { StudioError } from '../domain/index.js';
-import { ALL_NEEDS, probeEngine } from '../trainer/remote/probe.js';
+import { ALL_NEEDS, probeEngine, reachServer } from '../trainer/remote/probe.js';
 import { onInterrupt } from './interrupt.js';
 import { numberOption, type Options } from './options.js';
 import { print, printJson } from './output.js';
@@ -16,11 +16,13 @@ export async function probe(url: string, o: Options): Promise<number> {
       `The environment variable ${keyEnv} is not set.`,
       'Set it to the key of this server, or leave --key-env out.',
     );
-  const stop = onInterrupt('Stopping the probe.');
+  const server = { url, apiKey, version: '0.38.0' },
+    stop = onInterrupt('Stopping the probe.');
   try {
+    await reachServer(server, stop.signal);
     const r = await probeEngine(
       {
-        server: { url, apiKey, version: '0.38.0' },
+        server,
         model: { base: text(o['model']), rank: numberOption(o, 'rank', 0) ?? 16 },
         needs: { ...ALL_NEEDS, images: o['images'] !== false, sampling: o['sampling'] === true },
         onCheck: (c) => {

@@ -87,3 +87,48 @@ describe('doctor --run, as a command', () => {
     expect(r.stderr).toContain('trainer.remote: required because policy.kind is "vlm"');
   });
 });
+
+describe('engine probe --json, as a command', () => {
+  interface Probed {
+    readonly ok: boolean;
+    readonly checks: readonly { name: string; ok: boolean; needed: boolean; detail: string }[];
+  }
+  const probe = async (o: ReferenceServerOptions): Promise<{ code: number | null; report: Probed }> => {
+    const s = await ReferenceServer.start(o);
+    try {
+      const { code, stdout } = await cli('engine', 'probe', s.url, '--rank', '4', '--sampling', '--json');
+      return { code, report: JSON.parse(stdout) as Probed };
+    } finally {
+      s.close();
+    }
+  };
+
+  it('ends with 0 for a server that is right, and says what it saw', async () => {
+    const { code, report } = await probe({});
+    expect(report.checks.filter((c) => !c.ok)).toEqual([]);
+    expect({ code, ok: report.ok }).toEqual({ code: 0, ok: true });
+    expect(report.checks.map((c) => c.name)).toEqual(
+      expect.arrayContaining(['connection', 'scoring', 'carrier', 'images', 'restore', 'adapter', 'refusals']),
+    );
+    for (const c of report.checks) expect(c).toMatchObject({ ok: true, detail: expect.stringMatching(/\w/) as string });
+  });
+
+  it('ends with 1 for one that does something else with gradients, and names it', async () => {
+    const { code, report } = await probe({ faults: ['mean-over-request'] });
+    expect({ code, ok: report.ok }).toEqual({ code: 1, ok: false });
+    expect(report.checks.find((c) => c.name === 'carrier')).toMatchObject({
+      ok: false,
+      needed: true,
+      detail: expect.stringContaining('no loss of this server carries a gradient') as string,
+    });
+  });
+
+  it('ends with 1 and a remedy where no server is', async () => {
+    const s = await ReferenceServer.start();
+    s.close();
+    const r = await cli('engine', 'probe', s.url, '--json');
+    expect(r).toMatchObject({ code: 1, stdout: '' });
+    expect(r.stderr).toContain(`No training server answers at ${s.url}: connect ECONNREFUSED`);
+    expect(r.stderr).toContain('engine serve --model MODEL');
+  });
+});

@@ -24,6 +24,7 @@ export const FAULTS = {
   'noop-adapter': 'an adapter is loaded and the base model answers',
   'stale-adapter': 'an adapter under a name and path once used answers as it did then',
   'stale-sampler': 'weights saved for sampling are those before the last optimizer step',
+  'stale-prefix-cache': 'a prompt that was sampled from before is answered with the weights of then',
   'biased-logprobs': 'reported log-probs of samples are not those sampled from',
   'lossy-restore': 'loading weights leaves the optimizer as it is',
   'stale-save': "a model's weights that are saved again are those that were saved first",

@@ -76,6 +76,8 @@ export class Tinker {
   readonly #sessions = new Set<string>();
   readonly #models = new Map<string, Model>();
   readonly #samplers = new Map<string, Float64Array>();
+  /** Weights by the first prompt that they were asked with: what a cache keyed by prompts alone answers with. */
+  readonly #prompts = new Map<string, Float64Array>();
   readonly #futures = new Map<string, Future>();
   #queue: Promise<unknown> = Promise.resolve();
   readonly #boot = ++boots;
@@ -321,8 +323,15 @@ export class Tinker {
     return this.#o.faults.has('noop-adapter') ? new Float64Array(this.#o.policy.parameters) : saved.state.delta;
   }
 
+  #cached(prompt: unknown, weights: Float64Array): Float64Array {
+    const key = JSON.stringify(prompt),
+      first = this.#prompts.get(key) ?? weights;
+    this.#prompts.set(key, first);
+    return this.#o.faults.has('stale-prefix-cache') ? first : weights;
+  }
+
   #sample(b: Body): object {
-    const weights = this.#weightsFor(b),
+    const weights = this.#cached(b.prompt, this.#weightsFor(b)),
       params = b.sampling_params as { max_tokens?: number; temperature?: number; seed?: number | null },
       chunks = (b.prompt as { chunks: readonly JsonChunk[] }).chunks.map(readJsonChunk),
       n = Number(b.num_samples ?? 1);

@@ -16,23 +16,36 @@ export async function samplingChecks(lab: Lab, c: Carriage, checks: Checks, need
     const seen = async (): Promise<void> => {
       versions.push((await lab.rows(m, [MAIN]))[0]!);
     };
-    await seen();
-    for (let i = 0; i < 2; i++) {
+    const train = async (): Promise<void> => {
       await lab.push(m, c, [3, 0]);
       await lab.step(m);
       await seen();
+    };
+    let session = '',
+      earlier: Float32Array | undefined;
+    const publish = (): Promise<string | undefined> =>
+      refusal(async () => {
+        const path = await m.saveForSampler(`probe-${randomBytes(4).toString('hex')}`, lab.signal);
+        lab.saved.push(path);
+        session = await lab.client.samplingSession({ path }, lab.signal);
+      });
+    await seen();
+    await train();
+    let no = await publish();
+    if (no === undefined) {
+      // Rollouts ask about the same prompt before and after an update: a cache that does not look at the weights is
+      // filled here. A question that is refused is refused again below.
+      await refusal(async () => {
+        earlier = await promptRow(lab, session, prompt);
+      });
+      await train();
+      no = await publish();
     }
-    let session = '';
-    const no = await refusal(async () => {
-      const path = await m.saveForSampler(`probe-${randomBytes(4).toString('hex')}`, lab.signal);
-      lab.saved.push(path);
-      session = await lab.client.samplingSession({ path }, lab.signal);
-    });
     if (no !== undefined) {
       checks.add('sampling', needed, bad(`this server does not sample: ${no}`));
       return;
     }
-    await checks.make('adapter', needed, () => active(lab, session, prompt, versions));
+    await checks.make('adapter', needed, () => active(lab, session, prompt, versions, earlier));
     await checks.make('rollout-logprobs', needed, () => reported(lab, m, session, prompt));
   });
 }
@@ -51,24 +64,38 @@ const ask = (lab: Lab, session: string, seqId: number, prompt: Int32Array, promp
     lab.signal,
   );
 
-/** The prompt holds what was trained; its log-probs are those of one version. */
+/** Log-probs of a prompt's tokens but the first, nats; undefined where the server gives none. */
+async function promptRow(lab: Lab, session: string, prompt: Int32Array): Promise<Float32Array | undefined> {
+  const { promptLogprobs } = await ask(lab, session, 1, prompt, true);
+  return promptLogprobs?.length === prompt.length ? promptLogprobs.subarray(1) : undefined;
+}
+/**
+ * What was trained shows in the prompt; its log-probs are those of one version. `versions`: log-probs before training and
+ * after each step; `earlier`: what the server said of the prompt after the first one.
+ */
 async function active(
   lab: Lab,
   session: string,
   prompt: Int32Array,
   versions: readonly Float32Array[],
+  earlier: Float32Array | undefined,
 ): Promise<Finding> {
-  const { promptLogprobs } = await ask(lab, session, 1, prompt, true);
-  if (promptLogprobs?.length !== prompt.length) return bad('the server gives no log-probs of a prompt');
-  const row = promptLogprobs.subarray(1),
-    [base, before, now] = versions.map((v) => Math.abs(groupMeans(v)[0] - groupMeans(row)[0])) as [
-      number,
-      number,
-      number,
-    ],
+  const row = await promptRow(lab, session, prompt);
+  if (!row) return bad('the server gives no log-probs of a prompt');
+  const from = (r: Float32Array): [number, number, number] =>
+    versions.map((v) => Math.abs(groupMeans(v)[0] - groupMeans(r)[0])) as [number, number, number];
+  const [base, before, now] = from(row),
     off = apart(row, versions[2]!);
   if (base < now) return bad('the adapter is not active: log-probs are those of the base model');
-  if (before < now) return bad('weights for sampling are those before the last optimizer step');
+  if (before < now) {
+    const [untrained, then] = earlier ? from(earlier) : [0, 0];
+    // Weights that lag a step behind were those of the base model at the first question.
+    return bad(
+      then < untrained
+        ? 'a prompt that was asked about before gets the log-probs of the weights of then: a cache does not tell weights apart'
+        : 'weights for sampling are those before the last optimizer step',
+    );
+  }
   return judged(
     off < SAME + lab.spread,
     `weights for sampling are those just trained (log-probs within ${figure(off)} nat)`,

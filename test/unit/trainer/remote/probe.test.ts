@@ -3,6 +3,7 @@ import { ALL_NEEDS, probeEngine, type ProbeNeeds, type ProbeReport } from '../..
 import { SUM } from '../../../../runtime/trainer/objective/signedWeights.js';
 import { FAULTS, type Fault } from '../../../helpers/engine/faults.js';
 import { ReferenceServer, type ReferenceServerOptions } from '../../../helpers/engine/server.js';
+import type { Disk } from '../../../helpers/engine/tinker.js';
 
 const open: (() => void)[] = [];
 afterEach(() => {
@@ -47,8 +48,10 @@ describe('a server without a fault', () => {
     ['a number that was used is a conflict', { refusesRepeats: true }],
     ['no eps above 1', { mostEps: 1 }],
   ] as const)('passes every check: %s', async (_, o) => {
-    const r = await probed(o);
+    const disk: Disk = new Map(),
+      r = await probed({ ...o, disk });
     expect(r.failed).toEqual([]);
+    expect([...disk.keys()], 'nothing is left behind').toEqual([]);
     expect(r).toMatchObject({ ok: true, serverLoss: true, leaveModels: false, model: 'tiny' });
     expect(r.carriage).toEqual({ carrier: 'cross_entropy', reduction: SUM });
     // Small steps are nearly linear; bf16's noise drowns them, and an eps near the gradient bends them.
@@ -131,6 +134,7 @@ const CAUGHT: Readonly<
   'apply-twice': { by: 'idempotency', ok: false },
   'noop-adapter': { by: 'adapter', ok: false },
   'stale-sampler': { by: 'adapter', ok: false },
+  'stale-prefix-cache': { by: 'adapter', ok: false },
   'biased-logprobs': { by: 'rollout-logprobs', ok: false },
   'lossy-restore': { by: 'restore', ok: false },
   'stale-save': { by: 'restore', ok: false },

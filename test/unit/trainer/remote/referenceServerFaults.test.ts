@@ -18,6 +18,17 @@ import {
 } from '../../../helpers/engine/serving.js';
 afterEach(closeServers);
 
+/** Log-probs of a prompt by the weights of now, saved for sampling. */
+async function promptOf(c: PlainClient, name: string): Promise<number[]> {
+  const out = await c.sample({
+    model_path: await c.save('save_weights_for_sampler', name),
+    prompt: { chunks: datum().chunks.map(jsonChunk) },
+    sampling_params: { max_tokens: 1, seed: 1 },
+    prompt_logprobs: true,
+  });
+  return [...out.promptLogprobs!].slice(1);
+}
+
 /** For each fault, something that a client sees and that is otherwise with it. */
 const SHOWS: Record<Fault, (s: ReferenceServer) => Promise<readonly (number | string)[]>> = {
   'mask-weights': (s) => effect(s, (c) => c.pass({ ...plain, data: [datum(weights(0.5))] })),
@@ -125,13 +136,17 @@ const SHOWS: Record<Fault, (s: ReferenceServer) => Promise<readonly (number | st
     const c = await PlainClient.open(s);
     await c.pass({ ...plain, data: [datum(weights(1))] });
     await c.step({ learning_rate: 0.1 });
-    const out = await c.sample({
-      model_path: await c.save('save_weights_for_sampler', 'a'),
-      prompt: { chunks: datum().chunks.map(jsonChunk) },
-      sampling_params: { max_tokens: 1, seed: 1 },
-      prompt_logprobs: true,
-    });
-    return [...out.promptLogprobs!].slice(1);
+    return promptOf(c, 'a');
+  },
+  'stale-prefix-cache': async (s) => {
+    const c = await PlainClient.open(s),
+      out: number[][] = [];
+    for (const name of ['a', 'b']) {
+      await c.pass({ ...plain, data: [datum(weights(1))] });
+      await c.step({ learning_rate: 0.1 });
+      out.push(await promptOf(c, name));
+    }
+    return out.at(-1)!;
   },
   'biased-logprobs': async (s) => said(await PlainClient.open(s), 'tiny'),
   'lossy-restore': async (s) => {

@@ -1,28 +1,10 @@
 import { StudioError } from '../domain/index.js';
-import { TrainingHttp, type HttpOptions } from '../trainer/remote/http.js';
-import { ALL_NEEDS, probeEngine } from '../trainer/remote/probe.js';
+import { ALL_NEEDS, probeEngine, reachServer } from '../trainer/remote/probe.js';
 import { onInterrupt } from './interrupt.js';
 import { numberOption, type Options } from './options.js';
 import { print, printJson } from './output.js';
 
 const text = (v: string | boolean | undefined): string | undefined => (typeof v === 'string' ? v : undefined);
-
-const ANSWER_MS = 20_000;
-
-/**
- * Throws `trainer.remote` where nothing answers: a run waits for a server that is starting, a person who asks about one
- * should hear at once.
- */
-async function reach(server: HttpOptions, signal: AbortSignal): Promise<void> {
-  const r = await new TrainingHttp(server).send({ path: 'healthz', timeoutMs: ANSWER_MS }, signal);
-  // A server that takes its time is there, whatever it thinks of this page.
-  if (r.kind === 'answer' || r.timedOut) return;
-  throw new StudioError(
-    'trainer.remote',
-    `No training server answers at ${server.url.slice(0, 200)}: ${r.why}.`,
-    'Check host and port, and that the server runs; `dart-studio engine serve --model MODEL` starts one on this machine.',
-  );
-}
 
 /** `engine probe`: exit code 1 when a run cannot train on this server. */
 export async function probe(url: string, o: Options): Promise<number> {
@@ -37,7 +19,7 @@ export async function probe(url: string, o: Options): Promise<number> {
   const server = { url, apiKey, version: '0.38.0' },
     stop = onInterrupt('Stopping the probe.');
   try {
-    await reach(server, stop.signal);
+    await reachServer(server, stop.signal);
     const r = await probeEngine(
       {
         server,

@@ -2,6 +2,7 @@ import { StudioError, toRunError } from '../../domain/index.js';
 import { SUM, type Carrier } from '../objective/signedWeights.js';
 import { TrainingClient, type ClientOptions, type ModelOptions } from './client.js';
 import type { Carriage } from './gradient.js';
+import { TrainingHttp, type HttpOptions } from './http.js';
 import { chosen, measureCarrier, reductionWords, type Carried } from './probe/carriers.js';
 import { bad, Checks, good, tried, type Check } from './probe/checks.js';
 import { Lab } from './probe/lab.js';
@@ -60,6 +61,24 @@ export interface ProbeReport {
 }
 /** A probe asks for small things; what takes longer is lost. A 409 is an answer here. */
 const PATIENCE = { deadlineMs: 5 * 60_000, conflictMs: 2000 };
+
+/** How long `reachServer` waits for an answer. */
+const ANSWER_MS = 20_000;
+
+/**
+ * Throws `trainer.remote` where nothing answers, `config.invalid` where the address is none. For a person who asks about a
+ * server: the probe itself waits for one that is starting, as a run does.
+ */
+export async function reachServer(server: HttpOptions, signal: AbortSignal): Promise<void> {
+  const r = await new TrainingHttp(server).send({ path: 'healthz', timeoutMs: ANSWER_MS }, signal);
+  // A server that takes its time is there, whatever it thinks of this page.
+  if (r.kind === 'answer' || r.timedOut) return;
+  throw new StudioError(
+    'trainer.remote',
+    `No training server answers at ${server.url.slice(0, 200)}: ${r.why}.`,
+    'Check host and port, and that the server runs; `dart-studio engine serve --model MODEL` starts one on this machine.',
+  );
+}
 
 /** Throws only `cancelled`; whatever a server does wrong is a check that failed. */
 export async function probeEngine(o: ProbeOptions, signal: AbortSignal): Promise<ProbeReport> {

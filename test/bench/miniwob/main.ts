@@ -1,7 +1,10 @@
 // npm run bench:miniwob -- --dir DIR [--quick] [--json FILE] [--minutes 60] [--episodes 50] [--seed 1] [--pages a,b]
 // [--controls solved] [--provider docker] [--out DIR] [--work DIR]: trains one policy on all pages of a copy of MiniWoB++ that can be acted
-// on here, and measures it on each beside its blind self and chance. Goes on where it was stopped.
+// on here, and measures it on each beside its blind self and chance. Goes on where it was stopped. --quick has a few resets, too.
+// npm run bench:miniwob -- --dir DIR --resets [--json FILE] [--pages a,b,c] [--provider docker] [--beside WORDS]: how long a desktop needs
+// from one episode to the next, 50 times on one page and 50 times on another; --beside says in the JSON what else the machine did.
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { loadavg } from 'node:os';
 import { join, resolve } from 'node:path';
 import { cliJson, type Counts } from '../lib/evaluated.js';
 import { Interrupted, Lab, StatusLine, interruptSignal, writeAtomic } from '../lib/experiments.js';
@@ -9,6 +12,8 @@ import { finish, madeOf } from '../lib/report.js';
 import { sessionArgs } from '../lib/session.js';
 import { ROWS, deskFirst, trainOn, type RowName } from './plan.js';
 import { meanSuccess, miniwobBars, miniwobPage, pageResults, solvedPages } from './report.js';
+import { measureResets } from './resets.js';
+import { resetBars, resetRows, type Resets } from './resetsReport.js';
 
 const args = sessionArgs(),
   { quick, json } = args,
@@ -28,8 +33,26 @@ const [seed] = args.numbers('--seed', [1]),
   runtime = resolve('dist/runtime.js'),
   log = new StatusLine(),
   signal = interruptSignal();
-mkdirSync(work, { recursive: true });
-mkdirSync(out, { recursive: true });
+
+/** So many resets to the same page and so many to another, on one desktop. */
+const resets = (count: number, pages?: readonly string[]): Promise<Resets> =>
+  measureResets({ dir, provider, resets: count, same: 'click-button', pages }, signal);
+
+async function onlyResets(): Promise<void> {
+  const before = load(),
+    found = await resets(quick ? 10 : 50, args.list('--pages')),
+    beside = args.option('--beside') ?? 'not said';
+  finish(
+    'miniwob',
+    [...resetRows(found), { section: 'machine', 'load before': before, 'load after': load(), beside }],
+    resetBars(found),
+    json,
+  );
+}
+const load = (): string =>
+  loadavg()
+    .map((x) => x.toFixed(1))
+    .join(' ');
 
 /** Pages that begin in the browser here; a short look takes the first few that ask for one click. */
 async function usable(): Promise<{ readonly pages: string[]; readonly left: readonly { id: string; why: string }[] }> {
@@ -47,10 +70,12 @@ async function usable(): Promise<{ readonly pages: string[]; readonly left: read
   };
 }
 
-const lab = new Lab({ bench: 'miniwob', dir: work, runtime, provider, signal, log });
-try {
+async function trainAndMeasure(): Promise<void> {
+  mkdirSync(work, { recursive: true });
+  mkdirSync(out, { recursive: true });
+  const lab = new Lab({ bench: 'miniwob', dir: work, runtime, provider, signal, log });
   const { pages, left } = await usable(),
-    plan = { dir: resolve(dir), pages, seed: seed!, minutes, quick },
+    plan = { dir: resolve(dir!), pages, seed: seed!, minutes, quick },
     experiment = trainOn(plan);
   await lab.run(deskFirst(plan), 'the desk suite first,');
   const trained = await lab.run(experiment, `${pages.length} pages,`);
@@ -69,12 +94,14 @@ try {
     if (on.length > 0) counts[row] = JSON.parse(readFileSync(file, 'utf8')) as Counts;
   }
   const results = pageResults(counts),
-    bars = miniwobBars(results, controls),
+    found = quick ? await resets(10) : undefined,
+    bars = [...miniwobBars(results, controls), ...(found ? resetBars(found) : [])],
     rows = [
       ...results.map((p) => ({ section: 'page', ...p })),
       ...left.map((l) => ({ section: 'left out', ...l })),
       { section: 'mean', trained: meanSuccess(results), pages: results.length },
       { section: 'training', minutes, seed, measure: trained.measure },
+      ...(found ? resetRows(found) : []),
     ];
   const of = madeOf([trained]),
     stamp = { bench: 'miniwob', commit: of.commit, machine: of.machine, seed, minutes, episodes, controls };
@@ -82,7 +109,11 @@ try {
   writeAtomic(join(out, 'miniwob.md'), miniwobPage(results, { minutes, seed: seed!, quick, controls }));
   finish('miniwob', rows, bars, json, undefined, of);
   console.log(out);
+}
+
+try {
+  await (args.flag('--resets') ? onlyResets() : trainAndMeasure());
 } catch (e) {
-  if (!(e instanceof Interrupted)) throw e;
+  if (!(e instanceof Interrupted) && !signal.aborted) throw e;
   process.exitCode = 130;
 }

@@ -7,9 +7,9 @@ import { ensureRootfs } from '../../../runtime/cluster/imageBuild.js';
 import { BrowserProvider } from '../../../runtime/cluster/providers/keepBrowser.js';
 import type { BrowserAnswer, Desktop } from '../../../runtime/cluster/types.js';
 import { id, type Action, type FamilyId } from '../../../runtime/domain/index.js';
-import { checkPages } from '../../../runtime/service/pageCheck.js';
 import { MiniwobEngine, MiniwobSource, openPages } from '../../../runtime/tasks/index.js';
 import { SMALL, sh, whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
+import { cli, endAll, ensureBundle } from '../../helpers/run/cli.js';
 import { BROKEN_PAGES, writePages } from '../../helpers/tasks/wobPages.js';
 
 const why = await whyNoLocalDesktops();
@@ -25,6 +25,7 @@ describe.skipIf(why)('a desktop that keeps a browser open', () => {
     const pages = await openPages(await writePages(dir));
     engine = new MiniwobEngine(pages);
     source = new MiniwobSource(pages);
+    ensureBundle();
     await ensureRootfs({ image: 'web' });
     d = await p.create(WEB);
   }, 600_000);
@@ -146,22 +147,31 @@ describe.skipIf(why)('a desktop that keeps a browser open', () => {
     const broken = await mkdtemp(join(tmpdir(), 'dart-web-'));
     try {
       await writePages(broken, BROKEN_PAGES);
-      const rows = await checkPages({ dir: broken, provider: 'local', signal: never });
-      expect(rows.map((r) => [r.id, r.status])).toEqual([
-        ['miniwob/never-begins', 'unsupported'],
-        ['miniwob/no-problem', 'unsupported'],
-        ['miniwob/silent', 'unsupported'],
-        ['miniwob/two-buttons', 'runnable'],
-        ['miniwob/typing', 'runnable'],
-      ]);
-      expect(rows.map((r) => r.error?.message ?? r.utterance)).toEqual([
-        expect.stringContaining('did not begin in time'),
-        expect.stringContaining('genProblem is not defined'),
-        expect.stringContaining('does not say what is to be done'),
-        expect.stringMatching(/^Click on the "(Yes|No)" button\.$/),
-        'Type hi and press Enter.',
-      ]);
+      const { code, stdout, stderr } = await cli('tasks', 'check', broken, '--json', '--provider', 'local');
+      expect(code, stderr).toBe(1);
+      const runnable = (page: string, utterance: unknown): unknown => ({
+          id: `miniwob/${page}`,
+          status: 'runnable',
+          needs: [],
+          utterance,
+        }),
+        not = (page: string, words: string): unknown => ({
+          id: `miniwob/${page}`,
+          status: 'unsupported',
+          needs: [expect.stringContaining(words)],
+          error: { kind: 'task.setup', message: expect.stringContaining(words), remedy: expect.any(String) },
+        });
+      expect(JSON.parse(stdout)).toEqual({
+        tasks: [
+          not('never-begins', 'did not begin in time'),
+          not('no-problem', 'genProblem is not defined'),
+          not('silent', 'does not say what is to be done'),
+          runnable('two-buttons', expect.stringMatching(/^Click on the "(Yes|No)" button\.$/)),
+          runnable('typing', 'Type hi and press Enter.'),
+        ],
+      });
     } finally {
+      await endAll();
       await rm(broken, { recursive: true });
     }
   });

@@ -3,6 +3,7 @@ import { parseRunFile } from '../../../runtime/config/index.js';
 import { deskSuite } from '../../../runtime/tasks/suites/desk/index.js';
 import { deskFirst, trainOn } from '../../bench/miniwob/plan.js';
 import { meanSuccess, miniwobBars, pageResults } from '../../bench/miniwob/report.js';
+import { resetBars, resetRows, spread, type Reset } from '../../bench/miniwob/resetsReport.js';
 
 /** What commit aceb4142, of which the figures are, trained with; presets and defaults are not asked. */
 const plan = { dir: '/pages', pages: ['miniwob/click-test'], seed: 1, minutes: 60, quick: false },
@@ -58,5 +59,52 @@ describe('the report of bench:miniwob', () => {
     expect(miniwobBars(pages, 'solved').map((b) => b.name)).toEqual(['tasks_at_80']);
     expect(miniwobBars(pages, 'all').map((b) => b.name)).toEqual(['tasks_at_80', 'mean_success']);
     expect(meanSuccess(pages)).toBeCloseTo(110 / 150);
+  });
+});
+
+describe('resets of bench:miniwob', () => {
+  const reset = (page: string, begun: number): Reset => ({
+      page,
+      tidied: 8,
+      begun,
+      rested: 1,
+      seen: 1,
+      whole: begun + 10,
+    }),
+    found = {
+      same: [20, 30, 300].map((begun) => reset('a', begun)),
+      other: [100, 251, 900].map((begun, i) => reset(`p${i}`, begun)),
+    };
+  it('are judged by the median of the browser’s part, and say the whole', () => {
+    expect(resetBars(found)).toMatchObject([
+      { name: 'reset_same_page_ms', value: 30, goal: '<= 50', holds: true },
+      { name: 'reset_other_page_ms', value: 251, goal: '<= 250', holds: false },
+    ]);
+    for (const [i, whole] of ['(95 %: 300); from episode to episode 40 (95 %: 310)', 'to episode 261 '].entries())
+      expect(resetBars(found)[i]!.unit).toContain(whole);
+  });
+  it('are told part by part, with the slowest pages', () => {
+    const rows = resetRows(found);
+    expect(rows.map((r) => r['part'])).toEqual([
+      'whole',
+      'tidied',
+      'begun',
+      'rested',
+      'seen',
+      'whole',
+      'tidied',
+      'begun',
+      'rested',
+      'seen',
+    ]);
+    expect(rows[5]).toMatchObject({ on: 'another page', pages: 3, n: 3, 'p50 ms': 261, 'p95 ms': 910 });
+    expect(rows[5]!['slowest']).toBe('p2 910, p1 261, p0 110');
+    expect(rows[0]).toMatchObject({ on: 'the same page', pages: 1 });
+  });
+  it('have pages from the whole list, none twice', () => {
+    const names = Array.from({ length: 130 }, (_, i) => `p${i}`),
+      some = spread(names, 50);
+    expect([new Set(some).size, some[0], some.at(-1)]).toEqual([50, 'p0', 'p127']);
+    expect(spread(names.slice(0, 7), 50)).toEqual(names.slice(0, 7));
   });
 });

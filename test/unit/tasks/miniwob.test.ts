@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { runInNewContext } from 'node:vm';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { BrowserAnswer, BrowserCommand } from '../../../runtime/cluster/types.js';
@@ -129,6 +130,29 @@ describe('an episode of MiniWoB++', () => {
     expect(run.run).toContain('Math.seedrandom("7")');
     expect(engine.instruction(task(), d)).toBe('Click on the "Yes" button.');
     expect(said).toEqual(['miniwob/two-buttons#7 Click on the "Yes" button.']);
+  });
+
+  it('has BrowserGym’s time limit from its start on', async () => {
+    const d = browsing(begun),
+      limits: number[] = [],
+      element = { style: { setProperty: () => {} } };
+    await new MiniwobEngine(pages).setup(task(), d, never);
+    // As core.js has it: the timer is set when the episode starts, to what the limit is then.
+    const core = {
+      EPISODE_MAX_TIME: 10_000,
+      startEpisodeReal: () => limits.push(core.EPISODE_MAX_TIME),
+      getUtterance: () => 'Click on the "Yes" button.',
+    };
+    const scripts = d.asked[0]!.flatMap((c) => ('run' in c ? [c.run] : [])),
+      said = scripts.map((script): unknown =>
+        runInNewContext(script, {
+          core,
+          document: { documentElement: element, getElementById: () => element },
+          Math: { seedrandom: () => {} },
+        }),
+      );
+    expect(said).toEqual(['Click on the "Yes" button.']);
+    expect(limits).toEqual([1_000_000]);
   });
 
   it('brings the pages into a desktop that lacks them, once', async () => {

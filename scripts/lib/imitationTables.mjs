@@ -38,7 +38,7 @@ export async function imitationTables({ rows, quickstart, learnedBlind, own }, t
     bySeed = chosen.map((n, i) => `seed ${pairs[i].seed} ${n}`).join(', '),
     tuned = candidates.map(
       (c) =>
-        `${c.name} ${perSeed(
+        `${named(c, pairs)} ${perSeed(
           c.of.map((i) => i.tuned),
           percent,
         )}`,
@@ -56,7 +56,7 @@ export async function imitationTables({ rows, quickstart, learnedBlind, own }, t
       table(
         [
           `the policy on, ${episodes} episodes a seed`,
-          ...candidates.map((c) => `imitation alone, ${c.name}`),
+          ...candidates.map((c) => `imitation alone, ${named(c, pairs)}`),
           'quick start',
         ],
         [
@@ -98,6 +98,9 @@ function candidatesOf(all) {
     of: all.filter((i) => name(i) === n).sort((a, b) => a.seed - b.seed),
   }));
 }
+/** A length, with its seeds where not all have it. */
+const named = ({ name, of }, all) =>
+  of.length === all.length ? name : `${name} (seed${of.length > 1 ? 's' : ''} ${listed(of.map((i) => i.seed))})`;
 const reported = (of, label) => of.flatMap((i) => i.reported[label] ?? []);
 const perSeed = (of, percent) => `${listed(of.map((c) => percent(c.successes / c.episodes)))} %`;
 

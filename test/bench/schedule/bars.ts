@@ -48,7 +48,12 @@ export function regimeBars(cells: readonly Cell[], ratios: readonly Ratio[], lis
         ]
       : []),
     barOfMost('replica_utilisation_ratio', replicas!.value, 'x', replicas!.most),
-    bar('x_over_bound_min', cellEstimate(worst, 'ratio').mean, `X* (regime d, ${worst.workload}; faults have a bar of their own)`, '>= 0.97'),
+    bar(
+      'x_over_bound_min',
+      cellEstimate(worst, 'ratio').mean,
+      `X* (regime d, ${worst.workload}; faults have a bar of their own)`,
+      '>= 0.97',
+    ),
     bar('x_over_bound_max', Math.max(...every(cells, 'ratio')), 'X* (every regime, workload and seed)', '<= 1'),
     ...(faulty ? [bar('x_over_bound_faults', cellEstimate(faulty, 'ratio').mean, 'X*', '>= 0.88')] : []),
     bar(

@@ -32,7 +32,7 @@ export async function imitationTables({ rows, quickstart, learnedBlind, own }, t
     minutes = all.map((i) => Math.round(i.seconds / 60)),
     took = [...new Set([Math.min(...minutes), Math.max(...minutes)])].join(' to ');
   const candidates = candidatesOf(all),
-    shorter = onThose(candidates, pairs),
+    partly = removedOnSeedsOf(candidates, pairs),
     runs = quickstart.filter((q) => pairs.some((p) => p.seed === q.seed)).sort((a, b) => a.seed - b.seed),
     episodes = all[0].tuned.episodes,
     chosen = pairs.map((p) => chosenOf(p, all, own)),
@@ -51,7 +51,7 @@ export async function imitationTables({ rows, quickstart, learnedBlind, own }, t
     reported(c, 'heldout')
       .filter((r) => r.perFamily)
       .map((r) => without(r, learnedBlind));
-  const said = `**Reinforcement learning removes ${written(removed)} of the failures that imitation leaves at its best** (${verdict}${shorter === undefined ? '' : ` for what was measured; ${shorter}`})`;
+  const said = `**Reinforcement learning removes ${written(removed)} of the failures that imitation leaves at its best** (${verdict}${partly === undefined ? '' : ` for what was measured; ${partly}`})`;
   return {
     table: [
       table(
@@ -85,7 +85,7 @@ export async function imitationTables({ rows, quickstart, learnedBlind, own }, t
     sentence:
       removed.on === undefined
         ? `Imitation alone, with ${listed(candidates.map((c) => c.name))} instead of ${many(own)}, comes to ${over(all.map((i) => i.tuned))} on all, on the tasks for tuning; of what imitation leaves there at its best, reinforcement learning removes ${written(removed)}`
-        : `Imitation alone, ${candidates.length > 1 ? `at its best of ${listed(candidates.map((c) => named(c, pairs)))}, where the quick start has ${many(own)}` : `with ${candidates[0].name} instead of ${many(own)}, the one length that was measured so (${took} minutes of the ${runs[0].minutes})`}, comes to ${over(pairs.map((p) => p.best))} on all; of what it leaves, reinforcement learning removes ${written(removed)}${shorter === undefined ? '' : ` (${shorter})`}${sighted ? `, and ${written(sighted)} on templates that need to see` : ''}`,
+        : `Imitation alone, ${candidates.length > 1 ? `at its best of ${listed(candidates.map((c) => named(c, pairs)))}, where the quick start has ${many(own)}` : `with ${candidates[0].name} instead of ${many(own)}, the one length that was measured so (${took} minutes of the ${runs[0].minutes})`}, comes to ${over(pairs.map((p) => p.best))} on all; of what it leaves, reinforcement learning removes ${written(removed)}${partly === undefined ? '' : ` (${partly})`}${sighted ? `, and ${written(sighted)} on templates that need to see` : ''}`,
   };
 }
 
@@ -99,8 +99,8 @@ function candidatesOf(all) {
     of: all.filter((i) => name(i) === n).sort((a, b) => a.seed - b.seed),
   }));
 }
-/** What is removed on the seeds that have a length which others lack; undefined where all have all. */
-function onThose(candidates, pairs) {
+/** What is removed on the seeds of a length that others lack, in words; undefined where every seed has every length. */
+function removedOnSeedsOf(candidates, pairs) {
   const some = candidates.find((c) => c.of.length < pairs.length);
   if (!some) return undefined;
   const those = pairs.filter((p) => some.of.some((i) => i.seed === p.seed)),

@@ -26,6 +26,12 @@ const GAP_MS = 200;
 const DOUBLE_GAP_MS = 100;
 /** A machine or a link that stands still between the presses, or is slow, makes two clicks of them: they are pressed again. */
 const DOUBLE_TRIES = 3;
+/**
+ * How often it is asked whether a release was passed on, before the button is pressed again all the same, and how long is
+ * waited between the first two; twice as long each time. The server sends no event for it.
+ */
+const RELEASE_TRIES = 5,
+  RELEASE_MS = 5;
 /** Keys per batch: few enough that a long text cannot flood an application. */
 const BATCH = 48;
 /** How long applications may take to process all keys before a spare keycode gets a new meaning. */
@@ -128,6 +134,7 @@ export class Input {
     const first = this.#clock.stamp();
     await wait();
     this.#x.fakeInput(ButtonRelease, 1, 0, 0, pauseMs); // goes out together with the second press
+    if (pauseMs === 0) await this.#released(1);
     const second = this.#clock.stamp();
     this.#x.fakeInput(ButtonPress, 1);
     await wait();
@@ -142,6 +149,21 @@ export class Input {
     if (!last || Math.abs(last.at.x - p.x) > 8 || Math.abs(last.at.y - p.y) > 8) return;
     const left = this.#o.doubleClickMs + 10 - (this.#now() - last.when);
     if (left > 0) await sleep(left);
+  }
+
+  /**
+   * Whether applications have been told of a button's release, which is waited for a few times. A window manager that grabs presses holds back what
+   * follows until it has looked at them, and the server drops a release that it passes on while the button is down
+   * again: that click, and the next, would be one.
+   */
+  async #released(button: number): Promise<boolean> {
+    const bit = 1 << (button - 1);
+    for (let i = 0; i < RELEASE_TRIES; i++) {
+      if (((await this.#x.pointer()).buttons & bit) === 0) return true;
+      await this.#o.idle(GAP_MS);
+      await sleep(RELEASE_MS << i);
+    }
+    return false;
   }
 
   async #pressRelease(button: number, gapMs: number): Promise<void> {
@@ -172,7 +194,9 @@ export class Input {
 
   async #scroll(at: Point, button: number, amount: number): Promise<void> {
     this.#move(this.#inside(at));
+    let told = true;
     for (let i = 0; i < Math.min(Math.max(Math.round(amount), 1), 20); i++) {
+      if (i > 0 && told) told = await this.#released(button);
       this.#x.fakeInput(ButtonPress, button);
       this.#x.fakeInput(ButtonRelease, button);
     }

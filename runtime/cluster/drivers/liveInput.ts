@@ -23,6 +23,11 @@ const BUTTON = { left: 1, middle: 2, right: 3 } as const;
 const GAP_MS = 60;
 /** Events that a link or a machine held back come together, whatever time was between them here. */
 const LEAST_GAP_MS = 10;
+/**
+ * A window manager that grabs presses usually looks at a wheel click sooner. The server drops a release that it passes
+ * on while the button is down again.
+ */
+const WHEEL_GAP_MS = 10;
 /** Most wheel clicks of one event. */
 const MOST_CLICKS = 40;
 
@@ -108,7 +113,7 @@ export class LiveInput {
       [dx, 6, 7],
     ] as const) {
       for (let i = 0; i < Math.min(MOST_CLICKS, Math.abs(Math.round(n))); i++) {
-        x.fakeInput(ButtonPress, n < 0 ? less : more);
+        x.fakeInput(ButtonPress, n < 0 ? less : more, 0, 0, i > 0 ? WHEEL_GAP_MS : 0);
         x.fakeInput(ButtonRelease, n < 0 ? less : more);
       }
     }

@@ -284,11 +284,12 @@ export class X11Client {
     this.post(b);
   }
 
-  async pointer(): Promise<{ x: number; y: number }> {
+  /** Where the pointer is, and which of the first five buttons applications have been told are down (bit 0: button 1). */
+  async pointer(): Promise<{ x: number; y: number; buttons: number }> {
     const b = request(38, 0, 8);
     b.writeUInt32LE(this.root, 4);
     const r = await this.ask(b);
-    return { x: r.readInt16LE(16), y: r.readInt16LE(18) };
+    return { x: r.readInt16LE(16), y: r.readInt16LE(18), buttons: (r.readUInt16LE(24) >> 8) & 0x1f };
   }
 
   /** The screen through the protocol; slower than the framebuffer file and without the mouse pointer. */

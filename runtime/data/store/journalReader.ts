@@ -5,7 +5,16 @@ import { StudioError, errorCode, messageOf } from '../../domain/index.js';
 import { nextTurn } from '../../concurrency/turns.js';
 import { ForeignFileError, openForeign, type ForeignOptions } from '../../files/foreignFile.js';
 import { crc32 } from '../../files/crc32.js';
-import { decodeRecord, headerBytes, isSeq, maxBody, recordAt, recordMagic, typeOfRecord } from './record.js';
+import {
+  decodeRecord,
+  headerBytes,
+  isSeq,
+  maxBody,
+  recordAt,
+  recordInTurns,
+  recordMagic,
+  typeOfRecord,
+} from './record.js';
 import type { RawRecord } from './record.js';
 
 /**
@@ -110,8 +119,8 @@ const pieceBytes = 8 * 1024,
  * such a segment counts as damaged.
  */
 const searchBytes = 8 * maxBody,
-  /** Searched bytes between two turns of the event loop: about 10 ms. */
-  turnBytes = 8 << 20;
+  /** Searched or copied bytes between two turns of the event loop: a few ms. */
+  turnBytes = 2 << 20;
 
 /**
  * Records in order, in batches of about 256 kB so that the event loop turns between them. Damaged stretches are
@@ -210,7 +219,7 @@ async function* readSegment(
     const batch: JournalEntry[] = [];
     let at = 0;
     while (at < buffer.length && base + at < until) {
-      const r = recordAt(buffer, at);
+      const r = isLong(buffer, at) ? await recordInTurns(buffer, at) : recordAt(buffer, at);
       if (r === 'short' && !eof && buffer.length - at <= headerBytes + maxBody) break;
       if (r === 'bad' || r === 'short') {
         // Find the next bytes that may begin a record; the last three may be half a magic number.
@@ -245,17 +254,29 @@ async function* readSegment(
     search.costs(rest.length);
     // Read behind what is left, so that no megabytes are copied here.
     const size = Math.max(piece, wantedBytes(rest)),
-      chunk = Buffer.allocUnsafe(rest.length + size);
-    rest.copy(chunk);
+      chunk = await withRoom(rest, size);
     const { bytesRead } = await file.read(chunk, rest.length, size, base + rest.length);
     eof = bytesRead === 0;
     if (bytesRead === size) piece = Math.min(chunkBytes, 8 * piece);
     buffer = chunk.subarray(0, rest.length + bytesRead);
-    if (rest.length > turnBytes) await nextTurn();
   }
 }
 const recordStart = Buffer.alloc(4);
 recordStart.writeUInt32LE(recordMagic);
+
+/** Whether the header at `at` announces a record whose checksum takes more than one turn of the event loop. */
+const isLong = (buffer: Buffer, at: number): boolean =>
+  buffer.length - at >= headerBytes && buffer.readUInt32LE(at + 4) > turnBytes;
+
+/** A copy of the bytes with `room` bytes behind them. */
+async function withRoom(bytes: Buffer, room: number): Promise<Buffer> {
+  const out = Buffer.allocUnsafe(bytes.length + room);
+  for (let at = 0; at < bytes.length; at += turnBytes) {
+    if (at > 0) await nextTurn();
+    bytes.copy(out, at, at, at + turnBytes);
+  }
+  return out;
+}
 
 /** Counts the bytes searched for the next valid record behind damage. */
 class Search {

@@ -1,6 +1,6 @@
 import { StudioError } from '../../domain/index.js';
 import { beyondBounds } from '../../foreign/jsonBounds.js';
-import { crc32 } from '../../files/crc32.js';
+import { crc32, crc32InTurns } from '../../files/crc32.js';
 
 /**
  * One journal record on disk:
@@ -82,6 +82,19 @@ export interface RawRecord {
 
 /** What lies at `at`: a whole valid record, the beginning of one (`short`: more bytes are needed), or neither. */
 export function recordAt(buffer: Buffer, at: number): RawRecord | 'short' | 'bad' {
+  const bytes = extentAt(buffer, at);
+  if (typeof bytes !== 'number') return bytes;
+  return checkedRecord(buffer, at, bytes, crc32(buffer.subarray(at + 12, at + bytes)));
+}
+/** The same without holding up the event loop, however long the record is. */
+export async function recordInTurns(buffer: Buffer, at: number): Promise<RawRecord | 'short' | 'bad'> {
+  const bytes = extentAt(buffer, at);
+  if (typeof bytes !== 'number') return bytes;
+  return checkedRecord(buffer, at, bytes, await crc32InTurns(buffer.subarray(at + 12, at + bytes)));
+}
+
+/** Bytes of the record that seems to begin at `at`: its checksum is not looked at. */
+function extentAt(buffer: Buffer, at: number): number | 'short' | 'bad' {
   if (buffer.length - at < headerBytes) {
     // Fewer bytes than a header can still be the beginning of one.
     const n = Math.min(4, buffer.length - at),
@@ -95,7 +108,10 @@ export function recordAt(buffer: Buffer, at: number): RawRecord | 'short' | 'bad
   if (body > maxBody || json > Math.min(body, maxJson)) return 'bad';
   const bytes = headerBytes + body;
   if (buffer.length - at < bytes) return 'short';
-  if (crc32(buffer.subarray(at + 12, at + bytes)) !== buffer.readUInt32LE(at + 8)) return 'bad';
+  return bytes;
+}
+function checkedRecord(buffer: Buffer, at: number, bytes: number, checksum: number): RawRecord | 'bad' {
+  if (checksum !== buffer.readUInt32LE(at + 8)) return 'bad';
   const seq = buffer.readDoubleLE(at + 16);
   return isSeq(seq) ? { seq, bytes, data: buffer.subarray(at, at + bytes) } : 'bad';
 }

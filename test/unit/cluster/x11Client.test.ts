@@ -86,6 +86,12 @@ function answer(seq: number, data: number, head: Buffer, extra = Buffer.alloc(0)
   return Buffer.concat([b, extra]);
 }
 
+/** A pointer with buttons down: bit 0 is button 1. */
+const pointer = (seq: number, buttons: number): Buffer =>
+  answer(seq, 1, Buffer.from([...Array<number>(16).fill(0), 0, buttons, 0, 0]));
+/** Five looks at a button whose release is not told. */
+const busy = (n: number): string[] => Array.from({ length: n }, () => ['?', 'idle']).flat();
+
 describe('X11Client', () => {
   const server = new PaperServer();
   afterEach(() => {
@@ -142,6 +148,7 @@ describe('X11Client', () => {
       stamps = 0;
     server.reply = (r) => {
       if (r.opcode === 43) return answer(r.seq, 0, Buffer.alloc(0));
+      if (r.opcode === 38) return pointer(r.seq, 0);
       if (r.opcode === 101) return answer(r.seq, 2, Buffer.alloc(0), Buffer.alloc(16));
       if (r.opcode !== 18) return undefined;
       if (stamps++ % 2 === 1) clock = (clock + gaps[(stamps >> 1) - 1]!) >>> 0;
@@ -157,6 +164,40 @@ describe('X11Client', () => {
     await input.perform({ type: 'left_double', at: { x: 5, y: 6 } });
     const buttons = server.requests.filter((r) => r.opcode === 132 && r.body[1] === 2).map((r) => r.body[4]);
     expect(buttons).toEqual(Array.from({ length: tries }, () => [6, 4, 5, 4, 5]).flat());
+    x.close();
+  });
+
+  it.each([
+    ['scroll', 'looks in time', 0, ['move', '+5', '-5', '?', '+5', '-5', '?', '+5', '-5']],
+    ['scroll', 'is busy', 2, ['move', '+5', '-5', '?', 'idle', '?', 'idle', '?', '+5', '-5', '?', '+5', '-5']],
+    ['scroll', 'never looks', Infinity, ['move', '+5', '-5', ...busy(5), '+5', '-5', '+5', '-5']],
+    ['left_double', 'is busy', 1, ['move', '+1', 'idle', '-1', '?', 'idle', '?', '+1', 'idle', '-1']],
+  ] as const)('a %s under a window manager that %s: no button is pressed before its release is told', async (...c) => {
+    const [type, , held, expected] = c,
+      said: string[] = [];
+    let looks = 0;
+    server.reply = (r) => {
+      if (r.opcode === 132 && r.body[1] === 2)
+        said.push(r.body[4] === Motion ? 'move' : `${r.body[4] === ButtonPress ? '+' : '-'}${r.body[5]}`);
+      if (r.opcode === 38) {
+        said.push('?');
+        return pointer(r.seq, looks++ < held ? 0x1f : 0);
+      }
+      if (r.opcode === 43) return answer(r.seq, 0, Buffer.alloc(0));
+      if (r.opcode === 101) return answer(r.seq, 2, Buffer.alloc(0), Buffer.alloc(16));
+      return r.opcode === 18 ? event(28, r.body.readUInt32LE(4), 39, 0) : undefined;
+    };
+    const x = await X11Client.over(await server.start(), SCREEN);
+    const input = await Input.create(x, {
+      doubleClickMs: 400,
+      idle: () => {
+        said.push('idle');
+        return Promise.resolve();
+      },
+    });
+    const at = { x: 5, y: 6 };
+    await input.perform(type === 'scroll' ? { type, at, direction: 'down', amount: 3 } : { type, at });
+    expect(said).toEqual(expected);
     x.close();
   });
 

@@ -1,6 +1,7 @@
 import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type * as zlibOfNode from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Journal, type Recovery } from '../../../runtime/data/store/journal.js';
 import {
@@ -17,7 +18,7 @@ import { encodeRecord } from '../../../runtime/data/store/record.js';
 /** Bytes in checksums and copies since the event loop turned last. */
 const worked = vi.hoisted(() => ({ bytes: 0 }));
 vi.mock('node:zlib', async (original) => {
-  const zlib = await original<typeof import('node:zlib')>();
+  const zlib = await original<typeof zlibOfNode>();
   // Node before 20.15 has none; there the copies alone are counted.
   if (!('crc32' in zlib)) return zlib;
   return {

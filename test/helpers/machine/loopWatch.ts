@@ -7,7 +7,7 @@ import { existsSync, readFileSync } from 'node:fs';
 export class LoopWatch {
   #gaps: number[] = [];
   #last = performance.now();
-  #used = cpuMs();
+  #used = threadMs();
   readonly #timer: NodeJS.Timeout;
 
   constructor() {
@@ -27,7 +27,7 @@ export class LoopWatch {
 
   #look(): void {
     const now = performance.now(),
-      used = cpuMs();
+      used = threadMs();
     this.#gaps.push(Math.min(now - this.#last, used - this.#used));
     this.#last = now;
     this.#used = used;
@@ -36,7 +36,8 @@ export class LoopWatch {
 const LOOK_MS = 5;
 /** Linux: ns on a processor, ns waiting for one, turns. Threads that collect garbage are not in it. */
 const SCHEDULED = '/proc/thread-self/schedstat';
-const cpuMs: () => number = existsSync(SCHEDULED)
+/** Processor time of this thread, ms; of the process where the system does not say. */
+export const threadMs: () => number = existsSync(SCHEDULED)
   ? () => Number(readFileSync(SCHEDULED, 'utf8').split(' ')[0]) / 1e6
   : () => {
       const { user, system } = process.cpuUsage();

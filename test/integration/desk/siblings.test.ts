@@ -198,7 +198,6 @@ describe.skipIf(!status.ok)('a failed rollout on a real desktop', () => {
       r = await rolledOut(task, () => script.next(desktop));
     expect(r.trajectory.outcome).toMatchObject({ kind: 'failure', reward: 0 });
     expect(r.trajectory.hindsight).toMatchObject({ siblings: 3, asked: 1 });
-    expect(r.trajectory.hindsight!.ms).toBeLessThan(2000);
     const found = r.trajectory.outcome.kind === 'failure' ? r.trajectory.outcome.report!.checks[0]!.found : '',
       clicked = labels[Number(/1(\d)/.exec(found)![1])]!;
     const t: Trajectory = r.relabelled!;

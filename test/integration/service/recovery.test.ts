@@ -110,12 +110,10 @@ describe.skipIf(noLocal !== undefined)('a daemon that is killed in the middle of
       expect(await wasInterrupted(storage)).toBe(true);
       await kill(storage, w);
 
-      const began = performance.now();
       w = await attach(storage);
       expect(await w.recovered()).toMatchObject({ run, name: 'killed', outcome: 'resumed' });
       expect((await w.client.request(methods.listRuns, { roots: [run] })).runs[0]).toMatchObject({ state: 'running' });
       const after = await w.status((s) => s.ledger.generated > before.ledger.generated + 4);
-      expect(performance.now() - began).toBeLessThan(30_000);
       // Time used survives to within seconds: what the dead daemon used is neither given back nor counted twice.
       const first = (await replay(run)).of('run.time');
       expect(first.length).toBeGreaterThan(1);

@@ -7,6 +7,7 @@ import { Endpoints } from '../../../runtime/policy/remote/endpoints.js';
 import { ModelServer } from '../../../runtime/policy/remote/modelServer.js';
 import { ask } from '../../../runtime/service/runChecks/ask.js';
 import { TrainingHttp } from '../../../runtime/trainer/remote/http.js';
+import { threadMs } from '../../helpers/machine/loopWatch.js';
 import { ending } from '../../helpers/files/hostile.js';
 
 /** Whatever answers where a model server, or a training server, should be. */
@@ -161,14 +162,13 @@ describe('a completion', () => {
 describe('an answer that was made to be slow', () => {
   const ms = (text: string): number => {
     // Processor time: how long others keep it from a processor says nothing of the parser.
-    const began = process.cpuUsage();
+    const began = threadMs();
     try {
       parseAnswer(text);
     } catch (e) {
       expect(e).toMatchObject({ kind: 'policy.invalid' });
     }
-    const { user, system } = process.cpuUsage(began);
-    return (user + system) / 1000;
+    return threadMs() - began;
   };
   const n = 32_000,
     fill = (s: string): string => s.repeat(Math.ceil(n / s.length)).slice(0, n);

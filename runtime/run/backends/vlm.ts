@@ -96,8 +96,18 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
     });
   const caller = modelThread(r, parts),
     start = randomBytes(3).toString('hex');
+  const again = {
+    exportAnew: (w: AdapterWeights) => exportedAnew(trainer, w, servers),
+    forget: (w: AdapterWeights) => loaded.refused(w),
+    onNote: (text: string) => r.onNote?.(text),
+  };
   const models = await servers.through(async () =>
-    startPool(r, vlm, { servers: servers.acting, start, loaded, proofs, caller }, await proven.exportWeights()),
+    publishAgain(await proven.exportWeights(), {
+      ...again,
+      first: true,
+      publish: (w) => startPool(r, vlm, { servers: servers.acting, start, loaded, proofs, caller }, w),
+      signal: r.signal,
+    }),
   );
   loaded.oldest = () => models.oldest;
   parts.add(() => models.close());
@@ -138,10 +148,8 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
       }),
       publish: (weights) =>
         publishAgain(weights, {
+          ...again,
           publish: (w) => models.publish(w),
-          exportAnew: (w) => exportedAnew(trainer, w, servers),
-          forget: (w) => loaded.refused(w),
-          onNote: (text) => r.onNote?.(text),
           signal: AbortSignal.any([r.signal, ended.signal]),
         }),
     }),

@@ -219,17 +219,20 @@ describe.skipIf(noLocal)('a vision-language model', () => {
     expect(await readdir(join(run, 'checkpoints'))).toContain(basename(checkpointFolder(run, versions.at(-1)!)));
   });
 
-  it('a version that the model server refuses once is published again: none is skipped, none trained twice', async () => {
-    const s = await serve();
+  it('versions that the model server refuses once, the first too, are published again: none is skipped', async () => {
+    const s = await serve(),
+      refuse = (): void =>
+        s.next('/load_lora_adapter', { status: 500, body: { message: 'incomplete metadata, file not fully covered' } });
     const file = await runFile('refused', s, {
       warmStart: { demonstrations: 1, steps: 0 },
       evaluation: { episodes: 0 },
       budget: { updates: 4 },
     });
+    refuse();
     const c = start('train', file, '--json', '--runs', runs),
       run = await folderOf(c);
     await journalWhen(run, c, (r) => r.of('batch.trained').length >= 1);
-    s.next('/load_lora_adapter', { status: 500, body: { message: 'incomplete metadata, file not fully covered' } });
+    refuse();
     const ended = await c.ended;
     expect(ended, ended.stderr).toMatchObject({ code: 0 });
     const r = await replay(run),
@@ -238,8 +241,10 @@ describe.skipIf(noLocal)('a vision-language model', () => {
     expect(versions).toHaveLength(4);
     expect(notes).toEqual(
       expect.arrayContaining([
-        expect.stringMatching(/was refused by a model server .*file not fully covered/),
-        expect.stringMatching(/is published, at attempt 2/),
+        expect.stringMatching(/^Version 0 was refused .*rollouts begin once it is taken.*file not fully covered/),
+        'Version 0 is published, at attempt 2.',
+        expect.stringMatching(/^Version [1-4] was refused .*with the version before.*file not fully covered/),
+        expect.stringMatching(/^Version [1-4] is published, at attempt 2/),
       ]),
     );
     // Only the last version is still loaded, and on the server's disk.

@@ -21,7 +21,7 @@ describe('weights that a model server refuses', () => {
   /** `answers`: what each publish comes to; `newer`: the trainer has gone on. */
   function publishing(
     answers: readonly (Error | 'taken')[],
-    o: Partial<PublishAgainOptions> & { newer?: boolean } = {},
+    o: Partial<PublishAgainOptions<SyncReport>> & { newer?: boolean } = {},
   ) {
     const seen = { published: [] as string[], waits: [] as number[], notes: [] as string[], forgotten: [] as string[] };
     let files = 1;
@@ -75,6 +75,17 @@ describe('weights that a model server refuses', () => {
       error: { remedy: expect.stringMatching(/^Look at the folder\. Then resume the run/) as string },
     });
     expect(seen.forgotten).toEqual(['1', '2', '3', '4']);
+  });
+
+  it('of a start are given up sooner, and nothing is said of a version before', async () => {
+    const { done, seen } = publishing([refusal(), refusal(), refusal()], { first: true });
+    await expect(done).rejects.toMatchObject({
+      kind: 'policy.remote',
+      message: expect.stringMatching(/published 3 times, with 15 s of pauses/) as string,
+      error: { remedy: 'Look at the folder. Then start or resume the run again.' },
+    });
+    expect(seen.forgotten).toEqual(['1', '2', '3']);
+    expect(seen.notes[0]).toMatch(/attempt 2 of 3\); rollouts begin once it is taken\. No such file\./);
   });
 
   it('are not published again where something else is wrong', async () => {

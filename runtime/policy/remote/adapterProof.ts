@@ -34,6 +34,8 @@ const REQUEST = {
 };
 /** Trainer and server differ by their number formats: 0.02 at most in bfloat16, as measured. In the mean of the tokens. */
 const TOLERANCE = 0.05;
+/** Weights whose log-probs the trainer moves further than this, in the mean, change some digit of a server's. */
+const MOVED = 0.02;
 
 export const proofRequest = (imageToken: number | undefined): Readonly<Record<string, unknown>> =>
   imageToken === undefined ? REQUEST : { ...REQUEST, logit_bias: { [imageToken]: -100 } };
@@ -53,6 +55,32 @@ export async function proofOf(
 ): Promise<Proof | undefined> {
   return proofIn(await new ModelServer(o).complete({ ...proofRequest(o.imageToken), model }, signal));
 }
+
+/** Log-probs of the same tokens with some weights: there, and in training. */
+export interface Agreement {
+  readonly answer: Int32Array;
+  readonly there: Float32Array;
+  readonly training: Float32Array;
+}
+/** Undefined where the server sampled other tokens than those that are expected. */
+export function agreementOf({ answer, logprobs }: ExpectedProof, c: Completion): Agreement | undefined {
+  const trace = traceOf(c);
+  return trace?.ids && sameNumbers(trace.ids, answer)
+    ? { answer, there: trace.logprobs, training: logprobs }
+    : undefined;
+}
+/** Whether a server said the same, to the last digit, of the same tokens. */
+export const saidTheSame = (before: Agreement, now: Agreement): boolean =>
+  sameNumbers(before.answer, now.answer) && sameNumbers(before.there, now.there);
+/** How a server that said the same with two weights shows that it ignores them, in words; undefined where it does not. */
+export function unmoved(before: Agreement, now: Agreement): string | undefined {
+  const moved = now.training.reduce((sum, x, i) => sum + Math.abs(x - before.training[i]!), 0) / now.training.length;
+  return moved > MOVED
+    ? `every log-prob is to the last digit what it was with earlier weights, and in training they are ${moved.toFixed(3)} apart in the mean`
+    : undefined;
+}
+const sameNumbers = (a: ArrayLike<number>, b: ArrayLike<number>): boolean =>
+  a.length === b.length && Array.from(a).every((x, i) => x === b[i]);
 
 /** How far a server is from the trainer at one token, and what it said of it. */
 interface Distance {

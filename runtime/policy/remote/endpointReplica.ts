@@ -8,7 +8,18 @@ import { orUndefined } from '../../concurrency/failures.js';
 import { withDeadline } from '../../concurrency/deadline.js';
 import type { AnswerBase, Replica } from '../types.js';
 import type { ChatRequest } from './chatSession.js';
-import { proofIn, proofRequest, unlike, unlikeScored, type ExpectedProof, type Proof } from './adapterProof.js';
+import {
+  agreementOf,
+  proofIn,
+  proofRequest,
+  saidTheSame,
+  unlike,
+  unlikeScored,
+  unmoved,
+  type Agreement,
+  type ExpectedProof,
+  type Proof,
+} from './adapterProof.js';
 import { traceOf, type Completion, type Said } from './completion.js';
 import { LoadLimit } from './load.js';
 import { ModelServer, type ModelServerOptions } from './modelServer.js';
@@ -85,6 +96,8 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
   readonly #closed = new AbortController();
   readonly #limit: LoadLimit | undefined;
   #now: Loaded | undefined;
+  /** The first of the weights with which the server said what it says now of the same tokens. */
+  #agreement: Agreement | undefined;
   #dated: Dated | undefined;
   #calls = 0;
   /** When its load is asked next; it is asked when a call ends, and not again where it does not say. */
@@ -297,8 +310,17 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
     completion: Completion,
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    const there = await this.#orLost(name, signal, () => this.#server.score(expected, name, signal));
-    return there ? unlikeScored(expected, there) : unlike(expected, completion);
+    const there = await this.#orLost(name, signal, () => this.#server.score(expected, name, signal)),
+      why = there ? unlikeScored(expected, there) : unlike(expected, completion);
+    return why ?? this.#unmoved(expected, completion);
+  }
+  /** Small changes are within what formats differ by; but a server that says the same for ever ignores them. */
+  #unmoved(expected: ExpectedProof, completion: Completion): string | undefined {
+    const before = this.#agreement,
+      now = agreementOf(expected, completion);
+    if (before && now && saidTheSame(before, now)) return unmoved(before, now);
+    this.#agreement = now;
+    return undefined;
   }
   #askLoad(inFlight: number): void {
     const limit = this.#limit,

@@ -22,31 +22,28 @@ export async function servePolicy(o: ReferenceServerOptions = {}): Promise<Refer
 }
 /** A training server's model, and a way to save a further version that answers differently. */
 export async function trained(s: ReferenceServer): Promise<{
-  readonly save: (version: number) => Promise<AdapterWeights>;
+  readonly save: (version: number, learningRate?: number) => Promise<AdapterWeights>;
   /** With what the trainer makes of the proof. */
-  readonly proven: (s: ReferenceServer, version: number) => Promise<AdapterWeights>;
+  readonly proven: (s: ReferenceServer, version: number, learningRate?: number) => Promise<AdapterWeights>;
 }> {
   const client = await TrainingClient.connect({ url: s.url, version: 'test' }, never);
   closers.push(() => client.close());
   const model: RemoteModel = await client.createModel({ base: s.baseModel, rank: 4 }, never);
-  const save = async (version: number): Promise<AdapterWeights> => {
+  const save = async (version: number, learningRate = 0.5): Promise<AdapterWeights> => {
     const datum = {
       chunks: [{ type: 'encoded_text' as const, tokens: [65, 66, 67] }],
       inputs: { target_tokens: integers([66, 67, 261]), weights: floats([0, 0, 1]) },
     };
     await model.forwardBackward([datum], { name: 'cross_entropy' }, never);
-    await model.optimStep(
-      { learningRate: 0.5, beta1: 0.9, beta2: 0.95, eps: 1e-8, weightDecay: 0, gradClip: 0 },
-      never,
-    );
+    await model.optimStep({ learningRate, beta1: 0.9, beta2: 0.95, eps: 1e-8, weightDecay: 0, gradClip: 0 }, never);
     return { version, path: await model.saveForSampler(`v${version}`, never) };
   };
   return {
     save,
-    async proven(server, version) {
+    async proven(server, version, learningRate) {
       const acting = { url: `${server.url}/v1`, imageToken: SPECIAL.imagePad },
         proof = (await proofOf(acting, server.baseModel, never))!,
-        weights = await save(version),
+        weights = await save(version, learningRate),
         { prompt, answer, tokens } = proof,
         targets = [...prompt.slice(1), ...answer],
         rows = await model.forward(

@@ -1,5 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { proofIn, unlike, unlikeScored, type ExpectedProof } from '../../../runtime/policy/remote/adapterProof.js';
+import {
+  agreementOf,
+  proofIn,
+  saidTheSame,
+  unlike,
+  unlikeScored,
+  unmoved,
+  type ExpectedProof,
+} from '../../../runtime/policy/remote/adapterProof.js';
 import type { Completion } from '../../../runtime/policy/remote/completion.js';
 
 type Top = Readonly<Record<string, number>>;
@@ -78,6 +86,21 @@ describe('what a server answers, held against the trainer', () => {
   it('is unlike anything where it has no numbers, or the trainer has none', () => {
     expect(unlike(expected([5, 'a', -1]), said([5, 'a', null]))).toContain('not known');
     expect(unlike(expected([5, 'a', NaN]), said([5, 'a', -1]))).toBeDefined();
+  });
+
+  it('is compared with what was said with earlier weights where the tokens are the same', () => {
+    const of = (training: readonly [number, number], there: readonly [number, number]) =>
+        agreementOf(
+          expected([5, 'a', training[0]], [6, 'b', training[1]]),
+          said([5, 'a', there[0]], [6, 'b', there[1]]),
+        )!,
+      before = of([-1, -2], [-1.01, -2.01]);
+    expect(saidTheSame(before, of([-1.03, -2.03], [-1.01, -2.01]))).toBe(true);
+    expect(saidTheSame(before, of([-1.03, -2.03], [-1.01, -2.010001]))).toBe(false);
+    expect(unmoved(before, of([-1.01, -2.02], [-1.01, -2.01]))).toBeUndefined();
+    expect(unmoved(before, of([-1.02, -2.04], [-1.01, -2.01]))).toContain('0.030 apart');
+    expect(agreementOf(expected([5, 'a', -1]), said([7, 'c', -1]))).toBeUndefined();
+    expect(agreementOf(expected([5, 'a', -1]), said([5, 'a', -1], [6, 'b', -1]))).toBeUndefined();
   });
 
   it('is the proof of the next weights where the server says its tokens', () => {

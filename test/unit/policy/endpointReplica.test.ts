@@ -148,6 +148,41 @@ describe('servers as replicas', () => {
     expect(await loaded(s)).toEqual(['run.a@v1']);
   });
 
+  it.each([
+    ['ignores', true],
+    ['applies', false],
+  ])(
+    'small changes of an adapter that a server %s: they add up, and it should say something else',
+    async (_, ignored) => {
+      const s = await serve(ignored ? { faults: ['noop-adapter'] } : {}),
+        model = await trained(s),
+        first = await model.proven(s, 1, 0),
+        p = await pool([s], first);
+      let refused: unknown,
+        last = first;
+      for (let version = 2; version < 30 && refused === undefined; version++) {
+        last = await model.proven(s, version, 0.01);
+        refused = await p.publish(last).then(
+          () => undefined,
+          (e: unknown) => e,
+        );
+      }
+      const from = first.expected!.logprobs,
+        apart = last.expected!.logprobs.reduce((sum, x, i) => sum + Math.abs(x - from[i]!), 0) / from.length;
+      if (!ignored) expect([refused, p.oldest]).toEqual([undefined, 29]);
+      else {
+        expect(refused).toMatchObject({
+          kind: 'policy.remote',
+          message: expect.stringMatching(/does not answer with the weights .*to the last digit/) as string,
+        });
+        // Long before they are too far from the server's for that alone.
+        expect(apart).toBeGreaterThan(0.02);
+        expect(apart).toBeLessThan(0.04);
+        expect(p.oldest).toBe(last.version - 1);
+      }
+    },
+  );
+
   it('an adapter that a cache answers for as it was under that name and path is found', async () => {
     const s = await serve({ faults: ['stale-adapter'] }),
       model = await trained(s),

@@ -110,25 +110,25 @@ describe('one daemon per folder', () => {
 describe('the end', () => {
   it('with no client and no work it comes by itself, and the record goes', async () => {
     const dir = folder(),
-      d = await startDaemon(dir, { TEST_IDLE_MINUTES: '0.005' });
+      d = await spawnDaemon(dir, { TEST_IDLE_MINUTES: '0.005' });
     expect(await d.ended).toBe(0);
     expect(record(dir)).toBeUndefined();
     expect(daemonLog(dir)).toMatch(/going down: idle[^]*ended with code 0/);
   });
   it('a client keeps it, and so does a run nobody watches', async () => {
     const dir = folder(),
-      d = await startDaemon(dir, { TEST_IDLE_MINUTES: '0.03' }),
+      d = await startDaemon(dir, { TEST_IDLE_MINUTES: '0.1' }),
       w = await wire(d.record);
     await w.hello();
     await w.rpc.sendRequest('run/start', {});
     w.socket.close();
     await w.closed;
     // Longer than the idle time, measured by a daemon beside it that has nothing to do.
-    expect(await (await startDaemon(folder(), { TEST_IDLE_MINUTES: '0.035' })).ended).toBe(0);
+    expect(await (await spawnDaemon(folder(), { TEST_IDLE_MINUTES: '0.11' })).ended).toBe(0);
     const back = await wire(d.record);
     expect((await back.hello()).activeRuns).toEqual([run]);
     await back.rpc.sendRequest('run/stop', { run });
-    expect(await (await startDaemon(folder(), { TEST_IDLE_MINUTES: '0.035' })).ended).toBe(0);
+    expect(await (await spawnDaemon(folder(), { TEST_IDLE_MINUTES: '0.11' })).ended).toBe(0);
     expect(await back.rpc.sendRequest('test/echo', {})).toEqual({});
     back.socket.close();
     expect(await d.ended).toBe(0);
@@ -136,7 +136,7 @@ describe('the end', () => {
   it('of one that is there for some work comes with that alone, also where no run is active and a newer one waits', async () => {
     const dir = folder(),
       d = await startDaemon(dir, { TEST_IDLE_MINUTES: '0.005', TEST_WORK: 'over' });
-    expect(await (await startDaemon(folder(), { TEST_IDLE_MINUTES: '0.01' })).ended).toBe(0);
+    expect(await (await spawnDaemon(folder(), { TEST_IDLE_MINUTES: '0.01' })).ended).toBe(0);
     const w = await wire(d.record);
     expect(await w.rpc.sendRequest(methods.drain, {})).toEqual({ waitingFor: [], busy: true });
     await w.hello();

@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { StudioError, messageOf, internalError } from '../../domain/index.js';
 import { ignoreFailure, orUndefined } from '../../concurrency/failures.js';
 import type { ProcessEntry } from '../../concurrency/process.js';
+import { timeLimit } from '../../concurrency/timeLimit.js';
 import { IndexEngine } from './indexEngine.js';
 import type { SqlValue } from 'sql.js';
 import type { IndexStatus, Row } from './indexEngine.js';
@@ -104,7 +105,8 @@ export class WorkerIndex implements RunIndex {
   #failed = false;
   #restarts = 0;
   #closing = false;
-  #silence: NodeJS.Timeout | undefined;
+  /** Clears the time limit of the next answer. */
+  #heard: (() => void) | undefined;
 
   constructor(entry: ProcessEntry, paths: IndexPaths, o: { readonly silentMs?: number } = {}) {
     this.#entry = entry;
@@ -152,7 +154,7 @@ export class WorkerIndex implements RunIndex {
     worker.on('exit', () => {
       for (const w of waiting.values()) w.reject(broken(why));
       waiting.clear();
-      clearTimeout(this.#silence);
+      this.#heard?.();
       // A worker that keeps dying is not restarted for ever; queries then report it.
       if (!this.#closing && this.#worker === worker && this.#restarts++ < RESTARTS) this.#start();
     });
@@ -161,8 +163,8 @@ export class WorkerIndex implements RunIndex {
   /** The worker that is asked now was heard of: one that has work and stays silent from here on is ended. */
   #listen(): void {
     const worker = this.#worker;
-    clearTimeout(this.#silence);
-    if (this.#waiting.size > 0) this.#silence = setTimeout(() => void worker.terminate(), this.#silentMs).unref();
+    this.#heard?.();
+    if (this.#waiting.size > 0) this.#heard = timeLimit(this.#silentMs, () => void worker.terminate());
   }
 
   async #ask(body: Body): Promise<unknown> {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { StudioError, messageOf } from '../../domain/index.js';
 import { ignoreFailure } from '../../concurrency/failures.js';
+import { timeLimit } from '../../concurrency/timeLimit.js';
 import { boundedLines } from '../../files/boundedLines.js';
 import { Asker, say, type Answer } from './asker.js';
 import { evaluatorFault, type EvaluatorPlace } from './environment.js';
@@ -129,7 +130,7 @@ export class EvaluatorWorkers {
   }
 
   async #judge(w: Worker, job: BridgeJob, cache: string, answer: Answer, signal: AbortSignal): Promise<BridgeEnd> {
-    let timer: NodeJS.Timeout | undefined,
+    let inTime = (): void => undefined,
       stop = (): void => undefined;
     const { func, result, expected, options } = job;
     // While its files were written.
@@ -147,10 +148,10 @@ export class EvaluatorWorkers {
           w.heard = undefined;
           reject(e as Error);
         };
-        timer = setTimeout(() => {
+        inTime = timeLimit(this.#o.limitMs, () => {
           this.#end(w);
           done({ kind: 'timeout', stage });
-        }, this.#o.limitMs);
+        });
         stop = (): void => {
           this.#end(w);
           failed(signal.reason);
@@ -180,7 +181,7 @@ export class EvaluatorWorkers {
         say(w, { job: { func, result, expected, options, cache } });
       });
     } finally {
-      clearTimeout(timer);
+      inTime();
       signal.removeEventListener('abort', stop);
       w.heard = undefined;
     }

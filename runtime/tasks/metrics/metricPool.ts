@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { StudioError, messageOf } from '../../domain/index.js';
 import type { ProcessEntry, ProcessRole } from '../../concurrency/process.js';
+import { timeLimit } from '../../concurrency/timeLimit.js';
 import { buffersOf } from './job.js';
 import type { MetricDone, MetricJob, MetricRunner } from './job.js';
 
@@ -30,7 +31,10 @@ interface Thread {
   /** Undefined while it starts and while it is idle. */
   doing: Waiting | undefined;
   ready: boolean;
+  /** Of its start, and of its rest. */
   timer: NodeJS.Timeout | undefined;
+  /** Clears the time limit of its job. */
+  inTime: (() => void) | undefined;
   ended: boolean;
 }
 
@@ -82,9 +86,9 @@ export class MetricPool implements MetricRunner {
     clearTimeout(t.timer);
     t.doing = w;
     t.worker.ref();
-    t.timer = setTimeout(() => {
+    t.inTime = timeLimit(this.#o.limitMs, () => {
       this.#end(t, noVerdict(w.job, `did not come to a verdict within ${this.#o.limitMs / 1000} s`, 'timeout'));
-    }, this.#o.limitMs);
+    });
     try {
       t.worker.postMessage(w.job, [...buffersOf(w.job.result), ...buffersOf(w.job.expected)]);
     } catch (e) {
@@ -96,6 +100,7 @@ export class MetricPool implements MetricRunner {
   }
   #rest(t: Thread): void {
     clearTimeout(t.timer);
+    t.inTime?.();
     t.worker.unref();
     t.timer = setTimeout(() => {
       this.#end(t);
@@ -107,7 +112,7 @@ export class MetricPool implements MetricRunner {
         workerData: { role: ROLE },
         resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
       }),
-      t: Thread = { worker, doing: undefined, ready: false, timer: undefined, ended: false };
+      t: Thread = { worker, doing: undefined, ready: false, timer: undefined, inTime: undefined, ended: false };
     this.#threads.add(t);
     t.timer = setTimeout(() => {
       this.#end(t, undefined, `it did not start within ${START_MS / 1000} s`);
@@ -134,6 +139,7 @@ export class MetricPool implements MetricRunner {
     if (t.ended) return;
     t.ended = true;
     clearTimeout(t.timer);
+    t.inTime?.();
     this.#threads.delete(t);
     const { doing, ready } = t;
     t.doing = undefined;

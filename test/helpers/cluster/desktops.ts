@@ -1,6 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { createLocalProvider, type LocalProvider } from '../../../runtime/cluster/index.js';
-import type { Desktop, DesktopEvent, DesktopSpec } from '../../../runtime/cluster/types.js';
+import type {
+  Desktop,
+  DesktopEvent,
+  DesktopSpec,
+  SettleOptions,
+  SettleReport,
+} from '../../../runtime/cluster/types.js';
 import { ensureRootfs } from '../../../runtime/cluster/imageBuild.js';
 
 export const SMALL: DesktopSpec = { screen: { width: 640, height: 400 }, memoryMb: 512, pids: 256 };
@@ -35,6 +41,14 @@ export const nextEvent = (d: Desktop, fits: (e: DesktopEvent) => boolean): Promi
       }
     });
   });
+
+/** Waits until the desktop rests, however long the machine takes; what it said last. */
+export async function untilSettled(d: Pick<Desktop, 'settle'>, o?: SettleOptions): Promise<SettleReport> {
+  for (;;) {
+    const said = await d.settle(o);
+    if (said.settled) return said;
+  }
+}
 
 /** A shell command inside; its standard output, trimmed. */
 export async function sh(d: Desktop, script: string): Promise<string> {

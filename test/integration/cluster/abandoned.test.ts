@@ -67,7 +67,8 @@ describe.skipIf(why)('a start that nobody waits for', () => {
     );
   };
 
-  it('given up at every moment: no process, no record', async () => {
+  // 80 times half a start and what it leaves.
+  it('given up at every moment: no process, no record', { timeout: 600_000 }, async () => {
     // Two at once, as pools start them: together they are at the places that matter for longer.
     for (let i = 0; i < 80; i++) {
       const stop = new AbortController(),

@@ -5,7 +5,14 @@ import { Input } from '../../../runtime/cluster/drivers/input.js';
 import { X11Client } from '../../../runtime/cluster/drivers/x11Client.js';
 import type { Desktop, SettleOptions } from '../../../runtime/cluster/types.js';
 import type { Action } from '../../../runtime/domain/index.js';
-import { localProvider, sandboxRecord, sh, SMALL, whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
+import {
+  localProvider,
+  sandboxRecord,
+  sh,
+  SMALL,
+  untilSettled,
+  whyNoLocalDesktops,
+} from '../../helpers/cluster/desktops.js';
 import { SlowLink } from '../../helpers/cluster/slowLink.js';
 
 const why = await whyNoLocalDesktops();
@@ -24,9 +31,7 @@ describe.skipIf(why)('every action reaches applications', () => {
   });
 
   /** However long the machine takes: what is looked at here is what arrives, not when. */
-  const rest = async (o?: SettleOptions): Promise<void> => {
-    while (!(await d.settle(o)).settled);
-  };
+  const rest = (o?: SettleOptions): Promise<unknown> => untilSettled(d, o);
   const act = async (...actions: Action[]): Promise<void> => {
     for (const a of actions) {
       await d.perform(a);
@@ -58,21 +63,36 @@ describe.skipIf(why)('every action reaches applications', () => {
     };
   }
 
+  /** How far apart presses may be that applications take for a double click. */
+  const doubleClickMs = async (): Promise<number> =>
+    Number(await sh(d, "sed -n 's/^gtk-double-click-time=//p' /etc/gtk-3.0/settings.ini")) || 400;
+  /** When the last `n` presses were made by the server's clock, ms, in pairs. */
+  async function pairs(n: number): Promise<(readonly [number, number])[]> {
+    const said = await sh(d, `grep -A1 ButtonPress /tmp/xev.log | grep -o 'time [0-9]*' | tail -${n}`),
+      times = said.split('\n').map((t) => Number(t.slice(5)));
+    expect(times).toHaveLength(n);
+    return Array.from({ length: n / 2 }, (_, i) => [times[2 * i]!, times[2 * i + 1]!] as const);
+  }
+
   it('click, right click, double click and modifiers', async () => {
     const log = await watch();
     await act({ type: 'click', at: { x: 100, y: 150 } });
     await act({ type: 'right_single', at: { x: 300, y: 150 } });
+    const single = await log();
     await act({ type: 'left_double', at: { x: 200, y: 200 } });
+    const double = (await log()).slice(single.length),
+      presses = double.filter((l) => l.startsWith('ButtonPress')).length;
+    // Two presses, and two more as often as they came too slowly on a busy machine.
+    expect([2, 4, 6]).toContain(presses);
+    expect(double).toEqual(Array(presses).fill(['ButtonPress 1 state 0x0', 'ButtonRelease 1 state 0x100']).flat());
+    const [first, second] = (await pairs(presses)).at(-1)!;
+    expect(second - first).toBeLessThan(await doubleClickMs());
     await act({ type: 'click', at: { x: 120, y: 200 }, modifiers: ['ctrl', 'shift'] });
-    expect(await log()).toEqual([
+    expect([...single, ...(await log()).slice(single.length + double.length)]).toEqual([
       'ButtonPress 1 state 0x0',
       'ButtonRelease 1 state 0x100',
       'ButtonPress 3 state 0x0',
       'ButtonRelease 3 state 0x400',
-      'ButtonPress 1 state 0x0',
-      'ButtonRelease 1 state 0x100',
-      'ButtonPress 1 state 0x0',
-      'ButtonRelease 1 state 0x100',
       'KeyPress Control_L state 0x0',
       'KeyPress Shift_L state 0x4',
       'ButtonPress 1 state 0x5',
@@ -146,11 +166,8 @@ describe.skipIf(why)('every action reaches applications', () => {
     await d.perform({ type: 'click', at: { x: 200, y: 150 } });
     await d.perform({ type: 'click', at: { x: 200, y: 150 } });
     expect((await log()).filter((l) => l.startsWith('ButtonPress'))).toHaveLength(2);
-    const times = (await sh(d, "grep -A1 ButtonPress /tmp/xev.log | grep -o 'time [0-9]*' | tail -2"))
-      .split('\n')
-      .map((t) => Number(t.slice(5)));
-    const limit = Number(await sh(d, "sed -n 's/^gtk-double-click-time=//p' /etc/gtk-3.0/settings.ini")) || 400;
-    expect(times[1]! - times[0]!).toBeGreaterThan(limit);
+    const [[first, second]] = (await pairs(2)) as [readonly [number, number]];
+    expect(second - first).toBeGreaterThan(await doubleClickMs());
   });
 
   it('a double click is pressed again, by the server, when the machine or the link is slower than its presses', async () => {
@@ -162,13 +179,15 @@ describe.skipIf(why)('every action reaches applications', () => {
       idle: () => sleep(doubleClickMs + 50),
     });
     await input.perform({ type: 'left_double', at });
-    expect((await log()).filter((l) => l.startsWith('ButtonPress'))).toHaveLength(4);
-    const [, second, third, last] = (await sh(d, "grep -A1 ButtonPress /tmp/xev.log | grep -o 'time [0-9]*' | tail -4"))
-      .split('\n')
-      .map((t) => Number(t.slice(5)));
-    // The two that are taken for a double click, and no third one with them.
-    expect(third! - second!).toBeGreaterThan(doubleClickMs);
-    expect(last! - third!).toBeLessThan(doubleClickMs);
+    const presses = (await log()).filter((l) => l.startsWith('ButtonPress')).length;
+    // Once more, or twice where the server itself stood still meanwhile.
+    expect([4, 6]).toContain(presses);
+    const all = await pairs(presses),
+      apart = all.map(([first, second]) => second - first);
+    for (const ms of apart.slice(0, -1)) expect(ms).toBeGreaterThanOrEqual(doubleClickMs);
+    expect(apart.at(-1)).toBeLessThan(doubleClickMs);
+    // And no third one with them.
+    for (let i = 1; i < all.length; i++) expect(all[i]![0] - all[i - 1]![1]).toBeGreaterThan(doubleClickMs);
   });
 
   it("a person's double click over a slow link is one, and its presses last long enough to be seen", async () => {
@@ -178,8 +197,12 @@ describe.skipIf(why)('every action reaches applications', () => {
       x = await X11Client.over(link, SMALL.screen);
     try {
       const { live } = await Input.create(x, { doubleClickMs: 400, idle: () => Promise.resolve() });
+      let answers = 0;
+      link.on('data', () => answers++);
       for (const down of [true, false, true, false])
         await live.send([{ type: 'button', button: 'left', down, x: 200, y: 150 }]);
+      // None is waited for: a second press that comes after one is no double click any more.
+      expect(answers).toBe(0);
       await x.sync();
       expect((await log()).map((l) => l.split(' ')[0])).toEqual([
         'ButtonPress',
@@ -190,8 +213,6 @@ describe.skipIf(why)('every action reaches applications', () => {
       const times = (await sh(d, "grep -A1 '^Button' /tmp/xev.log | grep -o 'time [0-9]*' | tail -4"))
         .split('\n')
         .map((t) => Number(t.slice(5)));
-      // No answer of the server came in between.
-      expect(times[2]! - times[0]!).toBeLessThan(1000);
       for (const press of [0, 2]) expect(times[press + 1]! - times[press]!).toBeGreaterThanOrEqual(10);
     } finally {
       x.close();

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createPool } from '../../../runtime/cluster/index.js';
 import { stateDir } from '../../../runtime/cluster/providers/sandboxRecords.js';
 import type { Desktop } from '../../../runtime/cluster/types.js';
-import { random, type Outcome } from '../../../runtime/domain/index.js';
+import type { Outcome } from '../../../runtime/domain/index.js';
 import type { RolloutOrder } from '../../../runtime/data/types.js';
 import { systemClock } from '../../../runtime/rollout/clock.js';
 import { Scheduler } from '../../../runtime/rollout/scheduler.js';
@@ -26,14 +26,14 @@ const FAULTS: Record<string, (d: Desktop) => Promise<unknown>> = {
 };
 
 describe.skipIf(why)('faults of real desktops', () => {
-  it('end in errors that are tried again, in seconds, and leave nothing', { timeout: 120_000 }, async () => {
+  it('end in errors that are tried again, wait for no time limit, and leave nothing', async () => {
     const p = localProvider(),
       pool = createPool({ provider: p, spec: SMALL, size: 2 }),
-      draw = random(5),
       clock = systemClock;
     const engine = createTaskEngine({ metrics: localMetrics });
     const names = Object.keys(FAULTS);
     const met = new Map<string, string>(),
+      messages: string[] = [],
       outcomes = new Map<string, string[]>();
     const waiting: RolloutOrder[] = Array.from({ length: 24 }, (_, n) => order(n, { cap: 3 }));
     let done = 0,
@@ -58,9 +58,9 @@ describe.skipIf(why)('faults of real desktops', () => {
               let n = 0;
               return {
                 decide: async () => {
-                  // Every third rollout meets a fault, once, at a step drawn at random.
-                  const fault = names[Number(String(rollout).slice(1)) % 3 === 0 ? draw.int(names.length) : -1];
-                  if (fault !== undefined && !met.has(rollout) && n === 1) {
+                  // Every third rollout meets a fault, once; each fault in its turn.
+                  if (Number(String(rollout).slice(1)) % 3 === 0 && !met.has(rollout) && n === 1) {
+                    const fault = names[met.size % names.length]!;
                     met.set(rollout, fault);
                     const on = scheduler.status().running.find((r) => r.rollout === rollout)!;
                     await FAULTS[fault]!(scheduler.steerable(on.desktop)!.desktop).catch(() => undefined);
@@ -97,22 +97,22 @@ describe.skipIf(why)('faults of real desktops', () => {
       const said = o.kind === 'error' ? o.error.kind : o.kind;
       outcomes.set(e.order.rollout, [...(outcomes.get(e.order.rollout) ?? []), said]);
       if (o.kind === 'error') {
+        messages.push(o.error.message);
         waiting.push(e.order);
         scheduler.wake();
       } else if (++done === 24) end();
     });
-    const t0 = performance.now();
     scheduler.start();
     await ended;
-    const took = performance.now() - t0;
     await scheduler.stop({ graceMs: 0 });
     await pool.close();
     await p.dispose();
 
-    expect(new Set(met.values()).size).toBeGreaterThanOrEqual(3);
+    expect(new Set(met.values())).toEqual(new Set(names));
     for (const [r, said] of outcomes)
       expect(said, met.get(r)).toEqual(met.has(r) ? ['desktop.lost', 'success'] : ['success']);
-    expect(took / met.size, 'ms per fault, with the rollouts').toBeLessThan(15_000); // nothing waited for a time limit
+    // As such errors say it.
+    expect(messages.filter((m) => /no answer|not answer|within \d/.test(m))).toEqual([]);
     const dir = await stateDir(),
       records = readdirSync(dir).filter((f) => f.endsWith('.json'));
     const mine = records.filter((f) => readFileSync(`${dir}/${f}`, 'utf8').includes(`"owner":{"pid":${process.pid},`));

@@ -17,6 +17,7 @@ import { ownerLabel, self } from '../../../runtime/cluster/providers/dockerHosts
 import type { Desktop, DesktopEvent, DesktopSpec } from '../../../runtime/cluster/types.js';
 import { decodePng } from '../../../runtime/data/store/png.js';
 import { isEncoded, type EncodedFrame } from '../../../runtime/domain/index.js';
+import { untilSettled } from '../../helpers/cluster/desktops.js';
 import { engineHere } from '../../helpers/cluster/engine.js';
 
 const engine = await engineHere();
@@ -93,12 +94,12 @@ describe.skipIf(!engine)('Docker provider', () => {
         expect(first.data.length).toBe(640 * 400 * 4);
         await d.writeFile('/home/user/Documents/deep/a.txt', Buffer.from('before '));
         await d.spawn(['mousepad', '/home/user/Documents/deep/a.txt']);
-        expect((await d.settle({ horizonMs: 250, maxMs: 20_000 })).settled).toBe(true);
+        await untilSettled(d, { horizonMs: 250, maxMs: 20_000 });
         await d.perform({ type: 'hotkey', keys: ['ctrl', 'end'] });
         await d.perform({ type: 'type', text: 'Grüße 日本' });
-        await d.settle();
+        await untilSettled(d);
         await d.perform({ type: 'hotkey', keys: ['ctrl', 's'] });
-        await d.settle({ horizonMs: 100 });
+        await untilSettled(d, { horizonMs: 100 });
         expect((await d.readFile('/home/user/Documents/deep/a.txt')).toString()).toBe('before Grüße 日本');
         expect((await d.observe()).data.equals(first.data)).toBe(false);
         await d.exec(['xdotool', 'keydown', 'shift']);

@@ -224,7 +224,8 @@ describe('import and export from the command line', () => {
     inFolder(async (dir) => {
       const runs = join(dir, 'runs'),
         src = join(dir, 's'),
-        n = 60;
+        // Far more than are imported before it hears of the first frames, on a busy machine too.
+        n = 300;
       await agentnetFile(
         src,
         Array.from({ length: n }, (_, i) => ({

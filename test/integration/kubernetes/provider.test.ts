@@ -12,6 +12,7 @@ import type * as Library from '../../../runtime/cluster/providers/kubernetes/lib
 import { tryCluster } from '../../../runtime/cluster/providers/kubernetes/tryOut.js';
 import type { Desktop, DesktopEvent, DesktopSpec } from '../../../runtime/cluster/types.js';
 import { parseRunFile, type RunFile } from '../../../runtime/config/index.js';
+import { untilSettled } from '../../helpers/cluster/desktops.js';
 import { engineHere } from '../../helpers/cluster/engine.js';
 import { ApiServer, ends, stuck } from '../../helpers/kubernetes/apiServer.js';
 import { Containers } from '../../helpers/kubernetes/containers.js';
@@ -87,9 +88,9 @@ describe.skipIf(!engine)('Kubernetes provider', () => {
     expect((await d.settle({ horizonMs: 250, maxMs: 20_000 })).settled).toBe(true);
     await d.perform({ type: 'hotkey', keys: ['ctrl', 'end'] });
     await d.perform({ type: 'type', text: 'Grüße 日本' });
-    expect(await d.settle()).toMatchObject({ settled: true, detector: 'exact' });
+    expect((await untilSettled(d)).detector).toBe('exact');
     await d.perform({ type: 'hotkey', keys: ['ctrl', 's'] });
-    await d.settle();
+    await untilSettled(d);
     expect(await fileOf(d, '/home/user/a.txt')).toMatch(/^before Grüße 日本/);
     expect(await screen(d)).not.toBe(first);
     expect((await d.exec(['sh', '-c', 'id -u; stat -c %a /tmp /run /home/user'])).stdout.toString()).toBe(
@@ -109,7 +110,7 @@ describe.skipIf(!engine)('Kubernetes provider', () => {
       events: DesktopEvent[] = [];
     d.onEvent((e) => events.push(e));
     await d.spawn(['mousepad']);
-    await d.settle({ horizonMs: 250, maxMs: 20_000 });
+    await untilSettled(d, { horizonMs: 250, maxMs: 20_000 });
     const command = d.exec(['sh', '-c', 'sleep 0.5; echo done']);
     api.cut();
     await d.perform({ type: 'type', text: 'one ' });
@@ -121,7 +122,7 @@ describe.skipIf(!engine)('Kubernetes provider', () => {
     expect(said).toMatchObject({ code: 0 });
     expect(said.stdout.toString()).toBe('done\n');
     await d.perform({ type: 'type', text: 'two' });
-    await d.settle();
+    await untilSettled(d);
     // a server that starts again refuses all kinds of things
     const refusals = [401, 403, 408, 429].map((code) => ({ code, message: `no (${code})` }));
     api.faults.refuseExec = refusals;
@@ -211,7 +212,7 @@ describe.skipIf(!engine)('Kubernetes provider', () => {
     last.resume();
     await p.reset(d);
     await over;
-    await vi.waitFor(() => expect(api.channels).toBe(1));
+    await expect.poll(() => api.channels).toBe(1);
   });
 
   it('notices a channel that is dead without a word', async () => {

@@ -144,7 +144,7 @@ describe.skipIf(why)('desktops behind OSWorld’s port', () => {
         id: id<DesktopId>('one'),
         spec: SMALL,
         server: new OsworldServer({ url: proxy!.url }),
-        screenMs: 400,
+        screenMs: 4000,
       });
     let faults = 0,
       last = false;

@@ -54,7 +54,7 @@ async function busy(): Promise<{ readonly job: Promise<unknown>; readonly letGo:
   return { job, letGo };
 }
 
-describe('workers', { timeout: 30_000 }, () => {
+describe('workers', () => {
   it('a verdict that was cancelled while it waited takes nobody’s turn', async () => {
     workers();
     const first = await busy(),

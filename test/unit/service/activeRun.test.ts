@@ -86,7 +86,7 @@ describe('of an active run the next daemon finds', () => {
     await call(m.pauseRun, { run });
     expect(await onDisk()).toMatchObject([{ run, paused: true }]);
     const closed = service.close({ now: true, keep: true });
-    await vi.waitFor(() => expect(told).toContainEqual({ method: 'run/changed', params: { run, state: 'stopping' } }));
+    await expect.poll(() => told).toContainEqual({ method: 'run/changed', params: { run, state: 'stopping' } });
     training.end();
     await closed;
     expect(await onDisk()).toMatchObject([{ run, paused: true }]);

@@ -74,7 +74,7 @@ describe('what an agent leaves behind', () => {
 
 describe('an expression of the task file that does not end', () => {
   it('is a fault of the verifier that names the metric, while the event loop keeps turning', async () => {
-    const engine = createTaskEngine({ metrics: poolOf({ limitMs: 300 }) }),
+    const engine = createTaskEngine({ metrics: poolOf({ limitMs: 3000 }) }),
       task = taskOf({
         func: 'check_list',
         result: { type: 'vm_file', path: '/a', dest: 'a' },
@@ -112,7 +112,7 @@ describe('an expression of the task file that does not end', () => {
     expect(await stuck).toMatchObject({ message: 'enough' });
   });
   it('of more than there are workers the others wait, and all come to their turn', async () => {
-    const pool = poolOf({ limitMs: 200, workers: 2 }),
+    const pool = poolOf({ limitMs: 2000, workers: 2 }),
       stuck = Array.from({ length: 3 }, () => errorOf(pool.run(endless(), never)));
     expect(await pool.run(easy(), never)).toMatchObject(right);
     for (const e of await Promise.all(stuck)) expect(e.error.details).toMatchObject({ cause: 'timeout' });

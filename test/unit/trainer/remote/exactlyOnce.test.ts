@@ -75,7 +75,7 @@ describe('every batch is trained exactly once', () => {
     await trainer.close();
     const again = await createRemoteTrainer({
       ...options,
-      server: { ...options.server, submitMs: 400, deadlineMs: 600, sleep: undefined },
+      server: { ...options.server, submitMs: 4000, deadlineMs: 6000, sleep: undefined },
     });
     open.push(() => again.close());
     s.next('optim_step', { hang: true }, { hang: true });

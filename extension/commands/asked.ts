@@ -1,7 +1,7 @@
 /** Questions in a quick pick. */
 import type { QuickPick, QuickPickItem } from 'vscode';
 
-/** A question dismissed sooner than this cannot have been read. */
+/** A question dismissed sooner than this after its rows were drawn cannot have been read. */
 const unreadMs = 400;
 /**
  * The answer to a question, undefined when it was dismissed; `begin` is given what answers it. VS Code gives a page its
@@ -16,11 +16,18 @@ export function asked<T, I extends QuickPickItem = QuickPickItem>(
   return new Promise((resolve) => {
     const { selectedItems } = pick;
     let over = false,
-      shownAt: number | undefined = now();
+      shownAt: number | undefined = now(),
+      drawn = false;
     begin((value) => {
       over = true;
       resolve(value);
       pick.hide();
+    });
+    // The window makes a row active when it draws them, which on a busy machine is long after the question was shown.
+    pick.onDidChangeActive(() => {
+      if (drawn || shownAt === undefined) return;
+      drawn = true;
+      shownAt = now();
     });
     pick.onDidHide(() => {
       const unread = !over && shownAt !== undefined && now() - shownAt < unreadMs;

@@ -97,7 +97,7 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
     expect(c.runs).toHaveLength(before + 1);
     await given.sideBar('Trajectories');
     // Rollouts of training, not of the evaluation before it.
-    await c.ui.row('Trajectories', /\d+ steps · v\d/).waitFor({ timeout: 120_000 });
+    await c.ui.row('Trajectories', /\d+ steps · v\d/).waitFor({ timeout: 300_000 });
     await until(
       async () => /\d+ %|\/h/.test(await c.ui.status.innerText()),
       'the status bar shows how it goes',
@@ -196,14 +196,16 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
   flow('a second window sees the same', async () => {
     await given.training();
     const second = new Ui(await c.w.secondWindow());
-    // It shows the container by itself only if the first window had time to keep that it does.
-    await second.openContainer();
-    await until(
-      async () => /DART .*(%|\/h)/.test(await second.status.innerText().catch(() => '')),
-      'its status bar shows the run',
-      60_000,
-    );
-    await second.page.close();
+    try {
+      // It shows the container by itself only if the first window had time to keep that it does.
+      await second.openContainer();
+      await until(
+        async () => /DART .*(%|\/h)/.test(await second.status.innerText().catch(() => '')),
+        'its status bar shows the run',
+      );
+    } finally {
+      await second.page.close();
+    }
   });
 
   flow('a finished rollout: n jumps to a step of high entropy', async () => {
@@ -309,7 +311,7 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
     await given.sideBar('Desktops');
     await until(async () => (await c.ui.rows('Desktops')).length > 0, 'its desktops are listed');
     await c.ui.palette('DART Studio: Stop Training');
-    await page.locator('.state', { hasText: 'Stopped' }).waitFor({ timeout: 60_000 });
+    await page.locator('.state', { hasText: 'Stopped' }).waitFor({ timeout: 180_000 });
     const run = given.runFolder!,
       checkpoints = join(run, 'checkpoints');
     expect(

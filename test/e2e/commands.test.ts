@@ -97,7 +97,7 @@ describe.skipIf(missing !== undefined)(`VS Code, current, commands on ${provider
     expect(await quickInput().locator('input').getAttribute('placeholder')).toContain('Training can run here');
     await c.picture('machine');
     await c.ui.pick('Build Desktop Image');
-    await c.ui.pick('Desk');
+    await c.ui.pick('Desk', { title: 'Build Desktop Image' });
     await c.ui.told('The desktop image is ready', 240_000);
   });
 
@@ -159,7 +159,7 @@ describe.skipIf(missing !== undefined)(`VS Code, current, commands on ${provider
     await c.ui.pick('tiny');
     await c.ui.pick('newest');
     await c.ui.pick('Training seeds');
-    await c.ui.told(/Checkpoint \d+: \d of 2 episodes succeeded/, 120_000);
+    await c.ui.told(/Checkpoint \d+: \d of 2 episodes succeeded/, 300_000);
     await c.picture('evaluated');
   });
 
@@ -216,8 +216,7 @@ describe.skipIf(missing !== undefined)(`VS Code, current, commands on ${provider
       await c.ui.palette('DART Studio: Attach to Runtime');
       await c.ui.pick('Pod of a cluster');
       await c.ui.pick('there');
-      await quickInput().filter({ hasText: 'Namespace of the Job' }).waitFor();
-      await c.w.page.keyboard.press('Enter');
+      await c.ui.enter('Namespace of the Job');
       await c.ui.pick(pod);
       await c.ui.told(`Attached to ${pod}`);
       expect(kubectl.asked().every((x) => x.asked[0] === 'config' || x.asked.includes('--context=there'))).toBe(true);
@@ -238,7 +237,7 @@ describe.skipIf(missing !== undefined)(`VS Code, current, commands on ${provider
       await c.ui.palette('DART Studio: Detach from Runtime');
       await until(() => kubectl.forwards().every((p) => !isAlive(p)), 'nothing is forwarded any more');
       await until(async () => (await c.ui.rows('Runs')).some((r) => r.startsWith('tiny')), 'the runs of here are back');
-      expect(await c.ui.status.innerText()).not.toContain('x7k2p');
+      await until(async () => !(await c.ui.status.innerText()).includes('x7k2p'), 'the status bar says so');
     } finally {
       runtime.kill('SIGKILL');
     }

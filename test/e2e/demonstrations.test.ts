@@ -159,10 +159,9 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
       'the status bar says that something is being recorded',
     );
     await c.closeEditors();
-    const toast = await c.ui.told('still open', 30_000);
+    await c.ui.told('still open');
     await c.picture('abandoned');
-    await toast.hover();
-    await toast.getByRole('button', { name: 'Show' }).click();
+    await c.ui.press('still open', 'Show');
     await handOn();
     await c.w.reload();
     await until(
@@ -210,10 +209,9 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
         ),
       'the report names what cannot be imported',
     );
-    const on = await c.ui.told('Nothing has been written yet');
+    await c.ui.told('Nothing has been written yet');
     await c.picture('import-report');
-    await on.hover();
-    await on.getByRole('button', { name: 'Import…' }).click();
+    await c.ui.press('Nothing has been written yet', 'Import…');
     await c.ui.pick('Import 2 trajectories');
     await c.ui.told('Imported 2 trajectories');
     await c.picture('imported');
@@ -232,7 +230,7 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
     await c.ui.pick('DART Studio trajectories');
     await c.w.page.locator('.quick-input-widget', { hasText: 'With annotations' }).waitFor();
     await c.picture('export-which');
-    await c.w.page.keyboard.press('Enter');
+    await c.ui.enter('With annotations');
     await c.ui.pick('No split');
     await chooseFolder(out);
     await c.ui.told('Exported 2 trajectories');
@@ -248,8 +246,7 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
     await c.w.host.command('notifications.clearAll');
     await c.ui.palette('DART Studio: Export Trajectories');
     await c.ui.pick('DART Studio trajectories');
-    await c.w.page.locator('.quick-input-widget', { hasText: 'With annotations' }).waitFor();
-    await c.w.page.keyboard.press('Enter');
+    await c.ui.enter('With annotations');
     await c.ui.pick('No split');
     await chooseFolder(out);
     await until(() => readdirSync(out).filter((f) => f.includes('traj')).length === 2, 'there are two exports', 60_000);

@@ -15,7 +15,7 @@ import type { Frame, Locator } from '../helpers/workbench/playwright.js';
 import { whyNoWorkbench } from '../helpers/workbench/rig.js';
 import { writeTrainedRun } from '../helpers/workbench/runFolders.js';
 import { tryServedModel, tryWithOwnWords } from '../helpers/workbench/tryFlow.js';
-import { until } from '../helpers/workbench/workbench.js';
+import { came, until } from '../helpers/workbench/workbench.js';
 import { RunsWindow } from './cockpitRuns/window.js';
 
 /**
@@ -274,11 +274,18 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
       },
       steersOf = (page: Frame): Locator => page.getByRole('button', { name: /^(Stop|Pause)/ }),
       menuOf = async (row: string): Promise<readonly string[]> => {
-        await c.ui.row('Runs', row).click({ button: 'right' });
         const items = c.w.page.locator('.monaco-menu .action-label');
-        await items.first().waitFor();
+        await until(
+          async () =>
+            (await came(c.ui.row('Runs', row).click({ button: 'right', timeout: 5000 }))) &&
+            came(items.first().waitFor({ timeout: 5000 })),
+          `the menu of ${row} is open`,
+        );
         const words = await items.allInnerTexts();
-        await c.w.page.keyboard.press('Escape');
+        await until(async () => {
+          await c.w.page.keyboard.press('Escape');
+          return came(items.first().waitFor({ state: 'hidden', timeout: 1000 }));
+        }, 'the menu is closed');
         return words;
       },
       steers = (words: readonly string[]): number => words.filter((w) => /^\W*(Stop|Pause)\b/.test(w)).length;
@@ -301,10 +308,12 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
         screens = join(given.runFolder!, 'reading.screens'),
         drawn = statSync(screens).mtimeMs;
       await page.locator('.state', { hasText: 'Running' }).waitFor();
-      const [before] = await times(page);
-      expect(before).toBeGreaterThan(3);
-      const begun = await rolloutsOfRow();
-      expect(begun).toBeGreaterThan(0);
+      await until(
+        async () => (await times(page))[0] > 3 && (await rolloutsOfRow()) > 0,
+        'its page says how long it has trained, its row how many rollouts began',
+      );
+      const [before] = await times(page),
+        begun = await rolloutsOfRow();
       process.kill(pid, 'SIGKILL');
       const said = await sayings(page, async () => c.ui.told(/Training run live: It was interrupted/, 60_000));
       // Whatever is said meanwhile is not that it goes on, nor that somebody has to start it; its row is told.
@@ -405,7 +414,7 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
     await until(async () => (await rows()).some((r) => /^next, running/.test(r)), 'the first has begun', 60_000);
     await c.picture('queue-released');
     const over = (): readonly Heard[] => told().filter((a) => a.name === 'next' && a.kind === 'finished');
-    await c.w.windowless(() => until(() => over().length === 2, 'both have come and gone', 120_000));
+    await c.w.windowless(() => until(() => over().length === 2, 'both have come and gone', 300_000));
     // As its run file asks, before it had a single rollout.
     expect(over().map((a) => a.message)).toEqual([
       expect.stringMatching(/^finished, 0 rollouts/),
@@ -441,7 +450,7 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
     await c.picture('vlm-inspector');
     const watched = await vlm.dashboard();
     await c.ui.palette('DART Studio: Stop Training');
-    await watched.locator('.state', { hasText: 'Stopped' }).waitFor({ timeout: 60_000 });
+    await watched.locator('.state', { hasText: 'Stopped' }).waitFor({ timeout: 180_000 });
     await c.closeEditors();
   });
 });

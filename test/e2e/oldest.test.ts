@@ -32,7 +32,7 @@ describe.skipIf(missing !== undefined)('VS Code, oldest, local desktops', () => 
     const dashboard = await c.ui.webview('dashboard', { timeoutMs: 60_000 });
     await dashboard.locator('.state', { hasText: 'Running' }).waitFor();
     await given.sideBar('Trajectories');
-    await c.ui.row('Trajectories', /\d+ steps · v\d/).waitFor({ timeout: 120_000 });
+    await c.ui.row('Trajectories', /\d+ steps · v\d/).waitFor({ timeout: 300_000 });
   });
 
   flow('a rollout is looked at', async () => {

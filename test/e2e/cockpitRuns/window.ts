@@ -4,7 +4,7 @@ import type { Cockpit } from '../../helpers/workbench/cockpit.js';
 import type { Given } from '../../helpers/workbench/given.js';
 import type { Frame, Locator } from '../../helpers/workbench/playwright.js';
 import { when } from '../../helpers/workbench/ui.js';
-import { until } from '../../helpers/workbench/workbench.js';
+import { came, until } from '../../helpers/workbench/workbench.js';
 
 export type Flow = (name: string, f: () => Promise<void>) => void;
 
@@ -61,13 +61,11 @@ export class RunsWindow {
       menu = page.locator('.monaco-menu').first();
     await until(async () => {
       if (!(await menu.isVisible())) await row.click({ button: 'right', timeout: 5000 }).catch(() => undefined);
-      await this.menuItem(title)
-        .click({ timeout: 5000 })
-        .catch(() => undefined);
-      return menu.waitFor({ state: 'hidden', timeout: 1000 }).then(
-        () => true,
-        () => false,
-      );
+      const item = this.menuItem(title),
+        seen = await came(item.waitFor({ timeout: 5000 }));
+      if (!seen) return false;
+      await item.click({ timeout: 5000 }).catch(() => undefined);
+      return came(menu.waitFor({ state: 'hidden', timeout: 1000 }));
     }, `${title} is chosen`);
   }
   /** A run file joins the queue, once for each seed. */

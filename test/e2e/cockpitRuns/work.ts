@@ -7,7 +7,7 @@ import { osworldTask } from '../../helpers/interchange/make.js';
 import type { Locator } from '../../helpers/workbench/playwright.js';
 import { openFile, saveAs } from '../../helpers/workbench/saveAs.js';
 import { when } from '../../helpers/workbench/ui.js';
-import { until } from '../../helpers/workbench/workbench.js';
+import { came, until } from '../../helpers/workbench/workbench.js';
 import { counted, textOf, type Flow, type RunsWindow } from './window.js';
 
 export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
@@ -36,7 +36,10 @@ export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
     await collection.click({ button: 'right' });
     await on.menuItem('Open Dashboard').waitFor();
     for (const title of ['Resume Run', 'Evaluate']) expect(await on.menuItem(title).count(), title).toBe(0);
-    await c.w.page.keyboard.press('Escape');
+    await until(async () => {
+      await c.w.page.keyboard.press('Escape');
+      return came(on.menuItem('Open Dashboard').waitFor({ state: 'hidden', timeout: 1000 }));
+    }, 'the menu is closed');
     await c.w.host.command('dartStudio.openDashboard', on.run('imported-osworld-results'));
     const page = await c.ui.webview('dashboard', { timeoutMs: 60_000 });
     await page.locator('.top .run-name', { hasText: 'imported' }).waitFor();
@@ -155,11 +158,10 @@ export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
     await c.ui.palette('DART Studio: Start Training');
     await c.ui.pick('Another Run File');
     await openFile(c.w.page, 'Run File', file);
-    const toast = await c.ui.told('plain.json does not name the schema of run files');
+    await c.ui.told('plain.json does not name the schema of run files');
     await c.ui.told('Training was not started: plain.json has a problem');
     expect(await offered()).toBe(true);
-    await toast.hover();
-    await toast.getByRole('button', { name: 'Add $schema' }).click();
+    await c.ui.press('plain.json does not name the schema of run files', 'Add $schema');
     const text = (): Promise<string> => c.w.host.run((v) => v.window.activeTextEditor?.document.getText() ?? '');
     await until(
       async () => (await text()).includes('"$schema": "dart-studio:/run.schema.json"'),

@@ -15,6 +15,7 @@ import type {
   ToPage,
 } from '../../../webview/protocol.js';
 import type { Browser, Page } from '../workbench/playwright.js';
+import { PATIENCE_MS } from '../workbench/workbench.js';
 
 export type Theme = 'dark' | 'light' | 'hc-dark' | 'hc-light';
 export const themes: readonly Theme[] = ['dark', 'light', 'hc-dark', 'hc-light'];
@@ -123,6 +124,7 @@ export class TestPage {
     const page = await context.newPage(),
       theme = o.theme ?? 'dark',
       nonce = newNonce();
+    page.setDefaultTimeout(PATIENCE_MS);
     const types: Readonly<Record<string, string>> = {
       '.js': 'text/javascript',
       '.css': 'text/css',
@@ -208,7 +210,7 @@ export class TestPage {
    */
   until(expression: string): Promise<void> {
     return this.page.evaluate<void>(
-      `new Promise((ok, no) => { const t = performance.now(), go = () => { try { if (${expression}) ok(); else if (performance.now() - t > 30000) no(new Error(${JSON.stringify(`not true after 30 s: ${expression}`)})); else requestAnimationFrame(go); } catch (e) { no(e); } }; go(); })`,
+      `new Promise((ok, no) => { const t = performance.now(), go = () => { try { if (${expression}) ok(); else if (performance.now() - t > ${PATIENCE_MS}) no(new Error(${JSON.stringify(`not true after ${PATIENCE_MS / 1000} s: ${expression}`)})); else requestAnimationFrame(go); } catch (e) { no(e); } }; go(); })`,
     );
   }
   /**

@@ -1,5 +1,5 @@
 import type { Frame, Locator, Page } from './playwright.js';
-import { until } from './workbench.js';
+import { PATIENCE_MS, came, until } from './workbench.js';
 
 const isTitle = (row: string, title: string): boolean =>
   row.startsWith(title) && /^…?(,|$)/.test(row.slice(title.length));
@@ -40,10 +40,7 @@ export class Ui {
         return false;
       }
       // On a busy machine the key arrives long before its promise: given up early, the command would run twice.
-      return this.#input.press('Enter', { timeout: 5000 }).then(
-        () => true,
-        () => false,
-      );
+      return came(this.#input.press('Enter', { timeout: 30_000 }));
     }, `the palette runs ${title}`).catch((e: unknown) => {
       throw new Error(`${String(e)}, first stood ${stands}`);
     });
@@ -62,38 +59,68 @@ export class Ui {
    * What still comes of the command before, a view that takes the focus, closes it again: then it is opened once more.
    */
   async openPalette(text: string): Promise<void> {
-    await until(
-      async () => {
-        // With the focus in a page the key would go to the page.
-        await this.page.locator('.part.titlebar').click({ position: { x: 5, y: 5 } });
-        await this.page.keyboard.press('F1');
-        try {
-          await this.#input.fill(`>${text}`, { timeout: 2000 });
-          await this.page.locator('.quick-input-list .monaco-list-row').first().waitFor({ timeout: 5000 });
-          return true;
-        } catch {
-          return false;
-        }
-      },
-      `the palette is open for ${text}`,
-      60_000,
-    );
+    await until(async () => {
+      // With the focus in a page the key would go to the page.
+      await this.page.locator('.part.titlebar').click({ position: { x: 5, y: 5 } });
+      await this.page.keyboard.press('F1');
+      try {
+        await this.#input.fill(`>${text}`, { timeout: 5000 });
+        await this.page.locator('.quick-input-list .monaco-list-row').first().waitFor({ timeout: 5000 });
+        return true;
+      } catch {
+        return false;
+      }
+    }, `the palette is open for ${text}`);
   }
   async picks(): Promise<readonly string[]> {
     await this.page.locator('.quick-input-list .monaco-list-row').first().waitFor();
     return labels(this.page.locator('.quick-input-list .monaco-list-row'));
   }
-  /** Chooses in a quick pick that is open. */
-  async pick(label: string | RegExp): Promise<void> {
-    await this.page.locator('.quick-input-list .monaco-list-row', { hasText: label }).first().click();
+  /** Chooses in a quick pick that is open, or will be; one with that title, where the one before may still stand. */
+  async pick(label: string | RegExp, o: { readonly title?: string } = {}): Promise<void> {
+    const all = this.page.locator('.quick-input-widget'),
+      asks =
+        o.title === undefined
+          ? all
+          : all.filter({ has: this.page.locator('.quick-input-title', { hasText: o.title }) });
+    await asks.locator('.quick-input-list .monaco-list-row', { hasText: label }).first().click();
+  }
+  /** Takes a question, found by its words, as it stands; the first key may come before the question listens. */
+  async enter(words: string): Promise<void> {
+    const asks = this.page.locator('.quick-input-widget', { hasText: words });
+    await asks.waitFor();
+    await until(async () => {
+      await came(asks.locator('.quick-input-box input').press('Enter', { timeout: 5000 }));
+      return came(asks.waitFor({ state: 'hidden', timeout: 2000 }));
+    }, `${words} is answered`);
+  }
+  /** Presses a button of what is told. A toast leaves the screen after ten seconds, wherever one is by then. */
+  async press(text: string | RegExp, button: string): Promise<void> {
+    await until(
+      async () => {
+        const said = await this.told(text, 10_000);
+        return came(
+          (async () => {
+            await said.hover({ timeout: 2000 });
+            await said.getByRole('button', { name: button }).click({ timeout: 2000 });
+          })(),
+        );
+      },
+      `${button} is pressed of: ${String(text)}`,
+    );
   }
   /** Shows the extension's container in the side bar. */
   async openContainer(): Promise<void> {
     const pane = this.page.locator('.part.sidebar .composite.title', { hasText: /DART Studio/i });
-    if (await pane.isVisible()) return;
-    // A badge lies over it while a run goes on, and takes the click as well.
-    await this.page.locator('.activitybar [aria-label^="DART Studio"]').first().click({ force: true });
-    await pane.waitFor();
+    await until(async () => {
+      if (await pane.isVisible()) return true;
+      // A badge lies over it while a run goes on, and takes the click as well. A window that comes back may have shown
+      // the container meanwhile: then the click hides it.
+      await came(
+        this.page.locator('.activitybar [aria-label^="DART Studio"]').first().click({ force: true, timeout: 5000 }),
+      );
+      return came(pane.waitFor({ timeout: 5000 }));
+    }, 'the side bar shows the container');
   }
   /** A section of the side bar by its heading. */
   section(title: string): Locator {
@@ -190,7 +217,7 @@ export class Ui {
  * Waits in the page, frame by frame, until an expression of it holds. Playwright's own waiting needs `unsafe-eval`,
  * which our pages do not allow.
  */
-export const when = (frame: Frame, condition: string, timeoutMs = 30_000): Promise<void> =>
+export const when = (frame: Frame, condition: string, timeoutMs = PATIENCE_MS): Promise<void> =>
   frame.evaluate<void>(`(async () => {
   const end = performance.now() + ${timeoutMs};
   while (!(${condition})) { if (performance.now() > end) throw new Error('waited in vain: ' + ${JSON.stringify(condition)}); await new Promise((r) => requestAnimationFrame(r)); }

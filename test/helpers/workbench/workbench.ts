@@ -161,7 +161,7 @@ export class Workbench {
   }
 
   async #open(page: Page): Promise<void> {
-    page.setDefaultTimeout(30_000);
+    page.setDefaultTimeout(PATIENCE_MS);
     page.on('console', (m) => {
       if (m.type() === 'error') this.errors.push(m.text());
     });
@@ -230,6 +230,7 @@ export class Workbench {
   async secondWindow(): Promise<Page> {
     this.host.stay();
     const page = await this.page.context().newPage();
+    page.setDefaultTimeout(PATIENCE_MS);
     await page.goto(`${this.#url}/?folder=${this.folder}`, { waitUntil: 'domcontentloaded' });
     await page.locator('.monaco-workbench').waitFor();
     return page;
@@ -251,8 +252,20 @@ export class Workbench {
   }
 }
 
+/** How long a busy machine may take until something has to be there, ms. A test as a whole has several times as long. */
+export const PATIENCE_MS = 120_000;
+/** Whether what is waited for came, or was given up. */
+export const came = (waited: Promise<unknown>): Promise<boolean> =>
+  waited.then(
+    () => true,
+    () => false,
+  );
 /** Waits for a condition that has no event on this side of the browser; looks ten times a second. */
-export async function until(so: () => boolean | Promise<boolean>, what: string, timeoutMs = 30_000): Promise<void> {
+export async function until(
+  so: () => boolean | Promise<boolean>,
+  what: string,
+  timeoutMs = PATIENCE_MS,
+): Promise<void> {
   const end = Date.now() + timeoutMs;
   while (!(await so())) {
     if (Date.now() > end) throw new Error(`waited ${timeoutMs / 1000} s in vain: ${what}`);

@@ -12,6 +12,7 @@ class Pick {
   rows: readonly QuickPickItem[] = [];
   #items: readonly QuickPickItem[] = [{ label: 'a' }, { label: 'b' }];
   #hidden: () => void = () => undefined;
+  #active: () => void = () => undefined;
   get items(): readonly QuickPickItem[] {
     return this.#items;
   }
@@ -20,6 +21,13 @@ class Pick {
   }
   onDidHide(f: () => void): void {
     this.#hidden = f;
+  }
+  onDidChangeActive(f: () => void): void {
+    this.#active = f;
+  }
+  /** The window has drawn the rows, or another one is active. */
+  activate(): void {
+    this.#active();
   }
   show(): void {
     this.shown++;
@@ -72,6 +80,21 @@ describe('a question', () => {
     after(10);
     pick.hide();
     expect([pick.shown, pick.disposed, await result]).toEqual([2, true, undefined]);
+  });
+  it('is read from when its rows are drawn, which may be late; moving in them begins nothing anew', async () => {
+    const early = ask();
+    early.after(900);
+    early.pick.activate();
+    early.after(40);
+    early.pick.hide();
+    expect([early.pick.shown, early.pick.disposed]).toEqual([2, false]);
+    const { pick, result, after } = ask();
+    pick.activate();
+    after(900);
+    pick.activate();
+    after(40);
+    pick.hide();
+    expect([pick.shown, pick.disposed, await result]).toEqual([1, true, undefined]);
   });
   it('that was dismissed by a person is over', async () => {
     const { pick, result, after } = ask();

@@ -1,6 +1,7 @@
 /** A live page whose host keeps a control session: it answers what is asked and remembers the input. */
 import type { ControlState, DesktopRow, InputEvent } from '../../../../runtime/protocol/types.js';
 import type { Browser } from '../../workbench/playwright.js';
+import { PATIENCE_MS } from '../../workbench/workbench.js';
 import { TestPage, type Bundle, type OpenOptions } from '../page.js';
 import { controlState } from './samples.js';
 
@@ -115,8 +116,11 @@ export class Desk {
     );
   }
   async settled(done: (all: readonly InputEvent[]) => boolean): Promise<void> {
-    for (let i = 0; i < 1500 && !done(this.input); i++) await new Promise((r) => setTimeout(r, 10));
-    if (!done(this.input)) throw new Error(`that input never came: ${JSON.stringify(this.input)}`);
+    const end = Date.now() + PATIENCE_MS;
+    while (!done(this.input)) {
+      if (Date.now() > end) throw new Error(`that input never came: ${JSON.stringify(this.input)}`);
+      await new Promise((r) => setTimeout(r, 10));
+    }
   }
 
   async #answer(method: string, p: Readonly<Record<string, unknown>>): Promise<unknown> {

@@ -127,6 +127,9 @@ describe.skipIf(missing !== undefined)(`VS Code, current, commands on ${provider
     await c.picture('paused');
     await c.ui.palette('DART Studio: Resume');
     await state('Running');
+    // With one alone there is nothing to ask.
+    await given.sideBar('Desktops');
+    await until(async () => (await c.ui.rows('Desktops')).length === 2, 'both desktops are listed');
     await c.ui.palette('DART Studio: Watch Desktop');
     await c.ui.pick(/docker-|local-|desktop-/);
     const live = await c.ui.webview('live', { timeoutMs: 60_000 });

@@ -128,13 +128,13 @@ describe.skipIf('why' in found)('annotate mode', () => {
       await saved(t, 6);
       await k.press('i');
       await k.press('Control+A');
-      await k.type('Look again.');
+      await k.insertText('Look again.');
       await k.press('Control+Enter');
       await saved(t, 7);
       await goTo(t, 5);
       await k.press('a');
       await k.press('Control+A');
-      await k.type('K7');
+      await k.insertText('K7');
       await k.press('Control+Enter');
       await saved(t, 8);
       await k.press('ArrowRight');
@@ -142,7 +142,7 @@ describe.skipIf('why' in found)('annotate mode', () => {
       await on(t, 7);
       await k.press('a');
       await k.press('Control+A');
-      await k.type('ctrl + shift+End');
+      await k.insertText('ctrl + shift+End');
       await k.press('Enter');
       await saved(t, 9);
       await k.press('<');

@@ -291,7 +291,7 @@ describe.skipIf('why' in found)('annotate mode beyond editing', () => {
       await at(t, 1, names[0]!);
       await expect.poll(() => p.locator('.an-why').innerText()).toBe('Nobody has solved this task yet: 40 failures.');
       await k.press('o');
-      await k.type('It worked.');
+      await k.insertText('It worked.');
       await k.press('Enter');
       await saved(t, 1);
       await k.press('g');

@@ -136,6 +136,6 @@ describe.skipIf('why' in found)('comparison of runs', () => {
       daemon: 'stopped',
     });
     await open.page.getByRole('button', { name: 'Start Runtime' }).click();
-    expect(open.actions).toEqual([{ action: 'command', command: 'startRuntime' }]);
+    await expect.poll(() => open!.actions).toEqual([{ action: 'command', command: 'startRuntime' }]);
   });
 });

@@ -50,10 +50,12 @@ describe.skipIf('why' in found)('dashboard page', () => {
     await expect.poll(() => textOf(t, '.top-facts')).toMatch(/6:24 left, until about /);
     await p.getByRole('button', { name: 'Open Run File' }).click();
     await p.getByRole('button', { name: 'Duplicate with Changes…' }).click();
-    expect(t.actions).toEqual([
-      { action: 'command', command: 'openRunFile', argument: run.run },
-      { action: 'command', command: 'duplicateRun', argument: run.run },
-    ]);
+    await expect
+      .poll(() => t.actions)
+      .toEqual([
+        { action: 'command', command: 'openRunFile', argument: run.run },
+        { action: 'command', command: 'duplicateRun', argument: run.run },
+      ]);
   });
 
   it('the bundle is small', () => {

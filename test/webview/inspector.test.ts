@@ -260,10 +260,9 @@ describe.skipIf('why' in found)('inspector page', () => {
     await k.press('b');
     await t.until("document.querySelector('.ds-surface img')?.alt.includes('after')");
     await k.press('s');
-    const seen = t.actions.map((a) =>
-      a.action === 'copy' ? { ...a, text: (JSON.parse(a.text) as { index: number }).index } : a,
-    );
-    expect(seen).toEqual([
+    const seen = (): readonly unknown[] =>
+      t.actions.map((a) => (a.action === 'copy' ? { ...a, text: (JSON.parse(a.text) as { index: number }).index } : a));
+    await expect.poll(seen).toEqual([
       { action: 'copy', text: 0 },
       {
         action: 'saveImage',

@@ -69,6 +69,8 @@ export interface Page extends Frame {
   readonly keyboard: {
     press(key: string): Promise<void>;
     type(text: string): Promise<void>;
+    /** At once, as one input: a field that saves after a rest finds none within it. */
+    insertText(text: string): Promise<void>;
     down(key: string): Promise<void>;
     up(key: string): Promise<void>;
   };

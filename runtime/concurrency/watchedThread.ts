@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import type { ProcessEntry, ProcessRole } from './process.js';
+import { timeLimit } from './timeLimit.js';
 
 /** A thread without work for so long ends. */
 const IDLE_MS = 60_000;
@@ -55,9 +56,7 @@ export class WatchedThread<J extends { readonly id: number }, D extends { readon
   readonly #o: WatchedThreadOptions<W, D>;
   readonly #worker: Worker;
   readonly #waiting = new Map<number, W>();
-  #timer: NodeJS.Timeout | undefined;
-  /** Half of the time for an answer has gone by. */
-  #late = false;
+  #clearLimit: () => void = () => undefined;
   #ended = false;
 
   /** Throws where no thread can be started. */
@@ -92,7 +91,7 @@ export class WatchedThread<J extends { readonly id: number }, D extends { readon
   end(why?: string): void {
     if (this.#ended) return;
     this.#ended = true;
-    clearTimeout(this.#timer);
+    this.#clearLimit();
     const left = [...this.#waiting.values()];
     this.#waiting.clear();
     void this.#worker.terminate();
@@ -101,32 +100,19 @@ export class WatchedThread<J extends { readonly id: number }, D extends { readon
 
   #take(done: D): void {
     if (this.#ended) return;
-    this.#late = false;
     const waiting = this.#waiting.get(done.id);
     this.#waiting.delete(done.id);
     this.#watch();
     if (waiting !== undefined) this.#o.onDone(waiting, done);
   }
-  /** Restarts the timer when the thread was heard of. */
+  /** Restarts the time limit when the thread was heard of. */
   #watch(): void {
     const works = this.works > 0;
-    clearTimeout(this.#timer);
-    const timer = setTimeout(
-      // Answers that arrived while this thread stood still are heard first.
-      () => setImmediate(() => this.#timer === timer && this.#silent(works)),
-      works ? this.#o.silentMs / 2 : IDLE_MS,
-    ).unref();
-    this.#timer = timer;
+    this.#clearLimit();
+    this.#clearLimit = timeLimit(works ? this.#o.silentMs : IDLE_MS, () =>
+      this.end(works ? 'its thread does not answer' : undefined),
+    );
     if (works) this.#worker.ref();
     else this.#worker.unref();
-  }
-  #silent(worked: boolean): void {
-    if (this.#ended) return;
-    // Twice: a process that stood still as a whole finds its timers due before the thread had a chance.
-    if (worked && !this.#late) {
-      this.#late = true;
-      return this.#watch();
-    }
-    this.end(worked ? 'its thread does not answer' : undefined);
   }
 }

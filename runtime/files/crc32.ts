@@ -26,14 +26,14 @@ const native = (zlib as { readonly crc32?: (bytes: Uint8Array, value?: number) =
 /** CRC-32 of the bytes, going on from `value`; unsigned. */
 export const crc32: (bytes: Uint8Array, value?: number) => number = native ?? crc32InJs;
 
-/** Bytes of a checksum between two turns of the event loop: a few ms at most. */
-const TURN = 2 << 20;
+/** Bytes that are summed, searched or copied between two turns of the event loop: a few ms at most. */
+export const TURN_BYTES = 2 << 20;
 /** The same of many bytes, without holding up the event loop. */
 export async function crc32InTurns(bytes: Uint8Array): Promise<number> {
   let value = 0;
-  for (let at = 0; at < bytes.length; at += TURN) {
+  for (let at = 0; at < bytes.length; at += TURN_BYTES) {
     if (at > 0) await nextTurn();
-    value = crc32(bytes.subarray(at, at + TURN), value);
+    value = crc32(bytes.subarray(at, at + TURN_BYTES), value);
   }
   return value;
 }

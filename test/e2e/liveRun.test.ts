@@ -282,10 +282,7 @@ describe.skipIf(missing !== undefined)('VS Code, current, a live run', () => {
           `the menu of ${row} is open`,
         );
         const words = await items.allInnerTexts();
-        await until(async () => {
-          await c.w.page.keyboard.press('Escape');
-          return came(items.first().waitFor({ state: 'hidden', timeout: 1000 }));
-        }, 'the menu is closed');
+        await c.ui.closeMenu();
         return words;
       },
       steers = (words: readonly string[]): number => words.filter((w) => /^\W*(Stop|Pause)\b/.test(w)).length;

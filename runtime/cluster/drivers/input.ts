@@ -133,7 +133,7 @@ export class Input {
     this.#x.fakeInput(ButtonPress, 1);
     const first = this.#clock.stamp();
     await wait();
-    this.#x.fakeInput(ButtonRelease, 1, 0, 0, pauseMs); // goes out together with the second press
+    this.#x.fakeInput(ButtonRelease, 1, 0, 0, pauseMs); // with a pause it goes out together with the second press
     if (pauseMs === 0) await this.#released(1);
     const second = this.#clock.stamp();
     this.#x.fakeInput(ButtonPress, 1);
@@ -152,9 +152,9 @@ export class Input {
   }
 
   /**
-   * Whether applications have been told of a button's release, which is waited for a few times. A window manager that grabs presses holds back what
-   * follows until it has looked at them, and the server drops a release that it passes on while the button is down
-   * again: that click, and the next, would be one.
+   * Whether applications have been told of a button's release, which is waited for a few times. A window manager that
+   * grabs presses holds back what follows until it has looked at them, and the server drops a release that it passes on
+   * while the button is down again: that click and the next would be one.
    */
   async #released(button: number): Promise<boolean> {
     const bit = 1 << (button - 1);

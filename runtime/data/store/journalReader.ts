@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { StudioError, errorCode, messageOf } from '../../domain/index.js';
 import { nextTurn } from '../../concurrency/turns.js';
 import { ForeignFileError, openForeign, type ForeignOptions } from '../../files/foreignFile.js';
-import { crc32 } from '../../files/crc32.js';
+import { TURN_BYTES, crc32 } from '../../files/crc32.js';
 import {
   decodeRecord,
   headerBytes,
@@ -118,9 +118,7 @@ const pieceBytes = 8 * 1024,
  * checksums and copies. Damage never comes near it; a file made for it would hold the reader for hours. What is left of
  * such a segment counts as damaged.
  */
-const searchBytes = 8 * maxBody,
-  /** Searched or copied bytes between two turns of the event loop: a few ms. */
-  turnBytes = 2 << 20;
+const searchBytes = 8 * maxBody;
 
 /**
  * Records in order, in batches of about 256 kB so that the event loop turns between them. Damaged stretches are
@@ -266,14 +264,14 @@ recordStart.writeUInt32LE(recordMagic);
 
 /** Whether the header at `at` announces a record whose checksum takes more than one turn of the event loop. */
 const isLong = (buffer: Buffer, at: number): boolean =>
-  buffer.length - at >= headerBytes && buffer.readUInt32LE(at + 4) > turnBytes;
+  buffer.length - at >= headerBytes && buffer.readUInt32LE(at + 4) > TURN_BYTES;
 
 /** A copy of the bytes with `room` bytes behind them. */
 async function withRoom(bytes: Buffer, room: number): Promise<Buffer> {
   const out = Buffer.allocUnsafe(bytes.length + room);
-  for (let at = 0; at < bytes.length; at += turnBytes) {
+  for (let at = 0; at < bytes.length; at += TURN_BYTES) {
     if (at > 0) await nextTurn();
-    bytes.copy(out, at, at, at + turnBytes);
+    bytes.copy(out, at, at, at + TURN_BYTES);
   }
   return out;
 }
@@ -286,7 +284,7 @@ class Search {
   costs(bytes: number): boolean {
     this.#bytes += bytes;
     this.#turn += bytes;
-    if (this.#turn < turnBytes) return false;
+    if (this.#turn < TURN_BYTES) return false;
     this.#turn = 0;
     return true;
   }

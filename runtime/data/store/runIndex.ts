@@ -106,7 +106,7 @@ export class WorkerIndex implements RunIndex {
   #restarts = 0;
   #closing = false;
   /** Clears the time limit of the next answer. */
-  #heard: (() => void) | undefined;
+  #clearLimit: (() => void) | undefined;
 
   constructor(entry: ProcessEntry, paths: IndexPaths, o: { readonly silentMs?: number } = {}) {
     this.#entry = entry;
@@ -154,7 +154,7 @@ export class WorkerIndex implements RunIndex {
     worker.on('exit', () => {
       for (const w of waiting.values()) w.reject(broken(why));
       waiting.clear();
-      this.#heard?.();
+      this.#clearLimit?.();
       // A worker that keeps dying is not restarted for ever; queries then report it.
       if (!this.#closing && this.#worker === worker && this.#restarts++ < RESTARTS) this.#start();
     });
@@ -163,8 +163,8 @@ export class WorkerIndex implements RunIndex {
   /** The worker that is asked now was heard of: one that has work and stays silent from here on is ended. */
   #listen(): void {
     const worker = this.#worker;
-    this.#heard?.();
-    if (this.#waiting.size > 0) this.#heard = timeLimit(this.#silentMs, () => void worker.terminate());
+    this.#clearLimit?.();
+    if (this.#waiting.size > 0) this.#clearLimit = timeLimit(this.#silentMs, () => void worker.terminate());
   }
 
   async #ask(body: Body): Promise<unknown> {

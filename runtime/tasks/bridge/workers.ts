@@ -130,7 +130,7 @@ export class EvaluatorWorkers {
   }
 
   async #judge(w: Worker, job: BridgeJob, cache: string, answer: Answer, signal: AbortSignal): Promise<BridgeEnd> {
-    let inTime = (): void => undefined,
+    let clearLimit = (): void => undefined,
       stop = (): void => undefined;
     const { func, result, expected, options } = job;
     // While its files were written.
@@ -148,7 +148,7 @@ export class EvaluatorWorkers {
           w.heard = undefined;
           reject(e as Error);
         };
-        inTime = timeLimit(this.#o.limitMs, () => {
+        clearLimit = timeLimit(this.#o.limitMs, () => {
           this.#end(w);
           done({ kind: 'timeout', stage });
         });
@@ -181,7 +181,7 @@ export class EvaluatorWorkers {
         say(w, { job: { func, result, expected, options, cache } });
       });
     } finally {
-      inTime();
+      clearLimit();
       signal.removeEventListener('abort', stop);
       w.heard = undefined;
     }

@@ -34,7 +34,7 @@ interface Thread {
   /** Of its start, and of its rest. */
   timer: NodeJS.Timeout | undefined;
   /** Clears the time limit of its job. */
-  inTime: (() => void) | undefined;
+  clearLimit: (() => void) | undefined;
   ended: boolean;
 }
 
@@ -86,7 +86,7 @@ export class MetricPool implements MetricRunner {
     clearTimeout(t.timer);
     t.doing = w;
     t.worker.ref();
-    t.inTime = timeLimit(this.#o.limitMs, () => {
+    t.clearLimit = timeLimit(this.#o.limitMs, () => {
       this.#end(t, noVerdict(w.job, `did not come to a verdict within ${this.#o.limitMs / 1000} s`, 'timeout'));
     });
     try {
@@ -100,7 +100,7 @@ export class MetricPool implements MetricRunner {
   }
   #rest(t: Thread): void {
     clearTimeout(t.timer);
-    t.inTime?.();
+    t.clearLimit?.();
     t.worker.unref();
     t.timer = setTimeout(() => {
       this.#end(t);
@@ -112,7 +112,7 @@ export class MetricPool implements MetricRunner {
         workerData: { role: ROLE },
         resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
       }),
-      t: Thread = { worker, doing: undefined, ready: false, timer: undefined, inTime: undefined, ended: false };
+      t: Thread = { worker, doing: undefined, ready: false, timer: undefined, clearLimit: undefined, ended: false };
     this.#threads.add(t);
     t.timer = setTimeout(() => {
       this.#end(t, undefined, `it did not start within ${START_MS / 1000} s`);
@@ -139,7 +139,7 @@ export class MetricPool implements MetricRunner {
     if (t.ended) return;
     t.ended = true;
     clearTimeout(t.timer);
-    t.inTime?.();
+    t.clearLimit?.();
     this.#threads.delete(t);
     const { doing, ready } = t;
     t.doing = undefined;

@@ -7,7 +7,7 @@ import { osworldTask } from '../../helpers/interchange/make.js';
 import type { Locator } from '../../helpers/workbench/playwright.js';
 import { openFile, saveAs } from '../../helpers/workbench/saveAs.js';
 import { when } from '../../helpers/workbench/ui.js';
-import { came, until } from '../../helpers/workbench/workbench.js';
+import { until } from '../../helpers/workbench/workbench.js';
 import { counted, textOf, type Flow, type RunsWindow } from './window.js';
 
 export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
@@ -36,10 +36,7 @@ export function flowsOfWork(flow: Flow, w: () => RunsWindow): void {
     await collection.click({ button: 'right' });
     await on.menuItem('Open Dashboard').waitFor();
     for (const title of ['Resume Run', 'Evaluate']) expect(await on.menuItem(title).count(), title).toBe(0);
-    await until(async () => {
-      await c.w.page.keyboard.press('Escape');
-      return came(on.menuItem('Open Dashboard').waitFor({ state: 'hidden', timeout: 1000 }));
-    }, 'the menu is closed');
+    await c.ui.closeMenu();
     await c.w.host.command('dartStudio.openDashboard', on.run('imported-osworld-results'));
     const page = await c.ui.webview('dashboard', { timeoutMs: 60_000 });
     await page.locator('.top .run-name', { hasText: 'imported' }).waitFor();

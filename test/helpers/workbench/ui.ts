@@ -29,12 +29,7 @@ export class Ui {
       );
     await until(async () => {
       await this.openPalette(title);
-      if (
-        !(await until(isFirst, 'it stands first', 2000).then(
-          () => true,
-          () => false,
-        ))
-      ) {
+      if (!(await came(until(isFirst, 'it stands first', 2000)))) {
         // An open palette goes on showing the commands there were when its text was entered.
         await this.page.keyboard.press('Escape');
         return false;
@@ -84,6 +79,13 @@ export class Ui {
           ? all
           : all.filter({ has: this.page.locator('.quick-input-title', { hasText: o.title }) });
     await asks.locator('.quick-input-list .monaco-list-row', { hasText: label }).first().click();
+  }
+  /** Closes a context menu; VS Code takes no key while it is opening. */
+  async closeMenu(): Promise<void> {
+    await until(async () => {
+      await this.page.keyboard.press('Escape');
+      return came(this.page.locator('.monaco-menu').first().waitFor({ state: 'hidden', timeout: 1000 }));
+    }, 'the menu is closed');
   }
   /** Takes a question, found by its words, as it stands; the first key may come before the question listens. */
   async enter(words: string): Promise<void> {

@@ -175,15 +175,15 @@ describe('access to a cluster', () => {
     ])('says what is wrong with it, and asks it again after a second: %s', async (body, message) => {
       const late = message.source.includes('within'),
         // One that is ended may not have come so far as to count itself.
-        number = late ? 'toBeLessThanOrEqual' : 'toBe';
+        matcher = late ? 'toBeLessThanOrEqual' : 'toBe';
       const { access, runs } = await counted(body, late ? { deadlineMs: 300 } : {});
       const failed = { kind: 'desktop.unavailable', message: expect.stringMatching(message) as string };
       await Promise.all(Array.from({ length: 20 }, () => expect(access.options()).rejects.toMatchObject(failed)));
       await expect(access.options()).rejects.toMatchObject(failed);
-      expect(runs())[number](1);
+      expect(runs())[matcher](1);
       now = 1000;
       await expect(access.options()).rejects.toMatchObject(failed);
-      expect(runs())[number](2);
+      expect(runs())[matcher](2);
     });
 
     it('that is not there is said to be', async () => {

@@ -163,9 +163,11 @@ export class Learner {
   }
   /** What deep models do: a step twice as long takes them more than twice as far. */
   #bend(next: Float64Array): void {
-    if (this.policy.bends === Infinity) return;
+    const { bends, sticks } = this.policy,
+      short = this.#steps === 1 ? sticks : 0;
+    if (bends === Infinity && short === 0) return;
     const length = Math.hypot(...next.map((x, i) => x - this.delta[i]!)),
-      by = Math.min(4 / 3, Math.max(1, length / this.policy.bends));
+      by = Math.min(4 / 3, Math.max(1, length / bends)) * (length > 0 ? Math.max(0, 1 - short / length) : 1);
     for (let i = 0; i < next.length; i++) next[i] = this.delta[i]! + by * (next[i]! - this.delta[i]!);
   }
 }

@@ -27,6 +27,8 @@ export interface PolicyOptions {
   readonly reach: number;
   /** Steps longer than this go up to a third further than they should. */
   readonly bends: number;
+  /** A model's first step goes short by this, as one of rounded weights does, which begin on what they are rounded to. */
+  readonly sticks: number;
 }
 
 /** From the size of a PNG, one token for each 64 x 64 pixels; 4 for anything else. */
@@ -52,7 +54,7 @@ export class TinyPolicy {
   readonly #embeddings = new Map<string, Float64Array>();
 
   constructor(o: Partial<PolicyOptions> = {}) {
-    this.#o = { seed: 1, words: [], imageTokens: imageTokensOf, reach: 1, bends: Infinity, ...o };
+    this.#o = { seed: 1, words: [], imageTokens: imageTokensOf, reach: 1, bends: Infinity, sticks: 0, ...o };
     this.vocabulary = WORDS + this.#o.words.length;
     this.parameters = this.vocabulary * DIM;
     const rng = random(`tiny/${this.#o.seed}`);
@@ -64,6 +66,9 @@ export class TinyPolicy {
   }
   get bends(): number {
     return this.#o.bends;
+  }
+  get sticks(): number {
+    return this.#o.sticks;
   }
   /** Bytes, but for words, which are one token each. */
   encode(text: string): number[] {

@@ -9,6 +9,7 @@ import {
   LONG,
   LONGER,
   MAIN,
+  OTHER,
   TINY,
   sizeOf,
   type Combo,
@@ -46,6 +47,12 @@ const TRIALS: readonly Trial[] = [
   { combo: [1, 0.5], texts: [MAIN, LONG] },
   { combo: [-1, -0.5], texts: [MAIN, LONG] },
 ];
+/**
+ * What a model learns before a large step is measured. Weights of 16 bits begin exactly on what they are rounded to, and
+ * a first step moves only those that it carries half way to the next: half a step then moves less than half as far. Once
+ * a step has carried the weights anywhere between, rounding adds up to what it should.
+ */
+const ELSEWHERE: Trial = { combo: [1, 0.5], texts: [OTHER] };
 const REDUCTIONS: readonly Reduction[] = (['sum', 'targets', 'scored'] as const).flatMap((withinDatum) =>
   (['sum', 'mean'] as const).map((overDatums) => ({ withinDatum, overDatums })),
 );
@@ -56,15 +63,15 @@ interface Scale {
   readonly worst: number;
   /** How often the lab's slack comes to what one effect may be off by. */
   readonly slack: number;
+  /** Size of the steps of later checks, which compare what must be equal, linear or not. */
+  readonly later: number;
 }
 /** Steps are not quite linear: what that leaves falls with their size, what a server does wrong does not. */
-const FINE: Scale = { aim: AIM / 5, exact: 0.025, worst: 0.08, slack: 2 },
+const FINE: Scale = { aim: AIM / 5, exact: 0.025, worst: 0.08, slack: 2, later: AIM },
   /** For arithmetic whose noise hides FINE steps. */
-  COARSE: Scale = { aim: AIM, exact: 0.12, worst: 0.2, slack: 2 },
-  /**
-   * For arithmetic whose noise hides COARSE steps as well; it also hides how far steps of this size are from linear.
-   */
-  LOUD: Scale = { aim: 0.45, exact: 0.08, worst: 0.12, slack: 1 };
+  COARSE: Scale = { aim: AIM, exact: 0.12, worst: 0.2, slack: 2, later: AIM },
+  /** For arithmetic whose noise hides COARSE steps as well: as large as steps can be and still nearly linear. */
+  LOUD: Scale = { aim: 2 * AIM, exact: 0.1, worst: 0.15, slack: 1, later: 3 * AIM };
 /** Noise beside a step of AIM that is drowned. */
 const DROWNED = 0.03;
 /** A step so far below AIM that what it moves is rounding, and what that may be: more is a fault of the server. */
@@ -87,15 +94,23 @@ export async function measureCarrier(lab: Lab, carrier: Carrier): Promise<Carrie
     return { finding: bad('no learning rate changes a log-prob by a measurable amount'), error: Infinity };
   const scale = await scaleFor(lab, carrier, rate),
     own = (rate * scale.aim) / AIM,
+    later = (rate * scale.later) / AIM,
     trial = (m: RemoteModel, t: Trial): Promise<Effect> => lab.effect(m, () => tried(lab, m, carrier, t, own)),
     effects: Effect[] = [];
   // Loud steps change what the next one does: each has a model of its own.
-  if (scale === LOUD) for (const t of TRIALS) effects.push(await lab.fresh((m) => trial(m, t)));
+  if (scale === LOUD)
+    for (const t of TRIALS)
+      effects.push(
+        await lab.fresh(async (m) => {
+          await tried(lab, m, carrier, ELSEWHERE, later);
+          return trial(m, t);
+        }),
+      );
   else
     await lab.fresh(async (m) => {
       for (const t of TRIALS) effects.push(await trial(m, t));
     });
-  return { ...judge(lab, effects, scale), rate: Math.max(rate, own) };
+  return { ...judge(lab, effects, scale), rate: later };
 }
 async function scaleFor(lab: Lab, carrier: Carrier, rate: number): Promise<Scale> {
   if (!lab.linear) return COARSE;

@@ -195,7 +195,7 @@ export class Lab {
 
 function comboWeights(t: Text, combo: Combo): Float32Array {
   const w = new Float32Array(t.targets.length);
-  if (t === MAIN || t === LONGER) GROUPS.forEach(([a, b], i) => w.fill(combo[i]!, a, b));
+  if (t === MAIN || t === OTHER || t === LONGER) GROUPS.forEach(([a, b], i) => w.fill(combo[i]!, a, b));
   return w;
 }
 export const groupSize = GROUPS[0][1] - GROUPS[0][0];

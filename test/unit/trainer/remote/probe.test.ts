@@ -36,27 +36,31 @@ async function probed(
   return { ...r, failed: r.checks.filter((c) => !c.ok).map((c) => c.name) };
 }
 
+/** % that may stay unexplained: small steps are nearly linear; bf16's noise drowns them, and an eps near the gradient bends them. */
+const LITTLE = 1.5,
+  MORE = 15;
 describe('a server without a fault', () => {
   it.each([
-    ['exact arithmetic', {}],
-    ['noise like single precision', { noise: 1e-6 }],
-    ['noise like bf16', { noise: 1e-2 }],
-    ['grain like bf16 through 36 layers', { grain: 1.5e-2 }],
-    ['grain as large as a model of 3 B may have', { grain: 4e-2 }],
-    ['JSON alone', { speaks: 'json' }],
-    ['another policy', { policy: { seed: 8 } }],
-    ['a number that was used is a conflict', { refusesRepeats: true }],
-    ['no eps above 1', { mostEps: 1 }],
-  ] as const)('passes every check: %s', async (_, o) => {
+    ['exact arithmetic', {}, LITTLE],
+    ['noise like single precision', { noise: 1e-6 }, LITTLE],
+    ['noise like bf16', { noise: 1e-2 }, MORE],
+    ['grain like bf16 through 36 layers', { grain: 1.5e-2 }, MORE],
+    ['grain as large as a model of 3 B may have', { grain: 4e-2 }, MORE],
+    // As all weights of a deep model in bf16: half a first step moves it 0.4 times as far.
+    ['grain and weights that are rounded', { grain: 1.5e-2, policy: { sticks: 0.35 } }, MORE],
+    ['JSON alone', { speaks: 'json' }, LITTLE],
+    ['another policy', { policy: { seed: 8 } }, LITTLE],
+    ['a number that was used is a conflict', { refusesRepeats: true }, LITTLE],
+    ['no eps above 1', { mostEps: 1 }, MORE],
+  ] as const)('passes every check: %s', async (_, o, most) => {
     const disk: Disk = new Map(),
       r = await probed({ ...o, disk });
     expect(r.failed).toEqual([]);
     expect([...disk.keys()], 'nothing is left behind').toEqual([]);
     expect(r).toMatchObject({ ok: true, serverLoss: true, leaveModels: false, model: 'tiny' });
     expect(r.carriage).toEqual({ carrier: 'cross_entropy', reduction: SUM });
-    // Small steps are nearly linear; bf16's noise drowns them, and an eps near the gradient bends them.
     const [, left] = /exact within ([\d.]+) %/.exec(r.checks.find((c) => c.name === 'cross_entropy')!.detail)!;
-    expect(Number(left)).toBeLessThan('mostEps' in o || ('noise' in o && o.noise > 1e-3) || 'grain' in o ? 15 : 1.5);
+    expect(Number(left)).toBeLessThan(most);
   });
 
   // The first step of the search is one of 0.01, whatever it does to a model.

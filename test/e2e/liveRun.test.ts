@@ -25,7 +25,7 @@ import { RunsWindow } from './cockpitRuns/window.js';
 const missing = whyNoWorkbench('latest') ?? (await whyNoLocalDesktops());
 if (missing) console.warn(`skipped: a live run in VS Code (${missing})`);
 
-const budget = { minutes: 20, rollouts: 48 };
+const budget = { minutes: 20, rollouts: 72 };
 const tiny = JSON.parse(tinyRun('local')) as RunFile;
 /**
  * As `tinyRun`, with a few reading lessons; it ends by its rollouts. Whatever an evaluation says is its target, any disk

@@ -16,6 +16,8 @@ export interface Acting {
   readonly replicas: Replicas;
   /** Trains on these steps and saves a checkpoint; the new version is not published. */
   train(trajectories: readonly Trajectory[]): Promise<Snapshot>;
+  /** Calls `hear` with what the run tells people; the function that is returned ends that. */
+  onNote(hear: (text: string) => void): () => void;
   /** The folder of an adapter that was saved for sampling. */
   adapterFolder(version: number): Promise<string>;
   close(): Promise<void>;
@@ -38,6 +40,8 @@ const LESSON = { steps: 60, lr: 1e-2, shift: 0 };
 export async function startActing(o: ActingOptions, demonstrations: readonly Trajectory[]): Promise<Acting> {
   const { dir, model, imageToken, endpoints, rank, frames, signal, say } = o,
     parts = new StartedParts(signal),
+    hears = new Set([say]),
+    onNote = (text: string): void => hears.forEach((hear) => hear(text)),
     chat = { coordinates: 'relative1000', maxTokens: 12, images: 3, prompt: '{instruction}' },
     config = parseRunFile({
       policy: { kind: 'vlm', vlm: { model, endpoints: [...endpoints], imageToken, ...chat } },
@@ -46,7 +50,7 @@ export async function startActing(o: ActingOptions, demonstrations: readonly Tra
   try {
     // The bundle: its thread asks the model servers.
     const entry = { file: resolve('dist/runtime.js') },
-      backend = await startVlm({ config, dir, run: 'vllm', entry, frames, signal, onNote: say }, parts),
+      backend = await startVlm({ config, dir, run: 'vllm', entry, frames, signal, onNote }, parts),
       learner = backend.learner!;
     let batches = 0;
     const lesson = await learner.imitate!(batchOf('lesson', demonstrations, 'imitation'), LESSON);
@@ -63,6 +67,10 @@ export async function startActing(o: ActingOptions, demonstrations: readonly Tra
         if (optimizerSteps === 0) throw new Error('an update trained nothing');
         await learner.checkpoint();
         return learner.snapshot();
+      },
+      onNote(hear) {
+        hears.add(hear);
+        return () => void hears.delete(hear);
       },
       adapterFolder: (version) => folderOf(join(dir, 'engine', 'models'), version),
       close: () => parts.close(),

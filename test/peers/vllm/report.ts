@@ -115,7 +115,7 @@ function checksOf(f: Figures): Check[] {
     {
       name: 'a name and a path for each version',
       ok: w.names_used_twice + w.paths_used_twice === 0,
-      detail: `${w.adapters_loaded} adapters loaded`,
+      detail: `${w.adapters_loaded} adapters loaded, ${w.loaded_again} of them again from other files, as what was there had been refused`,
     },
     {
       name: 'an adapter is asked for a token before it is used',
@@ -128,8 +128,8 @@ function checksOf(f: Figures): Check[] {
       detail: `${w.unloads} unloads; left at the end: ${left.adapters.flat().join(', ')}`,
     },
     ...f.damaged.map((d) => ({
-      name: `${d.damage}: found, rolled back, and calls go on`,
-      ok: d.found && d.rolled_back && d.failed_calls + d.lost_replicas === 0,
+      name: `${d.damage}: found, rolled back, published again as whole files, and calls go on`,
+      ok: d.found && d.rolled_back && d.published_again && d.failed_calls + d.lost_replicas === 0,
       detail: d.said,
     })),
   ];

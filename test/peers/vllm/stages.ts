@@ -1,12 +1,13 @@
 import { toRunError, type ReplicaId, type Trajectory } from '../../../runtime/domain/index.js';
 import { ModelServer } from '../../../runtime/policy/remote/modelServer.js';
 import type { ModelPoolEvent } from '../../../runtime/rollout/types.js';
+import type { Snapshot } from '../../../runtime/run/backends/types.js';
 import type { Acting } from './acting.js';
 import type { Clients } from './clients.js';
 import { DAMAGE } from './damage.js';
 import { episode, type BoxScreen, type Frames } from './episodes.js';
 import { compareRecords, type RecordFigures } from './records.js';
-import { isCompletion, isDecision, isProof, type Wire } from './wire.js';
+import { isCompletion, isDecision, isProof, type Exchange, type Wire } from './wire.js';
 
 /** What is tried, one stage after another; each answers with its figures. */
 
@@ -158,10 +159,12 @@ class Capacity {
 
 export interface Refusal {
   readonly damage: string;
-  /** The publish failed, and no server answers with the new version. */
+  /** A server refused it, and none answered with the new version before it was published again. */
   readonly found: boolean;
-  /** No server has the adapter any more, and the version before answers. */
+  /** Until then no server had the adapter any more, and the version before answered. */
   readonly rolled_back: boolean;
+  /** The same weights as new files were taken, and answer. */
+  readonly published_again: boolean;
   readonly failed_calls: number;
   readonly lost_replicas: number;
   readonly said: string;
@@ -173,38 +176,65 @@ export async function damageStage(s: Stage, clients: Clients): Promise<Refusal[]
   const refusals: Refusal[] = [];
   for (const [damage, change] of Object.entries(DAMAGE)) {
     const snapshot = await s.acting.train((await clients.next(6)).slice(0, 8)),
-      before = s.acting.replicas.oldest,
       failed = clients.failures.length;
     let lost = 0;
     const off = s.acting.replicas.onEvent((e) => (lost += e.type === 'lost' ? 1 : 0));
     await change(await s.acting.adapterFolder(snapshot.version));
-    const began = performance.now(),
-      error = await snapshot.publish().then(
-        () => undefined,
-        (e: unknown) => toRunError(e),
-      ),
-      ms = performance.now() - began,
-      asked = performance.now();
-    const after = await clients.callsSince(asked, 20);
+    const { refusal, ...figures } = await publishDamaged(s, clients, snapshot);
     off();
-    const name = new RegExp(`@v${snapshot.version}$`),
-      held = s.wires.some((w) => w.loaded().some((n) => name.test(n)));
     refusals.push({
       damage,
-      found: error !== undefined && after.every((c) => c.version !== snapshot.version),
-      rolled_back: !held && after.length > 0 && after.every((c) => c.version === before),
+      ...figures,
       failed_calls: clients.failures.length - failed,
       lost_replicas: lost,
-      said: error ? error.message.slice(0, 240) : 'published',
-      ms: Math.round(ms),
+      said: refusal?.slice(0, 240) ?? 'published',
     });
-    s.say(`${damage}: ${error ? error.message : 'published'}`);
+    s.say(`${damage}: ${refusal === undefined ? 'published' : 'refused'}`);
   }
   return refusals;
+}
+async function publishDamaged(
+  { acting, wires }: Stage,
+  clients: Clients,
+  snapshot: Snapshot,
+): Promise<
+  Pick<Refusal, 'found' | 'rolled_back' | 'published_again' | 'ms'> & { readonly refusal: string | undefined }
+> {
+  const before = acting.replicas.oldest,
+    began = performance.now();
+  let off = (): void => undefined;
+  const refused = new Promise<string>((resolve) => {
+      off = acting.onNote((text) => {
+        const [, why] = / was refused by a model server .* the version before\. (.*)/.exec(text) ?? [];
+        if (why !== undefined) resolve(why);
+      });
+    }),
+    published = snapshot.publish().then(
+      () => undefined,
+      (e: unknown) => toRunError(e).message,
+    ),
+    refusal = await Promise.race([refused, published]),
+    ms = Math.round(performance.now() - began),
+    meanwhile = await clients.callsSince(performance.now(), 20),
+    name = new RegExp(`@v${snapshot.version}$`),
+    held = wires.some((w) => w.loaded().some((n) => name.test(n))),
+    failure = await published,
+    after = await clients.callsSince(performance.now(), 20);
+  off();
+  return {
+    refusal,
+    ms,
+    found: refusal !== undefined && meanwhile.every((c) => c.version !== snapshot.version),
+    rolled_back: !held && meanwhile.length > 0 && meanwhile.every((c) => c.version === before),
+    published_again: failure === undefined && after.length > 0 && after.every((c) => c.version === snapshot.version),
+  };
 }
 
 export interface WireFigures {
   readonly adapters_loaded: number;
+  /** Of them, loaded anew from other files after what was there under their name had been refused. */
+  readonly loaded_again: number;
+  /** Loaded under a name that had answered a call before. */
   readonly names_used_twice: number;
   readonly paths_used_twice: number;
   readonly used_before_their_proof: number;
@@ -223,7 +253,8 @@ export function wireFigures(wires: readonly Wire[]): WireFigures {
   const twice = (of: (string | undefined)[]): number => of.length - new Set(of).size;
   return {
     adapters_loaded: loads.flat().length,
-    names_used_twice: loads.reduce((n, l) => n + twice(l.map((e) => e.asked.lora_name)), 0),
+    loaded_again: loads.reduce((n, l) => n + twice(l.map((e) => e.asked.lora_name)), 0),
+    names_used_twice: wires.reduce((n, w, i) => n + loads[i]!.filter((e) => hasActed(w, e)).length, 0),
     paths_used_twice: loads.reduce((n, l) => n + twice(l.map((e) => e.asked.lora_path)), 0),
     used_before_their_proof: wires.reduce(
       (n, w, i) => n + loads[i]!.filter((e) => !isProven(w, e.asked.lora_name!)).length,
@@ -236,6 +267,9 @@ export function wireFigures(wires: readonly Wire[]): WireFigures {
     refusals: [...new Set(refused.map((e) => `${e.status} ${e.answer.slice(0, 200)}`))].slice(0, 5),
   };
 }
+/** Whether a call was answered under the name of an adapter before this load of it. */
+const hasActed = (wire: Wire, load: Exchange): boolean =>
+  wire.exchanges.some((e) => isDecision(e) && e.asked.model === load.asked.lora_name && e.began < load.began);
 /** The first thing that an adapter was asked for is its proof, and no other call began before its answer. */
 function isProven(wire: Wire, name: string): boolean {
   const of = wire.exchanges.filter((e) => isCompletion(e) && e.asked.model === name).sort((a, b) => a.began - b.began),

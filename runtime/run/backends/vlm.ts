@@ -240,15 +240,19 @@ function provenWeights(
         weights: AdapterWeights = { version, path: adapter(path), saved: path };
       if (!proofs.newest) return weights;
       const { prompt, answer, tokens } = proofs.newest,
-        logprobs = await trainer.score({ prompt: [{ type: 'encoded_text', tokens: prompt }], answer });
+        all = await trainer.score({
+          prompt: [{ type: 'encoded_text', tokens: prompt.subarray(0, 1) }],
+          answer: Int32Array.of(...prompt.subarray(1), ...answer),
+        }),
+        [prompted, logprobs] = [all.subarray(0, prompt.length - 1), all.subarray(prompt.length - 1)];
       // vLLM keeps what is no number in its cache of prompts: calls of every other adapter would fail from then on.
-      if (!logprobs.every(Number.isFinite))
+      if (!all.every(Number.isFinite))
         throw new StudioError(
           'trainer.invalid',
           `The weights of version ${version} give log-probs that are no numbers.`,
           'They are not published. Go on from an earlier checkpoint, with a lower trainer.lr.',
         );
-      return { ...weights, expected: { prompt, answer, tokens, logprobs } };
+      return { ...weights, expected: { prompt, answer, tokens, logprobs, prompted } };
     },
   };
 }

@@ -55,7 +55,8 @@ export async function trained(s: ReferenceServer): Promise<{
           ],
           never,
         );
-      return { ...weights, expected: { prompt, answer, tokens, logprobs: rows[0]!.slice(-answer.length) } };
+      const [prompted, logprobs] = [rows[0]!.slice(0, -answer.length), rows[0]!.slice(-answer.length)];
+      return { ...weights, expected: { prompt, answer, tokens, logprobs, prompted } };
     },
   };
 }

@@ -152,6 +152,31 @@ describe('servers as replicas', () => {
     ['ignores', true],
     ['applies', false],
   ])(
+    'an adapter of a model that is sure of its answer, on a server that %s it: the prompt tells',
+    async (_, ignored) => {
+      const s = await serve({
+          policy: { words: ['hm'], wordsOnly: true },
+          ...(ignored ? { faults: ['noop-adapter'] } : {}),
+        }),
+        model = await trained(s),
+        p = await pool([s], await model.save(1)),
+        next = await model.proven(s, 2);
+      expect(Math.max(...next.expected!.logprobs.map(Math.abs)), 'nothing that the answer could tell').toBeLessThan(
+        0.02,
+      );
+      const published = p.publish(next);
+      await (ignored
+        ? expect(published).rejects.toMatchObject({
+            message: expect.stringContaining('does not answer with the weights of run.a@v2') as string,
+          })
+        : expect(published).resolves.toMatchObject({ version: 2 }));
+    },
+  );
+
+  it.each([
+    ['ignores', true],
+    ['applies', false],
+  ])(
     'small changes of an adapter that a server %s: they add up, and it should say something else',
     async (_, ignored) => {
       const s = await serve(ignored ? { faults: ['noop-adapter'] } : {}),

@@ -16,13 +16,13 @@ export interface Proof {
 /** A proof, with the trainer's log-probs of its answer. */
 export interface ExpectedProof extends Proof {
   readonly logprobs: Float32Array;
-  /** Those of the prompt's tokens but the first. */
-  readonly prompted?: Float32Array;
 }
 
 const REQUEST = {
   messages: [{ role: 'user', content: 'Describe the next action.' }],
   max_tokens: 8,
+  // A model that ends at once says one token otherwise, which may be as probable under many weights.
+  ignore_eos: true,
   // Sampled, the same way each time: the most probable token of a sharp distribution hardly tells weights apart.
   temperature: 1,
   top_p: 1,
@@ -39,20 +39,8 @@ const TOLERANCE = 0.05;
 /** Weights whose log-probs the trainer moves further than this, in the mean, change some digit of a server's. */
 const MOVED = 0.02;
 
-/** Answers that are more probable than this, in the mean, are so under many weights. */
-const SURE = -0.1;
-/** What trainer and server may differ by on a prompt, whose tokens neither finds probable. In the mean. */
-const PROMPT_TOLERANCE = 0.25;
-
 export const proofRequest = (imageToken: number | undefined): Readonly<Record<string, unknown>> =>
   imageToken === undefined ? REQUEST : { ...REQUEST, logit_bias: { [imageToken]: -100 } };
-
-/** The same prompt, for the server's log-probs of its tokens. */
-export const promptRequest = (imageToken: number | undefined): Readonly<Record<string, unknown>> => ({
-  ...proofRequest(imageToken),
-  max_tokens: 1,
-  prompt_logprobs: 1,
-});
 
 /** Undefined where the server does not say tokens. */
 export function proofIn(c: Completion): Proof | undefined {
@@ -120,21 +108,9 @@ export function unlike({ answer, tokens, logprobs }: ExpectedProof, c: Completio
 export function unlikeScored({ logprobs }: ExpectedProof, there: readonly number[]): string | undefined {
   return tooFar(there.map((x, i) => ({ by: Math.abs(x - logprobs[i]!), there: x.toFixed(3), training: logprobs[i]! })));
 }
-/** Whether weights must be told apart by the prompt, as the model is sure of its answer. */
-export const isSure = ({ logprobs }: ExpectedProof): boolean =>
-  logprobs.reduce((sum, x) => sum + x, 0) / logprobs.length > SURE;
-/** How a server's log-probs of the prompt show other weights, in words; undefined where it says none of them. */
-export function unlikePrompted({ prompt, prompted }: ExpectedProof, c: Completion): string | undefined {
-  const there = Array.from(prompt, (token, i) => c.prompt_logprobs?.[i]?.[token]?.logprob).slice(1);
-  if (!prompted || !there.every((x) => typeof x === 'number')) return undefined;
-  return tooFar(
-    there.map((x, i) => ({ by: Math.abs(x - prompted[i]!), there: x.toFixed(3), training: prompted[i]! })),
-    PROMPT_TOLERANCE,
-  );
-}
-function tooFar(distances: readonly Distance[], tolerance = TOLERANCE): string | undefined {
+function tooFar(distances: readonly Distance[]): string | undefined {
   const mean = distances.reduce((sum, d) => sum + d.by, 0) / Math.max(1, distances.length);
-  if (mean <= tolerance) return undefined;
+  if (mean <= TOLERANCE) return undefined;
   const { there, training } = distances.reduce((a, b) => (b.by > a.by ? b : a));
   return `a log-prob is ${there} there and ${training.toFixed(3)} in training`;
 }

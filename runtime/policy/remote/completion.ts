@@ -25,9 +25,6 @@ export interface Completion {
   }[];
   /** Present with `return_token_ids`; an image is a run of one pad token. */
   readonly prompt_token_ids?: readonly number[] | null;
-  /** Present with `prompt_logprobs`: for each token but the first, log-probs by token id. */
-  readonly prompt_logprobs?:
-    readonly (Readonly<Record<string, { readonly logprob?: number | null } | undefined>> | null)[] | null;
 }
 
 /**
@@ -90,14 +87,6 @@ const isSampled = (t: unknown): boolean => {
   return absent(top) || (Array.isArray(top) && top.length <= MOST_ALTERNATIVES && top.every(isToken));
 };
 
-const areScored = (v: unknown): boolean =>
-  absent(v) ||
-  (Array.isArray(v) &&
-    v.length <= MOST_PROMPT &&
-    v.every(
-      (at) => at === null || (isObject(at) && Object.values(at).every((t) => isObject(t) && isNumber(t['logprob']))),
-    ));
-
 /** Why a completion is invalid, in words; undefined when every field that is read has its type. */
 function faultOf(c: Fields): string | undefined {
   const { model, metadata, choices } = c;
@@ -106,7 +95,6 @@ function faultOf(c: Fields): string | undefined {
   const weights = isObject(metadata) ? metadata['weight_version'] : undefined;
   if (!isText(weights) && !isNumber(weights)) return 'a weight_version that is no version';
   if (!areIds(c['prompt_token_ids'], MOST_PROMPT)) return 'prompt_token_ids that are no token ids';
-  if (!areScored(c['prompt_logprobs'])) return 'prompt_logprobs that are no list of tokens';
   if (choices === undefined) return undefined;
   if (!Array.isArray(choices) || !choices.every(isObject)) return 'choices that are no list of objects';
   const [first] = choices as Fields[];

@@ -11,12 +11,9 @@ import type { ChatRequest } from './chatSession.js';
 import {
   agreementOf,
   proofIn,
-  isSure,
-  promptRequest,
   proofRequest,
   saidTheSame,
   unlike,
-  unlikePrompted,
   unlikeScored,
   unmoved,
   type Agreement,
@@ -278,9 +275,8 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
     return there !== undefined && there.length > 0 && !there.includes(name);
   }
   /** Throws when the server answers with other weights than these. */
-  async #check(loaded: Loaded, completion: Completion, signal: AbortSignal): Promise<void> {
-    const { name, weights } = loaded,
-      { expected } = weights,
+  async #check({ name, weights }: Loaded, completion: Completion, signal: AbortSignal): Promise<void> {
+    const { expected } = weights,
       trace = traceOf(completion);
     if (!trace)
       throw new StudioError(
@@ -294,7 +290,7 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
         `${this.#o.url} does not say the token ids of prompts and answers, and nothing can be trained without them.`,
         `Use vLLM ${SPOKEN.vLLM.oldest} or SGLang ${SPOKEN.SGLang.oldest}, or newer: older ones pass over return_token_ids.`,
       );
-    const why = expected && (await this.#unlike(loaded, expected, completion, signal));
+    const why = expected && (await this.#unlike(name, expected, completion, signal));
     if (why !== undefined)
       throw new StudioError(
         'policy.remote',
@@ -309,21 +305,14 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
    * whatever the seed.
    */
   async #unlike(
-    { name, model }: Loaded,
+    name: string,
     expected: ExpectedProof,
     completion: Completion,
     signal: AbortSignal,
   ): Promise<string | undefined> {
     const there = await this.#orLost(name, signal, () => this.#server.score(expected, name, signal)),
       why = there ? unlikeScored(expected, there) : unlike(expected, completion);
-    return why ?? this.#unmoved(expected, completion) ?? this.#unlikePrompt(model, expected, signal);
-  }
-  /** Many weights make the same of an answer that the model is sure of, but not of a prompt. */
-  async #unlikePrompt(model: string, expected: ExpectedProof, signal: AbortSignal): Promise<string | undefined> {
-    if (!expected.prompted || !isSure(expected)) return undefined;
-    const asked = this.#server.complete({ ...promptRequest(this.#o.imageToken), model }, signal),
-      said = await orUndefined(asked, 'a server that does not score prompts is believed by its answer');
-    return said && unlikePrompted(expected, said);
+    return why ?? this.#unmoved(expected, completion);
   }
   /** Small changes are within what formats differ by; but a server that says the same for ever ignores them. */
   #unmoved(expected: ExpectedProof, completion: Completion): string | undefined {

@@ -240,19 +240,15 @@ function provenWeights(
         weights: AdapterWeights = { version, path: adapter(path), saved: path };
       if (!proofs.newest) return weights;
       const { prompt, answer, tokens } = proofs.newest,
-        all = await trainer.score({
-          prompt: [{ type: 'encoded_text', tokens: prompt.subarray(0, 1) }],
-          answer: Int32Array.of(...prompt.subarray(1), ...answer),
-        }),
-        [prompted, logprobs] = [all.subarray(0, prompt.length - 1), all.subarray(prompt.length - 1)];
+        logprobs = await trainer.score({ prompt: [{ type: 'encoded_text', tokens: prompt }], answer });
       // vLLM keeps what is no number in its cache of prompts: calls of every other adapter would fail from then on.
-      if (!all.every(Number.isFinite))
+      if (!logprobs.every(Number.isFinite))
         throw new StudioError(
           'trainer.invalid',
           `The weights of version ${version} give log-probs that are no numbers.`,
           'They are not published. Go on from an earlier checkpoint, with a lower trainer.lr.',
         );
-      return { ...weights, expected: { prompt, answer, tokens, logprobs, prompted } };
+      return { ...weights, expected: { prompt, answer, tokens, logprobs } };
     },
   };
 }

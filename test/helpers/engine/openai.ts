@@ -21,7 +21,7 @@ export interface ChatBody {
   readonly logprobs?: boolean;
   readonly top_logprobs?: number;
   readonly return_token_ids?: boolean;
-  readonly prompt_logprobs?: number;
+  readonly ignore_eos?: boolean;
   readonly logit_bias?: Readonly<Record<number, number>>;
 }
 export interface Adapter {
@@ -171,8 +171,7 @@ export class OpenAi {
   #complete(b: ChatBody, weights: Float64Array, chunks: readonly Chunk[]): object {
     const { policy, faults } = this.o,
       blind = faults.has('drop-images'),
-      { positions } = policy.read(chunks),
-      prompt = positions.map((p) => p.token),
+      prompt = policy.read(chunks).positions.map((p) => p.token),
       rng = random(typeof b.seed === 'number' ? `chat/${b.seed}` : `chat/free/${++this.#drawn}`);
     let completion = 0;
     const choices = Array.from({ length: b.n ?? 1 }, (_, index) => {
@@ -181,6 +180,7 @@ export class OpenAi {
         temperature: b.temperature ?? 1,
         rng,
         bias: b.logit_bias,
+        ignoreEnd: b.ignore_eos,
       });
       completion += s.tokens.length;
       return {
@@ -201,13 +201,6 @@ export class OpenAi {
       choices,
       usage: { prompt_tokens: prompt.length, completion_tokens: completion, total_tokens: prompt.length + completion },
       ...(b.return_token_ids ? { prompt_token_ids: prompt } : {}),
-      ...(b.prompt_logprobs === undefined
-        ? {}
-        : {
-            prompt_logprobs: prompt.map((token, i) =>
-              i === 0 ? null : { [token]: { logprob: policy.logProbs(weights, positions[i - 1]!)[token]! } },
-            ),
-          }),
     };
   }
   #told(lp: Float64Array, { logit_bias: bias, temperature = 1 }: ChatBody): Float64Array {

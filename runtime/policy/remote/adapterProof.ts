@@ -21,8 +21,6 @@ export interface ExpectedProof extends Proof {
 const REQUEST = {
   messages: [{ role: 'user', content: 'Describe the next action.' }],
   max_tokens: 8,
-  // A model that ends at once says one token otherwise, which may be as probable under many weights.
-  ignore_eos: true,
   // Sampled, the same way each time: the most probable token of a sharp distribution hardly tells weights apart.
   temperature: 1,
   top_p: 1,

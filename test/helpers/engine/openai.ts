@@ -21,7 +21,6 @@ export interface ChatBody {
   readonly logprobs?: boolean;
   readonly top_logprobs?: number;
   readonly return_token_ids?: boolean;
-  readonly ignore_eos?: boolean;
   readonly logit_bias?: Readonly<Record<number, number>>;
 }
 export interface Adapter {
@@ -180,7 +179,6 @@ export class OpenAi {
         temperature: b.temperature ?? 1,
         rng,
         bias: b.logit_bias,
-        ignoreEnd: b.ignore_eos,
       });
       completion += s.tokens.length;
       return {

@@ -150,8 +150,6 @@ export class TinyPolicy {
       readonly maxTokens: number;
       readonly temperature: number;
       readonly rng: Random;
-      /** It goes on behind the token that ends an answer. */
-      readonly ignoreEnd?: boolean | undefined;
       /** Added to the logits of a token, not to the log-probs that are told. */
       readonly bias?: Readonly<Record<number, number>>;
     },
@@ -167,7 +165,7 @@ export class TinyPolicy {
         );
       tokens.push(t);
       logProbs.push(lp);
-      if (t === SPECIAL.eos && !o.ignoreEnd) return { tokens, logProbs, stopped: true };
+      if (t === SPECIAL.eos) return { tokens, logProbs, stopped: true };
       reader.token(t);
     }
     return { tokens, logProbs, stopped: false };

@@ -37,7 +37,7 @@ const taken = ({ damaged }) => {
   const missed = damaged.filter((d) => !d.found).map((d) => d.damage);
   return missed.length === 0
     ? ''
-    : `; of ${damaged.length} damaged adapters **${missed.length} was taken** (${missed.join(', ')}), and what it answered is among both figures`;
+    : `; damaged adapters taken: **${missed.length} of ${damaged.length}** (${missed.join(', ')}), whose answers are among both figures`;
 };
 const vllmRow = (v) => [
   'the pool: tokens, pictures, log-probs, publishing',

@@ -98,14 +98,12 @@ export async function measureCarrier(lab: Lab, carrier: Carrier): Promise<Carrie
     trial = (m: RemoteModel, t: Trial): Promise<Effect> => lab.effect(m, () => tried(lab, m, carrier, t, own)),
     effects: Effect[] = [];
   // Loud steps change what the next one does: each has a model of its own.
-  if (scale === LOUD)
-    for (const t of TRIALS)
-      effects.push(
-        await lab.fresh(async (m) => {
-          await tried(lab, m, carrier, ELSEWHERE, later);
-          return trial(m, t);
-        }),
-      );
+  const apart = (t: Trial): Promise<Effect> =>
+    lab.fresh(async (m) => {
+      await tried(lab, m, carrier, ELSEWHERE, later);
+      return trial(m, t);
+    });
+  if (scale === LOUD) for (const t of TRIALS) effects.push(await apart(t));
   else
     await lab.fresh(async (m) => {
       for (const t of TRIALS) effects.push(await trial(m, t));

@@ -100,8 +100,9 @@ function withoutPrivilege(p: SandboxPlan, mount: string): string[] {
 export function closingDescriptors(command: readonly string[]): SandboxCommand {
   const bash = onPath('bash');
   const script = `for f in /proc/self/fd/*; do f=\${f##*/}; if [ "$f" -gt 4 ]${bash ? '' : ' && [ "$f" -lt 10 ]'}; then eval "exec $f>&-"; fi; done; exec "$@"`;
-  const shell = bash ? 'bash' : 'sh';
-  return { file: shell, args: ['-c', script, shell, ...command] };
+  // Node.js gives it a socket as its input: bash takes that for a remote login and would run the user's ~/.bashrc.
+  const [shell, options] = bash ? ['bash', ['--norc']] : ['sh', []];
+  return { file: shell, args: [...options, '-c', script, shell, ...command] };
 }
 
 export function onPath(file: string): boolean {

@@ -1,4 +1,4 @@
-import { lstat, mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import { lstat, mkdir, readdir, readFile, readlink, rm } from 'node:fs/promises';
 import { StudioError } from '../../domain/index.js';
 import { orUndefined } from '../../concurrency/failures.js';
 import { removeUnfinished } from '../../files/removeUnfinished.js';
@@ -81,21 +81,54 @@ export const AGENT_PATH = '/run/agent.py';
  * inspection), so it has its name on its command line as well.
  */
 export async function sandboxOf(pid: number): Promise<string | undefined> {
-  const env = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => ''); // it has ended, or belongs to another user
-  const variable = env.split('\0').find((v) => v.startsWith(`${NAME_VARIABLE}=`));
+  return nameIn(await startedWith(pid));
+}
+
+/** A process's environment and command line; undefined where it has ended or belongs to another user. */
+interface StartedWith {
+  readonly environment: string | undefined;
+  readonly command: string | undefined;
+}
+async function startedWith(pid: number): Promise<StartedWith> {
+  const read = (file: string): Promise<string | undefined> =>
+    orUndefined(readFile(`/proc/${pid}/${file}`, 'latin1'), 'it has ended, or belongs to another user');
+  return { environment: await read('environ'), command: await read('cmdline') };
+}
+function nameIn({ environment = '', command = '' }: StartedWith): string | undefined {
+  const variable = environment.split('\0').find((v) => v.startsWith(`${NAME_VARIABLE}=`));
   if (variable) return variable.slice(NAME_VARIABLE.length + 1);
-  const args = (await readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '')).split('\0');
+  const args = command.split('\0');
   return args.at(-3) === AGENT_PATH ? args.at(-2) : undefined;
 }
 
-/** Processes that carry one of these names. */
-async function named(ids: ReadonlySet<string>): Promise<number[]> {
-  const found: number[] = [];
-  for (const pid of (await readdir('/proc')).filter((n) => /^\d+$/.test(n))) {
-    const name = await sandboxOf(Number(pid));
-    if (name !== undefined && ids.has(name)) found.push(Number(pid));
+/** Whether a process is between two programs (execve), when it has neither environment nor command line. */
+async function isBetweenPrograms(pid: number, p: StartedWith): Promise<boolean> {
+  if (p.environment !== '' || p.command !== '') return false;
+  // Threads of the kernel and processes that have ended have neither for good, and no program either.
+  return (await orUndefined(readlink(`/proc/${pid}/exe`), 'it has no program')) !== undefined;
+}
+
+/** Scans of `killNamed` at most: a process that hides its command line for good looks as if it were starting. */
+const MAX_SCANS = 50;
+
+/**
+ * Kills every process that carries one of these names. One scan is not enough: a process may start another while it is
+ * being looked for, and cannot be told while it changes its program. So scans go on until two in a row find nobody new.
+ */
+async function killNamed(ids: ReadonlySet<string>): Promise<void> {
+  const killed = new Set<number>();
+  for (let scan = 0, quiet = 0; quiet < 2 && scan < MAX_SCANS; scan++) {
+    quiet++;
+    for (const pid of (await readdir('/proc')).filter((n) => /^\d+$/.test(n)).map(Number)) {
+      const p = await startedWith(pid),
+        name = nameIn(p);
+      if (name !== undefined && ids.has(name)) {
+        if (!killed.has(pid)) quiet = 0;
+        killed.add(pid);
+        kill(pid);
+      } else if (await isBetweenPrograms(pid, p)) quiet = 0;
+    }
   }
-  return found;
 }
 
 const kill = (pid: number): void => {
@@ -123,7 +156,7 @@ export async function reapSandboxes(): Promise<number> {
   }
   if (dead.length === 0) return 0;
   for (const m of dead.flatMap((r) => r.processes ?? [])) if (await alive(m)) kill(m.pid);
-  for (const pid of await named(new Set(dead.map((r) => r.id)))) kill(pid);
+  await killNamed(new Set(dead.map((r) => r.id)));
   for (const r of dead) {
     for (const d of r.cgroups) await removeGroup(d);
     await rm(`${dir}/${r.id}.json`, { force: true });

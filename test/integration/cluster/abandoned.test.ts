@@ -1,11 +1,17 @@
 import type { ChildProcess } from 'node:child_process';
-import { mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sandboxOf, stateDir } from '../../../runtime/cluster/providers/sandboxRecords.js';
+import { readRecipe, rootfsPath } from '../../../runtime/cluster/imageBuild.js';
+import { imageAsset, roomFor } from '../../../runtime/cluster/images.js';
+import { processLimit } from '../../../runtime/cluster/providers/processLimit.js';
+import { sandboxCommand } from '../../../runtime/cluster/providers/sandboxCommand.js';
+import { SandboxProcess } from '../../../runtime/cluster/providers/sandboxProcess.js';
+import { recordSandbox, sandboxOf, stateDir } from '../../../runtime/cluster/providers/sandboxRecords.js';
 import type { Desktop } from '../../../runtime/cluster/types.js';
+import { DEFAULT_IMAGE } from '../../../runtime/domain/index.js';
 import { localProvider, SMALL, whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 import { processes } from '../../helpers/machine/processes.js';
 import { endAll, ensureBundle, start } from '../../helpers/run/cli.js';
@@ -102,6 +108,33 @@ describe.skipIf(why)('a start that nobody waits for', () => {
     await p.reap();
     await expect.poll(orphans).toEqual([]);
     for (const pid of killed) expect(await records(pid)).toEqual([]);
+  });
+
+  it('looked for at every moment of its start, a sandbox of nobody is found: it starts processes meanwhile', async () => {
+    const spec = await roomFor(DEFAULT_IMAGE, SMALL),
+      agentCode = readFileSync(await imageAsset(DEFAULT_IMAGE, 'overlay/opt/dart/agent.py')),
+      plan = {
+        rootfs: process.env['DART_STUDIO_ROOTFS'] ?? (await rootfsPath(await readRecipe(DEFAULT_IMAGE)))!,
+        spec,
+        diskMb: 64,
+        cgroup: undefined,
+        uid: process.getuid!(),
+        stateDir: await stateDir(),
+        processes: await processLimit(spec.pids, spec.memoryMb),
+      };
+    for (let i = 0; i < 40; i++) {
+      const name = `local-abandoned-${i}`;
+      await recordSandbox(name, [], []);
+      // As if written by a process that has ended.
+      const file = join(plan.stateDir, `${name}.json`),
+        record = JSON.parse(text(file)) as { owner: { started: string } };
+      writeFileSync(file, JSON.stringify({ ...record, owner: { ...record.owner, started: '' } }));
+      const { child } = new SandboxProcess(sandboxCommand({ ...plan, name }), name, agentCode);
+      await after(i / 5);
+      for (const pipe of child.stdio) pipe?.destroy();
+      await p.reap();
+    }
+    await expect.poll(orphans).toEqual([]);
   });
 
   it('a sandbox ends when the line to whoever started it is cut', async () => {

@@ -1,7 +1,8 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { release, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -160,5 +161,12 @@ describe.skipIf(why)('the walls of a local desktop', () => {
         .map(Number)
         .filter((n) => n !== 5),
     ).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  it("the user's own shell settings are not run: bash would, when its input is a socket", async () => {
+    writeFileSync(join(dir, '.bashrc'), 'echo settings');
+    const { file, args } = closingDescriptors(['echo', 'command']),
+      child = spawn(file, args, { stdio: ['pipe', 'pipe', 'inherit'], env: { PATH: process.env['PATH'], HOME: dir } });
+    expect(await text(child.stdout)).toBe('command\n');
   });
 });

@@ -301,8 +301,9 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
     if (proof) this.#o.onProved?.(proof);
   }
   /**
-   * Compares log-probs of the very same tokens where the server can give them: SGLang samples others each time,
-   * whatever the seed.
+   * Compares log-probs of the very same tokens. Where the server sampled others (SGLang does each time, whatever the
+   * seed, and vLLM after a large step) it is asked for these: what is known of them otherwise may be no more than that
+   * they are improbable, which weights far from the right ones make of them as well.
    */
   async #unlike(
     name: string,
@@ -310,7 +311,8 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
     completion: Completion,
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    const there = await this.#orLost(name, signal, () => this.#server.score(expected, name, signal)),
+    const same = agreementOf(expected, completion) !== undefined,
+      there = same ? undefined : await this.#orLost(name, signal, () => this.#server.score(expected, name, signal)),
       why = there ? unlikeScored(expected, there) : unlike(expected, completion);
     return why ?? this.#unmoved(expected, completion);
   }

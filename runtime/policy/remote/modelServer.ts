@@ -40,6 +40,13 @@ const MODELS: JsonBounds = { depth: 16, values: 1 << 16 },
   TOKENS: JsonBounds = { depth: 16, values: (1 << 20) + 1024 };
 
 const COMPLETIONS = '/chat/completions';
+/** Sampling from the model's own distribution. */
+export const UNTRUNCATED = { temperature: 1, top_p: 1, top_k: -1, min_p: 0, repetition_penalty: 1 } as const;
+/** Tokens whose log-probs are asked for, and what they stand behind. */
+interface Asked {
+  readonly prompt: Int32Array;
+  readonly answer: Int32Array;
+}
 
 interface Answer {
   readonly status: number;
@@ -150,12 +157,39 @@ export class ModelServer {
    * Log-probs (natural logarithm, temperature 1) of `answer` behind `prompt`, token ids without pictures, with the adapter
    * `name` or with the base model. Undefined where the server cannot be asked that.
    */
-  async score(
-    { prompt, answer }: { readonly prompt: Int32Array; readonly answer: Int32Array },
+  async score(asked: Asked, name: string | undefined, signal: AbortSignal): Promise<readonly number[] | undefined> {
+    const { scores } = await this.dialect(signal);
+    return scores === 'together' ? this.#scoreTogether(asked, name, signal) : this.#scoreOneByOne(asked, name, signal);
+  }
+  /** The log-probs of the sampling are the model's own in vLLM, whatever tokens are allowed, unless it tells processed ones. */
+  async #scoreOneByOne(
+    { prompt, answer }: Asked,
     name: string | undefined,
     signal: AbortSignal,
   ): Promise<readonly number[] | undefined> {
-    if (!(await this.dialect(signal)).scores) return undefined;
+    const model = name ?? (await this.models(signal))[0],
+      ask = async (token: number, i: number): Promise<number | undefined> => {
+        const body = {
+          model,
+          prompt: [...prompt, ...answer.subarray(0, i)],
+          max_tokens: 1,
+          ...UNTRUNCATED,
+          allowed_token_ids: [token],
+          logprobs: 1,
+          return_token_ids: true,
+        };
+        const a = await this.#patiently(signal, () => this.#post('/completions', body, signal));
+        return loneIn(this.#json(a, '/completions', TOKENS), token);
+      },
+      said = await Promise.all(Array.from(answer, ask));
+    // What only one token can be is certain: those are processed log-probs, and say nothing of the weights.
+    return said.every((x) => x !== undefined) && said.some((x) => x !== 0) ? said : undefined;
+  }
+  async #scoreTogether(
+    { prompt, answer }: Asked,
+    name: string | undefined,
+    signal: AbortSignal,
+  ): Promise<readonly number[]> {
     const body = {
       input_ids: [...prompt, ...answer],
       lora_path: name,
@@ -280,6 +314,17 @@ const remedyFor = (status: number, path: string): string => {
   if (status === 404) return 'Check that the URL ends in /v1.';
   return 'Check how many images and tokens the server takes (vLLM: --limit-mm-per-prompt, --max-model-len; SGLang: --limit-mm-data-per-request, --context-length).';
 };
+
+/** The log-prob in vLLM's answer of the only token that it may say; undefined where it says another, or none. */
+function loneIn(said: unknown, token: number): number | undefined {
+  const choices = isObject(said) && Array.isArray(said['choices']) ? (said['choices'] as unknown[]) : [],
+    [choice] = choices,
+    ids = isObject(choice) ? choice['token_ids'] : undefined,
+    told = isObject(choice) && isObject(choice['logprobs']) ? choice['logprobs']['token_logprobs'] : undefined;
+  if (!Array.isArray(ids) || ids[0] !== token || !Array.isArray(told)) return undefined;
+  const [first] = told as unknown[];
+  return typeof first === 'number' ? first : undefined;
+}
 
 /** The log-probs in SGLang's answer of the tokens asked about; undefined where it does not give them. */
 function scoredIn(said: unknown, answer: Int32Array): number[] | undefined {

@@ -46,7 +46,7 @@ export async function checkAdapters(o: ModelServerCheck, t: Training, dialect: D
   }
   if (!refusesWell(o, t, dialect, r, table)) return;
   table.ok('adapters', 'can be loaded while it runs; whether one acts is checked at every publish');
-  if (dialect.scores) await checkScores(o, table);
+  if (dialect.scores === 'together') await checkScores(o, table);
 }
 
 /** Whether it only says that there is no such adapter; a row is written where it says more. */

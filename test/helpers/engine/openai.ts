@@ -128,6 +128,20 @@ export class OpenAi {
     }
   }
 
+  /** One token behind a prompt, of those that are allowed; its log-prob is the model's own, whatever is allowed. */
+  complete(b: { model: string; prompt: readonly number[]; allowed_token_ids: readonly number[] }): object {
+    const { policy, tells } = this.o,
+      [token] = b.allowed_token_ids,
+      last = policy.read([{ type: 'encoded_text', tokens: [...b.prompt] }]).positions.at(-1)!,
+      own = policy.logProbs(this.weightsOf(b.model), last)[token!] ?? null;
+    return {
+      id: `cmpl-${++this.#drawn}`,
+      object: 'text_completion',
+      model: b.model,
+      choices: [{ index: 0, token_ids: [token], logprobs: { token_logprobs: [tells === 'processed' ? 0 : own] } }],
+    };
+  }
+
   tokenize(b: { messages: readonly Message[]; add_generation_prompt?: boolean }): object {
     const chunks = this.#template(b.messages, b.add_generation_prompt ?? true),
       all = this.o.policy.read(chunks).positions.map((p) => p.token),

@@ -38,6 +38,8 @@ export interface ReferenceServerOptions {
   readonly maxImages?: number;
   /** Version of vLLM that it says it is. Default 0.32.0. */
   readonly vllm?: string;
+  /** Default: the model's own log-probs. */
+  readonly tells?: OpenAiOptions['tells'];
   /** Its other face is SGLang's instead of vLLM's. */
   readonly sglang?: SglangOptions;
   /** `/tokenize` leaves one pad for each image, as vLLM's does. */
@@ -182,6 +184,7 @@ export class ReferenceServer {
       ...core,
       maxImages: this.#o.maxImages ?? 16,
       onePad: this.#o.onePad ?? false,
+      tells: this.#o.tells,
       beforeSample: this.#o.beforeSample ?? (() => Promise.resolve()),
     });
     const http = createServer((q, r) => void this.#serve(q, r));
@@ -325,6 +328,8 @@ export class ReferenceServer {
       return 'json' in said ? json(said.json) : { status: 200, type: 'text/plain', bytes: said.text };
     }
     switch (path) {
+      case '/v1/completions':
+        return json(this.#openAi.complete(body() as Parameters<OpenAi['complete']>[0]));
       case '/health':
         return { status: 200, type: 'text/plain', bytes: '' };
       case '/metrics':

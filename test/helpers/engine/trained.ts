@@ -1,4 +1,4 @@
-import { proofOf } from '../../../runtime/policy/remote/adapterProof.js';
+import { proofOf, type Proof } from '../../../runtime/policy/remote/adapterProof.js';
 import type { AdapterWeights } from '../../../runtime/policy/remote/endpointReplica.js';
 import { TrainingClient, type RemoteModel } from '../../../runtime/trainer/remote/client.js';
 import { floats, integers } from '../../../runtime/trainer/remote/wire/index.js';
@@ -23,8 +23,13 @@ export async function servePolicy(o: ReferenceServerOptions = {}): Promise<Refer
 /** A training server's model, and a way to save a further version that answers differently. */
 export async function trained(s: ReferenceServer): Promise<{
   readonly save: (version: number, learningRate?: number) => Promise<AdapterWeights>;
-  /** With what the trainer makes of the proof. */
-  readonly proven: (s: ReferenceServer, version: number, learningRate?: number) => Promise<AdapterWeights>;
+  /** With what the trainer makes of the proof, or of other tokens in the place of its answer. */
+  readonly proven: (
+    s: ReferenceServer,
+    version: number,
+    learningRate?: number,
+    other?: Pick<Proof, 'answer' | 'tokens'>,
+  ) => Promise<AdapterWeights>;
 }> {
   const client = await TrainingClient.connect({ url: s.url, version: 'test' }, never);
   closers.push(() => client.close());
@@ -40,11 +45,11 @@ export async function trained(s: ReferenceServer): Promise<{
   };
   return {
     save,
-    async proven(server, version, learningRate) {
+    async proven(server, version, learningRate, other) {
       const acting = { url: `${server.url}/v1`, imageToken: SPECIAL.imagePad },
         proof = (await proofOf(acting, server.baseModel, never))!,
         weights = await save(version, learningRate),
-        { prompt, answer, tokens } = proof,
+        { prompt, answer, tokens } = { ...proof, ...other },
         targets = [...prompt.slice(1), ...answer],
         rows = await model.forward(
           [

@@ -49,6 +49,9 @@ describe('what a server answers, held against the trainer', () => {
     const answer = expected([5, 'a', -1], [6, 'b', -2], [7, 'c', -3]);
     expect(unlikeScored(answer, [-1.01, -2.05, -3.04])).toBeUndefined();
     expect(unlikeScored(answer, [-1, -2, -3.4])).toBe('a log-prob is -3.400 there and -3.000 in training');
+    // Number formats differ by more where a token is improbable.
+    expect(unlikeScored(expected([5, 'a', -20]), [-20.8])).toBeUndefined();
+    expect(unlikeScored(expected([5, 'a', -20]), [-18])).toBe('a log-prob is -18.000 there and -20.000 in training');
   });
 
   it('is compared up to the first token that is another one, by its id', () => {

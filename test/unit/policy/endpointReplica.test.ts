@@ -21,7 +21,7 @@ import { pooledChat } from '../../../runtime/policy/remote/pooledChat.js';
 import { systemClock } from '../../../runtime/rollout/clock.js';
 import { ModelPool } from '../../../runtime/rollout/modelPool.js';
 import { SPECIAL } from '../../helpers/engine/policy.js';
-import type { ReferenceServer } from '../../helpers/engine/server.js';
+import type { ReferenceServer, ReferenceServerOptions, Trouble } from '../../helpers/engine/server.js';
 import { closePolicies, servePolicy, trained } from '../../helpers/engine/trained.js';
 
 const closers: (() => unknown)[] = [];
@@ -259,6 +259,38 @@ describe('servers as replicas', () => {
     await expect(publish(-0.01)).rejects.toMatchObject({ message: expect.stringContaining('at most') as string });
     await expect(publish(-50)).resolves.toMatchObject({ version: 2 });
   });
+
+  // After a large step neither the server says what it is expected to say nor does the trainer find that probable.
+  const IMPROBABLE = { answer: Int32Array.of(70, 71), tokens: ['F', 'G'] };
+  it('tokens that are improbable with any weights prove an adapter where the server scores them', async () => {
+    const s = await serve({ faults: ['noop-adapter'] }),
+      model = await trained(s),
+      p = await pool([s], await model.save(1)),
+      weights = await model.proven(s, 2, 2, IMPROBABLE);
+    expect(Math.max(...weights.expected!.logprobs)).toBeLessThan(-8);
+    await expect(p.publish(weights)).rejects.toMatchObject({
+      kind: 'policy.remote',
+      message: expect.stringContaining('does not answer with the weights of run.a@v2') as string,
+    });
+    expect(s.count('/v1/completions')).toBe(2);
+    expect(p.oldest).toBe(1);
+  });
+
+  it.each([
+    ['the adapter is the right one', {}, undefined],
+    ['the server has no completions of tokens', { faults: ['noop-adapter'] }, { status: 404 }],
+    ['the server tells processed log-probs', { faults: ['noop-adapter'], tells: 'processed' }, undefined],
+  ] satisfies [string, ReferenceServerOptions, Trouble | undefined][])(
+    'tokens that are improbable with any weights refuse no adapter where %s',
+    async (_, options, trouble) => {
+      const s = await serve(options),
+        model = await trained(s),
+        p = await pool([s], await model.save(1));
+      if (trouble) s.next('/v1/completions', trouble, trouble);
+      await expect(p.publish(await model.proven(s, 2, 2, IMPROBABLE))).resolves.toMatchObject({ version: 2 });
+      expect(s.count('/v1/completions')).toBe(2);
+    },
+  );
 
   it('an adapter that answers as the trainer does is taken', async () => {
     const s = await serve(),

@@ -13,9 +13,14 @@ export interface Proof {
   /** The answer's tokens as the server writes them. */
   readonly tokens: readonly string[];
 }
-/** A proof, with the trainer's log-probs of its answer. */
-export interface ExpectedProof extends Proof {
+/** Tokens behind the prompt, with the trainer's log-probs of them. */
+export interface Scored {
+  readonly answer: Int32Array;
   readonly logprobs: Float32Array;
+}
+/** A proof, with what the trainer makes of its answer and of the tokens that nobody says. */
+export interface ExpectedProof extends Proof, Scored {
+  readonly unsaid?: Scored | undefined;
 }
 
 const REQUEST = {
@@ -28,14 +33,24 @@ const REQUEST = {
   top_logprobs: 5,
   return_token_ids: true,
 };
-/**
- * Trainer and server differ by their number formats, in the mean of the tokens: 0.02 at most in bfloat16, as measured,
- * and of improbable tokens by 3.5 % of the log-prob. Other weights move such tokens by nats.
- */
+/** Trainer and server differ by their number formats: 0.02 at most in bfloat16, as measured. In the mean of the tokens. */
 const TOLERANCE = 0.05;
-const OF_IMPROBABLE = 0.05;
+/**
+ * By more at improbable tokens: 3.5 % of the log-prob, as measured. Other weights move those by nats. Allowed is a tenth
+ * of what is beyond `PROBABLE`, in nats.
+ */
+const OF_IMPROBABLE = 0.1;
+const PROBABLE = 2;
 /** Weights whose log-probs the trainer moves further than this, in the mean, change some digit of a server's. */
 const MOVED = 0.02;
+
+/** Tokens that are not said. */
+const UNSAID = 8;
+/**
+ * Tokens that no weights make probable: the prompt's last ones, backwards. A model that is sure of its answer says it
+ * with other weights as well, as surely; of these it says something else.
+ */
+export const unsaidAfter = (prompt: Int32Array): Int32Array => prompt.slice(-UNSAID).reverse();
 
 export const proofRequest = (imageToken: number | undefined): Readonly<Record<string, unknown>> =>
   imageToken === undefined ? REQUEST : { ...REQUEST, logit_bias: { [imageToken]: -100 } };
@@ -103,13 +118,14 @@ export function unlike({ answer, tokens, logprobs }: ExpectedProof, c: Completio
   return tooFar(distances);
 }
 /** The same, for log-probs that the server gave to the very tokens of the expected answer. */
-export function unlikeScored({ logprobs }: ExpectedProof, there: readonly number[]): string | undefined {
+export function unlikeScored({ logprobs }: Pick<Scored, 'logprobs'>, there: readonly number[]): string | undefined {
   return tooFar(there.map((x, i) => ({ by: Math.abs(x - logprobs[i]!), there: x.toFixed(3), training: logprobs[i]! })));
 }
 function tooFar(distances: readonly Distance[]): string | undefined {
   const mean = (of: (d: Distance) => number): number =>
     distances.reduce((sum, d) => sum + of(d), 0) / Math.max(1, distances.length);
-  if (mean((d) => d.by) <= Math.max(TOLERANCE, OF_IMPROBABLE * mean((d) => -d.training))) return undefined;
+  const allowed = Math.max(TOLERANCE, OF_IMPROBABLE * (mean((d) => -d.training) - PROBABLE));
+  if (mean((d) => d.by) <= allowed) return undefined;
   const { there, training } = distances.reduce((a, b) => (b.by > a.by ? b : a));
   return `a log-prob is ${there} there and ${training.toFixed(3)} in training`;
 }

@@ -303,7 +303,7 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
   /**
    * Compares log-probs of the very same tokens. Where the server sampled others (SGLang does each time, whatever the
    * seed, and vLLM after a large step) it is asked for these: what is known of them otherwise may be no more than that
-   * they are improbable, which weights far from the right ones make of them as well.
+   * they are improbable. The tokens that nobody says tell other weights apart where every weights are sure of the answer.
    */
   async #unlike(
     name: string,
@@ -311,10 +311,13 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
     completion: Completion,
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    const same = agreementOf(expected, completion) !== undefined,
-      there = same ? undefined : await this.#orLost(name, signal, () => this.#server.score(expected, name, signal)),
-      why = there ? unlikeScored(expected, there) : unlike(expected, completion);
-    return why ?? this.#unmoved(expected, completion);
+    const scored = (answer: Int32Array): Promise<readonly number[] | undefined> =>
+        this.#orLost(name, signal, () => this.#server.score({ prompt: expected.prompt, answer }, name, signal)),
+      said = agreementOf(expected, completion) ? undefined : await scored(expected.answer),
+      why = said ? unlikeScored(expected, said) : unlike(expected, completion);
+    if (why !== undefined) return why;
+    const unsaid = expected.unsaid && (await scored(expected.unsaid.answer));
+    return (unsaid && unlikeScored(expected.unsaid!, unsaid)) ?? this.#unmoved(expected, completion);
   }
   /** Small changes are within what formats differ by; but a server that says the same for ever ignores them. */
   #unmoved(expected: ExpectedProof, completion: Completion): string | undefined {

@@ -7,7 +7,7 @@ import { withDeadline } from '../../concurrency/deadline.js';
 import { resizeLimits } from '../../policy/actions/imageTokens.js';
 import { ChatSession, type ChatOptions } from '../../policy/remote/chatSession.js';
 import { ChatTokenizer } from '../../policy/remote/demonstrationTokens.js';
-import { proofOf, type Proof } from '../../policy/remote/adapterProof.js';
+import { proofOf, unsaidAfter, type Proof, type Scored } from '../../policy/remote/adapterProof.js';
 import {
   adapterNames,
   startEndpointReplica,
@@ -239,16 +239,21 @@ function provenWeights(
       const { version, path } = await trainer.exportWeights(),
         weights: AdapterWeights = { version, path: adapter(path), saved: path };
       if (!proofs.newest) return weights;
-      const { prompt, answer, tokens } = proofs.newest,
-        logprobs = await trainer.score({ prompt: [{ type: 'encoded_text', tokens: prompt }], answer });
+      const { prompt, tokens } = proofs.newest,
+        scored = async (answer: Int32Array): Promise<Scored> => ({
+          answer,
+          logprobs: await trainer.score({ prompt: [{ type: 'encoded_text', tokens: prompt }], answer }),
+        }),
+        said = await scored(proofs.newest.answer),
+        unsaid = await scored(unsaidAfter(prompt));
       // vLLM keeps what is no number in its cache of prompts: calls of every other adapter would fail from then on.
-      if (!logprobs.every(Number.isFinite))
+      if (![...said.logprobs, ...unsaid.logprobs].every(Number.isFinite))
         throw new StudioError(
           'trainer.invalid',
           `The weights of version ${version} give log-probs that are no numbers.`,
           'They are not published. Go on from an earlier checkpoint, with a lower trainer.lr.',
         );
-      return { ...weights, expected: { prompt, answer, tokens, logprobs } };
+      return { ...weights, expected: { prompt, tokens, ...said, unsaid } };
     },
   };
 }

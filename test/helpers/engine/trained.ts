@@ -1,4 +1,4 @@
-import { proofOf, type Proof } from '../../../runtime/policy/remote/adapterProof.js';
+import { proofOf, unsaidAfter, type Proof, type Scored } from '../../../runtime/policy/remote/adapterProof.js';
 import type { AdapterWeights } from '../../../runtime/policy/remote/endpointReplica.js';
 import { TrainingClient, type RemoteModel } from '../../../runtime/trainer/remote/client.js';
 import { floats, integers } from '../../../runtime/trainer/remote/wire/index.js';
@@ -22,7 +22,8 @@ export async function servePolicy(o: ReferenceServerOptions = {}): Promise<Refer
 }
 /** A training server's model, and a way to save a further version that answers differently. */
 export async function trained(s: ReferenceServer): Promise<{
-  readonly save: (version: number, learningRate?: number) => Promise<AdapterWeights>;
+  /** `behind`: the tokens behind which it learns to say its first word. */
+  readonly save: (version: number, learningRate?: number, behind?: ArrayLike<number>) => Promise<AdapterWeights>;
   /** With what the trainer makes of the proof, or of other tokens in the place of its answer. */
   readonly proven: (
     s: ReferenceServer,
@@ -34,14 +35,35 @@ export async function trained(s: ReferenceServer): Promise<{
   const client = await TrainingClient.connect({ url: s.url, version: 'test' }, never);
   closers.push(() => client.close());
   const model: RemoteModel = await client.createModel({ base: s.baseModel, rank: 4 }, never);
-  const save = async (version: number, learningRate = 0.5): Promise<AdapterWeights> => {
-    const datum = {
-      chunks: [{ type: 'encoded_text' as const, tokens: [65, 66, 67] }],
-      inputs: { target_tokens: integers([66, 67, 261]), weights: floats([0, 0, 1]) },
-    };
+  const save = async (
+    version: number,
+    learningRate = 0.5,
+    behind: ArrayLike<number> = [65, 66, 67],
+  ): Promise<AdapterWeights> => {
+    const tokens = Array.from(behind),
+      datum = {
+        chunks: [{ type: 'encoded_text' as const, tokens }],
+        inputs: {
+          target_tokens: integers([...tokens.slice(1), 261]),
+          weights: floats(tokens.map((_, i) => (i === tokens.length - 1 ? 1 : 0))),
+        },
+      };
     await model.forwardBackward([datum], { name: 'cross_entropy' }, never);
     await model.optimStep({ learningRate, beta1: 0.9, beta2: 0.95, eps: 1e-8, weightDecay: 0, gradClip: 0 }, never);
     return { version, path: await model.saveForSampler(`v${version}`, never) };
+  };
+  const scored = async (prompt: Int32Array, answer: Int32Array): Promise<Scored> => {
+    const targets = [...prompt.slice(1), ...answer],
+      [row] = await model.forward(
+        [
+          {
+            chunks: [{ type: 'encoded_text', tokens: Int32Array.of(...prompt, ...answer.subarray(0, -1)) }],
+            inputs: { target_tokens: integers(targets), weights: floats(targets.map(() => 0)) },
+          },
+        ],
+        never,
+      );
+    return { answer, logprobs: row!.slice(-answer.length) };
   };
   return {
     save,
@@ -49,18 +71,16 @@ export async function trained(s: ReferenceServer): Promise<{
       const acting = { url: `${server.url}/v1`, imageToken: SPECIAL.imagePad },
         proof = (await proofOf(acting, server.baseModel, never))!,
         weights = await save(version, learningRate),
-        { prompt, answer, tokens } = { ...proof, ...other },
-        targets = [...prompt.slice(1), ...answer],
-        rows = await model.forward(
-          [
-            {
-              chunks: [{ type: 'encoded_text', tokens: Int32Array.of(...prompt, ...answer.subarray(0, -1)) }],
-              inputs: { target_tokens: integers(targets), weights: floats(targets.map(() => 0)) },
-            },
-          ],
-          never,
-        );
-      return { ...weights, expected: { prompt, answer, tokens, logprobs: rows[0]!.slice(-answer.length) } };
+        { prompt, answer, tokens } = { ...proof, ...other };
+      return {
+        ...weights,
+        expected: {
+          prompt,
+          tokens,
+          ...(await scored(prompt, answer)),
+          unsaid: await scored(prompt, unsaidAfter(prompt)),
+        },
+      };
     },
   };
 }

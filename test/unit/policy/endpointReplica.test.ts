@@ -286,11 +286,40 @@ describe('servers as replicas', () => {
       const s = await serve(options),
         model = await trained(s),
         p = await pool([s], await model.save(1));
-      if (trouble) s.next('/v1/completions', trouble, trouble);
-      await expect(p.publish(await model.proven(s, 2, 2, IMPROBABLE))).resolves.toMatchObject({ version: 2 });
-      expect(s.count('/v1/completions')).toBe(2);
+      const weights = await model.proven(s, 2, 2, IMPROBABLE),
+        asked = IMPROBABLE.answer.length + weights.expected!.unsaid!.answer.length;
+      if (trouble) s.next('/v1/completions', ...Array<Trouble>(asked).fill(trouble));
+      await expect(p.publish(weights)).resolves.toMatchObject({ version: 2 });
+      expect(s.count('/v1/completions')).toBe(asked);
     },
   );
+
+  it('weights that are as sure of their answer are told apart by tokens that nobody says', async () => {
+    const s = await serve({ faults: ['stale-adapter'] }),
+      model = await trained(s),
+      p = await pool([s], await model.save(1)),
+      server = new ModelServer({ url: `${s.url}/v1` }),
+      sure = { answer: Int32Array.of(261), tokens: ["Action: click(start_box='(100,100)')"] },
+      { prompt } = (await model.proven(s, 1)).expected!,
+      steps = async (n: number): Promise<AdapterWeights> => {
+        for (let i = 1; i < n; i++) await model.save(3, 0.5, prompt);
+        return model.save(3, 0.5, prompt);
+      };
+    // Remembered under the name and path of the weights that have learned the same text further.
+    await server.loadAdapter('run.a@v3', (await steps(20)).path, never);
+    await server.unloadAdapter('run.a@v3');
+    await steps(20);
+    const weights = await model.proven(s, 3, 0.1, sure);
+    expect(weights.expected!.logprobs[0]).toBeGreaterThan(-0.01);
+    await expect(p.publish(weights)).rejects.toMatchObject({
+      kind: 'policy.remote',
+      message: expect.stringContaining('does not answer with the weights of run.a@v3') as string,
+    });
+    expect(p.oldest).toBe(1);
+    // By the answer alone they are not.
+    await p.publish({ ...weights, expected: { ...weights.expected!, unsaid: undefined } });
+    expect(p.oldest).toBe(3);
+  });
 
   it('an adapter that answers as the trainer does is taken', async () => {
     const s = await serve(),

@@ -28,6 +28,8 @@ export interface EmbeddedPolicySpec {
   readonly keys: readonly string[];
   /** Fixed texts of the `text` head; they come after the `maxTokens` copy positions. */
   readonly phrases: readonly string[];
+  /** A place may also be beside a word of the instruction on the screen: so many cells away, or in its row or column. */
+  readonly beside?: boolean;
 }
 
 /**
@@ -199,8 +201,11 @@ export const GLYPH_SPEC: EmbeddedPolicySpec = {
  */
 export const READER_SPEC: EmbeddedPolicySpec = {
   ...GLYPH_SPEC,
-  id: 'reader-1',
+  id: 'reader-2',
   instruction: { ...GLYPH_SPEC.instruction, buckets: 4096, spelling: 20 },
   phrases: ['yes', SEEN],
+  beside: true,
 };
-export const POLICY_SPECS: readonly EmbeddedPolicySpec[] = [READER_SPEC, GLYPH_SPEC];
+/** The first policy that read: a place was where a word stands, or what the cells look like. */
+export const READER_1_SPEC: EmbeddedPolicySpec = { ...READER_SPEC, id: 'reader-1', beside: false };
+export const POLICY_SPECS: readonly EmbeddedPolicySpec[] = [READER_SPEC, READER_1_SPEC, GLYPH_SPEC];

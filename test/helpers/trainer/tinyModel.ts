@@ -107,6 +107,7 @@ export const TINY_READER: EmbeddedPolicySpec = {
   ...TINY,
   id: 'tiny-reader',
   instruction: { ...TINY.instruction, spelling: 2 },
+  beside: true,
   phrases: ['yes', SEEN],
 };
 export const TINY_READER_SIZE: ReaderSize = {

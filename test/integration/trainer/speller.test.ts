@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
   BANDS,
+  gridOf,
   headOffsets,
   id,
   random,
@@ -18,7 +19,12 @@ import { ScreenReader, WINDOW } from '../../../runtime/policy/embedded/screenRea
 import { CLASSES } from '../../../runtime/domain/alphabet.js';
 import { Learner } from '../../../runtime/trainer/native/learner.js';
 import { gradGraph, LOSS_PARAMS, TOKENS } from '../../../runtime/trainer/native/model/lossGraph.js';
-import { foundShapes, towerGraph, writePolicyGraph } from '../../../runtime/trainer/native/model/policyGraph.js';
+import {
+  foundShapes,
+  policyGraph,
+  towerGraph,
+  writePolicyGraph,
+} from '../../../runtime/trainer/native/model/policyGraph.js';
 import { bandsGraph, rowsGraph } from '../../../runtime/trainer/native/model/rowReader.js';
 import { spellGraph } from '../../../runtime/trainer/native/model/spellGraph.js';
 import { TOWER_SIZE, towerGrid } from '../../../runtime/trainer/native/model/tower.js';
@@ -32,6 +38,7 @@ import {
   type GlyphTask,
 } from '../../helpers/trainer/glyphScreens.js';
 import {
+  f32,
   f64,
   ints,
   randomStates,
@@ -143,6 +150,82 @@ describe('the gradients of a policy that spells', () => {
       expect(relative(along, await slope(async (x) => (await at(x)).loss, theta, direction, 1e-6))).toBeLessThan(1e-4);
     }
     await session.release();
+  });
+});
+
+describe('places beside a word', () => {
+  const { rows, cols } = gridOf(TINY_READER),
+    [row, left] = [0, 0];
+  /** Logits of the first place with these weights, where one word of the instruction stands in two cells of a row. */
+  async function placer(): Promise<(theta: Float32Array) => Promise<Float32Array>> {
+    const rng = random('beside'),
+      session = await sessionOf(policyGraph(model, 1)),
+      shapes = foundShapes(model, 1),
+      found = new Float32Array(shapes.found.reduce((a, b) => a * b, 1));
+    for (const col of [left, left + 1]) found[row * cols + col] = 1;
+    const feeds = {
+      ...randomStates(TINY_READER, 1, rng),
+      features: f32(
+        normal(
+          shapes.features.reduce((a, b) => a * b, 1),
+          rng,
+        ),
+        shapes.features,
+      ),
+      found: f32(found, shapes.found),
+      facts: f32(new Float32Array(shapes.facts.reduce((a, b) => a * b, 1)), shapes.facts),
+    };
+    return async (theta) => (await session.run({ ...feeds, theta: f32(theta, [P]) })).cell!.data as Float32Array;
+  }
+  /** The weights with some of them changed. */
+  function changed(theta: Float32Array, change: (name: string, values: Float32Array) => void): Float32Array {
+    const out = theta.slice();
+    let at = 0;
+    for (const { name, shape } of model.layout.defs) {
+      const size = shape.reduce((a, b) => a * b, 1);
+      change(name, out.subarray(at, at + size));
+      at += size;
+    }
+    return out;
+  }
+  const one = (v: Float32Array, ...at: number[]): void => {
+    v.fill(0);
+    for (const i of at) v[i] = 50;
+  };
+  const minus = (a: Float32Array, b: Float32Array): number[] => Array.from(a, (x, i) => x - b[i]!);
+
+  it('are those of its row and of its columns, and as much in each of them', async () => {
+    const cells = await placer(),
+      theta = Float32Array.from(roughTheta(model, 9)),
+      without = changed(theta, (name, v) => name.startsWith('line.') && v.fill(0)),
+      by = minus(await cells(theta), await cells(without)),
+      ofRow = by[row * cols + left + 2]!,
+      ofCol = by[(row + 1) * cols + left]!;
+    expect(Math.abs(ofRow)).toBeGreaterThan(0.01);
+    expect(Math.abs(ofCol)).toBeGreaterThan(0.01);
+    by.forEach((x, i) => {
+      const c = i % cols,
+        want = (Math.floor(i / cols) === row ? ofRow : 0) + (c === left || c === left + 1 ? ofCol : 0);
+      expect(x).toBeCloseTo(want, 3);
+    });
+  });
+
+  it('are as many cells from it as the decision says', async () => {
+    const cells = await placer(),
+      sure = changed(Float32Array.from(roughTheta(model, 9)), (name, v) => {
+        if (name === 'apart.rows.w' || name === 'apart.cols.w') v.fill(0);
+        // One down and two to the right of the word itself, of both words that are sought.
+        if (name === 'apart.rows.b') one(v, 3 + 1, 7 + 3 + 1);
+        if (name === 'apart.cols.b') one(v, 6 + 2, 19 + 6 + 2);
+      }),
+      by = minus(await cells(sure), await cells(changed(sure, (name, v) => name === 'seek.gain' && v.fill(0)))),
+      there = [(row + 1) * cols + left + 2, (row + 1) * cols + left + 3];
+    by.forEach((x, i) => {
+      if (there.includes(i)) expect(Math.abs(x)).toBeGreaterThan(0.1);
+      else expect(x).toBeCloseTo(0, 3);
+    });
+    expect(by).toHaveLength(rows * cols);
+    expect(Math.max(...there)).toBeLessThan(rows * cols);
   });
 });
 

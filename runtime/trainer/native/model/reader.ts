@@ -1,6 +1,6 @@
 import { FACTS, gridOf, headSizes, type EmbeddedPolicySpec, type Head } from '../../../domain/index.js';
 import { conv3, toBlocks, type Grid } from '../graph/conv.js';
-import { add, cast, equal, mul, relu, reshape, where } from '../graph/elementwise.js';
+import { add, cast, equal, mul, relu, reshape, sum, where } from '../graph/elementwise.js';
 import { gatherRows } from '../graph/gather.js';
 import type { Tensor } from '../graph/graph.js';
 import { linear, matmul } from '../graph/linear.js';
@@ -16,8 +16,9 @@ import { featuresOfCell, TOWER_SIZE, towerParams, type TowerSize } from './tower
  * stands where; plain code finds every instruction token by its spelling (domain/align.ts); this network decides with
  * what was found. Per cell: the reader's features, the pixels, and where the words stand that matter now -> residual
  * blocks -> X. Instruction, history, step and a summary token -> transformer -> h; h looks at X twice. Where: X u(h) +
- * row(h) + column(h) + gain x where the words stand that h seeks. What to type: pointer into the instruction; type and
- * key: linear in h. No gradient reaches the reader from here.
+ * row(h) + column(h) + gain x where the words stand that h seeks, so many cells from them, and in their rows and columns
+ * as much as h says: what a word names is often beside it. What to type: pointer into the instruction; type and key: linear in h. No gradient
+ * reaches the reader from here.
  */
 export interface ReaderSize {
   readonly tower: TowerSize;
@@ -51,6 +52,14 @@ const MASKED = -1e9;
 const SOUGHT = 2;
 /** Initial logit of a cell that holds the sought word: enough against a thousand others. */
 const GAIN = 9;
+/** Cells that a place may be from the word that names it: a form's field is beside its name. */
+const APART = { rows: { back: 3, on: 3 }, cols: { back: 6, on: 12 } } as const;
+/** Initial logit of standing on the word itself: about half, so that what is beside it is tried as well. */
+const ON_IT = 3;
+/** Heads that choose a cell. */
+const PLACES = ['cell', 'cell2'] as const;
+/** Scale of what it counts to be in line with a sought word. */
+const IN_LINE = 3;
 
 /** The network's inputs besides those of the glyph policy (native/perception.ts). */
 export interface Found {
@@ -95,6 +104,11 @@ export function readerParams(s: EmbeddedPolicySpec, z: ReaderSize): ParamDef[] {
   d.linear('mark', width, SOUGHT * width, 0.5);
   d.linear('seek', width, SOUGHT * width, 0.5);
   d.constant('seek.gain', [1, SOUGHT, 1], GAIN);
+  if (s.beside)
+    for (const lines of ['rows', 'cols'] as const) {
+      d.linear(`apart.${lines}`, width, SOUGHT * spanOf(APART[lines]), 0.3);
+      d.linear(`line.${lines}`, width, PLACES.length * SOUGHT, 0.1);
+    }
   d.linear('pointer', width, width, 0.3);
   d.linear('phrase', width, Math.max(1, s.phrases.length), 0.1);
   d.linear('type', width, n.type, 0.1);
@@ -170,19 +184,94 @@ function readInstruction(
   return { tokens: reshape(norm(p, 'tokens.norm', x), [b, n, d]), padding };
 }
 
+type Span = (typeof APART)[keyof typeof APART];
+const spanOf = ({ back, on }: Span): number => back + 1 + on;
+
+/** [span, n * n]: entry (k, i * n + j) is 1 where j is k - back from i. */
+function steps(span: Span, n: number): Float32Array {
+  const out = new Float32Array(spanOf(span) * n * n);
+  for (let k = 0; k < spanOf(span); k++)
+    for (let i = 0; i < n; i++) {
+      const j = i + k - span.back;
+      if (j >= 0 && j < n) out[(k * n + i) * n + j] = 1;
+    }
+  return out;
+}
+/** [b, SOUGHT, n, n]: how much of what stands at i goes to j, as h says. */
+function going(p: Params, name: string, h: Tensor, span: Span, n: number): Tensor {
+  const k = spanOf(span),
+    b = h.shape[0]!,
+    g = h.graph,
+    stays = g.floats(
+      Array.from({ length: k }, (_, i) => (i === span.back ? ON_IT : 0)),
+      [k],
+    ),
+    far = softmax(add(reshape(lin(p, name, h), [b * SOUGHT, k]), stays));
+  return reshape(linear(far, g.floats(steps(span, n), [k, n * n])), [b, SOUGHT, n, n]);
+}
+/** Where words stand, [b, SOUGHT, rows, cols], moved by as many cells as h says; what leaves the screen is gone. */
+function moved(p: Params, h: Tensor, grid: Tensor): Tensor {
+  const [rows, cols] = grid.shape.slice(2) as [number, number],
+    up = transpose(going(p, 'apart.rows', h, APART.rows, rows), [0, 1, 3, 2]);
+  return matmul(matmul(up, grid), going(p, 'apart.cols', h, APART.cols, cols));
+}
+
+/**
+ * What it counts for each place to be in line with sought words, [b, places, n], with `stands` [b, SOUGHT, n]: how much of
+ * each word is in each of n rows or columns (a word is over several columns, and in line with each of them alike).
+ */
+function inLine(p: Params, name: string, h: Tensor, stands: Tensor): Tensor {
+  const b = h.shape[0]!,
+    counts = mul(reshape(lin(p, name, h), [b, PLACES.length, SOUGHT]), IN_LINE),
+    atMostOne = add(mul(relu(add(mul(stands, -1), 1)), -1), 1);
+  return matmul(counts, atMostOne);
+}
+
+/**
+ * Logits of both places, [b, cells] each, from what the cells look like (xT [b, cell, cells]) and where the sought words
+ * stand, [b, SOUGHT, cells].
+ */
+function placeLogits(
+  p: Params,
+  s: EmbeddedPolicySpec,
+  h: Tensor,
+  { xT, words }: { readonly xT: Tensor; readonly words: Tensor },
+): [Tensor, Tensor] {
+  const { cols, rows } = gridOf(s),
+    [b, cell, cells] = xT.shape as [number, number, number],
+    aims = concat(
+      PLACES.map((head) => reshape(lin(p, head, h), [b, 1, cell])),
+      1,
+    ),
+    grid = reshape(words, [b, SOUGHT, rows, cols]),
+    sought = s.beside ? reshape(moved(p, h, grid), [b, SOUGHT, cells]) : words,
+    places = add(matmul(aims, xT), mul(sought, p('seek.gain'))),
+    inRows = s.beside ? inLine(p, 'line.rows', h, sum(grid, [3])) : undefined,
+    inCols = s.beside ? inLine(p, 'line.cols', h, sum(grid, [2])) : undefined;
+  return split(places, [1, 1], 1).map((t, k) => {
+    const side = (name: string, n: number, lines: Tensor | undefined): Tensor => {
+      const anyhow = lin(p, `${PLACES[k]}.${name}`, h);
+      return lines ? add(anyhow, reshape(slice(lines, 1, k, k + 1), [b, n])) : anyhow;
+    };
+    const place = add(
+      reshape(side('row', rows, inRows), [b, rows, 1]),
+      reshape(side('col', cols, inCols), [b, 1, cols]),
+    );
+    return reshape(add(reshape(t, [b, rows, cols]), place), [b, cells]);
+  }) as [Tensor, Tensor];
+}
+
 /** Logits of every head, [b, head size]; copy positions that hold padding get about -1e9. */
 export function readerForward(p: Params, s: EmbeddedPolicySpec, z: ReaderSize, i: ReaderInputs): Record<Head, Tensor> {
   const b = i.obs.shape[0]!,
-    { cols, rows } = gridOf(s),
-    cells = rows * cols,
     d = z.width,
     m = s.instruction.maxTokens;
   const { tokens, padding } = readInstruction(p, s, z, i),
-    words = slice(tokens, 1, 1, 1 + m);
+    spoken = slice(tokens, 1, 1, 1 + m);
   /** Where the words that h attends to are, [b, SOUGHT, cells]. */
   const whereabouts = (name: string, h: Tensor): Tensor => {
     const query = reshape(lin(p, name, h), [b, SOUGHT, d]),
-      scores = mul(matmul(query, transpose(words, [0, 2, 1])), 1 / Math.sqrt(d));
+      scores = mul(matmul(query, transpose(spoken, [0, 2, 1])), 1 / Math.sqrt(d));
     return matmul(softmax(add(scores, reshape(padding, [b, 1, m]))), i.found);
   };
   let h = reshape(slice(tokens, 1, 0, 1), [b, d]);
@@ -194,17 +283,8 @@ export function readerForward(p: Params, s: EmbeddedPolicySpec, z: ReaderSize, i
       both = concat([h, reshape(seen, [b, z.lookHeads * z.cell])], 1);
     h = norm(p, `look${k}.norm`, add(h, lin(p, `look${k}.down`, relu(lin(p, `look${k}.up`, both)))));
   }
-  const aims = concat(
-      ['cell', 'cell2'].map((head) => reshape(lin(p, head, h), [b, 1, z.cell])),
-      1,
-    ),
-    places = add(matmul(aims, xT), mul(whereabouts('seek', h), p('seek.gain')));
-  const [cell, cell2] = split(places, [1, 1], 1).map((t, k) => {
-    const head = k === 0 ? 'cell' : 'cell2',
-      place = add(reshape(lin(p, `${head}.row`, h), [b, rows, 1]), reshape(lin(p, `${head}.col`, h), [b, 1, cols]));
-    return reshape(add(reshape(t, [b, rows, cols]), place), [b, cells]);
-  }) as [Tensor, Tensor];
-  const pointer = reshape(matmul(words, reshape(lin(p, 'pointer', h), [b, d, 1])), [b, m]),
+  const [cell, cell2] = placeLogits(p, s, h, { xT, words: whereabouts('seek', h) });
+  const pointer = reshape(matmul(spoken, reshape(lin(p, 'pointer', h), [b, d, 1])), [b, m]),
     copy = add(mul(pointer, 1 / Math.sqrt(d)), padding),
     text = s.phrases.length > 0 ? concat([copy, lin(p, 'phrase', h)], 1) : copy;
   return { type: lin(p, 'type', h), cell, cell2, text, key: lin(p, 'key', h) };

@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
+  READER_1_SPEC,
   READER_SPEC,
   id,
   random,
@@ -24,6 +25,7 @@ import { openGraph, type GraphSession } from '../../../runtime/policy/embedded/g
 import { makeSampler } from '../../../runtime/policy/embedded/sampling.js';
 import type { DecisionPool, PolicySession } from '../../../runtime/policy/types.js';
 import { Learner } from '../../../runtime/trainer/native/learner.js';
+import { initialTheta, type ParamLayout } from '../../../runtime/trainer/native/model/params.js';
 import { policyModel, writePolicyGraph } from '../../../runtime/trainer/native/model/policyGraph.js';
 import { baseTrainerOptions } from '../../helpers/trainer/options.js';
 import { policySamples } from './problem.js';
@@ -189,14 +191,31 @@ async function putTrained(): Promise<Trained> {
   await writePolicyGraph(READER_SPEC, graph);
   return { dir, graph, weights: { path, sha256: createHash('sha256').update(bytes).digest('hex') } };
 }
+/** The arrays of the kept policy, which is of `reader-1`; what that does not have begins as in a run. */
 function trainedTheta(): Float32Array {
   const list = execFileSync('tar', ['-tJf', TRAINED], { encoding: 'utf8' }).split('\n'),
     name = list.find((n) => n.endsWith('/weights.f32')),
     bytes = execFileSync('tar', ['-xJOf', TRAINED, name ?? 'weights.f32'], { maxBuffer: 1 << 26 }),
-    { total } = policyModel(READER_SPEC).layout;
-  if (bytes.length !== 4 * total)
-    throw new Error(`${TRAINED} has ${bytes.length / 4} parameters, the shipped policy has ${total}: name another`);
-  return new Float32Array(new Uint8Array(bytes).buffer);
+    kept = new Float32Array(new Uint8Array(bytes).buffer),
+    then = policyModel(READER_1_SPEC).layout,
+    now = policyModel(READER_SPEC).layout,
+    theta = initialTheta(now, 1),
+    places = placesIn(now);
+  if (kept.length !== then.total)
+    throw new Error(`${TRAINED} has ${kept.length} parameters, reader-1 has ${then.total}: name another`);
+  for (const [array, [from, to]] of placesIn(then)) theta.set(kept.subarray(from, to), places.get(array)![0]);
+  return theta;
+}
+/** First and last index of each array, by name. */
+function placesIn({ defs }: ParamLayout): Map<string, readonly [number, number]> {
+  const places = new Map<string, readonly [number, number]>();
+  let at = 0;
+  for (const { name, shape } of defs) {
+    const end = at + shape.reduce((n, x) => n * x, 1);
+    places.set(name, [at, end]);
+    at = end;
+  }
+  return places;
 }
 
 /** Updates of the shipped policy, per state: ms of each of `rounds`, one pass over `states` new states, which it reads. */

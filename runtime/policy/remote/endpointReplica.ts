@@ -303,7 +303,7 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
   /**
    * Compares log-probs of the very same tokens. Where the server sampled others (SGLang does each time, whatever the
    * seed, and vLLM after a large step) it is asked for these: what is known of them otherwise may be no more than that
-   * they are improbable. The tokens that nobody says tell other weights apart where every weights are sure of the answer.
+   * they are improbable. The tokens that nobody says tell other weights apart where both are sure of the answer.
    */
   async #unlike(
     name: string,

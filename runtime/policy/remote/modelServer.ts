@@ -182,7 +182,7 @@ export class ModelServer {
         return loneIn(this.#json(a, '/completions', TOKENS), token);
       },
       said = await Promise.all(Array.from(answer, ask));
-    // What only one token can be is certain: those are processed log-probs, and say nothing of the weights.
+    // The only token that is allowed is certain: these are processed log-probs, which say nothing of the weights.
     return said.every((x) => x !== undefined) && said.some((x) => x !== 0) ? said : undefined;
   }
   async #scoreTogether(

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -162,6 +162,7 @@ describe('places beside a word', () => {
       session = await sessionOf(policyGraph(model, 1)),
       shapes = foundShapes(model, 1),
       found = new Float32Array(shapes.found.reduce((a, b) => a * b, 1));
+    onTestFinished(() => session.release());
     for (const col of [left, left + 1]) found[row * cols + col] = 1;
     const feeds = {
       ...randomStates(TINY_READER, 1, rng),

@@ -18,7 +18,7 @@ describe('the network that a run goes on with', () => {
     return to;
   };
 
-  it('is that of its checkpoint: one of version 0.1 knows words by number, one that read first no lines', async () => {
+  it('is that of its checkpoint: that of version 0.1 knows words by number, the first that read not what is beside one', async () => {
     expect(await specFor(await checkpoint('glyph-2'))).toBe(GLYPH_SPEC);
     expect(await specFor(await checkpoint('reader-1'))).toBe(READER_1_SPEC);
     expect(await specFor(await checkpoint('reader-2'))).toBe(READER_SPEC);

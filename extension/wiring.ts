@@ -7,6 +7,7 @@ import type { HostError } from '../webview/protocol.js';
 import { wasInterrupted } from './daemon/interrupted.js';
 import { Disposables, type Ends } from './dispose.js';
 import { LogTail } from './log.js';
+import { followAbandoned, type Pages } from './model/abandoned.js';
 import type { Machine } from './model/contextKeys.js';
 import { machineOf } from './model/machine.js';
 import type { ReviewCount } from './model/reviewCount.js';
@@ -18,9 +19,6 @@ import type { StudioContext } from './studioContext.js';
 import { throttle } from './throttle.js';
 import { showInformationMessage } from './toasts.js';
 import { t } from './words.js';
-
-/** How long a restored page may take to come back. */
-const backMs = 2000;
 
 interface Wiring {
   readonly studio: StudioContext;
@@ -100,19 +98,17 @@ function followSessions(own: Disposables, w: Wiring): void {
       if (s?.kept && !w.studio.model.summary(s.run)) void w.studio.model.reload();
     }),
   );
-  own.defer(
-    sessions.onAbandoned((s) => {
-      // After a reload the page that shows it may be on its way back, and attaches by itself.
-      const timer = setTimeout(() => {
-          own.drop(waiting);
-          const now = sessions.get(s.session);
-          if (now?.abandonedAt !== undefined && !panels.inputs.some((i) => 'session' in i && i.session === now.session))
-            report.background(
-              onDemand().then((c) => c.sayAbandoned(studio, now)),
-              t('report a session without a page'),
-            );
-        }, backMs),
-        waiting = own.defer(() => clearTimeout(timer));
+  const pages: Pages = {
+    show: (session) => panels.inputs.some((i) => 'session' in i && i.session === session),
+    restoring: () => panels.restoring('live') || panels.restoring('try'),
+    onChange: panels.onChange,
+  };
+  own.add(
+    followAbandoned(sessions, pages, (s) => {
+      report.background(
+        onDemand().then((c) => c.sayAbandoned(studio, s)),
+        t('report a session without a page'),
+      );
     }),
   );
 }

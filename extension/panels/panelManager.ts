@@ -2,9 +2,10 @@
  * All webview panels: opened, found again, restored after a reload. One per run and kind (panelKinds.ts), reused with
  * `reveal`.
  */
-import { TabInputWebview, Uri, ViewColumn, window, type WebviewPanel } from 'vscode';
+import { TabInputWebview, Uri, ViewColumn, window, type Tab, type WebviewPanel } from 'vscode';
 import type { PageInput, PageKind } from '../../webview/protocol.js';
 import { Disposables, type Ends } from '../dispose.js';
+import { Emitter } from '../emitter.js';
 import { panelType } from '../ids.js';
 import { inPage, panelFolders, panelKey, panelKinds, panelTitle, restoredInput, sameInput } from './panelKinds.js';
 import { WebviewHost, type HostDeps } from './webviewHost.js';
@@ -32,10 +33,12 @@ export class PanelManager implements Ends {
   readonly #own = new Disposables();
   /** Oldest first; a panel split off with `beside` comes after the one it was split from. */
   readonly #open = new Set<Open>();
+  readonly #changes = new Emitter<void>();
 
   constructor(deps: HostDeps, on: PanelEvents = {}) {
     this.#deps = deps;
     this.#on = on;
+    this.#own.add(window.tabGroups.onDidChangeTabs(() => this.#changes.fire()));
     for (const kind of kinds) {
       this.#own.add(
         window.registerWebviewPanelSerializer(panelType(kind), {
@@ -62,6 +65,15 @@ export class PanelManager implements Ends {
   get inputs(): readonly PageInput[] {
     return [...this.#open].map((o) => o.host.input);
   }
+  /** `l` is called when a panel is opened, closed, focused or shows something else, and when tabs change. */
+  readonly onChange = (l: () => void): (() => void) => this.#changes.on(l);
+  /** Whether VS Code is still to restore a panel of this kind in front of the person, as after a reload of the window. */
+  restoring(kind: PageKind): boolean {
+    const tabs = this.#tabs(kind),
+      ours = [...this.#open].filter((o) => o.host.input.kind === kind),
+      inFront = tabs.filter((x) => x.isActive).length;
+    return tabs.length > ours.length && inFront > ours.filter((o) => o.panel.visible).length;
+  }
 
   /** `beside`: in one more panel beside the active one. `aside`: there, if no panel shows it. */
   show(
@@ -74,7 +86,7 @@ export class PanelManager implements Ends {
       if (!sameInput(found.host.input, inPage(found.host.input, input))) {
         this.#name(found.panel, input, this.#titleOf(input));
         found.host.show(input);
-        this.#on.changed?.();
+        this.#changed();
       }
       found.panel.reveal(undefined, o.preserveFocus ?? false);
       return;
@@ -128,11 +140,15 @@ export class PanelManager implements Ends {
       ended.dispose();
       focus.dispose();
       this.#on.closed?.(last);
-      this.#on.changed?.();
+      this.#changed();
     });
-    const focus = panel.onDidChangeViewState(() => this.#on.changed?.());
+    const focus = panel.onDidChangeViewState(() => this.#changed());
     this.#name(panel, input, panel.title);
+    this.#changed();
+  }
+  #changed(): void {
     this.#on.changed?.();
+    this.#changes.fire();
   }
   #name(panel: WebviewPanel, input: PageInput, title: string): void {
     panel.title = title;
@@ -152,11 +168,15 @@ export class PanelManager implements Ends {
     const titles = this.#on.titles?.get() ?? {},
       title = titles[panelKey(input)];
     if (title === undefined || Object.values(titles).filter((x) => x === title).length > 1) return;
-    const viewType = panelType(input.kind),
-      ours = [...this.#open].map((o) => o.panel.title);
-    const tabs = window.tabGroups.all
-      .flatMap((g) => g.tabs)
-      .filter((x) => x.input instanceof TabInputWebview && x.input.viewType.endsWith(viewType) && x.label === title);
+    const ours = [...this.#open].map((o) => o.panel.title),
+      tabs = this.#tabs(input.kind).filter((x) => x.label === title);
     if (tabs.length > ours.filter((x) => x === title).length) void window.tabGroups.close(tabs, true);
+  }
+  /** Tabs with panels of this kind, restored or not. */
+  #tabs(kind: PageKind): Tab[] {
+    const viewType = panelType(kind);
+    return window.tabGroups.all
+      .flatMap((g) => g.tabs)
+      .filter((x) => x.input instanceof TabInputWebview && x.input.viewType.endsWith(viewType));
   }
 }

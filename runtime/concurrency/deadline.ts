@@ -1,3 +1,5 @@
+import { timeLimit } from './timeLimit.js';
+
 export interface Deadline {
   /** Fires with a TimeoutError when the time is up, or with the reason of the first of the others. */
   readonly signal: AbortSignal;
@@ -6,21 +8,23 @@ export interface Deadline {
 }
 
 /**
- * A signal that fires after `ms`, or with any of `others`. In place of `AbortSignal.any` over `AbortSignal.timeout`: in
- * Node 20 nothing holds the timeout inside, and once it is collected as garbage the signal never fires.
+ * A signal that fires after `ms`, when what has arrived was heard (timeLimit.ts), or with any of `others`. In place of
+ * `AbortSignal.any` over `AbortSignal.timeout`: in Node 20 nothing holds the timeout inside, and once it is collected as
+ * garbage the signal never fires.
  */
 export function deadline(ms: number, ...others: readonly (AbortSignal | undefined)[]): Deadline {
   const all = new AbortController(),
     given = others.filter((o) => o !== undefined),
     end = (): void => {
-      clearTimeout(timer);
+      clear();
       for (const o of given) o.removeEventListener('abort', fired);
     },
     fire = (why: unknown): void => {
       end();
       all.abort(why);
     };
-  const timer = setTimeout(() => fire(new DOMException('The time is up.', 'TimeoutError')), ms);
+  const over = (): void => fire(new DOMException('The time is up.', 'TimeoutError')),
+    clear = timeLimit(ms, over, { keepsAlive: true });
   function fired(this: AbortSignal): void {
     fire(this.reason);
   }

@@ -33,5 +33,5 @@ export function measuredRates(): string {
     ([shape, { seconds, steps, decoded }]) =>
       `${shape}: an update of ${steps} steps takes ${seconds.toFixed(1)} s, so that one of 64 would take ${Math.round((64 / steps) * seconds)}, and it decodes ${Math.round(decoded)} tokens/s`,
   );
-  return `Measured on one ${MEASURED.device} (${MEASURED.commit}, \`${MEASURED.source}\`), an adapter of rank ${MEASURED.rank}, the client's loss, ${MEASURED.rows} answers at once. ${each.join('. ')}. \`doctor --run\` goes by these.`;
+  return `Measured on one ${MEASURED.device} (${MEASURED.commit}, \`${MEASURED.source}\`), an adapter of rank ${MEASURED.rank}, the client's loss, ${MEASURED.rows} answers at once. ${each.join('. ')}. \`doctor --run\` goes by these, and says of all weights (rank 0) that they take longer than an adapter.`;
 }

@@ -8,7 +8,7 @@ import threading
 
 import numpy as np
 import pytest
-from helpers import Client, HttpError, Server, datum, image, logprobs, png, tensor, text
+from helpers import IM_END, IM_START, Client, HttpError, Server, datum, image, logprobs, png, tensor, text
 
 
 def chat_body(seed: int = 0, images: int = 1, **more) -> dict:
@@ -253,6 +253,53 @@ def test_publishing_beside_clients_fails_no_call(client, figures):
     figures["failed_calls_during_publish"] = len(failures)
     figures["calls_during_publish"] = len(spoken)
     assert not failures and all(spoken) and len(spoken) > 10
+
+
+def test_completions_score_given_tokens(client):
+    """Each as the only one that may be said: the log-prob is the model's own, with and without an adapter."""
+    model = trained_model(client, 16)
+    path = client.do("save_weights_for_sampler", {"model_id": model, "seq_id": 3, "path": "v1"})["path"]
+    client.post("/v1/load_lora_adapter", {"lora_name": "scored", "lora_path": path})
+    prompt, answer = [IM_START, 104, 105, IM_END, IM_START], [110, 3, 200, IM_END]
+    ask = lambda name, prompt, **more: client.post(  # noqa: E731
+        "/v1/completions", {"model": name, "prompt": prompt, "max_tokens": 1, "logprobs": 1, "return_token_ids": True, **more}
+    )
+    said = []
+    for index, token in enumerate(answer):
+        body = ask("scored", prompt + answer[:index], allowed_token_ids=[token])
+        choice = body["choices"][0]
+        assert choice["token_ids"] == [token] and choice["prompt_token_ids"] == prompt + answer[:index]
+        assert (body["object"], choice["index"]) == ("text_completion", 0)
+        said.append(choice["logprobs"]["token_logprobs"][0])
+    inputs = {"model_input": {"chunks": [text(prompt + answer[:-1])]}}
+    targets = {"target_tokens": tensor([0] * (len(prompt) - 1) + answer, "int64")}
+    trained = logprobs(client.train(model, 20, [{**inputs, "loss_fn_inputs": targets}], forward=True))[0][-len(answer) :]
+    assert np.abs(trained - np.asarray(said)).max() <= 2e-6
+    assert ask("base", prompt, allowed_token_ids=answer[:1])["choices"][0]["logprobs"]["token_logprobs"][0] != said[0]
+    several = ask("base", prompt, allowed_token_ids=answer[:2], max_tokens=12, n=3, seed=0, ignore_eos=True)
+    assert {token for choice in several["choices"] for token in choice["token_ids"]} == set(answer[:2])
+    words = ask("base", "click", max_tokens=3, temperature=0)
+    logs = words["choices"][0]["logprobs"]
+    assert words["choices"][0]["prompt_token_ids"] == client.post("/tokenize", {"prompt": "click"})["tokens"]
+    assert len(logs["tokens"]) == len(logs["token_logprobs"]) == len(logs["top_logprobs"])
+    assert logs["top_logprobs"][0] == {logs["tokens"][0]: logs["token_logprobs"][0]}  # greedy: the likeliest is the one sampled
+    lone = ask("base", prompt, allowed_token_ids=answer[:1])["choices"][0]["logprobs"]
+    assert lone["top_logprobs"][0][lone["tokens"][0]] == lone["token_logprobs"][0] and len(lone["top_logprobs"][0]) <= 2
+    assert ask("base", prompt, logprobs=None)["choices"][0]["logprobs"] is None
+    for more, words in (
+        ({"allowed_token_ids": []}, "not empty"),
+        ({"allowed_token_ids": "12"}, "list of token ids"),
+        ({"logprobs": -1}, "0 to 20"),
+        ({"allowed_token_ids": [261]}, "can be sampled"),
+        ({"allowed_token_ids": [10**6]}, "outside the vocabulary"),
+        ({"echo": True}, "echo"),
+        ({"prompt": [prompt, prompt]}, "one `prompt`"),
+        ({"prompt": [261]}, "stands for an image"),
+        ({"suffix": "x"}, "suffix"),
+    ):
+        with pytest.raises(HttpError) as refused:
+            ask("base", **{"prompt": prompt, **more})
+        assert refused.value.status == 400 and words in refused.value.body["error"]["message"]
 
 
 def test_options_that_would_be_ignored_are_refused(client):

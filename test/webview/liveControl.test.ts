@@ -289,7 +289,13 @@ describe.skipIf('why' in found)('recording and taking over in the live page', ()
           };
         },
       });
-      await enter(d, [7]);
+      // Refused, it is open again, and a key on its way accepts it once more.
+      await expect
+        .poll(async () => {
+          await d.page.page.keyboard.press('Enter');
+          return [...new Set(d.asked('control/accept').map((p) => p['proposal']))];
+        })
+        .toEqual([7]);
       await d.page.until(
         "document.querySelector('.live-notice').textContent.includes('The policy has gone on.') && document.querySelector('.live-proposal').dataset.state === 'open'",
       );

@@ -4,6 +4,7 @@
  */
 import { Agent as PlainAgent, request as plainRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import { Agent as SecureAgent, request as secureRequest } from 'node:https';
+import { timeLimit } from '../../concurrency/timeLimit.js';
 import { messageOf } from '../../domain/index.js';
 import { base64Length, base64Of } from './picture.js';
 
@@ -67,10 +68,11 @@ function once(o: PostOptions, leftMs: number): Promise<Posted> {
         ...(o.apiKey === undefined ? {} : { authorization: `Bearer ${o.apiKey}` }),
       },
     });
-    const timer = setTimeout(() => fail(new Error(`no answer within ${o.timeoutMs / 1000} s`)), leftMs),
+    const late = (): void => fail(new Error(`no answer within ${o.timeoutMs / 1000} s`)),
+      clear = timeLimit(leftMs, late, { keepsAlive: true }),
       abort = (): void => fail(new Error('cancelled'));
     const done = (): void => {
-      clearTimeout(timer);
+      clear();
       o.signal.removeEventListener('abort', abort);
     };
     const fail = (e: Error): void => {

@@ -22,8 +22,11 @@ export interface UpdateCost {
   };
   /** Passes over the tokens of an update, a pass that only scores counted as half of one that trains. */
   readonly passes: number;
-  /** Absent where no figure is known for the model. */
-  readonly seconds?: { readonly value: number; readonly source: string };
+  /**
+   * Absent where no figure is known for the model. `atLeast`: all weights are trained, which takes what an adapter takes
+   * and the gradient of every weight besides; the figure is the adapter's.
+   */
+  readonly seconds?: { readonly value: number; readonly source: string; readonly atLeast: boolean };
   /** Bytes that a step and an update add to the run folder. */
   readonly bytes: { readonly step: number; readonly update: number };
 }
@@ -60,9 +63,13 @@ export function updateCost(c: RunConfig): UpdateCost | undefined {
     steps,
     tokens: { image, images: vlm.images, text: TEXT_TOKENS, answer: vlm.maxTokens, step, update: steps * step },
     passes,
-    ...(rate && remote.rank > 0
-      ? { seconds: { value: Math.round(steps * step * passes * rate.seconds), source: rate.source } }
-      : {}),
+    ...(rate && {
+      seconds: {
+        value: Math.round(steps * step * passes * rate.seconds),
+        source: rate.source,
+        atLeast: remote.rank === 0,
+      },
+    }),
     bytes: { step: bytes, update: Math.round(rollouts * c.rollout.maxSteps * bytes) },
   };
 }
@@ -82,9 +89,13 @@ export function costLines(u: UpdateCost): string[] {
     `rollouts   ${n(u.groups)} groups, ${n(u.rollouts)} rollouts, ${n(u.steps)} trained steps at most`,
     `tokens     ${n(tokens.step)} a step at most: ${tokens.images} screens of ${n(tokens.image)}, text about ${n(tokens.text)}, answer ${n(tokens.answer)}; ${n(tokens.update)} an update`,
     `passes     ${u.passes} (one that only scores counts as half)`,
-    `time       ${u.seconds ? `about ${duration(u.seconds.value)} on one GPU (${u.seconds.source})` : 'no figure is known for this model and rank'}`,
+    `time       ${u.seconds ? timeWords(u.seconds) : 'no figure is known for this model'}`,
     `disk       about ${n(u.bytes.step / 1000)} kB a step, ${n(u.bytes.update / 1e6)} MB an update (an estimate)`,
   ];
 }
+const timeWords = ({ value, source, atLeast }: NonNullable<UpdateCost['seconds']>): string =>
+  atLeast
+    ? `more than ${duration(value)} on one GPU, which is what an adapter takes; training all weights takes longer (${source})`
+    : `about ${duration(value)} on one GPU (${source})`;
 const duration = (s: number): string =>
   s < 120 ? `${s} s` : s < 7200 ? `${Math.round(s / 60)} min` : `${Math.round(s / 3600)} h`;

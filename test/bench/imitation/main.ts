@@ -1,6 +1,7 @@
 // npm run bench:imitation [-- --quick] [-- --seeds 1,2,3] [-- --steps 600,3000,8000] [-- --rates 0.002] [-- --json FILE]
-// [-- --work DIR] [-- --provider docker] [-- --with FILE]: the quick start's imitation alone, for as many updates as the quick start has and
-// for more, beside the quick start's own results. Goes on where it was stopped.
+// [-- --work DIR] [-- --provider docker] [-- --with FILE] [-- --quickstart DIR]: the quick start's imitation alone, for as
+// many updates as the quick start has and for more, beside the quick start's own results (seed-N.json in DIR). Goes on
+// where it was stopped.
 import { existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Interrupted, Lab, StatusLine, interruptSignal, type RunResult } from '../lib/experiments.js';
@@ -17,7 +18,8 @@ const args = sessionArgs(),
   provider = (args.option('--provider') ?? 'local') as 'docker' | 'local',
   work = resolve(args.option('--work') ?? join('.cache/bench', quick ? 'imitation-quick' : 'imitation')),
   runtime = resolve('dist/runtime.js'),
-  results = 'test/bench/results/quickstart',
+  named = args.option('--quickstart'),
+  results = named ?? 'test/bench/results/quickstart',
   blind = 'test/bench/results/blind/blind.json',
   log = new StatusLine(),
   signal = interruptSignal(),
@@ -25,7 +27,7 @@ const args = sessionArgs(),
 mkdirSync(work, { recursive: true });
 
 // A short look teaches nothing: held against recorded runs, it would only repeat their figures.
-const quickstart = (existsSync(results) && !quick ? readdirSync(results) : [])
+const quickstart = ((named !== undefined || existsSync(results)) && !quick ? readdirSync(results) : [])
     .filter((f) => /^seed-\d+\.json$/.test(f))
     .map((f) => read(join(results, f)) as QuickstartFile),
   keys = existsSync(blind) ? needNoEyes(read(blind)) : [];

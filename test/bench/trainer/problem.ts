@@ -13,7 +13,7 @@ import {
   type EmbeddedSample,
 } from '../../../runtime/domain/index.js';
 import { LOSS_PARAMS, TOKENS } from '../../../runtime/trainer/native/model/lossGraph.js';
-import { decayMask } from '../../../runtime/trainer/native/model/params.js';
+import { decayMask, placedParams } from '../../../runtime/trainer/native/model/params.js';
 import type { PolicyModel } from '../../../runtime/trainer/native/model/policyGraph.js';
 import type { TrainerOptions } from '../../../runtime/trainer/native/options.js';
 import type { Feeds } from '../../../runtime/trainer/native/sessions.js';
@@ -58,13 +58,8 @@ export function writeProblem(
   batch: number,
 ): void {
   mkdirSync(dir, { recursive: true });
-  const decay = decayMask(m.layout);
-  let at = 0;
-  const layout = m.layout.defs.map((d) => {
-    const one = { name: d.name, shape: d.shape, decay: decay[at] === 1 };
-    at += d.shape.reduce((a, b) => a * b, 1);
-    return one;
-  });
+  const decay = decayMask(m.layout),
+    layout = placedParams(m.layout).map(({ name, shape, from }) => ({ name, shape, decay: decay[from] === 1 }));
   const lossParams = Object.fromEntries(LOSS_PARAMS.map((k, i) => [k, (feeds.lossParams!.data as Float32Array)[i]!]));
   const asks = m.spec.types.map((t) =>
     HEADS.filter((h) => h !== 'type').map((h) => (HEADS_OF_TYPE[t].includes(h) ? 1 : 0)),

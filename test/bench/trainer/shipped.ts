@@ -25,7 +25,7 @@ import { openGraph, type GraphSession } from '../../../runtime/policy/embedded/g
 import { makeSampler } from '../../../runtime/policy/embedded/sampling.js';
 import type { DecisionPool, PolicySession } from '../../../runtime/policy/types.js';
 import { Learner } from '../../../runtime/trainer/native/learner.js';
-import { initialTheta, type ParamLayout } from '../../../runtime/trainer/native/model/params.js';
+import { initialTheta, placedParams } from '../../../runtime/trainer/native/model/params.js';
 import { policyModel, writePolicyGraph } from '../../../runtime/trainer/native/model/policyGraph.js';
 import { baseTrainerOptions } from '../../helpers/trainer/options.js';
 import { policySamples } from './problem.js';
@@ -200,22 +200,15 @@ function trainedTheta(): Float32Array {
     then = policyModel(READER_1_SPEC).layout,
     now = policyModel(READER_SPEC).layout,
     theta = initialTheta(now, 1),
-    places = placesIn(now);
+    places = new Map(placedParams(now).map(({ name, from }) => [name, from]));
   if (kept.length !== then.total)
     throw new Error(`${TRAINED} has ${kept.length} parameters, reader-1 has ${then.total}: name another`);
-  for (const [array, [from, to]] of placesIn(then)) theta.set(kept.subarray(from, to), places.get(array)![0]);
-  return theta;
-}
-/** First and last index of each array, by name. */
-function placesIn({ defs }: ParamLayout): Map<string, readonly [number, number]> {
-  const places = new Map<string, readonly [number, number]>();
-  let at = 0;
-  for (const { name, shape } of defs) {
-    const end = at + shape.reduce((n, x) => n * x, 1);
-    places.set(name, [at, end]);
-    at = end;
+  for (const { name: array, from, to } of placedParams(then)) {
+    const at = places.get(array);
+    if (at === undefined) throw new Error(`${READER_SPEC.id} has no array ${array}: nothing kept fits it`);
+    theta.set(kept.subarray(from, to), at);
   }
-  return places;
+  return theta;
 }
 
 /** Updates of the shipped policy, per state: ms of each of `rounds`, one pass over `states` new states, which it reads. */

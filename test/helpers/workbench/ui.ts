@@ -143,6 +143,20 @@ export class Ui {
   rows(title: string): Promise<readonly string[]> {
     return labels(this.section(title).locator('.monaco-list-row'));
   }
+  /** Collects the labels of a section's rows from now on, those of a moment too; what it returns reads them. */
+  async collectRows(title: string): Promise<() => Promise<readonly string[]>> {
+    await this.page.evaluate(`(() => {
+      const header = document.querySelector('.part.sidebar .pane-header[aria-label^=${JSON.stringify(title)}]'),
+        pane = header.closest('.pane'),
+        all = ((globalThis.collectedRows ??= {})[${JSON.stringify(title)}] = new Set()),
+        look = () => {
+          for (const row of pane.querySelectorAll('.monaco-list-row')) all.add(row.getAttribute('aria-label') ?? '');
+        };
+      look();
+      new MutationObserver(look).observe(pane, { subtree: true, childList: true, attributeFilter: ['aria-label'] });
+    })()`);
+    return () => this.page.evaluate(`[...globalThis.collectedRows[${JSON.stringify(title)}]]`);
+  }
   row(title: string, text: string | RegExp): Locator {
     return this.section(title).locator('.monaco-list-row', { hasText: text }).first();
   }

@@ -19,6 +19,7 @@ import { ScreenReader, WINDOW } from '../../../runtime/policy/embedded/screenRea
 import { CLASSES } from '../../../runtime/domain/alphabet.js';
 import { Learner } from '../../../runtime/trainer/native/learner.js';
 import { gradGraph, LOSS_PARAMS, TOKENS } from '../../../runtime/trainer/native/model/lossGraph.js';
+import { placedParams } from '../../../runtime/trainer/native/model/params.js';
 import {
   foundShapes,
   policyGraph,
@@ -181,12 +182,7 @@ describe('places beside a word', () => {
   /** The weights with some of them changed. */
   function changed(theta: Float32Array, change: (name: string, values: Float32Array) => void): Float32Array {
     const out = theta.slice();
-    let at = 0;
-    for (const { name, shape } of model.layout.defs) {
-      const size = shape.reduce((a, b) => a * b, 1);
-      change(name, out.subarray(at, at + size));
-      at += size;
-    }
+    for (const { name, from, to } of placedParams(model.layout)) change(name, out.subarray(from, to));
     return out;
   }
   const one = (v: Float32Array, ...at: number[]): void => {

@@ -1,6 +1,7 @@
 import { getEventListeners, once } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { MessageChannel } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
 import { deadline, withDeadline } from '../../../runtime/concurrency/deadline.js';
 
@@ -20,6 +21,19 @@ describe('deadlines', () => {
     }
     expect(((await fired).target as AbortSignal).reason).toMatchObject({ name: 'TimeoutError' });
     expect(getEventListeners(stop.signal, 'abort')).toEqual([]);
+  });
+
+  it('does not fire where the answer arrived while the process stood still', async () => {
+    const { port1, port2 } = new MessageChannel(),
+      { signal, end } = deadline(40);
+    await turn();
+    const answer = once(port2, 'message');
+    port1.postMessage('answer');
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 80);
+    await answer;
+    expect(signal.aborted).toBe(false);
+    end();
+    port1.close();
   });
 
   it('fires with the reason of another signal, before or after', async () => {

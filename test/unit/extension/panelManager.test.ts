@@ -11,25 +11,52 @@ interface Made {
   readonly posted: ToPage[];
   say(m: object): void;
   revealed: number;
+  visible: boolean;
+  /** As the user does it. */
+  close(): void;
 }
+class TabInputWebview {
+  readonly viewType: string;
+  constructor(viewType: string) {
+    this.viewType = viewType;
+  }
+}
+const tabs: { input: TabInputWebview; isActive: boolean; label: string }[] = [];
+let tabsChanged = (): void => undefined;
 const at = (fsPath: string): Place => ({ fsPath }),
   ends = { dispose: (): void => undefined },
   made: Made[] = [];
 vi.mock('vscode', () => ({
   Uri: { file: at, joinPath: (u: Place, ...more: string[]) => at(join(u.fsPath, ...more)) },
   ViewColumn: { Active: 'active', Beside: 'beside' },
-  TabInputWebview: class {},
+  TabInputWebview,
   env: { language: 'en' },
   l10n: { bundle: undefined },
   workspace: { isTrusted: true, onDidGrantWorkspaceTrust: () => ends },
   window: {
     registerWebviewPanelSerializer: () => ends,
-    tabGroups: { all: [] },
+    tabGroups: {
+      all: [{ tabs }],
+      onDidChangeTabs: (l: () => void) => {
+        tabsChanged = l;
+        return ends;
+      },
+    },
     createWebviewPanel: (_type: string, _title: string, o: { readonly viewColumn: string }) => {
       let say = (_: object): void => undefined;
-      const panel: Made = { column: o.viewColumn, posted: [], say: (m) => say(m), revealed: 0 };
+      const panel: Made = {
+        column: o.viewColumn,
+        posted: [],
+        say: (m) => say(m),
+        revealed: 0,
+        visible: true,
+        close: () => undefined,
+      };
       made.push(panel);
       return {
+        get visible() {
+          return panel.visible;
+        },
         webview: {
           cspSource: 'csp:',
           asWebviewUri: (u: Place) => `uri:${u.fsPath}`,
@@ -39,7 +66,10 @@ vi.mock('vscode', () => ({
           },
           postMessage: (m: ToPage) => Promise.resolve(panel.posted.push(m) > 0),
         },
-        onDidDispose: () => ends,
+        onDidDispose: (l: () => void) => {
+          panel.close = l;
+          return ends;
+        },
         onDidChangeViewState: () => ends,
         reveal: () => {
           panel.revealed++;
@@ -49,6 +79,7 @@ vi.mock('vscode', () => ({
   },
 }));
 const { PanelManager } = await import('../../../extension/panels/panelManager.js');
+const { panelType } = await import('../../../extension/ids.js');
 
 function panels() {
   made.length = 0;
@@ -93,6 +124,33 @@ describe('panels', () => {
       ['beside', 1],
       ['active', 0],
     ]);
+  });
+  it('are on their way back while a tab in front has none yet', () => {
+    const all = panels(),
+      tab = (isActive: boolean) => ({
+        input: new TabInputWebview(`mainThreadWebview-${panelType('live')}`),
+        isActive,
+        label: '',
+      });
+    let changes = 0;
+    all.onChange(() => changes++);
+    const restoring = (...now: readonly boolean[]): boolean => {
+      tabs.splice(0, tabs.length, ...now.map(tab));
+      tabsChanged();
+      return all.restoring('live');
+    };
+    // Behind another tab VS Code restores nothing.
+    expect([restoring(), restoring(false), restoring(true)]).toEqual([false, false, true]);
+    expect(all.restoring('dashboard')).toBe(false);
+    expect(changes).toBe(3);
+    all.show({ kind: 'live', desktop: 'd1' });
+    const [panel] = made as [Made];
+    expect([changes, restoring(true), restoring(true, false), restoring(true, true)]).toEqual([4, false, false, true]);
+    // Hidden, with its tab in front: of a group that another one covers.
+    panel.visible = false;
+    expect([restoring(true), restoring(true, true)]).toEqual([false, true]);
+    panel.close();
+    expect([all.inputs, restoring()]).toEqual([[], false]);
   });
   it('of tables hear of filters that are saved', () => {
     const all = panels();

@@ -53,6 +53,15 @@ describe('requests with pictures', () => {
     expect(JSON.parse(whole.toString())).toMatchObject({ text: body.text });
   });
 
+  it('are not given up for an answer that arrived while the process stood still', async () => {
+    const url = await serve((req, res) => {
+      req.resume();
+      res.end('{"here":true}');
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400);
+    });
+    expect(await post(url, {}, undefined, 300)).toMatchObject({ text: '{"here":true}' });
+  });
+
   it('are sent again when the server closed the connection that was used again', async () => {
     let asked = 0;
     const url = await serve((req, res) => {

@@ -399,8 +399,13 @@ describe('the cost of an update', () => {
     expect(updateCost(parseRunFile({ preset: 'qwen3-vl-8b' }))!.seconds).toBeDefined();
     const other = { preset: 'qwen3-vl-8b', policy: { vlm: { model: 'Qwen/Qwen3-VL-32B' } } };
     expect(updateCost(parseRunFile(other))!.seconds).toBeUndefined();
-    // All weights are trained.
-    expect(updateCost(parseRunFile({ preset: 'dart' }))!.seconds).toBeUndefined();
     expect(costLines(updateCost(parseRunFile(other))!).join('\n')).toContain('no figure is known');
+  });
+  it('is more than that of an adapter where all weights are trained', () => {
+    const whole = updateCost(parseRunFile({ preset: 'dart' }))!,
+      adapter = updateCost(parseRunFile({ preset: 'dart', trainer: { remote: { rank: 16 } } }))!;
+    expect(whole.seconds).toEqual({ ...adapter.seconds!, atLeast: true });
+    expect(costLines(adapter).join('\n')).toMatch(/time +about \d/);
+    expect(costLines(whole).join('\n')).toMatch(/time +more than \d.* training all weights takes longer/);
   });
 });

@@ -1,6 +1,8 @@
-"""Chat messages to token parts, and sampled tokens back to text and log-probs."""
+"""Chat messages and prompts to token parts, and sampled tokens back to text and log-probs."""
 
 from __future__ import annotations
+
+from itertools import accumulate
 
 from .data import decode_base64, image_part
 from .errors import user_error
@@ -9,10 +11,11 @@ from .sampler import Sampling
 
 NEUTRAL = {"repetition_penalty": 1, "presence_penalty": 0, "frequency_penalty": 0, "length_penalty": 1}
 USED = {
-    "model", "messages", "n", "max_tokens", "max_completion_tokens", "temperature", "top_p", "top_k", "min_p", "seed", "stop",
-    "stop_token_ids", "logprobs", "top_logprobs", "logit_bias", "bad_words", "ignore_eos", "return_token_ids", "stream",
-    "chat_template_kwargs", "add_generation_prompt", "skip_special_tokens", "spaces_between_special_tokens",
+    "model", "n", "max_tokens", "temperature", "top_p", "top_k", "min_p", "seed", "stop", "stop_token_ids", "logprobs",
+    "logit_bias", "bad_words", "allowed_token_ids", "ignore_eos", "return_token_ids", "stream", "skip_special_tokens",
+    "spaces_between_special_tokens",
 }  # fmt: skip
+USED_BY_CHAT = {"messages", "max_completion_tokens", "top_logprobs", "chat_template_kwargs", "add_generation_prompt"}
 HARMLESS = {"user", "metadata", "store", "stream_options", "service_tier", "request_id", "priority", "detokenize", "echo"}
 
 
@@ -51,15 +54,41 @@ def _content(part, images: list) -> dict:
     raise user_error(f"Content of type {kind!r} is not supported: text or image_url.")
 
 
+def read_prompt(body: dict) -> str | list[int]:
+    """A completion's one prompt: text, or token ids."""
+    prompt = body.get("prompt")
+    if (isinstance(prompt, str) and prompt) or _are_ids(prompt):
+        return prompt
+    raise user_error("The body needs one `prompt`: a text or a list of token ids.")
+
+
+def _are_ids(value) -> bool:
+    return isinstance(value, list) and len(value) > 0 and all(type(token) is int for token in value)
+
+
 def chat_options(body: dict, policy: PolicyModel) -> tuple[Sampling, int]:
     """Sampling options and n. What would silently be ignored is refused."""
+    top = _number(body, "top_logprobs", 0, int) if body.get("logprobs") else 0
+    return _options(body, policy, USED | USED_BY_CHAT, top)
+
+
+def completion_options(body: dict, policy: PolicyModel) -> tuple[Sampling, int]:
+    """The same of a completion, whose `logprobs` is a number of alternatives."""
+    if body.get("echo"):
+        raise user_error("echo is not supported by this engine: only what is sampled is answered.")
+    return _options(body, policy, USED | {"prompt"}, _number(body, "logprobs", 0, int))
+
+
+def _options(body: dict, policy: PolicyModel, used: set, top_logprobs: int) -> tuple[Sampling, int]:
     for name, neutral in NEUTRAL.items():
         if body.get(name) not in (None, neutral):
             raise user_error(f"{name} is not supported: log-probs would no longer be those of the policy. Leave it at {neutral}.")
-    unknown = sorted(name for name in set(body) - USED - HARMLESS - set(NEUTRAL) if body[name] is not None)
+    unknown = sorted(name for name in set(body) - used - HARMLESS - set(NEUTRAL) if body[name] is not None)
     if unknown:
         raise user_error(f"{', '.join(unknown)}: not supported by this engine; leave it out.")
-    stop = body.get("stop") or []
+    stop, allowed = body.get("stop") or [], body.get("allowed_token_ids")
+    if allowed is not None and not _are_ids(allowed):
+        raise user_error("allowed_token_ids must be a list of token ids, not empty.")
     bias = {_token(key): float(value) for key, value in (body.get("logit_bias") or {}).items()}
     for word in body.get("bad_words") or []:
         ids = policy.tokenizer.encode(word, add_special_tokens=False)
@@ -79,7 +108,8 @@ def chat_options(body: dict, policy: PolicyModel) -> tuple[Sampling, int]:
         stop_tokens=frozenset(_token(token) for token in body.get("stop_token_ids") or []),
         stop_strings=(stop,) if isinstance(stop, str) else tuple(str(item) for item in stop),
         logit_bias=bias,
-        top_logprobs=_number(body, "top_logprobs", 0, int) if body.get("logprobs") else 0,
+        allowed=None if allowed is None else frozenset(allowed),
+        top_logprobs=top_logprobs,
         ignore_eos=bool(body.get("ignore_eos")),
     )
     return options, samples
@@ -103,6 +133,8 @@ def _number(body: dict, name: str, default, kind: type = float):
 
 
 class Chat:
+    """What the model's tokenizer and template make of requests and answers."""
+
     def __init__(self, policy: PolicyModel):
         self._policy = policy
 
@@ -127,6 +159,9 @@ class Chat:
             start = place + 1
         return [*parts, ids[start:]]
 
+    def prompt_parts(self, prompt: str | list[int]) -> list:
+        return [self._policy.tokenizer.encode(prompt) if isinstance(prompt, str) else prompt]
+
     def text(self, sequence: dict) -> str:
         text = self._policy.tokenizer.decode(sequence["tokens"], skip_special_tokens=True)
         stop = sequence["stop_text"]
@@ -141,6 +176,28 @@ class Chat:
             content.append(entry)
         return {"content": content}
 
+    def completion_logprobs(self, sequence: dict) -> dict:
+        """The same as completions have it: a list a field, and alternatives by their texts, with the token that was sampled."""
+        texts = [self._word(token) for token in sequence["tokens"]]
+        ends = list(accumulate(map(len, texts)))
+        tops = sequence["topk"] or [[] for _ in texts]
+        return {
+            "tokens": texts,
+            "token_logprobs": sequence["logprobs"],
+            "top_logprobs": [
+                {**self._by_text(top), text: value}
+                for top, text, value in zip(tops, texts, sequence["logprobs"], strict=True)
+            ],
+            "text_offset": [0, *ends[:-1]],
+        }
+
+    def _by_text(self, top: list) -> dict:
+        """Of tokens with the same text (parts of a character) the likeliest stays."""
+        return {self._word(token): value for token, value in reversed(top)}
+
+    def _word(self, token: int) -> str:
+        return self._policy.tokenizer.decode([token], skip_special_tokens=False)
+
     def _entry(self, token: int, logprob: float) -> dict:
-        text = self._policy.tokenizer.decode([token], skip_special_tokens=False)
+        text = self._word(token)
         return {"token": text, "logprob": logprob, "bytes": list(text.encode())}

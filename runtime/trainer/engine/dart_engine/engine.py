@@ -424,7 +424,10 @@ class Engine:
         def ready(prepared: Future) -> None:
             try:
                 request.sequence = prepared.result()
-                check_sampling(request.options, len(request.sequence), self.settings.max_context, self.policy.vocabulary)
+                policy = self.policy
+                check_sampling(
+                    request.options, len(request.sequence), self.settings.max_context, policy.vocabulary, policy.forbidden
+                )
                 job.tokens = len(request.sequence) + request.options.max_tokens
                 self.worker.submit(job)
             except BaseException as error:

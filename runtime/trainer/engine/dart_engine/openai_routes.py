@@ -1,4 +1,4 @@
-"""OpenAI chat completions with images, log-probs and token ids, adapters by name, and vLLM-like metrics."""
+"""OpenAI chat completions with images, completions of token ids, adapters by name, and vLLM-like metrics."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import asyncio
 import json
 import time
 import uuid
+from collections.abc import Callable
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
 
-from .chat import Chat, chat_options, read_messages
+from .chat import Chat, chat_options, completion_options, read_messages, read_prompt
 from .engine import Engine
 from .errors import describe, user_error
 from .http_face import read_json
 from .metrics import metrics_text
+from .model import Weights
 from .sampler import SampleRequest
 
 
@@ -80,59 +82,81 @@ def openai_router(engine: Engine) -> APIRouter:
         return {"tokens": ids, "count": len(ids), "max_model_len": engine.settings.max_context}
 
     @router.post("/v1/chat/completions")
-    async def completions(request: Request):
+    async def chat_completions(request: Request):
         body = await read_json(request, limit)
         weights = engine.versions.named(body.get("model"))
         options, samples = chat_options(body, engine.policy)
         messages, images, extra = read_messages(body)
         wanted = SampleRequest(None, samples, options)
-        future = engine.sample(weights, wanted, lambda: engine.policy.sequence(chat.parts(messages, images, extra)))
-        try:
-            result = await asyncio.wrap_future(future)
-        except asyncio.CancelledError:
-            engine.worker.cancel(future)
-            raise
-        except Exception as error:
-            raise describe(error, "sampling") from None
-        answer = _completion(chat, body, wanted, result)
-        if body.get("stream"):
-            return StreamingResponse(_stream(answer), media_type="text/event-stream")
-        return answer
+        result = await _sampled(engine, weights, wanted, lambda: chat.parts(messages, images, extra))
+        choices = [
+            {
+                "message": {"role": "assistant", "content": chat.text(sequence)},
+                "logprobs": chat.logprobs(sequence) if body.get("logprobs") else None,
+            }
+            for sequence in result["sequences"]
+        ]
+        answer = _answer("chat.completion", body, wanted, result, choices)
+        if body.get("return_token_ids"):
+            answer["prompt_token_ids"] = wanted.sequence.ids.tolist()
+        if not body.get("stream"):
+            return answer
+        deltas = [{**choice, "delta": choice.pop("message")} for choice in answer["choices"]]
+        return _stream({**answer, "object": "chat.completion.chunk", "choices": deltas})
+
+    @router.post("/v1/completions")
+    async def completions(request: Request):
+        body = await read_json(request, limit)
+        weights = engine.versions.named(body.get("model"))
+        options, samples = completion_options(body, engine.policy)
+        prompt, wanted = read_prompt(body), SampleRequest(None, samples, options)
+        result = await _sampled(engine, weights, wanted, lambda: chat.prompt_parts(prompt))
+        choices = [
+            {
+                "text": chat.text(sequence),
+                "logprobs": chat.completion_logprobs(sequence) if body.get("logprobs") is not None else None,
+            }
+            for sequence in result["sequences"]
+        ]
+        answer = _answer("text_completion", body, wanted, result, choices)
+        if body.get("return_token_ids"):
+            for choice in answer["choices"]:
+                choice["prompt_token_ids"] = wanted.sequence.ids.tolist()
+        return _stream(answer) if body.get("stream") else answer
 
     return router
 
 
-def _completion(chat: Chat, body: dict, wanted: SampleRequest, result: dict) -> dict:
-    prompt_ids = wanted.sequence.ids.tolist()
-    token_ids = bool(body.get("return_token_ids"))
-    choices = []
-    for index, sequence in enumerate(result["sequences"]):
-        choice = {
-            "index": index,
-            "message": {"role": "assistant", "content": chat.text(sequence)},
-            "finish_reason": sequence["stop_reason"],
-            "logprobs": chat.logprobs(sequence) if body.get("logprobs") else None,
-        }
-        if token_ids:
+async def _sampled(engine: Engine, weights: Weights, wanted: SampleRequest, parts: Callable[[], list]) -> dict:
+    """What the sampler gives for `wanted`; a caller that goes away takes its request along."""
+    future = engine.sample(weights, wanted, lambda: engine.policy.sequence(parts()))
+    try:
+        return await asyncio.wrap_future(future)
+    except asyncio.CancelledError:
+        engine.worker.cancel(future)
+        raise
+    except Exception as error:
+        raise describe(error, "sampling") from None
+
+
+def _answer(kind: str, body: dict, wanted: SampleRequest, result: dict, choices: list[dict]) -> dict:
+    """`choices`: what a kind of answer has of its own in each; the rest is added here."""
+    for index, (choice, sequence) in enumerate(zip(choices, result["sequences"], strict=True)):
+        choice |= {"index": index, "finish_reason": sequence["stop_reason"]}
+        if body.get("return_token_ids"):
             choice["token_ids"] = sequence["tokens"]
-        choices.append(choice)
-    made = sum(len(sequence["tokens"]) for sequence in result["sequences"])
-    answer = {
-        "id": f"chatcmpl-{uuid.uuid4().hex}",
-        "object": "chat.completion",
+    prompt, made = len(wanted.sequence), sum(len(sequence["tokens"]) for sequence in result["sequences"])
+    return {
+        "id": f"{'chatcmpl' if kind == 'chat.completion' else 'cmpl'}-{uuid.uuid4().hex}",
+        "object": kind,
         "created": int(time.time()),
         "model": body.get("model") or "base",
         "choices": choices,
-        "usage": {"prompt_tokens": len(prompt_ids), "completion_tokens": made, "total_tokens": len(prompt_ids) + made},
+        "usage": {"prompt_tokens": prompt, "completion_tokens": made, "total_tokens": prompt + made},
     }
-    if token_ids:
-        answer["prompt_token_ids"] = prompt_ids
-    return answer
 
 
-def _stream(answer: dict):
+def _stream(answer: dict) -> StreamingResponse:
     """The whole answer as one chunk: the batch is sampled to its end before anything is known."""
-    choices = [{**choice, "delta": choice.pop("message")} for choice in answer["choices"]]
-    chunk = {**answer, "object": "chat.completion.chunk", "choices": choices}
-    yield f"data: {json.dumps(chunk)}\n\n"
-    yield "data: [DONE]\n\n"
+    pieces = (f"data: {json.dumps(answer)}\n\n", "data: [DONE]\n\n")
+    return StreamingResponse(iter(pieces), media_type="text/event-stream")

@@ -1,7 +1,7 @@
 """Sampling: one batch of one version, left-padded, with a key-value cache; samples of one prompt share its prefill.
 
-Reported log-probs are of the distribution that is sampled from: after the temperature, without truncation. At
-temperature 1, and of greedy choices, they equal the trainer's forward pass. Tokens that stand for images are never sampled: no trainer could take them.
+Reported log-probs are of the distribution that is sampled from: after the temperature, without truncation, and before
+allowed tokens and biases change it. At temperature 1, and of greedy choices, they equal the trainer's forward pass. Tokens that stand for images are never sampled: no trainer could take them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TOKEN_BY_TOKEN = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SD
 
 @dataclass(eq=False)
 class Sampling:
-    """Options of one request. `top_k` -1 or 0 means all; `temperature` 0 means greedy."""
+    """Options of one request. `top_k` -1 or 0 means all; `temperature` 0 means greedy; `allowed` None means every token."""
 
     max_tokens: int = 256
     temperature: float = 1.0
@@ -32,6 +32,7 @@ class Sampling:
     stop_tokens: frozenset = frozenset()
     stop_strings: tuple = ()
     logit_bias: dict = field(default_factory=dict)
+    allowed: frozenset | None = None
     top_logprobs: int = 0
     ignore_eos: bool = False
 
@@ -204,6 +205,10 @@ def draw(
     """
     logits = logits.index_fill(1, forbidden, -torch.inf)
     for row, option in enumerate(options):
+        if option.allowed is not None:
+            others = torch.ones(logits.shape[1], dtype=torch.bool, device=logits.device)
+            others[list(option.allowed)] = False
+            logits[row].masked_fill_(others, -torch.inf)
         for token, bias in option.logit_bias.items():
             logits[row, token] += bias
     greedy = logits.argmax(dim=-1)
@@ -241,7 +246,7 @@ def _finished(row: Row) -> dict:
     }
 
 
-def check_sampling(options: Sampling, prompt: int, max_context: int, vocabulary: int) -> Sampling:
+def check_sampling(options: Sampling, prompt: int, max_context: int, vocabulary: int, forbidden: list[int]) -> Sampling:
     """Refuses what cannot be done; shortens max_tokens to what the context leaves."""
     if options.max_tokens < 1:
         raise user_error("max_tokens must be at least 1.")
@@ -249,9 +254,14 @@ def check_sampling(options: Sampling, prompt: int, max_context: int, vocabulary:
         raise user_error(f"The prompt has {prompt} tokens; the limit with one answer token is {max_context} (--max-context).")
     if options.temperature < 0 or not 0 < options.top_p <= 1 or not 0 <= options.min_p <= 1:
         raise user_error("temperature must be at least 0, top_p in (0, 1], min_p in [0, 1].")
-    if options.top_logprobs > MAX_TOP:
-        raise user_error(f"At most {MAX_TOP} alternatives a token.")
+    if not 0 <= options.top_logprobs <= MAX_TOP:
+        raise user_error(f"0 to {MAX_TOP} alternatives a token.")
     if any(not 0 <= token < vocabulary for token in options.logit_bias):
         raise user_error("logit_bias names a token outside the vocabulary.")
+    if options.allowed is not None:
+        if any(not 0 <= token < vocabulary for token in options.allowed):
+            raise user_error("allowed_token_ids names a token outside the vocabulary.")
+        if options.allowed <= set(forbidden):
+            raise user_error("allowed_token_ids must name a token that can be sampled; those of images cannot.")
     options.max_tokens = min(options.max_tokens, max_context - prompt)
     return options

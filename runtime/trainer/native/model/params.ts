@@ -20,19 +20,32 @@ export const layoutOf = (defs: readonly ParamDef[]): ParamLayout => ({
   total: defs.reduce((n, d) => n + sizeOf(d.shape), 0),
 });
 
+/** An array and where it is in theta: from index `from` up to `to`, which is no more of it. */
+export interface PlacedParam extends ParamDef {
+  readonly from: number;
+  readonly to: number;
+}
+/** The arrays with their places, in the order of theta. */
+export function placedParams({ defs }: ParamLayout): PlacedParam[] {
+  let from = 0;
+  return defs.map((d) => {
+    const to = from + sizeOf(d.shape),
+      placed = { ...d, from, to };
+    from = to;
+    return placed;
+  });
+}
+
 /** Seeded initial theta; each array has its own generator, so that adding one does not change the others. */
 export function initialTheta(layout: ParamLayout, seed: number): Float32Array {
   const theta = new Float32Array(layout.total);
-  let at = 0;
-  for (const d of layout.defs) {
-    const n = sizeOf(d.shape);
-    if ('fill' in d.init) theta.fill(d.init.fill, at, at + n);
-    else if ('values' in d.init) theta.set(d.init.values, at);
+  for (const { name, init, from, to } of placedParams(layout)) {
+    if ('fill' in init) theta.fill(init.fill, from, to);
+    else if ('values' in init) theta.set(init.values, from);
     else {
-      const rng = random(`${seed}/${d.name}`);
-      for (let i = 0; i < n; i++) theta[at + i] = d.init.std * rng.normal();
+      const rng = random(`${seed}/${name}`);
+      for (let i = from; i < to; i++) theta[i] = init.std * rng.normal();
     }
-    at += n;
   }
   return theta;
 }
@@ -40,12 +53,8 @@ export function initialTheta(layout: ParamLayout, seed: number): Float32Array {
 /** 1 where weight decay applies: matrices and kernels, not gains, offsets and embeddings of position. */
 export function decayMask(layout: ParamLayout): Float32Array {
   const mask = new Float32Array(layout.total);
-  let at = 0;
-  for (const d of layout.defs) {
-    const n = sizeOf(d.shape);
-    if (d.shape.length > 1 && 'std' in d.init && !d.name.startsWith('pos.')) mask.fill(1, at, at + n);
-    at += n;
-  }
+  for (const { name, shape, init, from, to } of placedParams(layout))
+    if (shape.length > 1 && 'std' in init && !name.startsWith('pos.')) mask.fill(1, from, to);
   return mask;
 }
 

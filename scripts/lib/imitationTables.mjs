@@ -93,8 +93,9 @@ export async function imitationTables({ rows, quickstart, learnedBlind, own }, t
 function candidatesOf(all) {
   const rates = new Set(all.map((i) => i.lr)),
     name = (i) => `${many(i.steps)} updates${rates.size > 1 ? ` at ${i.lr}` : ''}`,
-    names = new Map(all.map((i) => [name(i), i]));
-  return [...names.keys()].map((n) => ({
+    shortestFirst = [...all].sort((a, b) => a.steps - b.steps || a.lr - b.lr),
+    names = new Set(shortestFirst.map(name));
+  return [...names].map((n) => ({
     name: n,
     of: all.filter((i) => name(i) === n).sort((a, b) => a.seed - b.seed),
   }));

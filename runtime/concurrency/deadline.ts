@@ -8,7 +8,7 @@ export interface Deadline {
 }
 
 /**
- * A signal that fires after `ms`, when what has arrived was heard (timeLimit.ts), or with any of `others`. In place of
+ * A signal that fires after `ms`, once what has arrived was heard (timeLimit.ts), or with any of `others`. In place of
  * `AbortSignal.any` over `AbortSignal.timeout`: in Node 20 nothing holds the timeout inside, and once it is collected as
  * garbage the signal never fires.
  */

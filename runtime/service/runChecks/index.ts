@@ -1,9 +1,13 @@
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { orUndefined } from '../../concurrency/failures.js';
 import { withoutSlashes } from '../../foreign/address.js';
 import { startsEngine, type RunConfig } from '../../config/index.js';
 import { toRunError } from '../../domain/index.js';
 import type { CheckRow } from '../../protocol/types.js';
 import { apiKeyOf } from '../../config/apiKey.js';
 import { notTrainable } from '../../config/trained.js';
+import type { SharedFolder } from './adapterFolder.js';
 import { checkCluster } from './cluster.js';
 import { updateCost, type UpdateCost } from './cost.js';
 import { checkModelDisk } from './modelDisk.js';
@@ -27,7 +31,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 export async function runChecks(c: RunConfig, base: string, env: Env = process.env): Promise<RunChecks> {
   const update = updateCost(c);
   const [servers, engine, storage, model, cluster] = await Promise.all([
-    modelServers(c, env),
+    modelServers(c, base, env),
     trainingServer(c, base, env),
     checkStorage(c, base, update),
     checkModelDisk(c, base),
@@ -54,7 +58,7 @@ function keyOf(option: string, name: string | undefined, env: Env): { readonly k
   }
 }
 
-async function modelServers(c: RunConfig, env: Env): Promise<CheckRow[]> {
+async function modelServers(c: RunConfig, base: string, env: Env): Promise<CheckRow[]> {
   const { kind, vlm, openai, temperature } = c.policy,
     options = (section: 'vlm' | 'openai', urls: string): ModelServerCheck['options'] => ({
       url: `policy.${section}.${urls}`,
@@ -78,6 +82,7 @@ async function modelServers(c: RunConfig, env: Env): Promise<CheckRow[]> {
   };
   const named = c.trainer.remote?.url,
     engine = named === undefined ? undefined : new URL(named).origin;
+  const folder = await sharedFolder(c, base);
   const rows = await Promise.all(
     ('endpoints' in of ? of.endpoints : of.baseUrls).map((raw) => {
       const url = withoutSlashes(raw);
@@ -86,6 +91,7 @@ async function modelServers(c: RunConfig, env: Env): Promise<CheckRow[]> {
         imageToken: of.imageToken,
         alternatives: of.alternatives,
         adapters: of.adapters,
+        shared: folder,
         rank: c.trainer.remote?.rank ?? 0,
         same: new URL(url).origin === engine,
       };
@@ -93,6 +99,15 @@ async function modelServers(c: RunConfig, env: Env): Promise<CheckRow[]> {
     }),
   );
   return rows.flat();
+}
+
+/** Where the run will write adapters for other servers, or where somebody does and this machine has the same path. */
+async function sharedFolder(c: RunConfig, base: string): Promise<SharedFolder | undefined> {
+  const written = startsEngine(c),
+    dir = written ? resolve(base, c.store.dir) : c.policy.vlm?.adapters;
+  if (dir === undefined) return undefined;
+  const isThere = (await orUndefined(stat(dir), 'it is not there')) !== undefined;
+  return isThere || written ? { dir, written, isNew: !isThere } : undefined;
 }
 
 async function trainingServer(c: RunConfig, base: string, env: Env): Promise<CheckRow[]> {

@@ -1,6 +1,7 @@
 import type { Size } from '../../domain/index.js';
 import type { CoordinateMode } from '../../policy/actions/coordinates.js';
 import type { PixelOptions } from '../../policy/actions/imageTokens.js';
+import type { SharedFolder } from './adapterFolder.js';
 
 /** A server that acts with a model, and what a run will want of it. */
 export interface ModelServerCheck {
@@ -23,6 +24,8 @@ export interface ModelServerCheck {
     readonly alternatives: number;
     /** Folder of adapters as the server sees it. */
     readonly adapters: string | undefined;
+    /** The folder of adapters as this machine has it, where it has it. */
+    readonly shared: SharedFolder | undefined;
     /** 0: all weights are trained. */
     readonly rank: number;
     /** The engine that trains is this very server. */

@@ -1,3 +1,5 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { random } from '../../../runtime/domain/index.js';
 import type { Chunk } from '../../../runtime/trainer/remote/wire/types.js';
 import type { Fault } from './faults.js';
@@ -32,6 +34,8 @@ export interface OpenAiOptions {
   readonly faults: ReadonlySet<Fault>;
   readonly baseModel: string;
   readonly maxImages: number;
+  /** It sees no file of this machine. */
+  readonly apart: boolean;
   /** `/tokenize` leaves one pad for each image, as vLLM's does. */
   readonly onePad: boolean;
   /** Log-probs that are told: the model's own (default), or those sampled from, with temperature and bias. */
@@ -61,6 +65,7 @@ export class OpenAi {
   load(b: { lora_name: string; lora_path: string; load_inplace?: boolean }): string {
     if (this.adapters.has(b.lora_name) && !b.load_inplace)
       throw new HttpError(400, `The lora adapter '${b.lora_name}' has already been loaded.`);
+    this.#refuseUnfit(b.lora_path);
     const weights = this.#weights(b.lora_path),
       key = `${b.lora_name}\n${b.lora_path}`,
       first = this.#seen.get(key) ?? weights.slice();
@@ -70,6 +75,17 @@ export class OpenAi {
       weights: this.o.faults.has('stale-adapter') ? first : weights,
     });
     return `Success: LoRA adapter '${b.lora_name}' added successfully.`;
+  }
+  /** As vLLM 0.32 does, before it looks for weights. */
+  #refuseUnfit(folder: string): void {
+    const config = join(folder, 'adapter_config.json');
+    if (this.o.apart || !existsSync(config)) return;
+    const { modules_to_save: saved } = JSON.parse(readFileSync(config, 'utf8')) as { modules_to_save?: string[] };
+    if (saved)
+      throw new HttpError(
+        500,
+        `Call to add_lora method failed: vLLM only supports modules_to_save being either None or ["classifier", "score"] for classification models. Unsupported modules_to_save: ['${saved.join("', '")}']`,
+      );
   }
   unload(b: { lora_name: string }): string {
     if (!this.adapters.delete(b.lora_name))

@@ -36,6 +36,8 @@ export interface ReferenceServerOptions {
   /** The key that every call must have. */
   readonly apiKey?: string;
   readonly maxImages?: number;
+  /** It sees no file of this machine, as in a container without the folder of adapters. */
+  readonly apart?: boolean;
   /** Version of vLLM that it says it is. Default 0.32.0. */
   readonly vllm?: string;
   /** Default: the model's own log-probs. */
@@ -183,6 +185,7 @@ export class ReferenceServer {
     this.#openAi = this.#otherFace({
       ...core,
       maxImages: this.#o.maxImages ?? 16,
+      apart: this.#o.apart ?? false,
       onePad: this.#o.onePad ?? false,
       tells: this.#o.tells,
       beforeSample: this.#o.beforeSample ?? (() => Promise.resolve()),

@@ -17,6 +17,7 @@ import { startActing, type Acting } from './acting.js';
 import { recordRun } from './again.js';
 import { Clients } from './clients.js';
 import { Frames, demonstration, screens, type BoxScreen } from './episodes.js';
+import { folderStage } from './folder.js';
 import { explained, type FurthestFigures } from './furthest.js';
 import { adapterAnswers, mergedStage, type MergedFigures } from './merged.js';
 import { summary, type Figures } from './report.js';
@@ -64,6 +65,7 @@ async function main(): Promise<void> {
   for (const wire of wires) stops.push(() => wire.close());
   const drawn = await screens(16),
     images = await imageStage(wires[0]!.url, model, drawn, signal),
+    folder = await folderStage(servers[0]!.url, work),
     acted = await act({ model, imageToken, wires, drawn });
   const memory = servers.reduce((n, s) => n + s.memory(), 0),
     judged = await judge({ environment, model, wires, servers }, acted);
@@ -79,6 +81,7 @@ async function main(): Promise<void> {
     clients: CLIENTS,
     seconds: Math.round((performance.now() - began) / 1000),
     images,
+    folder,
     ...acted.figures,
     ...judged,
   };

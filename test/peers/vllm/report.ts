@@ -1,3 +1,4 @@
+import type { FolderFigures } from './folder.js';
 import type { FurthestFigures } from './furthest.js';
 import { MERGED_APART, type MergedFigures } from './merged.js';
 import type { RecordFigures } from './records.js';
@@ -15,6 +16,7 @@ export interface Figures {
   readonly clients: number;
   readonly seconds: number;
   readonly images: { readonly same_image: number; readonly other_image: number };
+  readonly folder: FolderFigures;
   readonly records: RecordFigures;
   readonly publishing: PublishFigures;
   readonly damaged: readonly Refusal[];
@@ -78,6 +80,11 @@ function checksOf(f: Figures): Check[] {
       name: 'images are the bytes that were sent, with the tokens that vLLM and the engine both count',
       ok: r.image_bytes_differ === 0 && r.most_images_in_a_prompt > 1,
       detail: `${r.images_shown} images, up to ${r.most_images_in_a_prompt} in a prompt`,
+    },
+    {
+      name: 'doctor --run tells a folder that the server has from one that it does not have',
+      ok: f.folder.ok,
+      detail: `${f.folder.seen}; ${f.folder.unseen}`,
     },
     {
       name: 'images are seen',

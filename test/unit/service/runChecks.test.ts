@@ -1,8 +1,14 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { parseRunFile, PRESET_SOURCES, type RunConfig, type RunFile } from '../../../runtime/config/index.js';
+import {
+  parseRunFile,
+  PRESET_SOURCES,
+  startsEngine,
+  type RunConfig,
+  type RunFile,
+} from '../../../runtime/config/index.js';
 import { imageTokens, QWEN3_LIMITS } from '../../../runtime/policy/actions/imageTokens.js';
 import { UI_TARS_15_LIMITS } from '../../../runtime/policy/actions/coordinates.js';
 import type { CheckRow } from '../../../runtime/protocol/types.js';
@@ -316,6 +322,34 @@ describe('checks of a run file', () => {
     const rows = await rowsOf(configFor(s, { vlm: { adapters: join(dir, 'nowhere') } }));
     expect(wrongOf(rows)).toEqual(['folder of adapters']);
     expect(row(rows, 'folder of adapters')).toMatchObject({ level: 'required' });
+  });
+
+  it('ask a model server whether it reads what the run will write, and leave nothing', async () => {
+    const sees = await start(),
+      apart = await start({ apart: true }),
+      config = (s: ReferenceServer, store: string): RunConfig => {
+        const c = configFor(s, { file: { store: { dir: store } }, remote: { url: undefined, engine: 'auto' } });
+        expect(startsEngine(c)).toBe(true);
+        return c;
+      },
+      folders = (rows: readonly CheckRow[]): CheckRow[] => rows.filter((r) => r.name.endsWith('folder of adapters'));
+    expect(folders(await rowsOf(config(sees, 'sees')))).toMatchObject([
+      { ok: true, detail: `it reads what this machine writes in ${join(dir, 'sees')}` },
+    ]);
+    expect(existsSync(join(dir, 'sees'))).toBe(false);
+    mkdirSync(join(dir, 'kept'));
+    expect(folders(await rowsOf(config(apart, 'kept')))).toMatchObject([
+      { ok: false, level: 'required', remedy: expect.stringContaining('at the same path') as string },
+    ]);
+    expect(readdirSync(join(dir, 'kept'))).toEqual([]);
+    // With an engine elsewhere, a folder of this path may be this machine's own.
+    const named = configFor(apart, { vlm: { adapters: join(dir, 'kept') }, remote: { url: (await start()).url } });
+    expect(folders(await rowsOf(named)).map((r) => [r.ok, r.level])).toEqual([
+      [false, 'optional'],
+      [true, 'required'],
+    ]);
+    for (const { openAi } of [sees, apart])
+      expect(openAi.models()).toMatchObject({ data: [expect.objectContaining({ parent: null })] });
   });
 
   it('look for the folder of tasks', async () => {

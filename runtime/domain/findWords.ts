@@ -9,8 +9,8 @@ import { gridOf, READING, type EmbeddedPolicySpec } from './policySpec.js';
 
 /** Facts of a token: how sure its best place is, how sure the next one elsewhere, row and column of the best, 0 to 1. */
 export const FACTS = 4;
-/** A token of one letter, an article or a unit, stands everywhere. */
-const SHORTEST = 2;
+/** A token of one letter stands everywhere, if it is not asked for between two edges of a text as `parts` are. */
+const shortest = (spec: EmbeddedPolicySpec): number => (spec.parts ? 1 : 2);
 
 export interface FoundWords {
   /** [tokens, cells]: how surely a token stands in a cell, at the middle of the text. */
@@ -41,7 +41,7 @@ export function findWords(spec: EmbeddedPolicySpec, instruction: Int32Array, see
       all = instruction.subarray(from, from + spelling),
       end = all.indexOf(0),
       text = end < 0 ? all : all.subarray(0, end);
-    if (text.length < SHORTEST) continue;
+    if (text.length < shortest(spec)) continue;
     const key = text.join(),
       before = known.get(key);
     const cells = rows * cols;

@@ -30,6 +30,11 @@ export interface EmbeddedPolicySpec {
   readonly phrases: readonly string[];
   /** A place may also be beside a word of the instruction on the screen: so many cells away, or in its row or column. */
   readonly beside?: boolean;
+  /**
+   * A cell's name and a sum are also taken apart into tokens of their own ("B4" into B and 4), since a screen shows their
+   * parts, and a token of one character is looked for.
+   */
+  readonly parts?: boolean;
 }
 
 /**
@@ -201,11 +206,14 @@ export const GLYPH_SPEC: EmbeddedPolicySpec = {
  */
 export const READER_SPEC: EmbeddedPolicySpec = {
   ...GLYPH_SPEC,
-  id: 'reader-2',
+  id: 'reader-3',
   instruction: { ...GLYPH_SPEC.instruction, buckets: 4096, spelling: 20 },
   phrases: ['yes', SEEN],
   beside: true,
+  parts: true,
 };
+/** Knew the name of a cell and a sum as a whole alone, and nothing of one character. */
+export const READER_2_SPEC: EmbeddedPolicySpec = { ...READER_SPEC, id: 'reader-2', parts: false };
 /** The first policy that read: a place was where a word stands, or what the cells look like. */
-export const READER_1_SPEC: EmbeddedPolicySpec = { ...READER_SPEC, id: 'reader-1', beside: false };
-export const POLICY_SPECS: readonly EmbeddedPolicySpec[] = [READER_SPEC, READER_1_SPEC, GLYPH_SPEC];
+export const READER_1_SPEC: EmbeddedPolicySpec = { ...READER_2_SPEC, id: 'reader-1', beside: false };
+export const POLICY_SPECS: readonly EmbeddedPolicySpec[] = [READER_SPEC, READER_2_SPEC, READER_1_SPEC, GLYPH_SPEC];

@@ -43,7 +43,30 @@ export function tokenizeInstruction(spec: EmbeddedPolicySpec, instruction: strin
     kind,
     bucket: bucketOf(spec, text),
   }));
-  return shorten(tokens, spec.instruction.maxTokens);
+  const kept = shorten(tokens, spec.instruction.maxTokens);
+  return spec.parts ? withParts(spec, kept) : kept;
+}
+
+const CELL = /^([A-Z]{1,2})(\d{1,3})$/,
+  SUM = /^\d+(?:[+\-*/]\d+)+$/;
+/** Characters of a sum that is taken apart. */
+const LONGEST_SUM = 8;
+/**
+ * The parts of what a screen shows in parts, after all tokens, as far as there is room: those keep their places, so that
+ * a choice points at the same token in every spec.
+ */
+function withParts(spec: EmbeddedPolicySpec, tokens: InstructionToken[]): InstructionToken[] {
+  const parts = tokens.flatMap(({ text }) => {
+    const cell = CELL.exec(text);
+    if (cell) return [cell[1]!, cell[2]!];
+    return text.length <= LONGEST_SUM && SUM.test(text) ? [...text] : [];
+  });
+  return [
+    ...tokens,
+    ...parts
+      .slice(0, spec.instruction.maxTokens - tokens.length)
+      .map((text) => ({ text, kind: 'other' as const, bucket: bucketOf(spec, text) })),
+  ];
 }
 
 /** (bucket, class) pairs and then, for a policy that spells, the characters of each token; zero padded. */
@@ -53,7 +76,9 @@ export function encodeInstruction(spec: EmbeddedPolicySpec, tokens: readonly Ins
   tokens.forEach((t, i) => {
     out[2 * i] = t.bucket;
     out[2 * i + 1] = TOKEN_CLASS[t.kind];
-    if (spelling > 0) out.set(spell(t.text, spelling), 2 * maxTokens + i * spelling);
+    // An article or a pronoun is not looked for.
+    const sought = t.text.length > 1 || t.kind !== 'word';
+    if (spelling > 0 && sought) out.set(spell(t.text, spelling), 2 * maxTokens + i * spelling);
   });
   return out;
 }

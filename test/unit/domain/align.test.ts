@@ -15,6 +15,7 @@ import {
   LEAST,
   otherCase,
   random,
+  READER_2_SPEC,
   READER_SPEC,
   spell,
   textAtCell,
@@ -149,20 +150,33 @@ describe('the words of an instruction on the screen', () => {
       facts: new Float32Array(maxTokens * 4).fill(9),
     };
     const a = alignment(['Lemon', 3, 10], ['Lemon', 20, 100], ['Lamp', 8, 40]);
-    findWords(READER_SPEC, instruction, a, into);
+    findWords(READER_2_SPEC, instruction, a, into);
     const of = (t: number): Float32Array => into.found.subarray(t * rows * cols, (t + 1) * rows * cols),
       // Columns 10 to 28 are pixels 20 to 58 of the observation.
       first = 3 * cols + Math.floor(39 / 8),
       second = 20 * cols + Math.floor(219 / 8);
     expect([...of(1)].flatMap((x, c) => (x > 0.9 ? [c] : []))).toEqual([first, second]);
     expect(of(3)).toEqual(of(1));
-    // "Click" is not there; one letter is never looked for.
+    // "Click" is not there; one letter was never looked for until reader-3.
     expect(Math.max(...of(0))).toBeLessThan(0.2);
     expect(Math.max(...of(2))).toBe(0);
     expect(Math.max(...of(4))).toBe(0);
     expect(into.facts[4]).toBeGreaterThan(0.95);
     expect(into.facts[5]).toBeGreaterThan(0.95);
     expect([...into.facts.subarray(6, 8)]).toEqual([4 / rows, 5 / cols].map(Math.fround));
+  });
+  it('of one character are found where they stand alone', () => {
+    const parts = new Int32Array(instruction.length),
+      into = { found: new Float32Array(maxTokens * rows * cols), facts: new Float32Array(maxTokens * 4) },
+      a = alignment(['B', 3, 10], ['Boxes', 5, 10], ['13', 8, 40], ['3', 9, 40], ['33', 11, 40]);
+    ['B', '3'].forEach((w, i) => parts.set(spell(w, spelling!), 2 * maxTokens + i * spelling!));
+    findWords(READER_SPEC, parts, a, into);
+    const surely = (t: number): number[] =>
+        [...into.found.subarray(t * rows * cols, (t + 1) * rows * cols)].flatMap((x, c) => (x > 0.2 ? [c] : [])),
+      // The middle column of a character that stands after its edge.
+      cellAt = (row: number, col: number): number => row * cols + Math.floor(((col + 3 + 0.5) * 2) / 8);
+    expect(surely(0)).toEqual([cellAt(3, 10)]);
+    expect(surely(1)).toEqual([cellAt(9, 40)]);
   });
   it('texts to be read have their cell, and cells their text', () => {
     const a = alignment(['Kenji', 3, 10]),

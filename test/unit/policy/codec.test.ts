@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Action, Frame } from '../../../runtime/domain/index.js';
 import {
   GLYPH_SPEC,
+  READER_2_SPEC,
   READER_SPEC,
   choiceOf,
   gridOf,
@@ -172,6 +173,26 @@ describe('instruction', () => {
     expect(t.length).toBe(24);
     expect(t.map((x) => x.text)).toContain('last words');
     expect(t.at(-1)!.text).toBe('7');
+  });
+  it('takes the name of a cell and a sum apart, after all tokens and as far as there is room', () => {
+    const texts = (s: string): string[] => tokenizeInstruction(READER_SPEC, s).map((t) => t.text),
+      before = (s: string): string[] => tokenizeInstruction(READER_2_SPEC, s).map((t) => t.text);
+    for (const [said, parts] of [
+      ['Put "42" into "B4" and "Lemon" into "AB12", then save.', ['B', '4', 'AB', '12']],
+      ['Work out "3+45".', ['3', '+', '4', '5']],
+      ['Enter "=sum(A1:A3)" and press "F2x".', []],
+      ['Work out "12345+6789".', []],
+    ] as const)
+      expect(texts(said), said).toEqual([...before(said), ...parts]);
+    const long = `${'word '.repeat(20)} "B4" and "C5"`;
+    expect(texts(long)).toEqual([...before(long), 'B']);
+    expect(before(long)).not.toContain('B');
+  });
+  it('spells one character that is asked for, and no article', () => {
+    const { maxTokens, spelling } = READER_SPEC.instruction,
+      encoded = encodeInstruction(READER_SPEC, tokenizeInstruction(READER_SPEC, 'click a "x" or 7')),
+      spelled = (t: number): number => encoded[2 * maxTokens + t * spelling!]!;
+    expect([0, 1, 2, 4].map((t) => spelled(t) > 0)).toEqual([true, false, true, true]);
   });
   it('is frozen: bucket and class of each token', () => {
     const t = tokenizeInstruction(spec, 'Type "alpha beta" into notes.txt');

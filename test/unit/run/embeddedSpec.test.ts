@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { GLYPH_SPEC, READER_1_SPEC, READER_SPEC } from '../../../runtime/domain/index.js';
+import { GLYPH_SPEC, READER_1_SPEC, READER_2_SPEC, READER_SPEC } from '../../../runtime/domain/index.js';
 import { specFor } from '../../../runtime/run/backends/embedded.js';
 import { readCheckpoint, writeCheckpoint } from '../../../runtime/trainer/checkpoint.js';
 
@@ -18,10 +18,11 @@ describe('the network that a run goes on with', () => {
     return to;
   };
 
-  it('is that of its checkpoint: that of version 0.1 knows words by number, the first that read not what is beside one', async () => {
+  it('is that of its checkpoint: that of version 0.1 knows words by number, the first that read not what is beside one, the second no part of a cell’s name', async () => {
     expect(await specFor(await checkpoint('glyph-2'))).toBe(GLYPH_SPEC);
     expect(await specFor(await checkpoint('reader-1'))).toBe(READER_1_SPEC);
-    expect(await specFor(await checkpoint('reader-2'))).toBe(READER_SPEC);
+    expect(await specFor(await checkpoint('reader-2'))).toBe(READER_2_SPEC);
+    expect(await specFor(await checkpoint('reader-3'))).toBe(READER_SPEC);
   });
   it('is the one that reads without a checkpoint; of an unknown or damaged one it says so when it is read', async () => {
     expect(await specFor(undefined)).toBe(READER_SPEC);

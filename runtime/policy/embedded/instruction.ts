@@ -48,7 +48,7 @@ export function tokenizeInstruction(spec: EmbeddedPolicySpec, instruction: strin
 }
 
 const CELL = /^([A-Z]{1,2})(\d{1,3})$/,
-  SUM = /^\d+(?:[+\-*/]\d+)+$/;
+  SUM = /^\d+[+\-*/]\d+$/;
 /** Characters of a sum that is taken apart. */
 const LONGEST_SUM = 8;
 /**
@@ -56,11 +56,10 @@ const LONGEST_SUM = 8;
  * a choice points at the same token in every spec.
  */
 function withParts(spec: EmbeddedPolicySpec, tokens: InstructionToken[]): InstructionToken[] {
-  const parts = tokens.flatMap(({ text }) => {
-    const cell = CELL.exec(text);
-    if (cell) return [cell[1]!, cell[2]!];
-    return text.length <= LONGEST_SUM && SUM.test(text) ? [...text] : [];
-  });
+  const texts = tokens.map((t) => t.text),
+    cells = texts.flatMap((text) => CELL.exec(text)?.slice(1) ?? []),
+    sums = texts.filter((text) => text.length <= LONGEST_SUM && SUM.test(text)).flatMap((text) => [...text]),
+    parts = [...cells, ...sums];
   return [
     ...tokens,
     ...parts
@@ -76,8 +75,8 @@ export function encodeInstruction(spec: EmbeddedPolicySpec, tokens: readonly Ins
   tokens.forEach((t, i) => {
     out[2 * i] = t.bucket;
     out[2 * i + 1] = TOKEN_CLASS[t.kind];
-    // An article or a pronoun is not looked for.
-    const sought = t.text.length > 1 || t.kind !== 'word';
+    // A plain word of one letter, an article mostly, is not looked for.
+    const sought = !spec.parts || t.text.length > 1 || t.kind !== 'word';
     if (spelling > 0 && sought) out.set(spell(t.text, spelling), 2 * maxTokens + i * spelling);
   });
   return out;

@@ -17,8 +17,10 @@ export async function instructionNotes(
   instruction: string,
 ): Promise<readonly string[]> {
   const notes: string[] = [],
-    taken = tokenizeInstruction(spec, instruction),
-    all = tokenizeInstruction({ ...spec, instruction: { ...spec.instruction, maxTokens: ALL } }, instruction),
+    // Parts of a token are no words of the instruction.
+    whole = { ...spec, parts: false },
+    taken = tokenizeInstruction(whole, instruction),
+    all = tokenizeInstruction({ ...whole, instruction: { ...spec.instruction, maxTokens: ALL } }, instruction),
     kept = new Set(taken.map((t) => t.text)),
     left = all.filter((t) => !kept.has(t.text)).map((t) => t.text);
   if (left.length > 0)
@@ -59,7 +61,7 @@ async function wordsOf(
   for (const f of tasks.families)
     for (const seed of seeds) {
       await nextTurn();
-      for (const t of tokenizeInstruction(spec, tasks.source.task(f.id, seed).instruction))
+      for (const t of tokenizeInstruction({ ...spec, parts: false }, tasks.source.task(f.id, seed).instruction))
         words.add(t.text.toLowerCase());
     }
   return words;

@@ -1,76 +1,88 @@
-import { chmod, mkdir, mkdtemp, rm, rmdir, writeFile } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { orUndefined } from '../../concurrency/failures.js';
+import { messageOf } from '../../domain/index.js';
 import { wordsOf, type Answered, type Reply } from './ask.js';
 import type { Table } from './table.js';
 
 /** A folder in which this machine can write what a model server should be able to read. */
 export interface SharedFolder {
   readonly dir: string;
-  /** It is not there yet, and is taken away again when it is empty. */
-  readonly isNew: boolean;
-  /** The run itself writes adapters there; otherwise another machine does, and this one may have another folder. */
+  /**
+   * The run itself writes adapters there. Otherwise it is a folder above, or another machine writes there and this one
+   * may have another folder of that name.
+   */
   readonly written: boolean;
 }
-/** Asks the server to load the adapter in a folder. */
+/** Asks the server to load the adapter in a folder; nothing stays loaded. */
 export type AskToLoad = (folder: string) => Promise<Reply>;
 
+const ROW = 'folder of adapters';
 /** As long as each other, so that the words about them differ in nothing else. */
 const THERE = 'there',
   ABSENT = 'other';
-/** vLLM refuses an adapter that has layers of its own, and says which, before it looks for weights. */
+const OWN_LAYER = 'dart_studio_doctor';
+/** vLLM refuses an adapter that has layers of its own, and says so, before it looks for weights. */
 const UNFIT = {
   peft_type: 'LORA',
   task_type: 'CAUSAL_LM',
   r: 8,
   lora_alpha: 8,
   target_modules: ['q_proj'],
-  modules_to_save: ['dart_studio_doctor'],
+  modules_to_save: [OWN_LAYER],
 };
 
 /**
  * Whether a server reads what this machine writes: it is asked for an adapter that is there, but that it must refuse,
- * and for one that is not there. Where it says the same of both, it does not see the folder. Nothing stays in either.
+ * and for one that is not there. Where it says the same of both, it does not see the folder; anything else than these
+ * two is said to be unknown. The adapter is removed.
  */
 export async function checkSharedFolder(shared: SharedFolder, load: AskToLoad, table: Table): Promise<void> {
-  const { dir, written, isNew } = shared,
-    folder = await orUndefined(folderIn(dir), 'nothing can be written there: another row says so');
+  const { dir } = shared,
+    folder = join(dir, `.dart-studio-doctor-${randomUUID()}`);
   try {
-    if (folder === undefined) return;
     await fill(join(folder, THERE));
-    const there = await load(join(folder, THERE)),
-      absent = await load(join(folder, ABSENT));
-    if ('away' in there || 'away' in absent) return;
-    if (!same(there, absent)) {
-      table.ok('folder of adapters', `it reads what this machine writes in ${dir}`);
-      return;
-    }
-    const what = `it does not see what this machine writes in ${dir} (${wordsOf(there)})`,
-      remedy = `Mount that folder on the machine of the server, or in its container, at the same path, readable for the server's user.`;
-    if (written) table.wrong('folder of adapters', what, remedy);
-    else
-      table.doubtful(
-        'folder of adapters',
-        what,
-        `${remedy} Leave it where the engine writes to the server's folder from another machine.`,
-      );
+    told(shared, await load(join(folder, THERE)), await load(join(folder, ABSENT)), table);
+  } catch (e) {
+    table.doubtful(
+      ROW,
+      `nothing can be written in ${dir} to ask for: ${messageOf(e)}`,
+      'Whether the server sees it shows at the first publish.',
+    );
   } finally {
-    if (folder !== undefined) await rm(folder, { recursive: true, force: true });
-    if (isNew) await orUndefined(rmdir(dir), 'somebody uses it by now');
+    await orUndefined(rm(folder, { recursive: true, force: true }), 'it is an empty adapter of a few bytes');
   }
 }
 
-const same = (a: Answered, b: Answered): boolean =>
-  a.status === b.status && a.text.replaceAll(THERE, ABSENT) === b.text.replaceAll(THERE, ABSENT);
+/** What is said of either, with one name for both. */
+const nameless = ({ text }: Answered): string => text.replaceAll(THERE, ABSENT);
 
-async function folderIn(dir: string): Promise<string> {
-  await mkdir(dir, { recursive: true });
-  const folder = await mkdtemp(join(dir, '.dart-studio-doctor-'));
-  await chmod(folder, 0o755);
-  return folder;
+function told({ dir, written }: SharedFolder, there: Reply, absent: Reply, table: Table): void {
+  const remedy = `Mount that folder on the machine of the server, or in its container, at the same path, readable for the server's user.`;
+  if ('away' in there || 'away' in absent)
+    table.doubtful(ROW, `the server does not say whether it sees ${dir}`, "Look at the server's log.");
+  else if (/modules_to_save/.test(there.text)) table.ok(ROW, `it reads what this machine writes in ${dir}`);
+  else if (there.status !== absent.status || nameless(there) !== nameless(absent))
+    table.doubtful(
+      ROW,
+      `it is not clear whether it reads what this machine writes in ${dir} (of an adapter there: ${wordsOf(there)})`,
+      remedy,
+    );
+  else {
+    const what = `it does not see what this machine writes in ${dir} (${wordsOf(there)})`;
+    if (written) table.wrong(ROW, what, remedy);
+    else
+      table.doubtful(
+        ROW,
+        what,
+        `${remedy} Leave it if the adapters come into the server's folder from somewhere else.`,
+      );
+  }
 }
-/** Readable by everyone, as an engine's adapters are. */
+
+/** With the rights that the umask leaves, as the engine's adapters have. */
 async function fill(folder: string): Promise<void> {
-  await mkdir(folder, { mode: 0o755 });
-  await writeFile(join(folder, 'adapter_config.json'), JSON.stringify(UNFIT), { mode: 0o644 });
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, 'adapter_config.json'), JSON.stringify(UNFIT));
 }

@@ -63,7 +63,7 @@ export async function checkAdapters(o: ModelServerCheck, t: Training, dialect: D
 /** What was loaded after all does not stay. */
 async function loaded(asked: Promise<Reply>, unload: () => Promise<Reply>): Promise<Reply> {
   const r = await asked;
-  if ('status' in r && r.status === 200) await unload();
+  if ('away' in r || r.status === 200) await unload();
   return r;
 }
 

@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { dirname, isAbsolute, resolve } from 'node:path';
 import { orUndefined } from '../../concurrency/failures.js';
 import { withoutSlashes } from '../../foreign/address.js';
 import { startsEngine, type RunConfig } from '../../config/index.js';
@@ -101,13 +101,21 @@ async function modelServers(c: RunConfig, base: string, env: Env): Promise<Check
   return rows.flat();
 }
 
-/** Where the run will write adapters for other servers, or where somebody does and this machine has the same path. */
+/**
+ * Where the run will write adapters for other servers (or the nearest folder above that is there), or the folder where
+ * somebody else does, if this machine has the same path.
+ */
 async function sharedFolder(c: RunConfig, base: string): Promise<SharedFolder | undefined> {
-  const written = startsEngine(c),
-    dir = written ? resolve(base, c.store.dir) : c.policy.vlm?.adapters;
-  if (dir === undefined) return undefined;
-  const isThere = (await orUndefined(stat(dir), 'it is not there')) !== undefined;
-  return isThere || written ? { dir, written, isNew: !isThere } : undefined;
+  const isThere = async (dir: string): Promise<boolean> =>
+    (await orUndefined(stat(dir), 'it is not there')) !== undefined;
+  if (!startsEngine(c)) {
+    const dir = c.policy.vlm?.adapters;
+    return dir !== undefined && isAbsolute(dir) && (await isThere(dir)) ? { dir, written: false } : undefined;
+  }
+  const store = resolve(base, c.store.dir);
+  let dir = store;
+  while (!(await isThere(dir)) && dirname(dir) !== dir) dir = dirname(dir);
+  return { dir, written: dir === store };
 }
 
 async function trainingServer(c: RunConfig, base: string, env: Env): Promise<CheckRow[]> {

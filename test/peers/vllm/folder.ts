@@ -1,3 +1,4 @@
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkSharedFolder } from '../../../runtime/service/runChecks/adapterFolder.js';
 import { ask } from '../../../runtime/service/runChecks/ask.js';
@@ -13,6 +14,7 @@ export interface FolderFigures {
 /** Asks a server that has the same files as this process; as if in a container without them where paths are changed. */
 export async function folderStage(url: string, work: string): Promise<FolderFigures> {
   const dir = join(work, 'shared');
+  mkdirSync(dir, { recursive: true });
   const told = async (there: (folder: string) => string): Promise<Table['rows'][number]> => {
     const table = new Table(''),
       load = (folder: string): ReturnType<typeof ask> =>
@@ -21,7 +23,7 @@ export async function folderStage(url: string, work: string): Promise<FolderFigu
           apiKey: undefined,
           body: { lora_name: 'doctor', lora_path: there(folder) },
         });
-    await checkSharedFolder({ dir, written: true, isNew: true }, load, table);
+    await checkSharedFolder({ dir, written: true }, load, table);
     return table.rows[0]!;
   };
   const seen = await told((folder) => folder),

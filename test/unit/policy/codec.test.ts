@@ -181,7 +181,7 @@ describe('instruction', () => {
       ['Put "42" into "B4" and "Lemon" into "AB12", then save.', ['B', '4', 'AB', '12']],
       ['Work out "3+45".', ['3', '+', '4', '5']],
       ['Enter "=sum(A1:A3)" and press "F2x".', []],
-      ['Work out "12345+6789".', []],
+      ['Work out "12345+6789" on 12/05/24.', []],
     ] as const)
       expect(texts(said), said).toEqual([...before(said), ...parts]);
     const long = `${'word '.repeat(20)} "B4" and "C5"`;

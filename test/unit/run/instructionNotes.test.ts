@@ -34,6 +34,8 @@ describe('what is to know of an instruction', () => {
     expect(all).toEqual([
       `The policy takes ${READER_SPEC.instruction.maxTokens} words at most. It is not told: “word${long.length - 2}”, “word${long.length - 1}”.`,
     ]);
+    // Parts of a token that find no room are no words.
+    expect(await instructionNotes(READER_SPEC, undefined, `${'word '.repeat(20)}"B4" and "C5"`)).toEqual([]);
     expect(await notes('Press the "Größe" button')).toEqual([
       'The policy cannot read every character of “Größe”: it finds such a text on the screen by its other characters.',
     ]);

@@ -334,14 +334,24 @@ describe('checks of a run file', () => {
       },
       folders = (rows: readonly CheckRow[]): CheckRow[] => rows.filter((r) => r.name.endsWith('folder of adapters'));
     expect(folders(await rowsOf(config(sees, 'sees')))).toMatchObject([
-      { ok: true, detail: `it reads what this machine writes in ${join(dir, 'sees')}` },
+      { ok: true, detail: `it reads what this machine writes in ${dir}` },
     ]);
     expect(existsSync(join(dir, 'sees'))).toBe(false);
+    // A folder above may not be what the server has.
+    expect(folders(await rowsOf(config(apart, 'sees')))).toMatchObject([{ ok: false, level: 'optional' }]);
+    expect(readdirSync(dir).filter((f) => f.startsWith('.'))).toEqual([]);
     mkdirSync(join(dir, 'kept'));
     expect(folders(await rowsOf(config(apart, 'kept')))).toMatchObject([
       { ok: false, level: 'required', remedy: expect.stringContaining('at the same path') as string },
     ]);
     expect(readdirSync(join(dir, 'kept'))).toEqual([]);
+    // What is neither the one nor the other is not taken for a folder that is seen.
+    const odd = await start();
+    odd.next('/load_lora_adapter', { status: 404, body: { error: { message: 'No adapter found' } } });
+    odd.next('/load_lora_adapter', { status: 500, body: { error: { message: 'Permission denied' } } });
+    expect(folders(await rowsOf(config(odd, 'kept')))).toMatchObject([
+      { ok: false, level: 'optional', detail: expect.stringContaining('Permission denied') as string },
+    ]);
     // With an engine elsewhere, a folder of this path may be this machine's own.
     const named = configFor(apart, { vlm: { adapters: join(dir, 'kept') }, remote: { url: (await start()).url } });
     expect(folders(await rowsOf(named)).map((r) => [r.ok, r.level])).toEqual([

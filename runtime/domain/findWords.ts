@@ -9,8 +9,6 @@ import { gridOf, READING, type EmbeddedPolicySpec } from './policySpec.js';
 
 /** Facts of a token: how sure its best place is, how sure the next one elsewhere, row and column of the best, 0 to 1. */
 export const FACTS = 4;
-/** A token of one letter stands everywhere, if it is not asked for between two edges of a text as `parts` are. */
-const shortest = (spec: EmbeddedPolicySpec): number => (spec.parts ? 1 : 2);
 
 export interface FoundWords {
   /** [tokens, cells]: how surely a token stands in a cell, at the middle of the text. */
@@ -32,7 +30,9 @@ export function alignmentOf(spec: EmbeddedPolicySpec, logits: Float32Array): Ali
 /** Finds every token of an encoded instruction; writes into `into`, whose arrays may be views. */
 export function findWords(spec: EmbeddedPolicySpec, instruction: Int32Array, seen: Alignment, into: FoundWords): void {
   const { maxTokens, spelling = 0 } = spec.instruction,
-    { rows, cols } = gridOf(spec);
+    { rows, cols } = gridOf(spec),
+    // Policies before `parts` have not learned what one character, found where it stands alone, may mean.
+    shortest = spec.parts ? 1 : 2;
   into.found.fill(0);
   into.facts.fill(0);
   const known = new Map<string, number>();
@@ -41,7 +41,7 @@ export function findWords(spec: EmbeddedPolicySpec, instruction: Int32Array, see
       all = instruction.subarray(from, from + spelling),
       end = all.indexOf(0),
       text = end < 0 ? all : all.subarray(0, end);
-    if (text.length < shortest(spec)) continue;
+    if (text.length < shortest) continue;
     const key = text.join(),
       before = known.get(key);
     const cells = rows * cols;

@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import { orUndefined } from '../concurrency/failures.js';
+import { withFoldersAbove } from './foldersAbove.js';
 
 /** Free bytes on the disk of a folder; undefined where the folder is not there, or its file system does not say. */
 export async function freeBytes(dir: string): Promise<number | undefined> {
@@ -10,9 +10,9 @@ export async function freeBytes(dir: string): Promise<number | undefined> {
 
 /** Free bytes where a folder is, or will be. */
 export async function freeAt(dir: string): Promise<number> {
-  for (let at = dir; ; at = dirname(at)) {
+  for (const at of withFoldersAbove(dir)) {
     const free = await freeBytes(at);
     if (free !== undefined) return free;
-    if (dirname(at) === at) return 0;
   }
+  return 0;
 }

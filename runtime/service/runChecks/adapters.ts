@@ -3,14 +3,15 @@ import { ModelServer } from '../../policy/remote/modelServer.js';
 import { besideOf, type Dialect } from '../../policy/remote/dialect.js';
 import { toRunError } from '../../domain/index.js';
 import { withDeadline } from '../../concurrency/deadline.js';
-import { checkSharedFolder } from './adapterFolder.js';
-import { ask, wordsOf, type Answered, type Reply } from './ask.js';
+import { checkSharedFolder, type AskToLoad } from './adapterFolder.js';
+import { ask, wordsOf, type Answered } from './ask.js';
 import { flagsOf } from './flags.js';
 import type { Table } from './table.js';
 import type { ModelServerCheck } from './types.js';
 
 /** An adapter name that nobody uses: a server that can load adapters says that it is not there. */
 const NOBODY = 'dart-studio-doctor-none';
+const UNLOAD_MS = 20_000;
 
 type Training = NonNullable<ModelServerCheck['training']>;
 
@@ -30,21 +31,13 @@ export async function checkAdapters(o: ModelServerCheck, t: Training, dialect: D
   // The engine knows its own weights by such paths; to another server they are folders.
   const path = t.same ? `tinker://${NOBODY}/sampler_weights/none` : `${t.adapters ?? ''}/${NOBODY}`,
     where = dialect.adapters === 'beside' ? besideOf(o.url) : o.url,
-    load = (folder: string): Promise<Reply> =>
-      ask({
-        url: `${where}/load_lora_adapter`,
-        apiKey: o.apiKey,
-        body: { lora_name: NOBODY, lora_path: folder },
-      }),
-    unload = (): Promise<Reply> =>
-      ask({ url: `${where}/unload_lora_adapter`, apiKey: o.apiKey, body: { lora_name: NOBODY } }),
+    load = loading(where, o.apiKey),
     r = await load(path);
   if ('away' in r) {
     table.wrong('adapters', r.away, 'Look at the log of the server: asking for an adapter must not end it.');
     return;
   }
   if (r.status === 200) {
-    await unload();
     table.wrong(
       'adapters',
       'it says that it loaded an adapter that does not exist',
@@ -55,17 +48,28 @@ export async function checkAdapters(o: ModelServerCheck, t: Training, dialect: D
   if (!refusesWell(o, t, dialect, r, table)) return;
   table.ok('adapters', 'can be loaded while it runs; whether one acts is checked at every publish');
   // How the others refuse an adapter that they can read is not known.
-  if (t.shared && dialect.server === 'vLLM' && !t.same)
-    await checkSharedFolder(t.shared, (folder) => loaded(load(folder), unload), table);
+  if (t.shared && dialect.server === 'vLLM' && !t.same) await checkSharedFolder(t.shared, load, table);
   if (dialect.scores === 'together') await checkScores(o, table);
 }
 
-/** What was loaded after all does not stay. */
-async function loaded(asked: Promise<Reply>, unload: () => Promise<Reply>): Promise<Reply> {
-  const r = await asked;
-  if ('away' in r || r.status === 200) await unload();
-  return r;
-}
+/** Asks a server to load an adapter; what it loads after all, or may load after its time, does not stay. */
+const loading =
+  (where: string, apiKey: string | undefined): AskToLoad =>
+  async (folder) => {
+    const r = await ask({
+      url: `${where}/load_lora_adapter`,
+      apiKey,
+      body: { lora_name: NOBODY, lora_path: folder },
+    });
+    if ('away' in r || r.status === 200)
+      await ask({
+        url: `${where}/unload_lora_adapter`,
+        apiKey,
+        body: { lora_name: NOBODY },
+        timeoutMs: UNLOAD_MS,
+      });
+    return r;
+  };
 
 /** Whether it only says that there is no such adapter; a row is written where it says more. */
 function refusesWell(o: ModelServerCheck, t: Training, dialect: Dialect, r: Answered, table: Table): boolean {

@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { dirname, isAbsolute, resolve } from 'node:path';
+import { isAbsolute, resolve } from 'node:path';
 import { orUndefined } from '../../concurrency/failures.js';
 import { withoutSlashes } from '../../foreign/address.js';
 import { startsEngine, type RunConfig } from '../../config/index.js';
@@ -7,6 +7,7 @@ import { toRunError } from '../../domain/index.js';
 import type { CheckRow } from '../../protocol/types.js';
 import { apiKeyOf } from '../../config/apiKey.js';
 import { notTrainable } from '../../config/trained.js';
+import { withFoldersAbove } from '../../files/foldersAbove.js';
 import type { SharedFolder } from './adapterFolder.js';
 import { checkCluster } from './cluster.js';
 import { updateCost, type UpdateCost } from './cost.js';
@@ -113,9 +114,8 @@ async function sharedFolder(c: RunConfig, base: string): Promise<SharedFolder | 
     return dir !== undefined && isAbsolute(dir) && (await isThere(dir)) ? { dir, written: false } : undefined;
   }
   const store = resolve(base, c.store.dir);
-  let dir = store;
-  while (!(await isThere(dir)) && dirname(dir) !== dir) dir = dirname(dir);
-  return { dir, written: dir === store };
+  for (const dir of withFoldersAbove(store)) if (await isThere(dir)) return { dir, written: dir === store };
+  return undefined;
 }
 
 async function trainingServer(c: RunConfig, base: string, env: Env): Promise<CheckRow[]> {

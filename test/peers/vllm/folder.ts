@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { checkSharedFolder } from '../../../runtime/service/runChecks/adapterFolder.js';
+import { checkSharedFolder, type AskToLoad } from '../../../runtime/service/runChecks/adapterFolder.js';
 import { ask } from '../../../runtime/service/runChecks/ask.js';
 import { Table } from '../../../runtime/service/runChecks/table.js';
 
@@ -17,7 +17,7 @@ export async function folderStage(url: string, work: string): Promise<FolderFigu
   mkdirSync(dir, { recursive: true });
   const told = async (there: (folder: string) => string): Promise<Table['rows'][number]> => {
     const table = new Table(''),
-      load = (folder: string): ReturnType<typeof ask> =>
+      load: AskToLoad = (folder) =>
         ask({
           url: `${url}/v1/load_lora_adapter`,
           apiKey: undefined,

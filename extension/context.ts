@@ -71,7 +71,8 @@ export function createStudioContext(extension: ExtensionContext): StudioContext 
   const review = own.add(new ReviewCount(client, (waiting) => trees.setReview(waiting)));
   let machine: Machine = 'unknown';
   const keys = contextWriter(() => factsOf(client, models, machine, pages.panels.active?.input));
-  const pages = createPages(here, { sessions, sample }, () => context, keys);
+  const pages = createPages(here, { sessions, sample }, () => context);
+  own.defer(pages.panels.onChange(keys));
   const context: StudioContext = {
     extension,
     log,
@@ -291,7 +292,6 @@ function createPages(
   { extension, own, log, report, client }: Surroundings,
   { sessions, sample }: { readonly sessions: ControlSessions; readonly sample: SampleRuntime },
   context: () => StudioContext,
-  changed: () => void,
 ): Pick<StudioContext, 'panels' | 'editors'> {
   const deps: HostDeps = {
     extensionUri: extension.extensionUri,
@@ -320,7 +320,6 @@ function createPages(
     panels: own.add(
       new PanelManager(deps, {
         closed: detach,
-        changed,
         titles: {
           get: () => extension.workspaceState.get<Record<string, string>>(stored.panelTitles, {}),
           keep: (titles) => {

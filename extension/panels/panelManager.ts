@@ -19,8 +19,6 @@ const kinds = Object.keys(panelKinds) as PageKind[];
 export interface PanelEvents {
   /** Called with a panel's input when the user closed it. */
   readonly closed?: (input: PageInput) => void;
-  /** Another panel has the focus, or shows something else. */
-  readonly changed?: () => void;
   /** The titles that panels had last, by what they show: kept over a reload of the window. */
   readonly titles?: { get(): Readonly<Record<string, string>>; keep(titles: Readonly<Record<string, string>>): void };
 }
@@ -86,7 +84,7 @@ export class PanelManager implements Ends {
       if (!sameInput(found.host.input, inPage(found.host.input, input))) {
         this.#name(found.panel, input, this.#titleOf(input));
         found.host.show(input);
-        this.#changed();
+        this.#changes.fire();
       }
       found.panel.reveal(undefined, o.preserveFocus ?? false);
       return;
@@ -140,14 +138,10 @@ export class PanelManager implements Ends {
       ended.dispose();
       focus.dispose();
       this.#on.closed?.(last);
-      this.#changed();
+      this.#changes.fire();
     });
-    const focus = panel.onDidChangeViewState(() => this.#changed());
+    const focus = panel.onDidChangeViewState(() => this.#changes.fire());
     this.#name(panel, input, panel.title);
-    this.#changed();
-  }
-  #changed(): void {
-    this.#on.changed?.();
     this.#changes.fire();
   }
   #name(panel: WebviewPanel, input: PageInput, title: string): void {

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { z } from 'zod';
 import type { DesktopSpec } from './types.js';
 import { DEFAULT_IMAGE, IMAGE_NAME, StudioError, type ImageContents, messageOf } from '../domain/index.js';
+import { shippedFolder } from '../files/shippedFolder.js';
 import { partsOf, readExtra } from './imageExtra.js';
 import { Manifest, parsePackages, type ExtraManifest } from './imageManifest.js';
 
@@ -36,19 +36,13 @@ interface Layer {
   readonly packages: readonly string[];
 }
 
-/** The folder of images: beside the bundle (dist/images, from dist/runtime.js or dist/bench/x.mjs) or in the source tree. */
-export function imagesDir(): string {
-  const here = dirname(fileURLToPath(import.meta.url));
-  const found = [join(here, 'images'), join(here, '..', 'images')].find((d) =>
-    existsSync(join(d, DEFAULT_IMAGE, 'image.json')),
-  );
-  if (found) return found;
-  throw new StudioError(
+/** The folder of images. */
+export const imagesDir = (): string =>
+  shippedFolder(
+    { from: import.meta.url, name: 'images', holds: join(DEFAULT_IMAGE, 'image.json'), inSources: 'images' },
     'desktop.image',
-    `The recipes of desktop images (images/${DEFAULT_IMAGE}) are not beside ${here}.`,
-    'Build again with `npm run build`; the installation is incomplete.',
+    'The recipes of desktop images',
   );
-}
 
 /** Names of all images, sorted. */
 export async function imageNames(root = imagesDir()): Promise<string[]> {

@@ -52,7 +52,10 @@ export async function deskTables(seeds, table) {
         `Templates never trained on: ${heldOut(of('templates'))}; fresh ones: ${heldOut(of('fresh'))}.`,
       ].join(' '),
     ].join('\n\n'),
-    said: `On all ${trained} templates for ${runs[0].minutes} minutes (\`--preset desk\`, ${runs.length === 1 ? 'one seed' : `${runs.length} seeds`}) ${added}. Measured at the end it comes to ${over(of('heldout'))}, ${short(of('words'))} on unseen words, ${short(of('near'))} among near-duplicates and ${short(of('looks'))} in other looks; without the ${blind.length} templates that it solves blind to ${short(seeing('heldout'))}, ${short(seeing('words'))}, ${short(seeing('near'))} and ${short(seeing('looks'))}. On templates never trained on, of which training has near relatives, it comes to ${overRow('templates', of('templates'))} (${heldOut(of('templates'))}), and to ${overRow('fresh', of('fresh'))} on fresh ones, which were not considered when those of training were chosen (${heldOut(of('fresh'))}; [table](test/bench/README.md#all-templates)).`,
+    said: [
+      `- **All ${trained} templates for ${runs[0].minutes} minutes** (\`--preset desk\`, ${runs.length === 1 ? 'one seed' : `${runs.length} seeds`}): ${added}. Measured at the end it comes to ${over(of('heldout'))}, ${short(of('words'))} on unseen words, ${short(of('near'))} among near-duplicates and ${short(of('looks'))} in other looks; without the ${blind.length} templates that it solves blind to ${short(seeing('heldout'))}, ${short(seeing('words'))}, ${short(seeing('near'))} and ${short(seeing('looks'))} ([table](test/bench/README.md#all-templates)).`,
+      `- **Templates never trained on**: that run comes to ${overRow('templates', of('templates'))} on those of which training has near relatives (${heldOut(of('templates'))}), and to ${overRow('fresh', of('fresh'))} on fresh ones, which were not considered when those of training were chosen (${heldOut(of('fresh'))}).`,
+    ].join('\n'),
   };
 }
 

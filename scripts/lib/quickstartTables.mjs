@@ -49,7 +49,10 @@ export async function quickstartTables({ seeds, learnedBlind, unsure = [], imita
         ['policy and tasks', 'templates that need to see', 'all templates', 'all, its screen blanked'],
         [...points, ...measured],
       ),
-      `On tasks for tuning (other arrangements), reinforcement learning removed ${byRL(runs, sighted)} of the failures that imitation had left on templates that need to see, ${byRL(runs)} on all. ${imitation.sentence} ([how](test/bench/README.md#imitation-alone)). ${learned.length} of the ${families.length} templates need no eyes: a policy that was trained on blank screens for as long solves a fifth of their episodes or more (one seed${doubted === 0 ? '' : `; of the other ${families.length - learned.length}, ${doubted} cannot be told from these`}; [which](test/bench/results/blind/blind.md)). The trained policy, its screen blanked, solves a fifth or more of ${named(blindFamilies(rowsOf(runs, 'heldout-blind')))}.`,
+      [
+        `- **What reinforcement learning adds**, on tasks for tuning (other arrangements): it removed ${byRL(runs, sighted)} of the failures that imitation had left on templates that need to see, ${byRL(runs)} on all. ${imitation.sentence} ([how](test/bench/README.md#imitation-alone)).`,
+        `- **${learned.length} of the ${families.length} templates need no eyes**: a policy that was trained on blank screens for as long solves a fifth of their episodes or more (one seed${doubted === 0 ? '' : `; of the other ${families.length - learned.length}, ${doubted} cannot be told from these`}; [which](test/bench/results/blind/blind.md)). The trained policy, its screen blanked, solves a fifth or more of ${named(blindFamilies(rowsOf(runs, 'heldout-blind')))}.`,
+      ].join('\n'),
     ].join('\n\n'),
     each: [
       table(

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { StudioError, messageOf } from '../../domain/index.js';
 import { orUndefined } from '../../concurrency/failures.js';
 import { cacheFolder } from '../../files/cacheFolder.js';
@@ -16,6 +15,7 @@ import {
   runStep,
   type EnvironmentOwner,
 } from '../../files/pythonEnvironment.js';
+import { shippedFolder } from '../../files/shippedFolder.js';
 
 /** The wheel with OSWorld's evaluators; its own requirements are not installed (gigabytes that judging does not use). */
 export const EVALUATORS = { name: 'desktop-env', version: '1.0.2' };
@@ -45,19 +45,13 @@ export interface EvaluatorPlace {
   readonly version: string;
 }
 
-/** The folder of worker.py and the requirements: beside the bundle (dist/evaluators), or in the source tree. */
-export function bridgeDir(): string {
-  const here = dirname(fileURLToPath(import.meta.url)),
-    found = [join(here, 'evaluators'), join(here, '..', 'evaluators'), here].find((d) =>
-      existsSync(join(d, 'worker.py')),
-    );
-  if (found) return found;
-  throw new StudioError(
+/** The folder of worker.py and the requirements. */
+export const bridgeDir = (): string =>
+  shippedFolder(
+    { from: import.meta.url, name: 'evaluators', holds: 'worker.py', inSources: '.' },
     'task.unsupported',
-    `The evaluator bridge (evaluators/worker.py) is not beside ${here}.`,
-    'Build again with `npm run build`; the installation is incomplete.',
+    'The files of the evaluator bridge',
   );
-}
 
 /** Parent of all environments: `${DART_STUDIO_CACHE || XDG_CACHE_HOME || ~/.cache}/dart-studio/evaluators`. */
 export const evaluatorCache = (env: NodeJS.ProcessEnv = process.env): string => cacheFolder('evaluators', env);

@@ -1,8 +1,6 @@
-import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { StudioError } from '../../domain/index.js';
+import { resolve } from 'node:path';
+import { shippedFolder } from '../../files/shippedFolder.js';
 import { ensureEngineEnvironment } from './environment.js';
 import { serveEngine, type RunningEngine, type ServeOptions } from './serve.js';
 
@@ -44,16 +42,10 @@ export async function startEngineServer(o: EngineServerOptions): Promise<Running
   });
 }
 
-/** The engine's Python package: beside the bundle (dist/engine), or in the source tree. */
-export function engineDir(): string {
-  const here = dirname(fileURLToPath(import.meta.url)),
-    found = [join(here, 'engine'), join(here, '..', 'engine'), here].find((d) =>
-      existsSync(join(d, 'requirements.txt')),
-    );
-  if (found) return found;
-  throw new StudioError(
+/** The engine's Python package. */
+export const engineDir = (): string =>
+  shippedFolder(
+    { from: import.meta.url, name: 'engine', holds: 'requirements.txt', inSources: '.' },
     'engine.unavailable',
-    `The engine's files (engine/requirements.txt) are not beside ${here}.`,
-    'Build again with `npm run build`; the installation is incomplete.',
+    "The engine's files",
   );
-}

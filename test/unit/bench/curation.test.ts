@@ -580,12 +580,13 @@ describe('what pages say of it', () => {
   const table = (head: readonly string[], rows: readonly (readonly unknown[])[]): string =>
     [head, ...rows].map((r) => `| ${r.join(' | ')} |`).join('\n');
   const before = '- **old one** (ours) hurts here: -5.3 ± 4.6 points (in pairs of runs: none).';
-  const tables = async (now: unknown): Promise<string> => {
-    const { curationTables } = (await import(pathToFileURL('scripts/lib/curationTables.mjs').href)) as {
-      curationTables(o: { now: unknown; before: string; columns: readonly string[] }, t: typeof table): string;
-    };
-    return curationTables({ now, before, columns: EFFECT_COLUMNS }, table);
-  };
+  const script = async (): Promise<{
+    curationTables(o: { now: unknown; before: string; columns: readonly string[] }, t: typeof table): string;
+    earnedSaid(now: unknown): string;
+  }> => (await import(pathToFileURL('scripts/lib/curationTables.mjs').href)) as Awaited<ReturnType<typeof script>>;
+  const tables = async (now: unknown): Promise<string> =>
+      (await script()).curationTables({ now, before, columns: EFFECT_COLUMNS }, table),
+    frontPage = async (now: unknown): Promise<string> => (await script()).earnedSaid(now);
   const effect = (
     label: string,
     points: number,
@@ -630,7 +631,7 @@ describe('what pages say of it', () => {
     expect(await tables(none)).toMatch(/^\*\*Not recorded yet/);
   });
   it('is then every effect with its verdict, and which mechanisms did not earn their place', async () => {
-    const page = await tables({
+    const now = {
       commit: 'abc',
       rows: [
         { section: 'plan', complete: true, made: 48, runs: 48, seeds: '1 2 3 4' },
@@ -643,7 +644,8 @@ describe('what pages say of it', () => {
         effect('nothing', 0, 4, 'off'),
         { section: 'beside', label: 'random choices', seeds: 4, words: '0 %', heldout: '', model: '' },
       ],
-    });
+    };
+    const page = await tables(now);
     expect(page).toContain('| good | +9.0 [+5.0, +13.0] | v | +2.0 ± 8.0 | +1.0 ± 4.0 | on | on |');
     expect(page).toContain('- Helps here: good, found.');
     expect(page).toContain('- Hurts here: bad, preset.');
@@ -654,5 +656,14 @@ describe('what pages say of it', () => {
     );
     expect(page).toContain('- Off by default though it helps here: found.');
     expect(page).toContain('| random choices | 4 | 0 % |  |  |');
+    const front = await frontPage(now);
+    expect(front).toContain(
+      "*DART's, on by default*: helps: good (+9.0 [+5.0, +13.0]); hurts: bad (-9.0 [-13.0, -5.0]), preset (-4.0 [-7.0, -1.0]); an effect of 8 points is excluded: idle. *",
+    );
+    expect(front).toContain(
+      "*DART's, off by default*: helps: found (+7.0 [+3.0, +11.0]); cannot be told: dark (+6.0 [-1.0, +13.0]).",
+    );
+    expect(front).not.toContain('nothing');
+    expect(await frontPage(undefined)).toContain('no ablation is recorded yet');
   });
 });

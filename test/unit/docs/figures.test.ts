@@ -97,7 +97,7 @@ describe('tables of the preset desk', () => {
     const imitated = record.points.find((p) => p.label === 'warm start')!,
       percent = Math.round((100 * imitated.successes) / imitated.episodes);
     expect(said).toMatch(
-      new RegExp(`one seed\\) imitation alone comes to ${percent} % \\[.*\\]: it added nothing that can be told\\.`),
+      new RegExp(`one seed\\): imitation alone comes to ${percent} % \\[.*\\]: it added nothing that can be told\\.`),
     );
     expect(text).toMatch(/commit [0-9a-f]{8}\./);
     const sum = (label: string): number => {

@@ -254,7 +254,7 @@ export async function limits({ desk, miniwob, earned }) {
     [
       `- **No agent for everything**: a network of ${(parameters / 1e6).toFixed(2)} million parameters learns these tasks, and to find words on these screens; it does not learn to follow instructions in general, as the row of templates never trained on shows.`,
       desk.said,
-      `- **MiniWoB++**: after ${miniwob.minutes} minutes without demonstrations of its pages, the network before \`reader-2\` solves ${solved.length} of ${pages.length} pages at least four times of five where neither its blind self nor chance does (one seed; ${among(TUNED_ON)} of these were used for tuning with some of the seeds that are reported, and ${among(ANY_CLICK)} may need no eyes: a policy trained blind was not measured; [table](test/bench/README.md#miniwob)).`,
+      `- **MiniWoB++**: after ${miniwob.minutes} minutes without demonstrations of its pages, \`reader-3\` solves ${solved.length} of ${pages.length} pages at least four times of five where neither its blind self nor chance does (one seed; ${among(TUNED_ON)} of these were used for tuning with some of the seeds that are reported, and ${among(ANY_CLICK)} may need no eyes: a policy trained blind was not measured; [table](test/bench/README.md#miniwob)).`,
       earned,
     ].join('\n'),
   ].join('\n\n');

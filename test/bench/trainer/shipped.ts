@@ -4,7 +4,6 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
-  READER_1_SPEC,
   READER_SPEC,
   id,
   random,
@@ -25,7 +24,6 @@ import { openGraph, type GraphSession } from '../../../runtime/policy/embedded/g
 import { makeSampler } from '../../../runtime/policy/embedded/sampling.js';
 import type { DecisionPool, PolicySession } from '../../../runtime/policy/types.js';
 import { Learner } from '../../../runtime/trainer/native/learner.js';
-import { initialTheta, placedParams } from '../../../runtime/trainer/native/model/params.js';
 import { policyModel, writePolicyGraph } from '../../../runtime/trainer/native/model/policyGraph.js';
 import { baseTrainerOptions } from '../../helpers/trainer/options.js';
 import { policySamples } from './problem.js';
@@ -191,24 +189,16 @@ async function putTrained(): Promise<Trained> {
   await writePolicyGraph(READER_SPEC, graph);
   return { dir, graph, weights: { path, sha256: createHash('sha256').update(bytes).digest('hex') } };
 }
-/** The arrays of the kept policy, which is of `reader-1`; what that does not have begins as in a run. */
+/** The parameters of the kept policy. */
 function trainedTheta(): Float32Array {
   const list = execFileSync('tar', ['-tJf', TRAINED], { encoding: 'utf8' }).split('\n'),
     name = list.find((n) => n.endsWith('/weights.f32')),
     bytes = execFileSync('tar', ['-xJOf', TRAINED, name ?? 'weights.f32'], { maxBuffer: 1 << 26 }),
     kept = new Float32Array(new Uint8Array(bytes).buffer),
-    then = policyModel(READER_1_SPEC).layout,
-    now = policyModel(READER_SPEC).layout,
-    theta = initialTheta(now, 1),
-    places = new Map(placedParams(now).map(({ name, from }) => [name, from]));
-  if (kept.length !== then.total)
-    throw new Error(`${TRAINED} has ${kept.length} parameters, reader-1 has ${then.total}: name another`);
-  for (const { name: array, from, to } of placedParams(then)) {
-    const at = places.get(array);
-    if (at === undefined) throw new Error(`${READER_SPEC.id} has no array ${array}: nothing kept fits it`);
-    theta.set(kept.subarray(from, to), at);
-  }
-  return theta;
+    { total } = policyModel(READER_SPEC).layout;
+  if (kept.length !== total)
+    throw new Error(`${TRAINED} has ${kept.length} parameters, ${READER_SPEC.id} has ${total}: name another`);
+  return kept;
 }
 
 /** Updates of the shipped policy, per state: ms of each of `rounds`, one pass over `states` new states, which it reads. */

@@ -29,8 +29,8 @@ const AS_PAGES = {
 const SHIFT = 80;
 
 /**
- * What both halves of the recorded policy were trained with and on (commit aceb4142), all of it said here: presets and the
- * suite go on, and a benchmark that inherits them measures something else under the same name.
+ * What both halves of the recorded policy were trained with and on (since commit aceb4142), all of it said here but for the
+ * network, which is the shipped one: presets and the suite go on, and a benchmark that inherits them measures something else under the same name.
  */
 const LEARNS = { lr: 5e-4, minibatchStates: 24, replay: 24, entropyBonus: 0.002, imitationCoef: 0.3 };
 const DESK = {

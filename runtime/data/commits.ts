@@ -13,6 +13,7 @@ export interface EventSink {
 /** Events that cannot change the answer to an order or a claim. */
 const QUIET: ReadonlySet<JournalEvent['type']> = new Set([
   'run.time',
+  'training.began',
   'rollout.step',
   'rollout.started',
   'trajectory.started',

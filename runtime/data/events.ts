@@ -111,6 +111,8 @@ export type JournalEvent =
   | { readonly type: 'run.closed'; readonly reason: string }
   /** Time that the run has used, pauses left out: every two seconds, so that a crash loses no more of it. */
   | { readonly type: 'run.time'; readonly elapsedMs: number }
+  /** Reinforcement learning begins in this process: its rates and shares are counted from here. */
+  | { readonly type: 'training.began' }
   | ({ readonly type: 'group.opened' } & PlannedGroup)
   | ({ readonly type: 'group.branched' } & GroupBranches)
   | { readonly type: 'rollout.queued'; readonly order: RolloutOrder }
@@ -281,6 +283,7 @@ export type NoteEvent = EventOf<
   | 'spans'
   | 'log'
   | 'run.time'
+  | 'training.began'
   | 'run.closed'
   | 'rates.seeded'
   | 'model.served'

@@ -10,7 +10,7 @@ export async function timelineOf(run: RunReader): Promise<RunTimeline> {
   return { phases, outages, ...(measured ? { measured } : {}) };
 }
 
-/** A process that resumes a run counts from its first order on. */
+/** A process that resumes a run counts from when its reinforcement learning begins. */
 async function measuredOf(run: RunReader): Promise<RunTimeline['measured']> {
   const began = await run.index.query('SELECT queued FROM runs WHERE queued IS NOT NULL ORDER BY rowid', []),
     newest = began.at(-1)?.['queued'];

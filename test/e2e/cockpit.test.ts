@@ -15,7 +15,7 @@ import { axeSource, whyNoWorkbench } from '../helpers/workbench/rig.js';
 import { themes } from '../helpers/workbench/themes.js';
 import { pictures, Ui, violations } from '../helpers/workbench/ui.js';
 import { until } from '../helpers/workbench/workbench.js';
-import { busyShares, openLanes } from './cockpitRuns/busyShares.js';
+import { openLanes, sharesAgree } from './cockpitRuns/busyShares.js';
 
 /**
  * The packaged extension, the real daemon and real desktops, driven as a person does. One workbench and one training
@@ -285,23 +285,8 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
     await given.training();
     const page = await given.dashboard();
     await openLanes(page);
-    let said = '';
-    await until(
-      async () => {
-        // What the card is about grows on, and what the lanes know of it comes once a second.
-        await page.getByRole('button', { name: 'RL', exact: true }).click();
-        const { lanes, cards } = await busyShares(page);
-        said = JSON.stringify({ lanes, cards });
-        return (
-          Object.keys(cards).length === 3 &&
-          Object.entries(cards).every(([part, share]) => Math.abs(lanes[part]! - share) <= 3)
-        );
-      },
-      'lanes and cards agree within 3 %',
-      60_000,
-    ).catch((e: unknown) => {
-      throw new Error(`${String(e)}: ${said}`);
-    });
+    // What the card is about grows on, and what the lanes know of it comes once a second.
+    await sharesAgree(page, 3);
     await c.picture('live-lanes');
   });
 
@@ -312,6 +297,8 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
     await until(async () => (await c.ui.rows('Desktops')).length > 0, 'its desktops are listed');
     await c.ui.palette('DART Studio: Stop Training');
     await page.locator('.state', { hasText: 'Stopped' }).waitFor({ timeout: 180_000 });
+    await openLanes(page);
+    await sharesAgree(page, 2);
     const run = given.runFolder!,
       checkpoints = join(run, 'checkpoints');
     expect(

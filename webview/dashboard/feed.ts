@@ -95,10 +95,13 @@ export class Feed {
       }
       case 'status': {
         if (m.run !== model.run) break;
-        const resumed = model.detail !== undefined && !isLive(model);
+        const resumed = model.detail !== undefined && !isLive(model),
+          before = model.status?.phase;
         this.#dispatch({ type: 'status', status: m.status, ledger: m.ledger });
         // The run was over, and its events with it: everything is loaded again.
         if (resumed && isLive(this.#model())) void this.load();
+        // When each phase began is part of the detail.
+        else if (before !== undefined && before !== m.status.phase) this.#refresh.detail.ask();
         break;
       }
       case 'events': {

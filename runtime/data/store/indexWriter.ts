@@ -71,6 +71,13 @@ type Handlers = {
   readonly [T in JournalEvent['type']]?: (rows: Rows, e: Stored<T>, position: JournalPosition) => void;
 };
 
+/** Of the newest process, once. */
+function trainingBegan(rows: Rows, at: number): void {
+  // A damaged journal may lack the record of the process.
+  rows.run('INSERT INTO runs(at) SELECT ? WHERE NOT EXISTS(SELECT 1 FROM runs)', [at]);
+  rows.run('UPDATE runs SET queued = COALESCE(queued, ?) WHERE rowid = (SELECT MAX(rowid) FROM runs)', [at]);
+}
+
 const handlers: Handlers = {
   'run.opened'(rows) {
     // Probes of an earlier process are not handed out again under their id.
@@ -85,6 +92,9 @@ const handlers: Handlers = {
       [e.group, e.family, e.task, e.size, e.cap, e.at, position],
     );
   },
+  'training.began'(rows, e) {
+    trainingBegan(rows, e.at);
+  },
   'rollout.queued'(rows, e) {
     const o = e.order;
     rows.run(
@@ -92,12 +102,9 @@ const handlers: Handlers = {
       [o.rollout, o.family, o.task, o.group, o.seed, o.cap, e.at, e.seq],
     );
     if (rows.modified === 0) return;
-    // A damaged journal may lack the record of the process.
-    rows.run('INSERT INTO runs(at) SELECT ? WHERE NOT EXISTS(SELECT 1 FROM runs)', [e.at]);
-    rows.run(
-      'UPDATE runs SET orders = orders + 1, queued = COALESCE(queued, ?) WHERE rowid = (SELECT MAX(rowid) FROM runs)',
-      [e.at],
-    );
+    // Journals before 0.2 do not say when training begins.
+    trainingBegan(rows, e.at);
+    rows.run('UPDATE runs SET orders = orders + 1 WHERE rowid = (SELECT MAX(rowid) FROM runs)', []);
   },
   'rollout.started'(rows, e) {
     rows.run("UPDATE rollouts SET state = 'running', started_at = ?, desktop = ?, instruction = ? WHERE id = ?", [

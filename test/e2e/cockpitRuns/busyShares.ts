@@ -1,6 +1,7 @@
 /** How busy desktops, replicas and trainer are, as a dashboard says it in two places. */
 import type { Frame } from '../../helpers/workbench/playwright.js';
 import { when } from '../../helpers/workbench/ui.js';
+import { until } from '../../helpers/workbench/workbench.js';
 import { goTo } from './window.js';
 
 type Shares = Readonly<Record<string, number>>;
@@ -17,6 +18,23 @@ export async function busyShares(page: Frame): Promise<{ readonly lanes: Shares;
     return [document.getElementById('lanes-summary').textContent, card.getAttribute('aria-label') ?? card.innerText];
   })()`);
   return { lanes: shares(lanes), cards: shares(cards) };
+}
+/** Resolves when the lanes say of the time that the card is about what the card says, within so many percent. */
+export async function sharesAgree(page: Frame, within: number): Promise<void> {
+  let said = '';
+  await until(
+    async () => {
+      await page.getByRole('button', { name: 'RL', exact: true }).click();
+      const { lanes, cards } = await busyShares(page),
+        parts = Object.entries(cards);
+      said = JSON.stringify({ lanes, cards });
+      return parts.length === 3 && parts.every(([part, share]) => Math.abs(lanes[part]! - share) <= within);
+    },
+    `lanes and cards agree within ${within} %`,
+    60_000,
+  ).catch((e: unknown) => {
+    throw new Error(`${String(e)}: ${said}`);
+  });
 }
 const shares = (text: string): Shares =>
   Object.fromEntries(

@@ -97,7 +97,30 @@ describe('the timeline of a run', () => {
     });
     await run.close();
   });
-  it('shares count from the first order of the newest process that gave one', async () => {
+  it('shares count from when the newest process begins to train, though its first order waits', async () => {
+    const run = await runOf([
+      {
+        says: [
+          [5, { type: 'training.began' }],
+          [10, queued('r1')],
+        ],
+        closed: 20,
+      },
+      {
+        says: [
+          [25, { type: 'training.began' }],
+          [30, metrics('run', { elapsedMs: 0 })],
+          [50, queued('r2')],
+        ],
+        closed: 60,
+      },
+    ]);
+    const { phases, measured } = await timelineOf(run);
+    expect(measured).toEqual({ from: 25_000, resumed: true });
+    expect(phases).toEqual([{ phase: 'training', from: 5000 }]);
+    await run.close();
+  });
+  it('of journals before 0.2 shares count from the first order of the newest process that gave one', async () => {
     const resumed = await runOf([
         { says: [[10, queued('r1')]], closed: 20 },
         {

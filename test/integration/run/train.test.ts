@@ -218,6 +218,8 @@ describe.each([
         seqs = after.events.map((e) => e.seq);
       expect(seqs).toEqual(seqs.map((_, i) => i));
       expect(after.of('run.opened').map((e) => e.resumed)).toEqual([...killed, true]);
+      // Each of these processes trained: its rates and shares count from there.
+      expect(after.of('training.began')).toHaveLength(killed.length + 1);
       // Demonstrations and warm start were made once.
       expect(after.of('trajectory.recorded').filter((e) => e.head.provenance.kind === 'oracle')).toHaveLength(4);
       expect(after.of('eval').map((e) => e.label)).toEqual(['untrained', 'warm start', 'final']);

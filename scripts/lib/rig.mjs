@@ -118,9 +118,9 @@ const settle = (out, key, work) =>
 /** For the same tests Chromium's shell, which has no windows, takes half the processor time of the whole browser. */
 async function browser() {
   const shell = 'chromium-headless-shell',
-    found = () => [shell, 'chromium', 'chromium-browser', 'google-chrome'].map(whereIs).find((path) => path);
+    found = () => [shell, 'chromium', 'chromium-browser', 'google-chrome'].map(whereIs).find(Boolean);
   let missing = ensurePackages(found() ? fonts : [[shell, shell], ...fonts]);
-  // Debian has it since 2024.
+  // Systems from before 2024 have no package of the shell.
   if (!found()) missing = ensurePackages([['chromium', 'chromium'], ...fonts]);
   return found()
     ? { ok: true, path: found() }

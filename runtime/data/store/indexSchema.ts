@@ -11,10 +11,9 @@ export const schemaVersion = 11;
  * that ended with "this task cannot be done". steps has those of trajectories that run, and only what is queried over
  * many; of one that has ended they are one row of tracks (stepPack.ts). `recorded` is the sequence number of the record
  * with which it ended, `trained_position` is that of the update that used it; `bare`: its screens were removed. runs has a row for each process that wrote the run: `before` is
- * the last that is known of the run before it, `queued` when its reinforcement learning began (in journals
- * before 0.2, when its first order was), `orders` how many orders there were. lanes is
- * when each lane was there; span_minutes and span_hours hold the ms of each activity per lane and minute or hour, an hour
- * in the one or in the other.
+ * the last that is known of the run before it, `queued` when its reinforcement learning began (in journals before 0.2:
+ * when its first order was), `orders` how many orders it gave. lanes is when each lane was there; span_minutes and
+ * span_hours hold the ms of each activity per lane and minute or hour, an hour in the one or in the other.
  *
  * An index has a bound (indexTrim.ts). Those in held stay: people worked on them. Rollouts that went are counted in past, with '' for what is not there, groups in
  * past_groups, where cap is that of the one that was opened last; past_outcomes has how each ended, by its record.

@@ -10,7 +10,7 @@ It listens on 127.0.0.1:PORT inside the desktop, which has a network of its own.
     {"open": URL, "ms": 5000}              the page is loaded; one that is open stays -> {"opened": whether it was loaded}
     {"run": JAVASCRIPT, "ms": 2000}        its value, a promise's when it is settled                       -> {"value": ...}
     {"tidy": true}                         other pages and programs closed, storage cleared                -> {"whole": whether no other page was open}
-    {"drawn": true}                        what was changed is on the screen                               -> {}
+    {"drawn": true}                        the page has painted what was changed; the screen follows        -> {}
 
 "hung": the page has not answered in time. After "browser" this program ends, and Chromium with it.
 Menus of the right button are off, since they lead to developer tools; jwm takes the keys that do (etc/jwm/system.jwmrc).
@@ -26,6 +26,7 @@ FLAGS = ['--kiosk', '--no-sandbox', '--test-type', '--no-first-run', '--no-defau
          '--disable-features=Translate,MediaRouter,OptimizationHints,InterestFeedContentSuggestions,CertificateTransparencyComponentUpdater,DialMediaRouteProvider,GlobalMediaControls',
          '--process-per-site', '--renderer-process-limit=1', '--in-process-gpu', '--remote-debugging-pipe']
 LONGEST = 1 << 20
+DRAWN = 'new Promise(d=>requestAnimationFrame(()=>{const c=new MessageChannel();c.port1.onmessage=()=>d(0);c.port2.postMessage(0)}))'
 NO_MENU = "addEventListener('contextmenu', e => e.preventDefault(), true)"
 
 
@@ -148,8 +149,8 @@ class Browser:
         return {'whole': not others}
 
     def drawn(self, m):
-        """Two frames of animation: the first may have been under way before the change."""
-        return self.run({'run': 'new Promise(d=>requestAnimationFrame(()=>requestAnimationFrame(()=>d(0))))', 'ms': m.get('ms', 1000)}) and {}
+        """Its message comes after style, layout and paint of the next frame. Whoever looks at the screen waits until it rests."""
+        return self.run({'run': DRAWN, 'ms': m.get('ms', 1000)}) and {}
 
     def obey(self, commands):
         done = []

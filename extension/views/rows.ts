@@ -164,7 +164,7 @@ export function desktopRow(d: DesktopRow, held?: ControlState): Row {
         : d.state === 'idle' || d.state === 'stopped'
           ? { id: 'vm-outline' }
           : d.state === 'starting' || d.state === 'resetting'
-            ? { id: 'loading~spin' }
+            ? { id: 'vm-connect' }
             : { id: 'vm-running', color: 'charts.green' };
   const step =
     d.step === undefined
@@ -214,7 +214,7 @@ const outcomeIcons: Readonly<Record<OutcomeKind, RowIcon>> = {
   success: { id: 'pass', color: 'charts.green' },
   failure: { id: 'circle-slash', color: 'charts.red' },
   error: { id: 'warning', color: 'list.warningForeground' },
-  running: { id: 'sync~spin', color: 'charts.blue' },
+  running: { id: 'pulse', color: 'charts.blue' },
 };
 /** "failure, score 0.7": a partial score is said with the outcome. */
 export const verdictWord = (r: Pick<TrajectoryRow, 'outcome' | 'reward'>): string =>

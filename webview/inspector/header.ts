@@ -29,7 +29,7 @@ export const outcomeIcons: Readonly<Record<OutcomeKind, string>> = {
   success: 'pass-filled',
   failure: 'error',
   error: 'warning',
-  running: 'sync codicon-modifier-spin',
+  running: 'pulse',
 };
 const provenanceWords: Readonly<Record<TrajectoryRow['provenance'], string>> = {
   rollout: t('training rollout'),

@@ -31,7 +31,7 @@ describe('runs', () => {
     expect(r).toMatchObject({
       label: 'quickstart',
       context: 'run.running',
-      icon: { id: 'sync~spin' },
+      icon: { id: 'pulse' },
       spoken: 'quickstart, running, last 64 rollouts 63 %, 120 rollouts',
     });
     expect(r.description).toBe('last 64 rollouts 63 % · 119 rollouts/h · ▂▅▇');

@@ -151,12 +151,14 @@ describe('commands', () => {
         (m) => m[1],
       ),
     );
-    const inRows = contexts()
-      .map((k) => k.icon)
-      .map((i) => i.replace('~spin', ''));
+    const inRows = contexts().map((k) => k.icon.replace('~spin', ''));
     expect(
       [...c.commands.flatMap((x) => (x.icon ? [x.icon.slice(2, -1)] : [])), ...inRows].filter((i) => !codicons.has(i)),
     ).toEqual([]);
+  });
+  it('spin on no row but of what is over in seconds', () => {
+    const spinning = contexts().filter((k) => k.icon.endsWith('~spin'));
+    expect(spinning.map((k) => k.item)).toEqual(['run.stopping']);
   });
   it("on a row are at most two inline, and at most four in a view's title", () => {
     for (const v of treeViews) {
@@ -217,7 +219,7 @@ function contexts(): { view: string; item: string; icon: string }[] {
         [true, false].map((enabled) => entryRow('/r', poolEntry({ source, enabled }), 0)),
       ),
     ].map(of(views.pool)),
-    ...(['idle', 'starting', 'act', 'broken', 'stopped'] as const)
+    ...(['idle', 'starting', 'resetting', 'act', 'broken', 'stopped'] as const)
       .flatMap((state) => [desktop({ state }), desktop({ state, rollout: 'r1' })])
       .map((d) => of(views.desktops)(desktopRow(d))),
     ...[...outcomes.map((outcome) => trajectoryRow('/r', trajectory({ outcome }))), moreRow(1, 2)].map(

@@ -14,6 +14,7 @@ export interface EventSink {
 const QUIET: ReadonlySet<JournalEvent['type']> = new Set([
   'run.time',
   'training.began',
+  'training.ended',
   'rollout.step',
   'rollout.started',
   'trajectory.started',

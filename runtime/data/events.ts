@@ -113,6 +113,8 @@ export type JournalEvent =
   | { readonly type: 'run.time'; readonly elapsedMs: number }
   /** Reinforcement learning begins in this process: its rates and shares are counted from here. */
   | { readonly type: 'training.began' }
+  /** It is over: the process may still evaluate and close, which is no longer counted. */
+  | { readonly type: 'training.ended' }
   | ({ readonly type: 'group.opened' } & PlannedGroup)
   | ({ readonly type: 'group.branched' } & GroupBranches)
   | { readonly type: 'rollout.queued'; readonly order: RolloutOrder }
@@ -284,6 +286,7 @@ export type NoteEvent = EventOf<
   | 'log'
   | 'run.time'
   | 'training.began'
+  | 'training.ended'
   | 'run.closed'
   | 'rates.seeded'
   | 'model.served'

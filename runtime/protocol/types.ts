@@ -83,8 +83,11 @@ export interface RunTimeline {
   readonly phases: readonly PhaseSpan[];
   /** Stretches in which no process worked on the run: between a stop or crash and the resume. */
   readonly outages: readonly { readonly from: number; readonly to: number }[];
-  /** Since when shares and rates of the newest RL are counted: it began, or was resumed; absent before. */
-  readonly measured?: { readonly from: number; readonly resumed: boolean };
+  /**
+   * The time that shares and rates of the newest RL are of: since it began, or was resumed, until it was over; absent
+   * before. Without `to` it goes on, its process was killed, or the journal is older than 0.2.
+   */
+  readonly measured?: { readonly from: number; readonly to?: number; readonly resumed: boolean };
 }
 
 /** generated = trained + in flight + retired, always; `closes` says that the sum was checked. */

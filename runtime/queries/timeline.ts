@@ -12,9 +12,15 @@ export async function timelineOf(run: RunReader): Promise<RunTimeline> {
 
 /** A process that resumes a run counts from when its reinforcement learning begins. */
 async function measuredOf(run: RunReader): Promise<RunTimeline['measured']> {
-  const began = await run.index.query('SELECT queued FROM runs WHERE queued IS NOT NULL ORDER BY rowid', []),
-    newest = began.at(-1)?.['queued'];
-  return began.length === 0 ? undefined : { from: Number(newest), resumed: newest !== began[0]!['queued'] };
+  const began = await run.index.query('SELECT queued, trained FROM runs WHERE queued IS NOT NULL ORDER BY rowid', []),
+    newest = began.at(-1);
+  if (!newest) return undefined;
+  const { queued, trained } = newest;
+  return {
+    from: Number(queued),
+    ...(typeof trained === 'number' ? { to: trained } : {}),
+    resumed: began.length > 1,
+  };
 }
 
 /** Phases by the records that they leave; one that left none did not happen or has not ended yet. */

@@ -1,5 +1,6 @@
 import { traitsOf, type RunConfig } from '../config/index.js';
 import type { DataManager } from '../data/dataManager.js';
+import type { NoteEvent } from '../data/events.js';
 import type { LedgerCounts } from '../data/types.js';
 import { type RunStatus as WireStatus } from '../domain/index.js';
 import type { Clock } from '../rollout/clock.js';
@@ -37,25 +38,30 @@ export class RunMonitor {
   #engine: Engine | undefined;
   #scheduler: Scheduler | undefined;
   #notedMs = 0;
+  #began = false;
 
   constructor(d: RunMonitorDeps) {
     this.#d = d;
     this.#meters = new Meters(d.clock.now());
-    this.spans = new SpanRecorder((e) => d.log.mustSucceed(d.data.note(e)));
+    this.spans = new SpanRecorder((e) => this.#note(e));
   }
 
   get meters(): Meters {
     return this.#meters;
   }
-  /** Rates and shares start again from here. */
+  /** Reinforcement learning begins: rates and shares start again from here. */
   restart(): void {
     const now = this.#d.clock.now();
+    this.#began = true;
+    this.#note({ type: 'training.began' });
     this.#meters = new Meters(now, this.#engine?.replicas?.status());
     if (this.#d.budget.paused) this.#meters.pause(now);
   }
   /** Rates and shares stay as they are now: what is still done teaches nothing. */
   end(): void {
-    this.#ended ??= { at: this.#d.clock.now(), models: this.#engine?.replicas?.status() };
+    if (this.#ended) return;
+    this.#ended = { at: this.#d.clock.now(), models: this.#engine?.replicas?.status() };
+    if (this.#began) this.#note({ type: 'training.ended' });
   }
   pause(): void {
     if (!this.#ended) this.#meters.pause(this.#d.clock.now());
@@ -144,7 +150,10 @@ export class RunMonitor {
     const { elapsedMs } = this.#d.budget;
     if (elapsedMs - this.#notedMs < TIME_MS) return;
     this.#notedMs = elapsedMs;
-    this.#d.log.mustSucceed(this.#d.data.note({ type: 'run.time', elapsedMs }));
+    this.#note({ type: 'run.time', elapsedMs });
+  }
+  #note(e: NoteEvent): void {
+    this.#d.log.mustSucceed(this.#d.data.note(e));
   }
 
   /** Journals the same as metrics. */

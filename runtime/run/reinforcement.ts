@@ -60,7 +60,6 @@ export class Reinforcement {
       { deterministic } = r.config.run,
       gate = regimeGate(gateOptions(r.config), deterministic ? r.data.groups() : undefined);
     r.monitor.restart();
-    r.log.mustSucceed(r.data.note({ type: 'training.began' }));
     const orders = new OrderQueue(r.data, {
       // Two more than desktops, so that a freed desktop finds its next order waiting; one after another where what is
       // next must not depend on when that was asked.

@@ -292,12 +292,12 @@ export const wholeRun = (m: Model): Window => {
   return { from, to: Math.max(m.now, from + 1000) };
 };
 /**
- * The window that the shares of the utilisation card cover; a run that is over gave them last at its last update.
+ * The window that the shares of the utilisation card cover; a run that was killed gave them last at its last update.
  * Undefined before RL.
  */
 export function measuredWindow(m: Model): (Window & { readonly resumed: boolean }) | undefined {
   const { measured } = m.detail?.timeline ?? {},
-    to = isLive(m) ? m.now : (m.series.get('run.desktopUtilisation')?.at.at(-1) ?? 0);
+    to = measured?.to ?? (isLive(m) ? m.now : (m.series.get('run.desktopUtilisation')?.at.at(-1) ?? 0));
   return measured && to > measured.from ? { ...measured, to } : undefined;
 }
 export const evalRate = (e: EvalPoint): number | undefined => (e.episodes > 0 ? e.successes / e.episodes : undefined);

@@ -243,8 +243,9 @@ const isSame = (a: Lane, i: number, b: Lane): boolean =>
   Math.abs(b.start[0]! - a.start[i]! - a.ms[i]!) <= 1;
 
 /**
- * Share of the window each activity took, over lanes of one kind; what is left is idle. With `concurrency`, the calls
- * that one lane may have under way at a time, it is the share of those.
+ * Share of the window each activity took, over lanes of one kind; what is left is idle. A replica that takes new weights
+ * answers nobody, so that counts as idle too, as in the run's own utilisation. With `concurrency`, the calls that one
+ * lane may have under way at a time, it is the share of those.
  */
 export function shares(
   lanes: readonly Lane[],
@@ -259,11 +260,11 @@ export function shares(
     // A call that began long before the window may go on in it, whatever began between.
     const [a, b] = concurrency === undefined ? spansIn(l, w) : [0, lowerBound(l.start, w.to)];
     for (let i = a; i < b; i++) {
+      const what = l.what[i]!;
+      if (what === 'idle' || what === 'sync') continue;
       const within = Math.max(0, Math.min(l.start[i]! + l.ms[i]!, w.to) - Math.max(l.start[i]!, w.from)),
-        // Publishing is work of the whole server, and no call.
-        calls = concurrency === undefined ? 1 : l.what[i] === 'sync' ? 0 : (l.calls?.[i] ?? 1),
-        ms = within * calls;
-      if (l.what[i] !== 'idle') by.set(l.what[i]!, (by.get(l.what[i]!) ?? 0) + ms / whole);
+        calls = concurrency === undefined ? 1 : (l.calls?.[i] ?? 1);
+      by.set(what, (by.get(what) ?? 0) + (within * calls) / whole);
     }
   }
   return { busy: [...by.values()].reduce((x, y) => x + y, 0), by };

@@ -1,5 +1,5 @@
 /** Raise when a table changes: an index of another schema is rebuilt from the journal. */
-export const schemaVersion = 11;
+export const schemaVersion = 12;
 
 /**
  * The queryable view of a journal. `position` columns say where in the journal a record lies. Times are ms since the
@@ -12,7 +12,7 @@ export const schemaVersion = 11;
  * many; of one that has ended they are one row of tracks (stepPack.ts). `recorded` is the sequence number of the record
  * with which it ended, `trained_position` is that of the update that used it; `bare`: its screens were removed. runs has a row for each process that wrote the run: `before` is
  * the last that is known of the run before it, `queued` when its reinforcement learning began (in journals before 0.2:
- * when its first order was), `orders` how many orders it gave. lanes is when each lane was there; span_minutes and
+ * when its first order was), `trained` when that was over, `orders` how many orders it gave. lanes is when each lane was there; span_minutes and
  * span_hours hold the ms of each activity per lane and minute or hour, an hour in the one or in the other.
  *
  * An index has a bound (indexTrim.ts). Those in held stay: people worked on them. Rollouts that went are counted in past, with '' for what is not there, groups in
@@ -23,7 +23,7 @@ export const schemaVersion = 11;
  */
 export const schema = `
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
-CREATE TABLE runs(run TEXT, at INTEGER, resumed INTEGER, before INTEGER, queued INTEGER, orders INTEGER DEFAULT 0);
+CREATE TABLE runs(run TEXT, at INTEGER, resumed INTEGER, before INTEGER, queued INTEGER, trained INTEGER, orders INTEGER DEFAULT 0);
 CREATE TABLE rollouts(id TEXT PRIMARY KEY, family TEXT, task TEXT, grp TEXT, seed INTEGER, cap INTEGER, provenance TEXT, state TEXT, reason TEXT, batch TEXT, trained_version INTEGER,
   outcome TEXT, reward REAL, truncated INTEGER, error_kind TEXT, steps INTEGER DEFAULT 0, kept INTEGER, entropy_sum REAL DEFAULT 0, entropy_steps INTEGER DEFAULT 0,
   version_min INTEGER, version_max INTEGER, queued_at INTEGER, started_at INTEGER, ended_at INTEGER, instruction TEXT, head_position INTEGER,

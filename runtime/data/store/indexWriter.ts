@@ -95,6 +95,9 @@ const handlers: Handlers = {
   'training.began'(rows, e) {
     trainingBegan(rows, e.at);
   },
+  'training.ended'(rows, e) {
+    rows.run('UPDATE runs SET trained = ? WHERE rowid = (SELECT MAX(rowid) FROM runs)', [e.at]);
+  },
   'rollout.queued'(rows, e) {
     const o = e.order;
     rows.run(

@@ -24,7 +24,7 @@ import {
   type Ended,
   type Replay,
 } from '../../helpers/run/cli.js';
-import { recorded, resultOf, type Result } from '../../helpers/run/trained.js';
+import { busyShares, recorded, resultOf, type Result } from '../../helpers/run/trained.js';
 import { processTree, stillRunning, type ProcessMark } from '../../helpers/machine/processes.js';
 
 /**
@@ -164,6 +164,7 @@ describe.each([
       const r = await closes(result.dir);
       expect(result.version).toBe(1 + r.of('batch.trained').length);
       expect(result.version).toBeGreaterThan(1);
+      for (const [counted, lanes] of busyShares(r, 2)) expect(Math.abs(counted - lanes)).toBeLessThan(0.02);
       expect(r.of('eval').map((e) => [e.label, e.version])).toEqual(result.points.map((p) => [p.label, p.version]));
       expect(r.of('trajectory.recorded').filter((e) => e.head.provenance.kind === 'oracle')).toHaveLength(4);
       const policy = await readFile(
@@ -219,7 +220,7 @@ describe.each([
       expect(seqs).toEqual(seqs.map((_, i) => i));
       expect(after.of('run.opened').map((e) => e.resumed)).toEqual([...killed, true]);
       // Each of these processes trained: its rates and shares count from there.
-      expect(after.of('training.began')).toHaveLength(killed.length + 1);
+      expect([after.of('training.began').length, after.of('training.ended').length]).toEqual([killed.length + 1, 1]);
       // Demonstrations and warm start were made once.
       expect(after.of('trajectory.recorded').filter((e) => e.head.provenance.kind === 'oracle')).toHaveLength(4);
       expect(after.of('eval').map((e) => e.label)).toEqual(['untrained', 'warm start', 'final']);

@@ -111,12 +111,13 @@ describe('the timeline of a run', () => {
           [25, { type: 'training.began' }],
           [30, metrics('run', { elapsedMs: 0 })],
           [50, queued('r2')],
+          [55, { type: 'training.ended' }],
         ],
         closed: 60,
       },
     ]);
     const { phases, measured } = await timelineOf(run);
-    expect(measured).toEqual({ from: 25_000, resumed: true });
+    expect(measured).toEqual({ from: 25_000, to: 55_000, resumed: true });
     expect(phases).toEqual([{ phase: 'training', from: 5000 }]);
     await run.close();
   });

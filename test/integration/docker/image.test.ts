@@ -89,6 +89,27 @@ describe.skipIf(!mmdebstrap)('root file system', () => {
     expect(said).not.toMatch(/: caching, new cache contents/);
   });
 
+  it('hands the X server the keyboard that was compiled for it, and compiles any other', async () => {
+    const path = await ensureRootfs();
+    if (process.getuid?.() !== 0) {
+      console.log('skipped: the compiled keyboard (chroot needs root)');
+      return;
+    }
+    /** In a mount namespace with a /tmp of its own, after these mounts. */
+    const inside = async (mounts: string, script: string): Promise<string> => {
+      const all = `set -e; mount -t tmpfs none "$1/tmp"; ${mounts} exec chroot "$1" sh -c "$2"`;
+      return (await run('unshare', ['--mount', 'sh', '-c', all, 'sh', path, script])).stdout;
+    };
+    const start = `mkfifo /tmp/up; Xvfb :77 -screen 0 64x64x24 -nolisten tcp -displayfd 3 3> /tmp/up 2> /tmp/said &
+      read -r up < /tmp/up; echo "display $up"; kill $!; wait`;
+    // Without its compiler the server comes up all the same.
+    expect(await inside('mount --bind "$1/bin/false" "$1/usr/bin/xkbcomp.real";', start)).toBe('display 77\n');
+    const compile = `sed 's/pc+us/pc+de/' /usr/share/X11/server.xkb |
+      xkbcomp -w 1 -R/usr/share/X11/xkb -xkm - -em1 'a b' -emp '>' -eml c /tmp/de.xkm;
+      cmp -s /tmp/de.xkm /usr/share/X11/server.xkm; echo $?; strings=$(tr -d '\\0' < /tmp/de.xkm); case $strings in *pc+de*) echo de;; esac`;
+    expect(await inside('', compile)).toBe('1\nde\n');
+  });
+
   it('leaves nothing when it is cancelled, and says so', async () => {
     const cache = await temp();
     await withCache(cache, async () => {

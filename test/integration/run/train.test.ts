@@ -24,7 +24,7 @@ import {
   type Ended,
   type Replay,
 } from '../../helpers/run/cli.js';
-import { busyShares, recorded, resultOf, type Result } from '../../helpers/run/trained.js';
+import { utilisations, recorded, resultOf, type Result } from '../../helpers/run/trained.js';
 import { processTree, stillRunning, type ProcessMark } from '../../helpers/machine/processes.js';
 
 /**
@@ -164,7 +164,7 @@ describe.each([
       const r = await closes(result.dir);
       expect(result.version).toBe(1 + r.of('batch.trained').length);
       expect(result.version).toBeGreaterThan(1);
-      for (const [counted, lanes] of busyShares(r, 2)) expect(Math.abs(counted - lanes)).toBeLessThan(0.02);
+      for (const [counted, lanes] of utilisations(r, 2)) expect(Math.abs(counted - lanes)).toBeLessThan(0.02);
       expect(r.of('eval').map((e) => [e.label, e.version])).toEqual(result.points.map((p) => [p.label, p.version]));
       expect(r.of('trajectory.recorded').filter((e) => e.head.provenance.kind === 'oracle')).toHaveLength(4);
       const policy = await readFile(

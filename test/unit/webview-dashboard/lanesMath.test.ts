@@ -211,9 +211,10 @@ describe('a replica that answers many calls at a time', () => {
     // One of 16 all the time, and a window that begins in the middle of calls.
     expect(shares([calls([[0, 1000]])], 'replica', w, 16).busy).toBeCloseTo(1 / 16, 9);
     expect(shares([overlapping], 'replica', { from: 800, to: 1000 }, 16).busy).toBeCloseTo(3 / 16, 9);
-    // Where calls were merged, by how many there were.
+    // Where calls were merged, by how many there were; publishing is no call.
     const merged = { ...calls([[0, 1000]]), calls: [3.2] };
     expect(shares([merged], 'replica', w, 16).busy).toBeCloseTo(0.2, 9);
+    expect(shares([{ ...merged, what: ['sync'] }], 'replica', w, 16).busy).toBe(0);
   });
   it('answers nobody while it takes new weights', () => {
     const updated: Lane = {

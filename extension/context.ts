@@ -365,9 +365,10 @@ async function attach(client: DaemonClient, storage: string, log: LogOutputChann
 
 const foldersOf = (
   f: RunFolders,
-): Pick<StudioContext, 'folders' | 'home' | 'roots' | 'base' | 'addRoot' | 'dropRoot'> => ({
+): Pick<StudioContext, 'folders' | 'home' | 'settings' | 'roots' | 'base' | 'addRoot' | 'dropRoot'> => ({
   folders: () => f.workspaceFolders(),
   home: (folder) => f.home(folder),
+  settings: (of) => f.settings(of),
   roots: () => f.roots([]),
   base: () => f.base(),
   addRoot: (path) => f.addRoot(path),

@@ -1,10 +1,16 @@
 /** Folders of the workspace on this machine's disk, and where its runs are kept and looked for. */
-import { workspace, type Memento, type WorkspaceFolder } from 'vscode';
+import { Uri, workspace, type Memento, type WorkspaceFolder } from 'vscode';
+import type { RunPath } from '../runtime/protocol/types.js';
 import { stored } from './ids.js';
-import { homeOf, rootsOf } from './model/roots.js';
-import { settings } from './settings.js';
+import { homeOf, inFolder, isListed, rootsOf } from './model/roots.js';
+import { settingsAt, type FolderSettings } from './settings.js';
 
 type Roots = ReturnType<typeof rootsOf>;
+
+const isOnDisk = (f: WorkspaceFolder): boolean => f.uri.scheme === 'file';
+const onDisk = (): readonly WorkspaceFolder[] => (workspace.workspaceFolders ?? []).filter(isOnDisk);
+/** The folder's own runs folder: each folder of a workspace may name another. */
+const runsOf = ({ uri }: WorkspaceFolder): string => inFolder(uri.fsPath, settingsAt(uri).runsFolder);
 
 export class RunFolders {
   readonly #storage: string;
@@ -17,15 +23,17 @@ export class RunFolders {
   }
 
   workspaceFolders(): string[] {
-    return (workspace.workspaceFolders ?? []).filter((f) => f.uri.scheme === 'file').map((f) => f.uri.fsPath);
+    return onDisk().map((f) => f.uri.fsPath);
   }
   /** Folder that new runs are kept in. */
   home(folder?: WorkspaceFolder): string {
-    return homeOf({
-      folders: folder && folder.uri.scheme === 'file' ? [folder.uri.fsPath] : this.workspaceFolders(),
-      storage: this.#storage,
-      runsFolder: settings.runsFolder,
-    });
+    return homeOf({ homes: (folder && isOnDisk(folder) ? [folder] : onDisk()).map(runsOf), storage: this.#storage });
+  }
+  /** Settings of this folder, or of the one that keeps this run; without either, of the one that keeps new runs. */
+  settings(of?: WorkspaceFolder | RunPath): FolderSettings {
+    const folders = onDisk();
+    if (typeof of === 'string') return settingsAt(folders.find((f) => isListed([runsOf(f)], of))?.uri ?? Uri.file(of));
+    return settingsAt((of && isOnDisk(of) ? of : folders[0])?.uri);
   }
   /** Folder in which relative paths of a run without a file are resolved. */
   base(): string {
@@ -33,13 +41,7 @@ export class RunFolders {
   }
   /** Every folder that runs are looked for in. */
   roots(active: Parameters<typeof rootsOf>[0]['active']): Roots {
-    return rootsOf({
-      folders: this.workspaceFolders(),
-      storage: this.#storage,
-      runsFolder: settings.runsFolder,
-      extra: this.#extra(),
-      active,
-    });
+    return rootsOf({ homes: onDisk().map(runsOf), storage: this.#storage, extra: this.#extra(), active });
   }
   async addRoot(path: string): Promise<void> {
     const extra = this.#extra();

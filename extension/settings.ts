@@ -2,31 +2,37 @@
  * Typed view of the settings `dartStudio.*`; read when they are used, so changes apply at once. Defaults are those of
  * package.json.
  */
-import { workspace, type WorkspaceConfiguration } from 'vscode';
+import { workspace, type Uri, type WorkspaceConfiguration } from 'vscode';
 import { isProviderChoice } from '../runtime/protocol/shared.js';
 import type { ProviderChoice } from '../runtime/protocol/types.js';
 
 export const section = 'dartStudio';
-const config = (): WorkspaceConfiguration => workspace.getConfiguration(section);
-const text = (key: string): string => config().get<string>(key, '').trim();
-const count = (key: string, fallback: number): number => {
-  const v = config().get<number>(key);
+const config = (place?: Uri): WorkspaceConfiguration => workspace.getConfiguration(section, place);
+const text = (key: string, place?: Uri): string => config(place).get<string>(key, '').trim();
+const count = (key: string, fallback: number, place?: Uri): number => {
+  const v = config(place).get<number>(key);
   return typeof v === 'number' && Number.isFinite(v) ? v : fallback;
 };
 
-export const settings = {
+/** Settings that each folder of a workspace may have its own values of. */
+export interface FolderSettings {
   /** Folder of run folders, relative to the workspace folder or absolute. */
-  get runsFolder(): string {
-    return text('runsFolder') || 'runs';
-  },
-  get provider(): ProviderChoice {
-    const p = text('desktops.provider');
-    return isProviderChoice(p) ? p : 'auto';
-  },
+  readonly runsFolder: string;
+  readonly provider: ProviderChoice;
   /** 0: as the run file says. */
-  get desktopCount(): number {
-    return Math.max(0, Math.trunc(count('desktops.count', 0)));
-  },
+  readonly desktopCount: number;
+}
+/** `place`: a workspace folder, or a path in one; without it, and outside of all folders, the workspace's values. */
+export function settingsAt(place?: Uri): FolderSettings {
+  const provider = text('desktops.provider', place);
+  return {
+    runsFolder: text('runsFolder', place) || 'runs',
+    provider: isProviderChoice(provider) ? provider : 'auto',
+    desktopCount: Math.max(0, Math.trunc(count('desktops.count', 0, place))),
+  };
+}
+
+export const settings = {
   get watchFps(): number {
     return Math.min(30, Math.max(1, count('desktops.watchFps', 10)));
   },

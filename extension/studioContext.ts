@@ -15,6 +15,7 @@ import type { PanelManager } from './panels/panelManager.js';
 import type { WebviewHost } from './panels/webviewHost.js';
 import type { Reports } from './reports.js';
 import type { RunFileChecks } from './runFileChecks.js';
+import type { FolderSettings } from './settings.js';
 import type { Trees } from './views/trees.js';
 
 export interface StudioContext {
@@ -59,6 +60,8 @@ export interface StudioContext {
   folders(): readonly string[];
   /** Folder that new runs are kept in. */
   home(folder?: WorkspaceFolder): string;
+  /** Settings of this folder, or of the one that keeps this run; without either, of the one that keeps new runs. */
+  settings(of?: WorkspaceFolder | RunPath): FolderSettings;
   /** Folder in which relative paths of a run without a file are resolved. */
   base(): string;
   /** Every folder that runs are looked for in. */

@@ -219,8 +219,9 @@ async function seedsIn(folder) {
 /** The quick start, what imitation alone comes to beside it, and the preset desk. */
 async function trained() {
   const { PRESETS } = await load('runtime/config/index.ts'),
-    [seeds, desks, blind, imitated] = await Promise.all([
+    [seeds, slower, desks, blind, imitated] = await Promise.all([
       seedsIn('quickstart'),
+      seedsIn('quickstart/slower'),
       seedsIn('desk'),
       json('blind/blind.json'),
       json('quickstart/imitation.json'),
@@ -230,8 +231,11 @@ async function trained() {
     unsure = templates.filter((r) => !r.blind && r.high >= 0.2).map((r) => r.family),
     own = PRESETS.quickstart.warmStart.steps,
     imitation = await imitationTables({ rows: imitated.rows, quickstart: seeds, learnedBlind, own }, table);
+  const of = (runs) => quickstartTables({ seeds: runs, learnedBlind, unsure, imitation, slower }, table),
+    { all, each } = await of(slower);
   return {
-    quickstart: await quickstartTables({ seeds, learnedBlind, unsure, imitation }, table),
+    quickstart: await of(seeds),
+    slower: `${all}\n\n${each}`,
     imitation,
     desk: await deskTables(desks, table),
   };
@@ -294,7 +298,7 @@ export async function generatedPages() {
   const [schedule, live, slow, pool, vlm] = await Promise.all(
     ['schedule', 'live', 'live-vlm', 'pool', 'vlm'].map(report),
   );
-  const { quickstart, imitation, desk } = await trained(),
+  const { quickstart, slower, imitation, desk } = await trained(),
     { curation: ablation, earned } = await curation();
   const parts = {
     'README.md': {
@@ -314,6 +318,7 @@ export async function generatedPages() {
       ...benchmarkTables({ schedule, live, slow, pool }),
       curation: ablation,
       quickstart: quickstart.each,
+      slower,
       imitation: imitation.table,
       desk: desk.table,
       vlm: vlmTables(vlm),

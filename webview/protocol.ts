@@ -333,5 +333,8 @@ export type ToPage =
       readonly replay?: { readonly step: number; readonly of: number; readonly desktop?: string };
     }
   | { readonly type: 'daemon'; readonly boot: string; readonly state: DaemonState; readonly error?: HostError }
-  /** A keyboard shortcut or native menu item of VS Code that the page carries out: 'nextEntropy', 'copyStep', … */
+  /**
+   * A keyboard shortcut or native menu item of VS Code that the page carries out: 'nextEntropy', 'copyStep', … To a
+   * comparison of runs also 'reload': one of them has begun, ended or changed its state.
+   */
   | { readonly type: 'do'; readonly boot: string; readonly what: string; readonly context?: unknown };

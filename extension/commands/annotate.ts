@@ -7,7 +7,6 @@ import type { Replay, RunPath } from '../../runtime/protocol/types.js';
 import { commands } from '../ids.js';
 import { outcomeWord } from '../model/filter.js';
 import { Refused } from '../refused.js';
-import { settings } from '../settings.js';
 import type { StudioContext } from '../studioContext.js';
 import { showInformationMessage, showWarningMessage } from '../toasts.js';
 import { trajectoriesOf } from '../views/nodes.js';
@@ -60,7 +59,7 @@ async function replay(s: StudioContext, arg: unknown): Promise<void> {
   s.requireTraining();
   const one = await oneTrajectory(s, arg, t('Replay and Verify'));
   if (!one) return;
-  const { provider } = settings;
+  const { provider } = s.settings(one.run);
   const view = await working(t('Replaying {0}', one.rollout), async (say, signal) => {
     await s.ensureRuntime(signal);
     say.report({ message: t('starting a desktop and setting up the task') });

@@ -2,7 +2,6 @@
 import * as methods from '../../runtime/protocol/methods.js';
 import type { DesktopRow } from '../../runtime/protocol/types.js';
 import { commands } from '../ids.js';
-import { settings } from '../settings.js';
 import type { StudioContext } from '../studioContext.js';
 import { showInformationMessage, showWarningMessage } from '../toasts.js';
 import { nodeOf } from '../views/nodes.js';
@@ -78,7 +77,7 @@ async function pickImage(s: StudioContext): Promise<string | undefined> {
 }
 async function build(s: StudioContext): Promise<void> {
   s.requireTraining();
-  const { provider } = settings;
+  const { provider } = s.settings();
   const image = await pickImage(s);
   if (image === undefined) return;
   const made = await working(t('Building the desktop image'), async (say, signal) => {

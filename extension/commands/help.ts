@@ -4,9 +4,8 @@ import { homedir, userInfo } from 'node:os';
 import { commands as vscodeCommands, env, extensions, FileType, Uri, version, window, workspace } from 'vscode';
 import * as methods from '../../runtime/protocol/methods.js';
 import { commands, walkthrough } from '../ids.js';
-import { redact } from '../model/redact.js';
-import { homeOf } from '../model/roots.js';
-import { settings } from '../settings.js';
+import { redact, withoutTargets } from '../model/redact.js';
+import { section, settings } from '../settings.js';
 import type { StudioContext } from '../studioContext.js';
 import { showInformationMessage, showWarningMessage } from '../toasts.js';
 import { t } from '../words.js';
@@ -59,7 +58,8 @@ async function diagnostics(s: StudioContext): Promise<void> {
   });
   if (!target) return;
   await working(t('Collecting diagnostics'), async (_say, signal) => {
-    const who = { home: homedir(), user: userInfo().username },
+    // An address that cannot be reached may stand in a log.
+    const who = { home: homedir(), user: userInfo().username, secrets: [settings.alertWebhook] },
       files = {
         'editor.json': JSON.stringify(editorFacts(s), null, 2),
         ...(await logFiles(s)),
@@ -96,7 +96,7 @@ const editorFacts = (s: StudioContext): Readonly<Record<string, unknown>> => ({
   trusted: workspace.isTrusted,
   folders: workspace.workspaceFolders?.map((f) => f.uri.scheme) ?? [],
   runs: s.model.runs.map((r) => ({ id: r.id, state: r.state, rollouts: r.rollouts })),
-  settings: workspace.getConfiguration('dartStudio'),
+  settings: withoutTargets(workspace.getConfiguration(section)),
   others: extensions.all.filter((e) => !e.id.startsWith('vscode.')).map((e) => e.id),
 });
 type Files = Record<string, string>;
@@ -134,7 +134,7 @@ async function textOf(uri: Uri): Promise<string> {
 /** Deletes everything stored outside of workspaces; the runs of this workspace only with their own button. */
 async function deleteAllData(s: StudioContext): Promise<void> {
   s.requireTrust();
-  const here = homeOf({ folders: s.folders(), storage: s.storage, runsFolder: settings.runsFolder }),
+  const here = s.home(),
     inStorage = here.startsWith(s.storage);
   const own = t('Delete'),
     both = t('Delete with the Runs of This Workspace');

@@ -3,6 +3,7 @@ import { window, type Uri } from 'vscode';
 import * as methods from '../../runtime/protocol/methods.js';
 import type { QueuedRun } from '../../runtime/protocol/types.js';
 import { commands } from '../ids.js';
+import { storeDirOf } from '../model/roots.js';
 import { parseSeeds } from '../model/seeds.js';
 import type { StudioContext } from '../studioContext.js';
 import { showInputBox } from '../toasts.js';
@@ -10,7 +11,7 @@ import { nodeOf } from '../views/nodes.js';
 import { t } from '../words.js';
 import type { Actions } from './action.js';
 import { choose, chooseMany } from './ask.js';
-import { browseRunFiles, paramsOf, runFiles } from './startTraining.js';
+import { browseRunFiles, keepListed, paramsOf, runFiles } from './startTraining.js';
 
 type Ids =
   | typeof commands.addToQueue
@@ -72,6 +73,11 @@ async function add(s: StudioContext): Promise<void> {
   }
   await s.ensureRuntime();
   await s.client.request(methods.addToQueue, { runs });
+  // Their turn may come without a window.
+  for (const { text, base } of runs) {
+    const dir = storeDirOf(text, base);
+    if (dir !== undefined) await keepListed(s, dir);
+  }
   window.setStatusBarMessage(
     runs.length === 1 ? t('1 run was added to the queue') : t('{0} runs were added to the queue', runs.length),
     4000,

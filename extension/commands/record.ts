@@ -8,7 +8,6 @@ import { nameOfTask } from '../../runtime/protocol/shared.js';
 import type { ControlState, DesktopRow, RecordParams, RunPath, TaskRow } from '../../runtime/protocol/types.js';
 import { commands } from '../ids.js';
 import { asksOf, groupWord, recordGroup, recordOrder, recordWords, type RecordGroup } from '../model/recordTasks.js';
-import { settings } from '../settings.js';
 import type { StudioContext } from '../studioContext.js';
 import { showInformationMessage } from '../toasts.js';
 import { nodeOf } from '../views/nodes.js';
@@ -55,7 +54,7 @@ async function record(s: StudioContext, arg: unknown): Promise<void> {
     }
     target = (await pickTarget(s)) ?? target;
   }
-  const { provider } = settings;
+  const { provider } = s.settings('run' in target ? target.run : undefined);
   const params: RecordParams = {
     family,
     ...('run' in target ? { run: target.run } : { base: s.home() }),

@@ -3,6 +3,8 @@ import { basename, dirname } from 'node:path';
 import { commands as vscodeCommands, env, UIKind, Uri, window, workspace } from 'vscode';
 import { commands, stored } from '../ids.js';
 import type { RunPath } from '../../runtime/protocol/types.js';
+import { isListed } from '../model/roots.js';
+import { isActive } from '../model/studioModel.js';
 import type { StudioContext } from '../studioContext.js';
 import { showInformationMessage, showWarningMessage } from '../toasts.js';
 import { nodeOf } from '../views/nodes.js';
@@ -135,15 +137,21 @@ async function openRunFolder(s: StudioContext, arg: unknown): Promise<void> {
 async function forget(s: StudioContext, arg: unknown): Promise<void> {
   const roots = s.extension.workspaceState.get<string[]>(stored.extraRoots, []),
     run = runOf(arg);
-  const root = roots.find((r) => run === r || (run !== undefined && dirname(run) === r));
+  const root = roots.find((r) => run !== undefined && isListed([r], run)) ?? (isHeard(s, run) ? run : undefined);
   if (root === undefined) {
     void showInformationMessage(
       t('This run is in the runs folder of this workspace and is always listed. Nothing was changed.'),
     );
     return;
   }
+  s.model.forget(root);
   await s.dropRoot(root);
   await s.model.reload();
+}
+/** Whether a run is over and listed only because this window heard of it, such as one of another window. */
+function isHeard(s: StudioContext, run: RunPath | undefined): boolean {
+  const known = s.model.summary(run);
+  return known !== undefined && !isActive(known) && !isListed(s.roots(), known.run);
 }
 /** Shows a folder in the Explorer, the file manager or another window. */
 export async function reveal(run: string): Promise<void> {

@@ -6,6 +6,7 @@ import type { RunPath } from '../../runtime/protocol/types.js';
 import type { PageInput } from '../../webview/protocol.js';
 import { commands } from '../ids.js';
 import { linkText, parseLink, type Link } from '../model/links.js';
+import type { ListedRun } from '../model/savedRuns.js';
 import type { StudioContext } from '../studioContext.js';
 import { showInformationMessage, showWarningMessage } from '../toasts.js';
 import { nodeOf, trajectoriesOf } from '../views/nodes.js';
@@ -175,7 +176,7 @@ export async function writeLink(
 
 /**
  * A link from anywhere: shows a run or a trajectory that this window lists, and does nothing else. No runtime is started
- * for it.
+ * for it, unless one goes on with a run that was interrupted, as in every window.
  */
 export async function openLink(s: StudioContext, uri: Pick<Uri, 'path' | 'query'>): Promise<void> {
   const link = parseLink(uri.path, uri.query);
@@ -183,8 +184,13 @@ export async function openLink(s: StudioContext, uri: Pick<Uri, 'path' | 'query'
     void showWarningMessage(t('This link is not one of DART Studio, or it is damaged. Nothing was opened.'));
     return;
   }
-  if (!s.model.loaded) await (s.model.loading ?? s.model.reload());
-  const runs = s.model.runs.filter((r) => r.id === link.run && !r.damaged);
+  const named = (): readonly ListedRun[] => s.model.runs.filter((r) => r.id === link.run && !r.damaged);
+  if (named().length === 0) {
+    // The link may have opened the window, which knows its runs once the runtime answers or is known to be down.
+    await s.attach();
+    await (s.model.loading ?? s.model.reload());
+  }
+  const runs = named();
   if (runs.length === 0) {
     void showWarningMessage(
       t(

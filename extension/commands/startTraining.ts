@@ -70,10 +70,20 @@ async function start(
   // is left.
   const { run } = await s.client.request(methods.startRun, params, signal, true);
   s.log.info(`run started: ${run}`);
+  await keepListed(s, dirname(run));
   await s.model.started(run);
   if (settings.openDashboardOnStart && !signal.aborted) s.panels.show({ kind: 'dashboard', run });
   await underWay(s, run, say, signal);
   return run;
+}
+
+/**
+ * Lists a run, or the folder of runs that a run file names, from now on: a run must not be gone when it is over, or when
+ * the window is reloaded.
+ */
+export async function keepListed(s: StudioContext, root: string): Promise<void> {
+  // Paths of a runtime elsewhere mean nothing here.
+  if (!s.client.remote && !s.roots().includes(root)) await s.addRoot(root);
 }
 
 /** Run files of the workspace, by their paths; a folder is named where they lie in one. */
@@ -128,7 +138,8 @@ export const browseRunFiles = async (many: boolean): Promise<readonly Uri[]> =>
   })) ?? [];
 
 export async function paramsOf(s: StudioContext, what: What): Promise<StartParams> {
-  const { provider, desktopCount } = settings;
+  const folder = what.kind === 'file' ? workspace.getWorkspaceFolder(what.uri) : undefined,
+    { provider, desktopCount } = s.settings(folder);
   const common = {
     provider: provider === 'auto' ? undefined : provider,
     desktops: desktopCount > 0 ? desktopCount : undefined,
@@ -141,8 +152,7 @@ export async function paramsOf(s: StudioContext, what: What): Promise<StartParam
       minutes: settings.quickStartMinutes,
     };
   // The editor's text, saved or not: the user trains what they see.
-  const text = (await workspace.openTextDocument(what.uri)).getText(),
-    folder = workspace.getWorkspaceFolder(what.uri);
+  const text = (await workspace.openTextDocument(what.uri)).getText();
   return {
     ...common,
     text: withStoreDir(text, s.home(folder)),

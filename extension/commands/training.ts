@@ -3,6 +3,7 @@ import * as methods from '../../runtime/protocol/methods.js';
 import type { Params } from '../../runtime/protocol/requests.js';
 import type { EvalPoint, RunPath } from '../../runtime/protocol/types.js';
 import { commands } from '../ids.js';
+import { isListed } from '../model/roots.js';
 import type { ListedRun } from '../model/savedRuns.js';
 import { isActive } from '../model/studioModel.js';
 import { settings } from '../settings.js';
@@ -13,7 +14,7 @@ import { percent, t } from '../words.js';
 import type { Actions } from './action.js';
 import { choose, pickRun, runOf, working } from './ask.js';
 import { duplicateRun, newRunFile, openRunFile } from './runFile.js';
-import { underWay } from './startTraining.js';
+import { keepListed, underWay } from './startTraining.js';
 
 type Ids =
   | typeof commands.stopTraining
@@ -133,6 +134,8 @@ async function resumeRun(s: StudioContext, arg: unknown): Promise<void> {
   await working(t('Resuming the run'), async (say, signal) => {
     await s.ensureRuntime(signal);
     const r = await s.client.request(methods.resumeRun, { run, more: more > 0 ? more : undefined });
+    // Alone: its folder may be that of another workspace.
+    if (!isListed(s.roots(), r.run)) await keepListed(s, r.run);
     await s.model.started(r.run);
     if (settings.openDashboardOnStart && !signal.aborted) s.panels.show({ kind: 'dashboard', run: r.run });
     await underWay(s, r.run, (message) => say.report({ message }), signal);
@@ -206,7 +209,7 @@ const pickSplit = (version: number): Promise<EvaluationSplit | undefined> =>
   ]);
 /** Says how far it is while it goes on. */
 function evaluated(s: StudioContext, run: string, version: number, split: EvaluationSplit): Promise<EvalPoint> {
-  const { provider } = settings;
+  const { provider } = s.settings(run);
   return working(t('Evaluating checkpoint {0}', version), async (say, signal) => {
     let share = 0;
     const off = s.client.on(methods.evaluateProgress, (p) => {

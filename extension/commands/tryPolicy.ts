@@ -2,7 +2,6 @@
 import { workspace } from 'vscode';
 import type { InputOf } from '../../webview/protocol.js';
 import { commands } from '../ids.js';
-import { settings } from '../settings.js';
 import type { StudioContext } from '../studioContext.js';
 import { nodeOf } from '../views/nodes.js';
 import { t } from '../words.js';
@@ -31,7 +30,7 @@ export async function showTry(
   o: Pick<InputOf<'try'>, 'run' | 'version' | 'desktop' | 'session'>,
 ): Promise<void> {
   const files = await workspace.findFiles(runFilePattern, '**/{node_modules,runs}/**', mostFiles),
-    { provider } = settings;
+    { provider } = s.settings(o.run);
   s.panels.show({
     kind: 'try',
     roots: s.roots(),

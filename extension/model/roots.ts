@@ -2,36 +2,39 @@
  * Which folders hold runs: those of the workspace, the extension's own when no folder is open, and those the user
  * opened.
  */
-import { isAbsolute, join, posix, sep } from 'node:path';
+import { dirname, join, posix, resolve } from 'node:path';
 import type { HelloResult } from '../../runtime/protocol/requests.js';
 import { isObject } from '../../runtime/protocol/shared.js';
 
 export interface RunLocations {
-  /** File-system paths of the workspace folders. */
-  readonly folders: readonly string[];
+  /** The runs folder of each workspace folder. */
+  readonly homes: readonly string[];
   /** globalStorageUri. */
   readonly storage: string;
-  readonly runsFolder: string;
   /** Opened by hand: run folders, or folders of them. */
   readonly extra: readonly string[];
-  /** Active runs in other folders (another window's). */
+  /** Runs that are or were active, wherever they are (also another window's), the newest last. */
   readonly active: readonly string[];
 }
 
-export const inFolder = (folder: string, runsFolder: string): string =>
-  isAbsolute(runsFolder) ? runsFolder : join(folder, runsFolder);
+/** `runsFolder`: relative to the workspace folder, or absolute. */
+export const inFolder = (folder: string, runsFolder: string): string => resolve(folder, runsFolder);
 /** Folder for runs started here. */
-export const homeOf = (p: Pick<RunLocations, 'folders' | 'storage' | 'runsFolder'>): string =>
-  p.folders[0] === undefined ? join(p.storage, 'runs') : inFolder(p.folders[0], p.runsFolder);
+export const homeOf = (p: Pick<RunLocations, 'homes' | 'storage'>): string => p.homes[0] ?? join(p.storage, 'runs');
 
 /** Folder in which the run that comes with the extension is unpacked. */
 export const sampleFolder = (storage: string): string => join(storage, 'sample');
 
+/** Most runs that are roots only because they are or were active: a request takes 64 roots. */
+const mostActive = 16;
 export function rootsOf(p: RunLocations): string[] {
-  const own = [...p.folders.map((f) => inFolder(f, p.runsFolder)), join(p.storage, 'runs'), ...p.extra];
-  const covered = (run: string): boolean => own.some((r) => run === r || run.startsWith(r + sep));
-  return [...new Set([...own, ...p.active.filter((r) => !covered(r))])];
+  const own = [...p.homes, join(p.storage, 'runs'), ...p.extra],
+    elsewhere = p.active.filter((r) => !isListed(own, r));
+  return [...new Set([...own, ...elsewhere.slice(-mostActive)])];
 }
+/** Whether a run is found under these roots: each is a run folder, or a folder of them, which is not searched deeper. */
+export const isListed = (roots: readonly string[], run: string): boolean =>
+  roots.includes(run) || roots.includes(dirname(run));
 
 /** The same where a runtime elsewhere runs: folders of this machine mean nothing there. Its paths are those of Linux. */
 export const rootsThere = (hello: HelloResult | undefined, active: readonly string[]): string[] => [
@@ -58,4 +61,14 @@ export function withStoreDir(text: string, dir: string, minutes?: number): strin
   if (isObject(store) && 'dir' in store) return text;
   const budget = minutes === undefined || 'budget' in file ? {} : { budget: { minutes } };
   return JSON.stringify({ ...file, ...budget, store: { ...(isObject(store) ? store : {}), dir } });
+}
+/** Folder that a run file's `store.dir` names; undefined where it names none, or is no JSON. */
+export function storeDirOf(text: string, base: string): string | undefined {
+  try {
+    const file: unknown = JSON.parse(text),
+      dir = isObject(file) && isObject(file['store']) ? file['store']['dir'] : undefined;
+    return typeof dir === 'string' ? resolve(base, dir) : undefined;
+  } catch {
+    return undefined;
+  }
 }

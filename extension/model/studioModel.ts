@@ -20,6 +20,7 @@ import { Emitter } from '../emitter.js';
 import { wireError } from '../errorWords.js';
 import type { Runtime } from '../runtimePort.js';
 import { throttle, type Later } from '../throttle.js';
+import { HeardRuns } from './heardRuns.js';
 import type { ListedRun } from './savedRuns.js';
 
 /**
@@ -54,8 +55,8 @@ export class StudioModel implements Ends {
   readonly #o: ModelOptions;
   readonly #own = new Disposables();
   readonly #changed = new Emitter<Change>();
-  /** Active runs, whether or not they are under the roots. */
-  readonly #heard = new Set<RunPath>();
+  /** Runs that are or were active, whether or not they are under the roots. */
+  readonly #heard = new HeardRuns();
   readonly #desktops = new Map<string, DesktopRow>();
   readonly #ended = new Emitter<RunSummary>();
   #runs: readonly ListedRun[] = [];
@@ -108,7 +109,7 @@ export class StudioModel implements Ends {
           this.#runs = this.#runs.map((r) => (r.run === c.run ? { ...r, state: c.state } : r));
           this.#goOn(c.run);
           this.#changed.fire('runs');
-        } else this.#heard.delete(c.run);
+        }
         this.#listSoon();
       }),
     );
@@ -221,6 +222,9 @@ export class StudioModel implements Ends {
     this.#o.keepSelected(run);
     return this.reload();
   }
+  /** A run, or the runs of a folder, are listed only where they are active or under the roots. */
+  readonly forget = (root: string): void =>
+    this.#heard.forget(root, (run) => this.#runs.some((r) => r.run === run && isActive(r)));
   async reload(): Promise<void> {
     if (this.#o.runtime.state !== 'ready') {
       await this.#listSaved();
@@ -252,7 +256,7 @@ export class StudioModel implements Ends {
     const { runtime } = this.#o,
       asked = ++this.#lists;
     try {
-      const { runs } = await runtime.request(methods.listRuns, { roots: this.#o.roots([...this.#heard]) });
+      const { runs } = await runtime.request(methods.listRuns, { roots: this.#o.roots(this.#heard.all) });
       // A newer list was asked for meanwhile, and is there already.
       if (asked < this.#applied) return;
       this.#applied = asked;

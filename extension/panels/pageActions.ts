@@ -1,6 +1,7 @@
 /** The editor's actions for pages; each is checked by messages.ts before it comes here. */
 import { homedir } from 'node:os';
 import { env, Uri, window, workspace } from 'vscode';
+import { orUndefined } from '../../runtime/protocol/failures.js';
 import type { SavedTableFilter } from '../../runtime/protocol/types.js';
 import type { HostAction, PageCommand } from '../../webview/protocol.js';
 import { exportPage, writeLink } from '../commands/share.js';
@@ -10,6 +11,7 @@ import { showTable } from '../commands/table.js';
 import { commands, stored, type CommandId } from '../ids.js';
 import { savedFilters } from '../savedFilters.js';
 import type { StudioContext } from '../studioContext.js';
+import { showWarningMessage } from '../toasts.js';
 import { t } from '../words.js';
 import type { WebviewHost } from './webviewHost.js';
 
@@ -113,8 +115,14 @@ async function saveChart(png: string, name: string): Promise<void> {
 
 /** A copy of a picture that the page may show, and of nothing else. */
 async function saveImage(from: WebviewHost, path: string, name: string): Promise<void> {
-  const source = from.uriOf(path);
-  if (!source) return;
+  const source = from.uriOf(path),
+    there = source && (await orUndefined(Promise.resolve(workspace.fs.stat(source)), 'it is said below'));
+  if (!source || !there) {
+    void showWarningMessage(
+      t('The picture of this screenshot was not found. Wait until the page shows it, then save it again.'),
+    );
+    return;
+  }
   const folder = workspace.workspaceFolders?.[0]?.uri ?? Uri.joinPath(source, '..');
   const target = await window.showSaveDialog({
     title: t('Save Screenshot'),

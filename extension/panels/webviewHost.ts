@@ -3,7 +3,9 @@
  * the custom editor each own one.
  */
 import { env, l10n, Uri, workspace, type Webview } from 'vscode';
+import * as methods from '../../runtime/protocol/methods.js';
 import type { ControlState, SavedTableFilter } from '../../runtime/protocol/types.js';
+import { namesBelow } from '../../webview/folders.js';
 import type { HostAction, PageInput, PageKind, ResourceRoot } from '../../webview/protocol.js';
 import { Disposables, type Ends } from '../dispose.js';
 import type { Runtime } from '../runtimePort.js';
@@ -82,7 +84,7 @@ export class WebviewHost implements Ends {
   #begin(input: PageInput): PageSession {
     const o = this.#o,
       deps = this.#deps;
-    this.#following = this.#own.defer(this.#runtime.onState(() => this.#turn()));
+    this.#following = this.#follow();
     return this.#own.add(
       new PageSession({
         kind: this.kind,
@@ -103,6 +105,21 @@ export class WebviewHost implements Ends {
       }),
     );
   }
+  /** Follows the runtime that has what the page shows. */
+  #follow(): Disposables {
+    const runtime = this.#runtime,
+      following = this.#own.add(new Disposables());
+    following.defer(runtime.onState(() => this.#turn()));
+    // The last status of a run comes before its end.
+    if (this.kind === 'compareRuns')
+      following.defer(
+        runtime.on(methods.runsChanged, ({ run }) => {
+          const { input } = this;
+          if (input.kind === 'compareRuns' && input.runs.includes(run)) this.do('reload');
+        }),
+      );
+    return following;
+  }
   /** Whether another runtime has what the page shows; the page is built anew with that. */
   ask(): boolean {
     const { input } = this,
@@ -122,9 +139,11 @@ export class WebviewHost implements Ends {
   }
   /** The file that a page names, if the page may show it. */
   uriOf(path: string): Uri | undefined {
-    if (path.split(/[/\\]/).includes('..')) return undefined;
-    const f = this.#allFolders().find((x) => path.startsWith(x.path.endsWith('/') ? x.path : `${x.path}/`));
-    return f && Uri.joinPath(f.uri, path.slice(f.path.length));
+    for (const f of this.#allFolders()) {
+      const names = namesBelow(f.path, path);
+      if (names) return Uri.joinPath(f.uri, ...names);
+    }
+    return undefined;
   }
   /** Another thing in the same page. */
   show(input: PageInput, folders: readonly Folder[] = this.#folders): void {
@@ -140,7 +159,7 @@ export class WebviewHost implements Ends {
   savedFiltersChanged(): void {
     this.#session.savedFiltersChanged();
   }
-  /** A menu item or shortcut of VS Code that the page carries out. */
+  /** A menu item or shortcut of VS Code that the page carries out, or `reload`. */
   do(what: string, context?: unknown): void {
     this.#session.do(what, context);
   }

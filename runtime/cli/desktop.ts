@@ -82,11 +82,13 @@ export async function status(o: Options): Promise<number> {
 /** `desktop screenshot FILE`: a desktop, with a task set up on it when one is named. */
 export async function screenshot(file: string, o: Options): Promise<number> {
   allowMachine(o);
+  const stop = onInterrupt('Stopping: the desktop is being removed.');
   const { png, instruction } = await photographDesktop({
     provider: String(o['provider'] ?? 'auto') as 'auto',
     image: imageOf(o),
     task: typeof o['task'] === 'string' ? o['task'] : undefined,
-  });
+    signal: stop.signal,
+  }).finally(() => stop.off());
   if (instruction !== undefined) print(`${instruction}\n`);
   await writeFile(file, png);
   return 0;

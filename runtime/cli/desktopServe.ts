@@ -68,29 +68,36 @@ async function servedConfig(o: Options): Promise<RunFile> {
 
 /** OSWorld: a port each desktop. */
 async function serveMachines(o: Options): Promise<number> {
-  const served = await serveDesktops({
-    provider: String(o['provider'] ?? 'auto') as ProviderChoice,
-    image: imageOf(o),
-    screen: sizeOption(o, 'screen'),
-    assets: textOption(o, 'assets'),
-    accessibility: o['accessibility'] === true,
-    count: numberOption(o, 'count') ?? 1,
-    host: typeof o['host'] === 'string' ? o['host'] : undefined,
-    port: numberOption(o, 'port', 0) ?? 5000,
-    token: typeof o['token'] === 'string' ? o['token'] : undefined,
-    onLine: (line) => tell(`${line}\n`),
-  });
-  const host = typeof o['host'] === 'string' ? o['host'] : 'localhost';
-  // OSWorld's own form: host, then the ports of server, Chromium, screen viewer and VLC. 0: there is none.
-  for (const d of served.desktops) print(`${host}:${d.port}:${d.chromium}:0:${d.vlc}\n`);
-  tell(
-    served.desktops.some((d) => d.chromium !== 0)
-      ? 'Any user of this machine can reach the ports of Chromium and VLC, which are at 127.0.0.1; --token closes them.\n'
-      : `There are no ports of Chromium and VLC: ${o['token'] === undefined ? 'no way leads into these desktops' : 'they cannot ask for the token'}.\n`,
-  );
-  await new Promise<void>((done) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => done());
-  });
-  await served.close();
+  const stop = onInterrupt('Stopping: desktops are being removed.'),
+    ended = new Promise<void>((done) => {
+      stop.signal.addEventListener('abort', () => done(), { once: true });
+    });
+  try {
+    const served = await serveDesktops({
+      provider: String(o['provider'] ?? 'auto') as ProviderChoice,
+      image: imageOf(o),
+      screen: sizeOption(o, 'screen'),
+      assets: textOption(o, 'assets'),
+      accessibility: o['accessibility'] === true,
+      count: numberOption(o, 'count') ?? 1,
+      host: typeof o['host'] === 'string' ? o['host'] : undefined,
+      port: numberOption(o, 'port', 0) ?? 5000,
+      token: typeof o['token'] === 'string' ? o['token'] : undefined,
+      onLine: (line) => tell(`${line}\n`),
+      signal: stop.signal,
+    });
+    const host = typeof o['host'] === 'string' ? o['host'] : 'localhost';
+    // OSWorld's own form: host, then the ports of server, Chromium, screen viewer and VLC. 0: there is none.
+    for (const d of served.desktops) print(`${host}:${d.port}:${d.chromium}:0:${d.vlc}\n`);
+    tell(
+      served.desktops.some((d) => d.chromium !== 0)
+        ? 'Any user of this machine can reach the ports of Chromium and VLC, which are at 127.0.0.1; --token closes them.\n'
+        : `There are no ports of Chromium and VLC: ${o['token'] === undefined ? 'no way leads into these desktops' : 'they cannot ask for the token'}.\n`,
+    );
+    await ended;
+    await served.close();
+  } finally {
+    stop.off();
+  }
   return 0;
 }

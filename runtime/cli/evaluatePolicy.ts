@@ -3,14 +3,14 @@ import { join, resolve, sep } from 'node:path';
 import type { RunConfig, RunFile } from '../config/index.js';
 import { StudioError } from '../domain/index.js';
 import { shellWord } from '../foreign/shellQuoted.js';
-import { rateText } from '../domain/stats.js';
+import { intervalText } from '../domain/stats.js';
 import { backendOf } from '../run/backends/index.js';
 import { blinded } from '../run/blindPolicy.js';
 import type { AttemptRow } from '../run/collect/attempts.js';
 import { measuredTasks } from '../run/collect/chosen.js';
 import { collect } from '../run/collect/collect.js';
 import { actorOf, type Actor } from '../run/collect/policy.js';
-import { resultsOf, type Tally } from '../run/collect/results.js';
+import { endedOf, type Tally } from '../run/collect/results.js';
 import type { EvaluationSplit } from '../run/evaluateCheckpoint.js';
 import { thisBundle } from '../service/engines.js';
 import { giveAssets } from '../tasks/index.js';
@@ -70,7 +70,7 @@ export async function evaluatePolicy(o: Options): Promise<number> {
       },
     });
     line.clear();
-    const report = await writeResults(out, made, attempts, actor.name);
+    const report = await writeResults(out, made, attempts, actor.name, ofFolder ? undefined : split);
     if (json) printJson(report);
     else print(`${lines(report, config).join('\n')}\n`);
     return made.stopped ? 130 : report.givenUp > 0 ? 1 : 0;
@@ -139,9 +139,10 @@ const nameOf = ({ config, name, checkpoint }: Actor, blind: boolean): string =>
     .slice(0, 100) || 'model';
 
 function progress(rows: readonly AttemptRow[], attempts: number): string {
-  const { episodes, successes, open, infeasible } = resultsOf(rows, [], attempts),
-    made = episodes + infeasible.episodes;
-  return `${made} of ${made + open} episodes · ${successes + infeasible.successes} successes`;
+  const ended = rows.map((r) => endedOf(r, attempts)),
+    made = ended.reduce((n, e) => n + e.episodes, 0),
+    open = ended.reduce((n, e) => n + e.open, 0);
+  return `${made} of ${made + open} episodes · ${rows.reduce((n, r) => n + r.successes, 0)} successes`;
 }
 
 /** Asks about the very folder, image and files that this command had. */
@@ -160,7 +161,7 @@ function lines(r: Report, config: RunConfig): string[] {
   const width = Math.max(11, ...Object.keys(r.domains).map((d) => d.length)),
     errors = (n: number): string => (n > 0 ? `; ${n} ended in errors and count as not solved` : ''),
     row = (name: string, t: Tally): string =>
-      `  ${name.padEnd(width)} ${rateText(t.successes, t.episodes)} of ${t.episodes}, mean score ${(t.score ?? 0).toFixed(2)}${errors(t.errors)}`,
+      `  ${name.padEnd(width)} ${t.episodes > 0 ? intervalText(t.successes / t.episodes, t.low, t.high) : 'no episodes'} of ${t.episodes}, mean score ${(t.score ?? 0).toFixed(2)}${errors(t.errors)}`,
     percent = (x: number): number => Math.round(100 * x);
   return [
     r.episodes === 0

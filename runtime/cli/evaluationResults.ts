@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { messageOf } from '../domain/index.js';
+import { messageOf, type EvaluationSplit } from '../domain/index.js';
 import { removeUnfinished } from '../files/removeUnfinished.js';
 import { replaceFile } from '../files/replaceFile.js';
 import { exportRun } from '../interchange/exporter.js';
@@ -38,13 +38,14 @@ export async function writeResults(
   made: CollectReport,
   attempts: number,
   policy: string,
+  split: EvaluationSplit | undefined,
 ): Promise<Report> {
   const judged = await judgedEpisodes(made.dir, thisBundle()),
     report: Report = {
       policy,
       out,
       results: undefined,
-      ...resultsOf(made.tasks, judged, attempts),
+      ...resultsOf(made.tasks, judged, attempts, split),
       leftOut: made.leftOut,
       stopped: made.stopped,
       tasks: made.tasks.map((t) => ({

@@ -1,6 +1,6 @@
-import { StudioError } from '../domain/index.js';
-import { orUndefined } from '../concurrency/failures.js';
-import { metricRecords, runReport } from '../queries/runReport.js';
+import { basename } from 'node:path';
+import { StudioError, toRunError, type RunError } from '../domain/index.js';
+import { metricRecords, runReport, type RunReport } from '../queries/runReport.js';
 import { exportTable } from '../service/exportTable.js';
 import { RETIRE_WORDS } from '../share/retired.js';
 import { EventFile, scalarsOf } from '../run/tensorBoard.js';
@@ -17,21 +17,27 @@ const oneLine = (text: string): string => {
 };
 const MOST_WORDS = 60;
 
+/** A run that cannot be read, and why. */
+interface Unreadable {
+  readonly id: string;
+  readonly dir: string;
+  readonly error: RunError;
+}
+
 export async function list(dir: string, o: Options): Promise<number> {
-  const runs = await Promise.all(
-    (await listRunFolders(dir)).map((d) => orUndefined(runReport(d), 'a folder that cannot be read is not listed')),
-  );
-  const rows = runs.filter((r) => r !== undefined);
+  const rows: (RunReport | Unreadable)[] = [];
+  // One after another: each opens an index, and memory is for a few of them.
+  for (const d of await listRunFolders(dir, { damaged: true }))
+    rows.push(await runReport(d).catch((e: unknown) => ({ id: basename(d), dir: d, error: toRunError(e) })));
   if (o['json']) printJson(rows);
   else if (rows.length === 0) print(asCalled(`No runs in ${dir}. Start one: dart-studio train --preset quickstart\n`));
-  else
-    for (const r of rows) {
-      const last = r.evals.at(-1);
-      print(
-        `${r.id.padEnd(36)} ${String(r.rollouts).padStart(6)} rollouts  ${last ? `${rateText(last.successes, last.episodes)} at v${last.version}` : 'not evaluated'}  ${sparkline(r.evals.map((e) => e.successes / Math.max(1, e.episodes)))}\n`,
-      );
-    }
+  else for (const r of rows) print(`${r.id.padEnd(36)} ${'error' in r ? unreadable(r) : inNumbers(r)}\n`);
   return 0;
+}
+const unreadable = ({ error }: Unreadable): string => `cannot be read: ${error.message} ${error.remedy}`;
+function inNumbers(r: RunReport): string {
+  const last = r.evals.at(-1);
+  return `${String(r.rollouts).padStart(6)} rollouts  ${last ? `${rateText(last.successes, last.episodes)} at v${last.version}` : 'not evaluated'}  ${sparkline(r.evals.map((e) => e.successes / Math.max(1, e.episodes)))}`;
 }
 
 export async function show(dir: string, run: string, o: Options): Promise<number> {

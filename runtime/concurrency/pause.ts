@@ -38,6 +38,13 @@ export function growingMs({ baseMs, maxMs }: Growth, before: number, spread = WH
   return from === to ? ms * from : ms * (from + (to - from) * random());
 }
 
+/**
+ * The pause before the next try: what the server asks for (ms), where it asks for some, but never less than the shortest
+ * of ours: a server that asks for none would be asked in a tight loop.
+ */
+export const askedMs = (asked: number | undefined, growth: Growth, before: number, spread = WHOLE): number =>
+  asked !== undefined && asked > 0 ? Math.max(asked, growth.baseMs) : growingMs(growth, before, spread);
+
 /** Waits `ms`, or until the signal fires; never rejects. */
 export const pauseOrStop = (ms: number, signal: AbortSignal): Promise<void> =>
   pause(ms, signal, () => new Error('stopped')).catch(() => undefined);

@@ -103,6 +103,12 @@ const untrained: readonly Rule[] = [
 const objective: readonly Rule[] = [
   {
     key: 'trainer.klBeta',
+    broken: (c) => c.policy.kind === 'embedded' && c.trainer.klBeta > 0 && c.warmStart.reading.coef > 0,
+    what: 'lessons that go on beside updates change what the reference of the KL term sees, too',
+    remedy: 'Set warmStart.reading.coef to 0, or trainer.klBeta to 0.',
+  },
+  {
+    key: 'trainer.klBeta',
     broken: (c) => c.trainer.remote?.loss === 'server' && c.trainer.klBeta > 0,
     what: 'the losses that an engine computes itself have no KL term',
     remedy: 'Set trainer.remote.loss to "client", or trainer.klBeta to 0.',

@@ -62,9 +62,9 @@ export type TemplateCounts = Readonly<Record<string, { readonly episodes: number
 /**
  * Success on templates that stand for others. Episodes of one template end alike far more often than those of two, so each
  * sample draws templates with replacement, seeds (one entry of `seeds` each, which share the templates), and only then
- * episodes of each template under each seed; one seed is always drawn and says nothing of another. Where all episodes
- * ended alike, all draws do, which would pass for certainty: the interval is then Wilson's of as many trials as there are
- * templates.
+ * episodes of each template under each seed; one seed is always drawn and says nothing of another. Draws of a few
+ * templates cannot leave what these came to, and where most of them ended alike so do nearly all draws, which would pass
+ * for certainty: the interval is nowhere narrower than Wilson's of as many trials as there are templates.
  */
 export function templateBootstrap(
   seeds: readonly TemplateCounts[],
@@ -73,13 +73,12 @@ export function templateBootstrap(
   const names = [...new Set(seeds.flatMap((s) => Object.keys(s)))],
     cells = seeds.map((s) => names.map((n) => outcomesOf(s[n]?.successes ?? 0, s[n]?.episodes ?? 0))),
     all = pooled(cells);
-  if (all === 0 || all === 1) {
-    const { low, high } = wilson(all * names.length, names.length);
-    return { mean: all, low, high };
-  }
+  if (!Number.isFinite(all)) return { mean: all, low: NaN, high: NaN };
+  const few = wilson(all * names.length, names.length);
+  if (all === 0 || all === 1) return { mean: all, low: few.low, high: few.high };
   const r = random(o.seed ?? 'bootstrap'),
     draws: number[] = [];
-  for (let k = 0; k < (o.samples ?? SAMPLES) && Number.isFinite(all); k++) {
+  for (let k = 0; k < (o.samples ?? SAMPLES); k++) {
     const templates = names.map(() => r.int(names.length)),
       x = mean(
         cells
@@ -89,7 +88,11 @@ export function templateBootstrap(
       );
     if (Number.isFinite(x)) draws.push(x);
   }
-  return { mean: all, low: quantile(draws, 0.025) ?? NaN, high: quantile(draws, 0.975) ?? NaN };
+  return {
+    mean: all,
+    low: Math.min(few.low, quantile(draws, 0.025) ?? few.low),
+    high: Math.max(few.high, quantile(draws, 0.975) ?? few.high),
+  };
 }
 /** Share of successes among episodes drawn anew of these templates of a seed; summed as drawn, for it is done a million times. */
 function redrawn(seed: readonly SeedOutcomes[], templates: readonly number[], r: Random): number {

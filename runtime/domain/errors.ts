@@ -81,6 +81,16 @@ export class ServiceError extends Error {
   }
 }
 
+/** `details` of an error of a model server that says more than its kind. */
+export const MODEL_FAULTS = {
+  /** One answer was not there in time, which says nothing of the server's other calls. */
+  late: { late: true },
+  /** The prompt has outgrown the model's context: the episode can go no further. */
+  outgrown: { outgrown: true },
+} as const;
+export const isLate = (e: RunError): boolean => e.details?.['late'] === true;
+export const isOutgrown = (e: RunError): boolean => e.details?.['outgrown'] === true;
+
 /** Anything thrown as a RunError; an unforeseen error becomes `internal` and keeps its stack in details. */
 export function toRunError(e: unknown): RunError {
   if (e instanceof StudioError) return e.error;

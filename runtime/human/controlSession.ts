@@ -46,7 +46,7 @@ export interface SessionFacts {
 export abstract class ControlSession {
   readonly id = randomBytes(6).toString('hex');
   abstract readonly purpose: ControlState['purpose'];
-  readonly facts: SessionFacts;
+  #facts: SessionFacts;
   protected readonly host: SessionHost;
   protected mode: ControlMode = 'starting';
   protected steps: Step[] = [];
@@ -65,7 +65,7 @@ export abstract class ControlSession {
 
   constructor(host: SessionHost, facts: SessionFacts) {
     this.host = host;
-    this.facts = facts;
+    this.#facts = facts;
   }
 
   /** Events of a person in control, in order. */
@@ -81,6 +81,14 @@ export abstract class ControlSession {
   /** Steps the policy may still make; undefined when that is of no interest now. */
   protected left(): number | undefined {
     return undefined;
+  }
+
+  get facts(): SessionFacts {
+    return this.#facts;
+  }
+  /** What the task asks for, where that is known only once it is set up on its desktop. */
+  asks(instruction: string): void {
+    this.#facts = { ...this.#facts, instruction };
   }
 
   get over(): boolean {

@@ -92,6 +92,9 @@ export class RecordSession extends ControlSession {
       since: this.#startedAt,
     });
     await tasks.setup(task, desktop, any);
+    const instruction = tasks.instruction?.(task, desktop) ?? task.instruction;
+    this.asks(instruction);
+    registry.asks(desktop.id, instruction);
     await desktop.settle(own.settle);
     this.#setupMs = clock.now() - this.#startedAt;
     await this.#recorder.begin();
@@ -151,7 +154,7 @@ export class RecordSession extends ControlSession {
         id: id<RolloutId>(`human/${task.id}/${this.id}`),
         task: task.id,
         family: task.family,
-        instruction: task.instruction,
+        instruction: this.facts.instruction,
         provenance: { kind: 'human' },
         steps: this.steps,
         outcome,

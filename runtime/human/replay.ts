@@ -63,6 +63,7 @@ export async function replay(desktops: PersonalDesktops, r: ReplayRequest): Prom
     const trajectory = await actOut(own, r, { steps, config, engine: tasks.engine, task });
     if (r.signal.aborted)
       throw new StudioError('cancelled', 'The replay was stopped.', 'Nothing was recorded. You can start it again.');
+    if (!asksForTheSame(r.view.trajectory.row.instruction, task, trajectory)) throw changed(task.id);
     return {
       ...trajectory,
       cap: Math.max(r.view.trajectory.row.cap, steps.length),
@@ -178,12 +179,13 @@ function taskOf(tasks: Tasks, v: ReplayRequest['view']): Task {
       { cause: e },
     );
   }
-  if (task.family !== id<FamilyId>(row.family) || (row.instruction !== '' && task.instruction !== row.instruction))
-    throw new StudioError(
-      'task.unsupported',
-      `The task ${row.task} has changed since this was recorded.`,
-      'Restore the version of the task that it was recorded with.',
-    );
+  // Of some what they ask for is known only once they are set up (`asksForTheSame`).
+  const known = tasks.engine.instruction === undefined;
+  if (
+    task.family !== id<FamilyId>(row.family) ||
+    (known && row.instruction !== '' && task.instruction !== row.instruction)
+  )
+    throw changed(row.task);
   const needs = tasks.engine.check(task);
   if (needs.length > 0)
     throw new StudioError(
@@ -192,6 +194,21 @@ function taskOf(tasks: Tasks, v: ReplayRequest['view']): Task {
       '`dart-studio tasks check DIR` says what each task needs.',
     );
   return task;
+}
+
+const changed = (task: string): StudioError =>
+  new StudioError(
+    'task.unsupported',
+    `The task ${task} has changed since this was recorded.`,
+    'Restore the version of the task that it was recorded with.',
+  );
+/** Whether the task that was acted out asked for what was recorded; one that was never set up said nothing. */
+export function asksForTheSame(
+  recorded: string,
+  task: Pick<Task, 'instruction'>,
+  { instruction, outcome }: Pick<Trajectory, 'instruction' | 'outcome'>,
+): boolean {
+  return outcome.kind === 'error' || ['', task.instruction, instruction].includes(recorded);
 }
 
 /** A policy that says what was recorded, one step after another. */

@@ -111,7 +111,7 @@ class Script {
       'pyautogui.hscroll': (s, a) => s.#scroll(a, 'right', 'left'),
       'pyautogui.write': (s, a) => s.#write(a['message']),
       'pyautogui.press': (s, a) => s.#press(a),
-      'pyautogui.keyDown': (s, a) => s.#held.push({ key: key(a['key']), used: false }),
+      'pyautogui.keyDown': (s, a) => s.#hold(key(a['key'])),
       'pyautogui.keyUp': (s, a) => s.#release(key(a['key'])),
       'pyautogui.sleep': (s, a) => s.#wait(number(a, 'seconds'), false),
       'time.sleep': (s, a) => s.#wait(number(a, 'seconds'), false),
@@ -261,7 +261,10 @@ class Script {
   #press(a: Arguments): void {
     const keys = Array.isArray(a['keys']) ? (a['keys'] as readonly Literal[]) : [a['keys'] ?? null],
       presses = number(a, 'presses') ?? 1;
+    if (keys.length === 0) throw new Unusable('a press without keys');
     if (!Number.isInteger(presses) || presses < 0) throw new Unusable(`a key is pressed ${presses} times`);
+    if (presses * keys.length > limits.actions)
+      throw new Unusable(`keys are pressed ${presses * keys.length} times; at most ${limits.actions} are read`);
     for (let i = 0; i < presses; i++)
       for (const k of keys) this.#chord(typeof k === 'string' && /^[A-Z]$/.test(k) ? ['shift', key(k)] : [key(k)]);
   }
@@ -286,6 +289,10 @@ class Script {
     this.#apart();
     for (const h of this.#held) h.used = true;
     this.#add({ type: 'hotkey', keys: [...this.#held.map((h) => h.key), ...keys] });
+  }
+  #hold(k: string): void {
+    if (this.#held.length >= limits.actions) throw new Unusable(`more than ${limits.actions} keys are held`);
+    this.#held.push({ key: k, used: false });
   }
   #release(k: string): void {
     const i = this.#held.findIndex((h) => h.key === k),

@@ -44,8 +44,8 @@ export function chooseUnits(
   let withoutOutcome = 0;
   for (const r of rows) {
     const root = annotations.get(r.id),
-      parts = revised && root ? root.parts.flatMap((p) => annotations.get(p) ?? []) : [];
-    for (const a of parts.length > 0 ? parts : [root]) {
+      parts = root ? root.parts.flatMap((p) => annotations.get(p) ?? []) : [];
+    for (const a of revised && parts.length > 0 ? parts : [root && wholeOf(root, parts)]) {
       const name = revised ? (a?.rollout ?? r.id) : r.id;
       if (asked && !asked.has(name) && !asked.has(r.id)) continue;
       if (f.tags && f.tags.length > 0 && !f.tags.some((t) => a?.tags.includes(t))) continue;
@@ -62,6 +62,13 @@ export function chooseUnits(
   }
   return { units, withoutOutcome };
 }
+
+/** What was said of the recording in all parts of it: where it was split counts only for what people revised. */
+const wholeOf = (root: Annotated, parts: readonly Annotated[]): Annotated => ({
+  ...root,
+  tags: [...new Set(parts.flatMap((a) => a.tags))],
+  marks: new Map(parts.flatMap((a) => [...a.marks])),
+});
 
 /**
  * The trajectory as it is exported, its steps numbered from 0, and where each lay in the recording. Undefined when no

@@ -136,6 +136,13 @@ export class DesktopRegistry {
     this.#uses.set(desktop, { ...use, step: 0, phase: 'setup' });
     this.#changed(desktop);
   }
+  /** What its task asks for, where that is known only once it is set up. */
+  asks(desktop: string, instruction: string): void {
+    const u = this.#uses.get(desktop);
+    if (!u || u.instruction === instruction) return;
+    u.instruction = instruction;
+    this.#changed(desktop);
+  }
   progress(desktop: string, step: number, version?: PolicyVersion): void {
     const u = this.#uses.get(desktop);
     if (u) {

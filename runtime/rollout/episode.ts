@@ -166,7 +166,8 @@ async function verify(
   const judged = await limit.suspendedDuring(
     guard.free(deps.tasks.verify(r.task, desktop, end.last, limit.signal), 'Verifying the task'),
   );
-  return { ...judged, truncated: end.how === 'cap' };
+  const outcome = { ...judged, truncated: end.how === 'cap' };
+  return end.full && judged.kind === 'failure' ? withCheck(outcome, contextFull) : outcome;
 }
 
 /**
@@ -184,6 +185,19 @@ const brokenByPolicy = (found: string): Outcome => ({
   reward: 0,
   truncated: false,
   report: { checks: [{ what: 'the desktop', expected: 'it works until the end', found, score: 0 }] },
+});
+
+type Judged = Exclude<Outcome, { kind: 'error' }>;
+type Check = NonNullable<Judged['report']>['checks'][number];
+const contextFull: Check = {
+  what: "the model's context",
+  expected: 'it has room for the next step',
+  found: 'the prompt has outgrown it',
+  score: 0,
+};
+const withCheck = (o: Judged, check: Check): Outcome => ({
+  ...o,
+  report: { ...o.report, checks: [...(o.report?.checks ?? []), check] },
 });
 
 const restless: Outcome = {

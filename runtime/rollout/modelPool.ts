@@ -4,7 +4,7 @@
  * another. The pool does not depend on how a replica is implemented; ReplicaFleet restarts the ones that die.
  */
 import type { PolicyVersion, RunError } from '../domain/index.js';
-import { StudioError, toRunError, cancelled } from '../domain/index.js';
+import { StudioError, isLate, toRunError, cancelled } from '../domain/index.js';
 import { settled } from '../concurrency/failures.js';
 import type {
   AnswerBase,
@@ -221,12 +221,14 @@ export class ModelPool<Q = ReplicaRequest, A extends AnswerBase = ReplicaAnswer,
     } catch (e) {
       const error = toRunError(e);
       const syncing = slot.replica === replica && (slot.phase === 'draining' || slot.phase === 'swapping');
-      if (error.kind === 'policy.lost') this.#fleet.lose(slot, replica, error);
-      if (error.kind === 'policy.lost' && call.attempts++ === 0 && !call.settled && !this.#fleet.closed)
+      const lost = error.kind === 'policy.lost';
+      // A call that is slow once is asked again; slow twice, the replica hangs.
+      if (lost && !(isLate(error) && call.attempts === 0)) this.#fleet.lose(slot, replica, error);
+      if (lost && call.attempts++ === 0 && !call.settled && !this.#fleet.closed)
         this.#waiting.unshift(call);
       else {
         if (syncing && !call.settled) this.#failedInSync++;
-        call.reject(error.kind === 'policy.lost' && this.#fleet.closed ? cancelled('A decision') : e);
+        call.reject(lost && this.#fleet.closed ? cancelled('A decision') : e);
       }
     } finally {
       // The slot no longer counts the calls of a replica that has been replaced.

@@ -3,7 +3,7 @@
  * who steers acts between the policy's turns; the cap counts only the policy's turns.
  */
 import type { Action, FrameRef, RejectedAnswer, Screenshot, Step, StepTimings } from '../domain/index.js';
-import { StudioError, isEncoded, isTerminal, waitMsOf } from '../domain/index.js';
+import { StudioError, isEncoded, isOutgrown, isTerminal, waitMsOf } from '../domain/index.js';
 import { ignoreFailure, orUndefined } from '../concurrency/failures.js';
 import type { Desktop } from '../cluster/types.js';
 import type { Before } from '../data/types.js';
@@ -16,7 +16,8 @@ import type { TimeLimit } from './timeLimit.js';
 import type { EpisodeDeps, EpisodeRequest, StepAbout } from './types.js';
 
 export type TurnsEnd =
-  | { readonly how: 'ended' | 'cap'; readonly last: Action | undefined }
+  /** `full`: not its cap ended it, but its prompt, which has outgrown the model's context. */
+  | { readonly how: 'ended' | 'cap'; readonly last: Action | undefined; readonly full?: true }
   /** The desktop's programs do not come to rest, and the next screen would depend on the clock (`mustRest`). */
   | { readonly how: 'restless' }
   /** The policy gave two invalid answers in a row. */
@@ -85,7 +86,9 @@ export class Turns {
       const index = steps.length;
       const seen = (person ? undefined : this.#begins) ?? (await this.#observe());
       this.#begins = undefined;
-      const { decided, ...before } = await this.#decide(seen);
+      const made = await this.#decide(seen);
+      if (made === 'outgrown') return { how: 'cap', last: this.#last, full: true };
+      const { decided, ...before } = made;
       const answer = person && end?.next === 'propose' ? await this.#consents(person, index, decided) : true;
       if (answer !== true) {
         this.#c.policy.retract?.();
@@ -151,13 +154,19 @@ export class Turns {
     });
   }
 
-  /** The policy's decision on this screen, or the error of an invalid answer. */
-  async #decide(seen: Observation): Promise<Decided> {
+  /** The policy's decision on this screen, or the error of an invalid answer; `outgrown`: there is no room for one. */
+  async #decide(seen: Observation): Promise<Decided | 'outgrown'> {
     const { request: r, policy, limit } = this.#c;
     r.onPhase('decide');
-    const decided = await decideOrInvalid(policy, seen.frame, limit.signal);
-    this.#recycle(seen);
-    return decided;
+    try {
+      return await decideOrInvalid(policy, seen.frame, limit.signal);
+    } catch (e) {
+      // Before the first turn nothing has grown: the model's context is too short for the task.
+      if (this.#turn === 0 || !(e instanceof StudioError) || !isOutgrown(e.error)) throw e;
+      return 'outgrown';
+    } finally {
+      this.#recycle(seen);
+    }
   }
 
   #consents(person: Person, index: number, decided: Decision | StudioError): Promise<boolean | 'unseen'> {
@@ -216,7 +225,7 @@ export class Turns {
     const step: Step = {
       index,
       frame: await whenStored(this.#c, seen.stored),
-      actions: d.actions ?? [],
+      actions: upToEnd(d.actions ?? []),
       origin: 'policy',
       settled,
       timings,
@@ -240,6 +249,12 @@ export class Turns {
     this.#c.steps.push(step);
     this.#c.request.onStep(step, alternatives, about);
   }
+}
+
+/** What was done of an answer: nothing behind an action that ends the episode. Its tokens stay whole. */
+function upToEnd(actions: readonly Action[]): readonly Action[] {
+  const end = actions.findIndex(isTerminal);
+  return end < 0 ? actions : actions.slice(0, end + 1);
 }
 
 const diverged = (why: string): StudioError =>

@@ -9,7 +9,7 @@ import type { OracleSource, Task, TaskEngine, TaskSource } from '../tasks/types.
 
 export interface DemonstrateDeps {
   /** Desktops on which widgets can be found (DesktopSpec.a11y). */
-  readonly pool: DesktopPool;
+  readonly pool: Pick<DesktopPool, 'lease'>;
   readonly source: TaskSource & OracleSource;
   readonly tasks: TaskEngine;
   readonly frames: FrameStore;

@@ -11,6 +11,7 @@ import { imitationSteps } from './credit.js';
 import { demonstrate, whyLeftOut } from './demonstrate.js';
 import { logicalTrajectory } from './logicalTime.js';
 import type { RunParts } from './parts.js';
+import { PatientPool } from './patientPool.js';
 
 /**
  * The lessons of a policy before it learns from its own rollouts. Each of these phases ends early when the run ends,
@@ -36,7 +37,7 @@ export async function readingLessons(r: RunParts): Promise<void> {
     began = r.clock.now();
   // Needed even when no lesson is left: some of the screens are mixed into later steps.
   const screens = await reading.screens({
-    pool,
+    pool: patient(r, pool),
     image: r.config.desktops.image,
     words,
     withheld: r.tasks.withheld,
@@ -83,13 +84,14 @@ export async function demonstrations(r: RunParts): Promise<void> {
   if (r.config.warmStart.demonstrations === 0 || r.state.warmStartVersion !== undefined || !hasOracle(source)) return;
   r.state.phase = 'demonstrations';
   const began = r.clock.now(),
-    pool = r.engine.openDemoPool(demoDesktops(r.config.desktops));
+    pool = r.engine.openDemoPool(demoDesktops(r.config.desktops)),
+    leases = patient(r, pool);
   let made = 0,
     failed = 0;
   try {
     for (const f of r.tasks.families) {
       if (r.ending.aborted) break;
-      const got = await demonstrateFamily(r, f.id, pool, source);
+      const got = await demonstrateFamily(r, f.id, leases, source);
       made += got.made;
       failed += got.failed;
     }
@@ -102,12 +104,27 @@ export async function demonstrations(r: RunParts): Promise<void> {
   );
 }
 
+/** What the run says while a lesson waits for desktops. */
+const patient = (r: RunParts, pool: DesktopPool): PatientPool =>
+  new PatientPool({
+    pool,
+    clock: r.clock,
+    onWait: (why) => {
+      r.state.detail = why ? 'waiting for a desktop' : undefined;
+      r.log.note(
+        why
+          ? `No desktop: ${why.message} ${why.remedy} The lesson waits for one.`
+          : 'There are desktops again: the lesson continues.',
+      );
+    },
+  });
+
 const hasOracle = (s: TaskSource & Partial<OracleSource>): s is TaskSource & OracleSource => s.oracle !== undefined;
 
 async function demonstrateFamily(
   r: RunParts,
   family: FamilyId,
-  pool: DesktopPool,
+  pool: Pick<DesktopPool, 'lease'>,
   source: TaskSource & OracleSource,
 ): Promise<{ readonly made: number; readonly failed: number }> {
   const have = r.successes.demonstrations().filter((t) => t.family === family),

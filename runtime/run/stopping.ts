@@ -70,3 +70,19 @@ export function endsWithin(ms: number, work: Promise<unknown>): Promise<boolean>
     );
   });
 }
+
+/**
+ * Ends parts one after another, each within `ms`; one that fails, on a disk that refuses, keeps no other from ending.
+ * Resolves with the first failure.
+ */
+export async function endEach(ms: number, endings: readonly (() => Promise<unknown> | undefined)[]): Promise<unknown> {
+  let failure: unknown;
+  for (const ending of endings)
+    await endsWithin(
+      ms,
+      (async () => ending())(),
+    ).catch((e: unknown) => {
+      failure ??= e;
+    });
+  return failure;
+}

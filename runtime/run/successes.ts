@@ -1,5 +1,6 @@
 import { withinShare } from '../data/curation/hindsight.js';
 import type { DataManager } from '../data/dataManager.js';
+import { IMITABLE } from '../data/store/retention.js';
 import type { RunReader } from '../data/store/runStore.js';
 import { StudioError, endedInSuccess, id, type RolloutId, type Trajectory } from '../domain/index.js';
 
@@ -22,7 +23,7 @@ export class Successes {
   /** Begins with the successes of earlier parts of the run. */
   static async load(data: DataManager, perFamily: number, relabelledShare = 1): Promise<Successes> {
     const s = new Successes(data, perFamily, relabelledShare);
-    const earlier = await loadSuccesses(data.store);
+    const earlier = await loadSuccesses(data.store, perFamily);
     for (const t of earlier.sort((a, b) => a.endedAt - b.endedAt)) s.add(t);
     return s;
   }
@@ -59,16 +60,21 @@ export class Successes {
 }
 
 /**
- * Successes of demonstrations and of the policy's newest rollouts that kept their screens, for imitation; relabelled ones
+ * Successes of demonstrations and of the policy's newest rollouts of each family that kept their screens, as many as a run
+ * that was never interrupted would know, for imitation; relabelled ones
  * come from the pool. One that cannot be read back is left out: damage to it costs that demonstration and not the run.
  */
 export async function loadSuccesses(
   run: Pick<RunReader, 'index' | 'readTrajectory'>,
-  newest = 600,
+  perFamily: number,
 ): Promise<Trajectory[]> {
   const rows = await run.index.query(
-    "SELECT id FROM rollouts WHERE outcome = 'success' AND provenance NOT IN ('rollout', 'probe', 'hindsight') UNION ALL SELECT id FROM (SELECT id FROM rollouts WHERE outcome = 'success' AND provenance = 'rollout' AND bare IS NULL ORDER BY ended_at DESC LIMIT ?)",
-    [newest],
+    `SELECT id FROM rollouts WHERE outcome = 'success' AND provenance NOT IN ('rollout', 'probe', 'hindsight')
+     UNION ALL SELECT id FROM (
+       SELECT id, ROW_NUMBER() OVER (PARTITION BY family ORDER BY ended_at DESC, id DESC) AS newest FROM rollouts
+       WHERE ${IMITABLE} AND bare IS NULL)
+     WHERE newest <= ?`,
+    [perFamily],
   );
   const out: Trajectory[] = [];
   for (const r of rows) {

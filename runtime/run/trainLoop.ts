@@ -8,7 +8,7 @@ import {
   type Trajectory,
 } from '../domain/index.js';
 import type { RunConfig } from '../config/index.js';
-import type { ClaimedBatch } from '../data/claims.js';
+import type { ClaimedBatch, ClaimedMember } from '../data/claims.js';
 import type { DataManager } from '../data/dataManager.js';
 import type { RegimeGate } from '../rollout/regime.js';
 import type { UpdateReport } from '../trainer/types.js';
@@ -129,7 +129,7 @@ async function train(d: Training, batch: ClaimedBatch): Promise<Update> {
   const trained = trainedSteps(own, report);
   monitor.meters.trained(
     countTrained(trained),
-    batch.groups.reduce((n, g) => n + g.members.length, 0),
+    batch.groups.reduce((n, g) => n + g.members.filter(isOwn).length, 0),
     clock.now() - began,
   );
   // The checkpoint is on disk before the journal says "trained": a crash between the two trains the batch again from
@@ -140,6 +140,9 @@ async function train(d: Training, batch: ClaimedBatch): Promise<Update> {
   newVersion(d, report.version);
   return { snapshot, report, batch, imitation: beside.metrics };
 }
+
+/** A rollout of the batch's own that is trained on: neither from the pool, nor with all of its steps masked. */
+const isOwn = (m: ClaimedMember): boolean => !m.injected && m.keep.some(Boolean);
 
 /** Damage on disk costs the groups it concerns, and never the run. */
 async function spare(r: RunParts, batch: ClaimedBatch, error: unknown): Promise<boolean> {

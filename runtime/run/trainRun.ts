@@ -34,7 +34,7 @@ import { Retention } from './retention.js';
 import { earlierPart, saveStart, startState, startWeights, type StartWeights } from './startWeights.js';
 import { RunLog } from './runLog.js';
 import { RunState } from './runState.js';
-import { endsWithin, unlessOverdue } from './stopping.js';
+import { endEach, endsWithin, unlessOverdue } from './stopping.js';
 import { observeRun } from './observeRun.js';
 import { Successes } from './successes.js';
 
@@ -195,8 +195,7 @@ export class TrainingRun {
     } finally {
       detach();
       offRoom();
-      await this.#close(failure, ticker);
-      await stopObserving();
+      await this.#close(failure, ticker).finally(stopObserving);
     }
     return {
       points: this.#schedule.points,
@@ -379,33 +378,35 @@ export class TrainingRun {
       hurry = (): void => {
         void this.#scheduler?.stop({ graceMs: 0 });
       };
+    let fault = failure;
     now?.addEventListener('abort', hurry, { once: true });
     await this.data.room.end();
     try {
       const graceMs = now?.aborted ? 0 : signal.aborted ? GRACE_MS.stopped : GRACE_MS.ended;
-      for (const ending of [
+      const ended = await endEach(graceMs + CLOSE_MS, [
         () => this.#scheduler?.stop({ graceMs }),
         () => this.#reinforcement.close(),
         () => this.#retention.close(),
         () =>
           orUndefined(this.#monitor.noteProgress(this.#state.version), 'a journal that refuses is reported by close()'),
-      ])
-        await endsWithin(graceMs + CLOSE_MS, Promise.resolve(ending()));
+      ]);
+      fault ??= ended;
     } finally {
       now?.removeEventListener('abort', hurry);
       clearInterval(ticker);
       await this.#engine?.close();
       this.#monitor.spans.flush(systemClock.now(), true);
-      if (failure !== undefined) {
-        const { message, ...details } = toRunError(failure);
+      if (fault !== undefined) {
+        const { message, ...details } = toRunError(fault);
         const noted = this.data.note({ type: 'log', level: 'error', message, details });
         await orUndefined(noted, 'the failure itself is what the run rejects with');
       }
-      const reason = failure !== undefined ? 'failed' : signal.aborted ? 'stopped' : 'finished';
+      const reason = fault !== undefined ? 'failed' : signal.aborted ? 'stopped' : 'finished';
       await endsWithin(CLOSE_MS, this.data.close(reason)).catch((e: unknown) => {
         reporter.note(toRunError(e).message);
       });
       reporter.end();
     }
+    if (failure === undefined && fault !== undefined) throw fault;
   }
 }

@@ -81,6 +81,10 @@ export class ActiveRuns {
   died(run: RunPath): Promise<void> {
     return this.#change(run, (r) => ({ ...r, deaths: r.deaths + 1, idleDeaths: r.idleDeaths + 1 }));
   }
+  /** It did not end this time: the run could not be begun, and the daemon lives. On disk when it resolves. */
+  survived({ run, deaths, idleDeaths }: Pick<ActiveRun, 'run' | 'deaths' | 'idleDeaths'>): Promise<void> {
+    return this.#change(run, (r) => ({ ...r, deaths, idleDeaths }));
+  }
   leave(run: RunPath, why: string): Promise<void> {
     return this.#change(run, (r) => ({ ...r, left: why }));
   }

@@ -53,8 +53,10 @@ function reviewQueue(s: Studio, p: z.infer<typeof schemas.queue>): Promise<Revie
   return s.read(p.run, async (r) => {
     const marks = await s.annotations.marks(p.run),
       all = await candidates(r.reader, marks, p.family),
-      ranked = rankForReview(all, (f) => r.facts.families.get(f)?.infeasible ?? false);
-    const items = (p.includeReviewed ? ranked : ranked.filter((x) => !x.reviewed)).slice(0, p.limit ?? QUEUE),
+      items = await rankForReview(all, (f) => r.facts.families.get(f)?.infeasible ?? false, {
+        limit: p.limit ?? QUEUE,
+        reviewed: p.includeReviewed ?? false,
+      }),
       rows = await rowsOf(
         r.reader,
         items.map((x) => x.rollout),

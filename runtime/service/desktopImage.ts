@@ -49,13 +49,14 @@ export async function photographDesktop(o: {
   /** Name of the desktop image. */
   readonly image: string;
   readonly task?: string | undefined;
+  readonly signal: AbortSignal;
 }): Promise<{ readonly png: Uint8Array; readonly instruction?: string }> {
   const config = desktopsOf(o.image, { provider: o.provider }),
     provider = await chooseProvider(config);
   try {
-    const desktop = await provider.create(specOf(config)),
+    const desktop = await provider.create(specOf(config), o.signal),
       task = o.task === undefined ? undefined : deskSuite().byId(id<TaskId>(o.task));
-    if (task) await createTaskEngine().setup(task, desktop, new AbortController().signal);
+    if (task) await createTaskEngine().setup(task, desktop, o.signal);
     await desktop.settle();
     return { png: await pngOf(await desktop.observe()), instruction: task?.instruction };
   } finally {

@@ -45,12 +45,21 @@ export interface Progress {
   readonly problems?: number;
 }
 export type FromInterchange =
-  { readonly progress: Progress } | { readonly done: unknown } | { readonly error: RunError };
+  | { readonly progress: Progress }
+  /** It has heard that it is to stop, and comes to it. */
+  | { readonly stopping: true }
+  | { readonly done: unknown }
+  | { readonly error: RunError };
 
 /** Progress is told at most so often. */
 const TELL_MS = 100;
+/** A thread that is to stop says so often that it still hears. */
+const STOPPING_MS = 1000;
 
-/** Body of the worker: one job; any message means "stop between two trajectories". */
+/**
+ * Body of the worker: one job; any message means "stop between two trajectories". Until then it says that it hears: one
+ * that does not is ended.
+ */
 export async function runInterchangeWorker(): Promise<void> {
   const port = portOf('interchange');
   const { job } = workerData as InterchangeWorkerData,
@@ -58,10 +67,14 @@ export async function runInterchangeWorker(): Promise<void> {
     say = (m: FromInterchange): void => {
       port.postMessage(m);
     };
+  let told = 0,
+    stopping: NodeJS.Timeout | undefined;
   port.once('message', () => {
     stop.abort();
+    stopping = setInterval(() => {
+      say({ stopping: true });
+    }, STOPPING_MS);
   });
-  let told = 0;
   const progress = (p: Progress): void => {
     const now = performance.now();
     if (now - told < TELL_MS && p.done !== p.of) return;
@@ -73,6 +86,7 @@ export async function runInterchangeWorker(): Promise<void> {
   } catch (e) {
     say({ error: toRunError(e) });
   } finally {
+    clearInterval(stopping);
     port.close();
   }
 }

@@ -47,12 +47,25 @@ async function recoverRun(s: Studio, r: ActiveRun): Promise<Omit<Recovered, 'run
     await runs.leave(r.run, why);
     return { outcome: 'left', message: why };
   }
+  try {
+    await resume(s, r);
+  } catch (e) {
+    await runs.survived(r);
+    throw e;
+  }
+  return {
+    outcome: 'resumed',
+    message: `It was interrupted when the runtime ended, and has been resumed${r.paused ? ', paused as it was' : ''}.`,
+  };
+}
+
+async function resume(s: Studio, r: ActiveRun): Promise<void> {
   const plan = await planResume(r.run, r.minutes, r.alone);
   for (let tries = 1; ;) {
     try {
       const session = await s.begin(plan);
       if (r.paused) session.pause();
-      break;
+      return;
     } catch (e) {
       // An evaluation or a replay that somebody asked for meanwhile.
       if (e instanceof ServiceError && e.kind === 'busy' && !s.session) {
@@ -63,10 +76,6 @@ async function recoverRun(s: Studio, r: ActiveRun): Promise<Omit<Recovered, 'run
       await pause(DESKTOP_PAUSE_MS, s.closing, stopping);
     }
   }
-  return {
-    outcome: 'resumed',
-    message: `It was interrupted when the runtime ended, and has been resumed${r.paused ? ', paused as it was' : ''}.`,
-  };
 }
 
 /** Rejects with `cancelled` when the runtime stops. */

@@ -23,9 +23,10 @@ export async function replayRevision(
   mustBeReplayable(view, a);
   // Opened first: an obstacle to recording is reported before a desktop is started.
   const writer = await s.writers.open(dir);
+  let name: RolloutId | undefined;
   try {
-    const name = await s.read(dir, (r) => freeName(r, `replay/${view.rollout}@${view.revision}`)),
-      { config, frames } = writer,
+    name = await s.read(dir, (r) => claimName(r, dir, `replay/${view.rollout}@${view.revision}`));
+    const { config, frames } = writer,
       t = await replay(s.own, { view, config, provider: p.provider, frames, entry: s.entry, id: name, ...o }),
       kept = await record(writer, t, view, keptOut(view, a, line));
     const now = await s.annotations.write(dir, f.root, () => ({
@@ -39,6 +40,7 @@ export async function replayRevision(
     const newest = await annotator.find(dir, f.root);
     return await annotator.show(dir, { ...newest, place: f.place }, now);
   } finally {
+    if (name !== undefined) claimed.delete(claimOf(dir, name));
     await writer.close();
   }
 }
@@ -82,12 +84,22 @@ async function record(
   return { ...base, rollout: t.id, outcome: kind, reward, report, ...pool };
 }
 
-/** A revision may be replayed again. */
-async function freeName(r: OpenRun, wanted: string): Promise<RolloutId> {
+/** Names of replays that are not recorded yet, by run folder. */
+const claimed = new Set<string>();
+const claimOf = (dir: string, name: string): string => `${dir}\0${name}`;
+/** A name that no rollout has and no other replay will have: a revision may be replayed again, and twice at a time. */
+export async function claimName(
+  r: { readonly reader: { readonly index: Pick<OpenRun['reader']['index'], 'query'> } },
+  dir: string,
+  wanted: string,
+): Promise<RolloutId> {
   for (let n = 1; n < 10_000; n++) {
-    const name = n === 1 ? wanted : `${wanted}.${n}`;
-    if ((await r.reader.index.query('SELECT 1 FROM rollouts WHERE id = ?', [name])).length === 0)
-      return id<RolloutId>(name);
+    const name = n === 1 ? wanted : `${wanted}.${n}`,
+      claim = claimOf(dir, name),
+      there = await r.reader.index.query('SELECT 1 FROM rollouts WHERE id = ?', [name]);
+    if (there.length > 0 || claimed.has(claim)) continue;
+    claimed.add(claim);
+    return id<RolloutId>(name);
   }
   throw new StudioError(
     'internal',

@@ -19,6 +19,8 @@ export async function serveDesktops(o: {
   /** Folder of what clients may have desktops download. */
   readonly assets: string | undefined;
   readonly onLine: (line: string) => void;
+  /** Ends the start, which then rejects with `cancelled`. */
+  readonly signal: AbortSignal;
 }): Promise<Served> {
   const config = desktopsOf(o.image, { provider: o.provider, count: o.count, ...(o.screen && { screen: o.screen }) });
   return serveOsworld({
@@ -31,5 +33,6 @@ export async function serveDesktops(o: {
     picture: pngOf,
     assets: o.assets === undefined ? undefined : await openAssets(o.assets),
     onLine: o.onLine,
+    signal: o.signal,
   });
 }

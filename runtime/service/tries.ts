@@ -101,9 +101,16 @@ function sessionOf(
     ...t.rollout,
     onPhase: (phase) => {
       registry.phase(desktop.id, phase === 'perform' ? 'act' : phase);
+      if (phase !== 'setup') asksNow();
     },
   });
-  return new TrySession(
+  const asksNow = (): void => {
+    const instruction = t.rollout.episode.tasks.instruction?.(task, desktop);
+    if (instruction === undefined) return;
+    session.asks(instruction);
+    registry.asks(desktop.id, instruction);
+  };
+  const session = new TrySession(
     host,
     {
       run,
@@ -136,6 +143,7 @@ function sessionOf(
       forget: gone,
     },
   );
+  return session;
 }
 
 /** Into the collection, which is made when the first one is kept. */

@@ -1,12 +1,15 @@
 import { StudioError, type Point } from '../domain/index.js';
 import { argv, runCommand, type TaskCommand } from './command.js';
 import type { TaskContext } from './context.js';
-import { programOf } from './program.js';
+import { heldAfter, NOTHING_HELD, programOf, type Held } from './program.js';
 
 /** pyautogui's own pause after each call. */
 const PAUSE_MS = 100;
 /** A program that waits for this long or less is not done: what follows a sleep relies on what it waits for. */
 const SLEEP_HORIZON_MS = 500;
+
+/** Modifiers that steps left down, by what is known of a desktop since its set-up began. */
+const heldBy = new WeakMap<TaskContext['stateOf'], Held>();
 
 /** The code of `python -c CODE`, which is how task files and OSWorld's controllers send pyautogui. */
 export function pythonCode(words: readonly string[]): string | undefined {
@@ -22,14 +25,20 @@ export async function performed(ctx: TaskContext, c: TaskCommand): Promise<boole
   const { desktop } = ctx,
     code = pythonCode(argv(c));
   if (code === undefined || !desktop.input || ctx.settings.sleepMode !== 'settle') return false;
+  let held = heldBy.get(ctx.stateOf) ?? NOTHING_HELD;
   const read = (pointer?: Point): ReturnType<typeof programOf> =>
-    programOf(code, desktop.screen, pointer, { pauseMs: PAUSE_MS });
+    programOf(code, desktop.screen, pointer, { pauseMs: PAUSE_MS, held });
   let program = read();
   if (program === 'pointer') program = read(await askedPointer(ctx));
   if (program === undefined || program === 'pointer') return false;
   for (const op of program.ops) {
-    if (op.kind === 'sleep') await idle(ctx, op.ms);
-    else await (ctx.verdict ? ctx.verdict.act(() => desktop.input!(op.events)) : desktop.input(op.events));
+    if (op.kind === 'sleep') {
+      await idle(ctx, op.ms);
+      continue;
+    }
+    await (ctx.verdict ? ctx.verdict.act(() => desktop.input!(op.events)) : desktop.input(op.events));
+    held = heldAfter(held, op.events);
+    heldBy.set(ctx.stateOf, held);
   }
   return true;
 }

@@ -16,6 +16,10 @@ export interface Program {
   readonly pointer: Point | undefined;
 }
 
+/** Modifiers that are down, as KeyboardEvent.key. */
+export type Held = ReadonlySet<string>;
+export const NOTHING_HELD: Held = new Set();
+
 /** Longest pause in all and most events, beyond which the code is left to a real Python. */
 const MOST_MS = 110_000,
   MOST_EVENTS = 5_000;
@@ -28,6 +32,8 @@ const TWEEN = /\bpyautogui\.(?:linear|ease\w{1,20})(?=\s*[,)])/g;
 export interface ProgramOptions {
   /** A pause after each call, as pyautogui makes one, ms; none where nothing looks between two calls. */
   readonly pauseMs?: number;
+  /** Modifiers that programs before it left down. */
+  readonly held?: Held;
 }
 
 /** The code says something that input events cannot do. */
@@ -44,18 +50,13 @@ export function programOf(
   code: string,
   screen: Size,
   pointer: Point | undefined,
-  { pauseMs = 0 }: ProgramOptions = {},
+  { pauseMs = 0, held = NOTHING_HELD }: ProgramOptions = {},
 ): Program | 'pointer' | undefined {
   // Real screenshots, questions and the like are answered by a real Python.
-  if (!code.includes('pyautogui')) return undefined;
-  let calls: readonly PyCall[];
+  const calls = code.includes('pyautogui') ? callsOf(code) : undefined;
+  if (!calls) return undefined;
   try {
-    calls = parseCalls(code.replace(TWEEN, 'None'));
-  } catch {
-    return undefined;
-  }
-  try {
-    const compiler = new Compiler(screen, pointer);
+    const compiler = new Compiler(screen, pointer, held);
     for (const c of calls) {
       compiler.call(c);
       if (pauseMs > 0 && !/sleep$/.test(c.name)) compiler.pause(pauseMs);
@@ -67,6 +68,35 @@ export function programOf(
     throw e;
   }
 }
+
+/** The calls that the code is; undefined where it is more. */
+function callsOf(code: string): readonly PyCall[] | undefined {
+  try {
+    return parseCalls(code.replace(TWEEN, 'None'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The modifiers that are down after these events. */
+export function heldAfter(held: Held, events: readonly DesktopInput[]): Held {
+  const down = new Set(held);
+  for (const e of events) {
+    if (e.type !== 'key' || modifierKeysym(e.key) === undefined) continue;
+    if (e.down) down.add(e.key);
+    else down.delete(e.key);
+  }
+  return down;
+}
+
+/** What a real Python does to modifiers as it runs the code, as events; none where the code is more than calls. */
+export const modifiersOf = (code: string): DesktopInput[] =>
+  (callsOf(code) ?? []).flatMap(({ name, args, named }): DesktopInput[] => {
+    const down = name === 'pyautogui.keyDown';
+    if (!down && name !== 'pyautogui.keyUp') return [];
+    const key = keyOf(args[0] ?? named['key']);
+    return key !== undefined && modifierKeysym(key) !== undefined ? [{ type: 'key', key, down }] : [];
+  });
 
 type Arguments = Readonly<Record<string, Literal | undefined>>;
 type Button = 'left' | 'middle' | 'right';
@@ -107,6 +137,9 @@ const UPPER: ReadonlyMap<string, string> = new Map(
   [..."`1234567890-=[]\\;',./"].map((k, i) => [k, '~!@#$%^&*()_+{}|:"<>?'[i]!]),
 );
 
+/** The other characters that keys give without it. */
+const UNSHIFTED = /^[a-z \n\t]$/;
+
 class Compiler {
   readonly #screen: Size;
   #pointer: Point | undefined;
@@ -117,13 +150,14 @@ class Compiler {
   /** Text that was copied and not pasted yet. */
   #copied: string | undefined;
   /** Modifiers that are down. */
-  readonly #held = new Set<string>();
+  readonly #held: Set<string>;
   /** A key that went down and has no modifier's meaning; only its own release may follow. */
   #tapped: string | undefined;
 
-  constructor(screen: Size, pointer: Point | undefined) {
+  constructor(screen: Size, pointer: Point | undefined, held: Held) {
     this.#screen = screen;
     this.#pointer = pointer;
+    this.#held = new Set(held);
   }
 
   end(): Program {
@@ -244,9 +278,10 @@ class Compiler {
     this.#button(to, button, false);
   }
   #wheel(a: Arguments, of: (n: number) => { readonly dx: number; readonly dy: number }): void {
-    const n = Math.trunc(requiredNumber(a['clicks'])),
-      at = this.#at(a);
-    if (Math.abs(n) > 1_000) throw new NotPlain();
+    const n = Math.trunc(requiredNumber(a['clicks']));
+    // A wheel event comes without the modifiers that are held, which give it another meaning: with ctrl it zooms.
+    if (Math.abs(n) > 1_000 || this.#held.size > 0) throw new NotPlain();
+    const at = this.#at(a);
     // One event turns at most 40 clicks.
     for (let left = Math.abs(n); left > 0; left -= 40)
       this.#push({ type: 'wheel', ...of(Math.sign(n) * Math.min(40, left)), ...at });
@@ -259,7 +294,14 @@ class Compiler {
       return;
     }
     if (typeof message !== 'string') throw new NotPlain();
-    if (message !== '') this.#push({ type: 'text', text: message });
+    if (this.#held.size > 0) this.#typeHeld(message);
+    else if (message !== '') this.#push({ type: 'text', text: message });
+  }
+  /** A text event comes without the modifiers that are held; pyautogui presses the text's keys, which they apply to. */
+  #typeHeld(text: string): void {
+    // Shift that pyautogui presses for a character is up after it, whoever holds it.
+    if ([...text].some((c) => !UNSHIFTED.test(c) && !UPPER.has(c))) throw new NotPlain();
+    for (const c of text) this.#tap(domKey(c));
   }
   #copy(text: Literal | undefined): void {
     if (typeof text !== 'string' || this.#copied !== undefined) throw new NotPlain();
@@ -278,7 +320,7 @@ class Compiler {
     if (keys.length === 0) throw new NotPlain();
     // Copied and pasted at once: how agents type what a keyboard has no key for.
     if (this.#copied !== undefined) {
-      if (keys.join('+') !== 'Control+v') throw new NotPlain();
+      if (keys.join('+') !== 'Control+v' || this.#held.size > 0) throw new NotPlain();
       if (this.#copied !== '') this.#push({ type: 'text', text: this.#copied });
       this.#copied = undefined;
       return;
@@ -291,8 +333,9 @@ class Compiler {
     this.#push({ type: 'key', key, down: true });
     if (modifierKeysym(key) === undefined) this.#tapped = key;
   }
+  /** What a real Python pressed, it has to release: nothing is known of that here. */
   #keyUp(key: string): void {
-    if (this.#tapped !== undefined && this.#tapped !== key) throw new NotPlain();
+    if (this.#tapped === undefined ? !this.#held.has(key) : this.#tapped !== key) throw new NotPlain();
     this.#tapped = undefined;
     this.#push({ type: 'key', key, down: false });
   }
@@ -337,11 +380,16 @@ function buttonOf(a: Arguments): Button {
   return button;
 }
 function domKey(v: Literal | undefined): string {
-  if (typeof v !== 'string' || v === '') throw new NotPlain();
+  const key = keyOf(v);
+  if (key === undefined) throw new NotPlain();
+  return key;
+}
+/** A key as KeyboardEvent.key; undefined where there is no such key. */
+function keyOf(v: Literal | undefined): string | undefined {
+  if (typeof v !== 'string' || v === '') return undefined;
   if ([...v].length === 1 && !Object.hasOwn(keyNames, v)) return v;
   const name = canonicalKey(Object.hasOwn(keyNames, v) ? keyNames[v]! : v),
     own = Object.hasOwn(DOM_KEYS, name) ? DOM_KEYS[name] : undefined,
     key = own ?? (/^f\d{1,2}$/.test(name) ? name.toUpperCase() : name[0]!.toUpperCase() + name.slice(1));
-  if (key !== ' ' && modifierKeysym(key) === undefined && liveKeyName(key) === undefined) throw new NotPlain();
-  return key;
+  return key === ' ' || modifierKeysym(key) !== undefined || liveKeyName(key) !== undefined ? key : undefined;
 }

@@ -6,10 +6,10 @@ const BLIND_SHARE = 0.2;
 
 /**
  * `seeds`: the files, in any order; `learnedBlind`: templates that bench:blind found to need no eyes; `unsure`: others that it cannot tell from these; `imitation`: what
- * imitationTables says of imitation alone. `short`: the table over all seeds with what stands below it; `each`: a row for
- * each seed. Rows that no seed has, because its file is older, are left out.
+ * imitationTables says of imitation alone; `slower`: the files of a slower processor. `short`: the table over all seeds with
+ * what stands below it; `all`: that table alone; `each`: a row for each seed. Rows that no seed has, because its file is older, are left out.
  */
-export async function quickstartTables({ seeds, learnedBlind, unsure = [], imitation }, table) {
+export async function quickstartTables({ seeds, learnedBlind, unsure = [], imitation, slower = [] }, table) {
   const { over, overRow, removed, without, written } = await figuresText(),
     runs = [...seeds].sort((a, b) => a.seed - b.seed),
     families = Object.keys(runs[0].points[0].perFamily),
@@ -38,20 +38,27 @@ export async function quickstartTables({ seeds, learnedBlind, unsure = [], imita
         runs.map((r) => pointOf(r, label)),
       ),
     ),
+    onSlower = (of) => {
+      const whole = (label) => overRow(label, rowsOf(of, label));
+      return `- **On a slower processor** (${of[0].machine.cpu}, today's network \`reader-3\`, ${of.length} seeds, ${span(of)} versions of the weights in the 20 minutes where the runs above made ${span(runs)}): other arrangements ${whole('heldout')}, unseen words ${whole('words')}, near-duplicates ${whole('near')}, other looks ${whole('looks')}, templates never trained on ${whole('templates')}, its screen blanked ${whole('heldout-blind')}; of the failures that imitation had left in the run reinforcement learning removed ${byRL(of)} ([all rows](test/bench/README.md#on-a-slower-processor)).`;
+    },
     chance = rowsOf(runs, 'words-random').length > 0,
     measured = ROWS.flatMap(([text, label]) => {
       const of = rowsOf(runs, label);
       return of.length === 0 ? [] : [row(text, label, of, rowsOf(runs, `${label}-blind`))];
     });
+  const all = table(
+    ['policy and tasks', 'templates that need to see', 'all templates', 'all, its screen blanked'],
+    [...points, ...measured],
+  );
   return {
+    all,
     short: [
-      table(
-        ['policy and tasks', 'templates that need to see', 'all templates', 'all, its screen blanked'],
-        [...points, ...measured],
-      ),
+      all,
       [
         `- **What reinforcement learning adds**, on tasks for tuning (other arrangements): it removed ${byRL(runs, sighted)} of the failures that imitation had left on templates that need to see, ${byRL(runs)} on all. ${imitation.sentence} ([how](test/bench/README.md#imitation-alone)).`,
         `- **${learned.length} of the ${families.length} templates need no eyes**: a policy that was trained on blank screens for as long solves a fifth of their episodes or more (one seed${doubted === 0 ? '' : `; of the other ${families.length - learned.length}, ${doubted} cannot be told from these`}; [which](test/bench/results/blind/blind.md)). The trained policy, its screen blanked, solves a fifth or more of ${named(blindFamilies(rowsOf(runs, 'heldout-blind')))}.`,
+        ...(slower.length > 0 ? [onSlower(slower)] : []),
       ].join('\n'),
     ].join('\n\n'),
     each: [
@@ -83,6 +90,12 @@ export async function quickstartTables({ seeds, learnedBlind, unsure = [], imita
       madeBy(runs),
     ].join('\n\n'),
   };
+}
+
+/** How many versions of the weights the runs made: "29 to 43". */
+function span(runs) {
+  const versions = runs.map((r) => pointOf(r, 'final').version);
+  return `${Math.min(...versions)} to ${Math.max(...versions)}`;
 }
 
 function blindFamilies(rows) {

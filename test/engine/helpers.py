@@ -9,9 +9,11 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -79,6 +81,44 @@ class Server:
         self.log.close()
 
 
+@contextmanager
+def served(engine):
+    """The URL of an engine in this process, where a test can see and hold its torch thread."""
+    import uvicorn
+    from dart_engine.app import build_app
+
+    server = uvicorn.Server(uvicorn.Config(build_app(engine), port=0, log_level="warning"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    until(lambda: server.started)
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+@contextmanager
+def held(worker):
+    """The torch thread is busy with one job meanwhile."""
+    from dart_engine.worker import TrainJob
+
+    begun, release = threading.Event(), threading.Event()
+
+    def busy():
+        begun.set()
+        release.wait(60)
+        return {}
+        yield
+
+    worker.submit(TrainJob("holding", busy))
+    assert begun.wait(30)
+    try:
+        yield
+    finally:
+        release.set()
+
+
 class Client:
     def __init__(self, url: str, headers: dict | None = None):
         self.url, self.headers = url, headers or {}
@@ -106,6 +146,10 @@ class Client:
         if status >= 400:
             raise HttpError(status, body)
         return body
+
+    def metric(self, name: str) -> float:
+        text = self.raw("GET", "/metrics", None, {})[1].decode()
+        return float(next(line.split()[1] for line in text.splitlines() if line.startswith(f"{name} ")))
 
     def wait(self, request_id: str, proto: bool = False):
         while True:

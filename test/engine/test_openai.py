@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import http.client
+import json
 import threading
 
 import numpy as np
 import pytest
-from helpers import IM_END, IM_START, Client, HttpError, Server, datum, image, logprobs, png, tensor, text
+from helpers import IM_END, IM_START, Client, HttpError, Server, datum, held, image, logprobs, png, served, tensor, text, until
 
 
 def chat_body(seed: int = 0, images: int = 1, **more) -> dict:
@@ -94,7 +96,6 @@ def test_adapters_load_speak_and_unload(client, figures):
 
 
 def test_no_op_and_foreign_adapters_are_found(client, tiny, server, tmp_path):
-    import json
     import urllib.parse
     from pathlib import Path
 
@@ -300,6 +301,100 @@ def test_completions_score_given_tokens(client):
         with pytest.raises(HttpError) as refused:
             ask("base", **{"prompt": prompt, **more})
         assert refused.value.status == 400 and words in refused.value.body["error"]["message"]
+
+
+@pytest.fixture
+def watched(tiny, tmp_path):
+    """A served engine, its client, and the seeds of the requests that were sampled."""
+    from dart_engine.engine import Engine
+    from dart_engine.settings import Settings
+
+    engine = Engine(Settings(model=str(tiny), state=tmp_path / "state", device="cpu", threads=2))
+    seeds, sample = [], engine.worker._sample
+
+    def sampled(weights, requests):
+        seeds.extend(request.options.seed for request in requests)
+        return sample(weights, requests)
+
+    engine.worker._sample = sampled
+    with served(engine) as url:
+        yield engine, Client(url), seeds
+
+
+def called(client: Client, path: str, body: dict) -> http.client.HTTPConnection:
+    """A request whose answer nobody reads: closed, it has hung up."""
+    caller = http.client.HTTPConnection(client.url.removeprefix("http://"))
+    caller.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+    return caller
+
+
+BOTH = pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/completions"])
+
+
+def body_for(path: str, seed: int) -> dict:
+    return chat_body(seed) if "chat" in path else {"model": "base", "prompt": [IM_START, 104, 105], "max_tokens": 8, "seed": seed}
+
+
+@BOTH
+def test_whoever_hangs_up_while_waiting_is_never_sampled(watched, path):
+    engine, client, seeds = watched
+    waiting = lambda: client.metric("vllm:num_requests_waiting")  # noqa: E731
+    with held(engine.worker):
+        first, second = called(client, path, body_for(path, 1)), called(client, path, body_for(path, 2))
+        until(lambda: waiting() == 2)
+        first.close()
+        until(lambda: waiting() == 1)
+    assert second.getresponse().status == 200
+    second.close()
+    assert client.post(path, body_for(path, 3))["choices"]
+    assert seeds == [2, 3]
+
+
+@BOTH
+def test_whoever_hangs_up_while_the_prompt_is_prepared_is_never_sampled(watched, path):
+    engine, client, seeds = watched
+    futures, gate, sample, sequence = [], threading.Event(), engine.sample, engine.policy.sequence
+
+    def noted(*given):
+        futures.append(sample(*given))
+        return futures[-1]
+
+    def slow(parts):
+        gate.wait(60)
+        return sequence(parts)
+
+    engine.sample, engine.policy.sequence = noted, slow
+    try:
+        caller = called(client, path, body_for(path, 1))
+        until(lambda: futures)
+        caller.close()
+        until(futures[0].done)
+    finally:
+        gate.set()
+    assert client.post(path, body_for(path, 2))["choices"]
+    assert seeds == [2]
+
+
+def test_whoever_hangs_up_while_sampled_harms_nobody(watched):
+    engine, client, seeds = watched
+    gate, sample, path = threading.Event(), engine.worker._sample, "/v1/completions"
+
+    def slow(weights, requests):
+        gate.wait(60)
+        return sample(weights, requests)
+
+    engine.worker._sample = slow
+    try:
+        caller = called(client, path, body_for(path, 1))
+        until(lambda: client.metric("vllm:num_requests_running") == 1)
+        caller.close()
+        other = called(client, path, body_for(path, 2))
+        until(lambda: client.metric("vllm:num_requests_waiting") == 1)
+    finally:
+        gate.set()
+    assert other.getresponse().status == 200
+    other.close()
+    assert seeds == [1, 2] and client.get("/health")["status"] == "ok"
 
 
 def test_options_that_would_be_ignored_are_refused(client):

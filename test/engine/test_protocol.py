@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import numpy as np
 import pytest
 import zstandard
 from dart_engine import wire
-from helpers import ADAM, Client, HttpError, datum, image, image_tokens, logprobs, png, signed_weights, tensor, text, to_proto
+from helpers import ADAM, Client, HttpError, datum, held, image, image_tokens, logprobs, png, served, signed_weights, tensor, text, to_proto, until
 
 
 def test_service_routes(client):
@@ -302,6 +303,38 @@ def test_a_gradient_that_is_not_finite_changes_nothing(tiny, tmp_path):
     trained.grads = {name: torch.ones_like(weight)}
     assert step(4)["step"] == 2 and not torch.equal(weight, before)
     engine.stop()
+
+
+def test_a_sample_is_cancelled_until_it_begins_and_training_never(tiny, tmp_path):
+    from dart_engine.engine import Engine
+    from dart_engine.settings import Settings
+
+    engine = Engine(Settings(model=str(tiny), state=tmp_path / "state", device="cpu", threads=2))
+    sequence, gate, prompt = engine.policy.sequence, threading.Event(), {"chunks": [text([258, 40, 41])]}
+
+    def slow(parts):
+        gate.wait(60)
+        return sequence(parts)
+
+    with served(engine) as url:
+        client = Client(url)
+        cancelled = lambda request_id: client.post("/api/v1/cancel_future", {"request_id": request_id})["cancelled"]  # noqa: E731
+        asked = lambda: client.post("/api/v1/asample", {"base_model": "base", "prompt": prompt})["request_id"]  # noqa: E731
+        model = client.model()
+        with held(engine.worker):
+            inner = {"data": [datum(2, weights=signed_weights)], "loss_fn": "cross_entropy"}
+            body = {"model_id": model, "seq_id": 1, "forward_backward_input": inner}
+            trained, waits = client.post("/api/v1/forward_backward", body)["request_id"], asked()
+            until(lambda: client.metric("vllm:num_requests_waiting") == 1)
+            engine.policy.sequence = slow
+            prepared = asked()
+            assert (cancelled(waits), cancelled(prepared), cancelled(trained), cancelled("nothing")) == (True, True, False, False)
+            assert client.metric("vllm:num_requests_waiting") == 0
+            gate.set()
+        assert client.wait(trained)["loss_fn_outputs"]
+        for request_id in (waits, prepared):
+            assert "cancelled" in client.wait(request_id)["error"] and not cancelled(request_id)
+        assert engine.sampler.generated_tokens == 0
 
 
 def test_adam_params_are_checked(client: Client):

@@ -118,8 +118,7 @@ def test_a_gap_after_a_restart_is_refused(tiny, tmp_path):
 
 
 def models_in_memory(client: Client) -> int:
-    text = client.raw("GET", "/metrics", None, {})[1].decode()
-    return int(next(line.split()[1] for line in text.splitlines() if line.startswith("dart_engine:models ")))
+    return int(client.metric("dart_engine:models"))
 
 
 def test_a_session_that_ends_frees_its_models_and_they_come_back_from_disk(client):

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { TrajectoryView } from '../../runtime/protocol/types.js';
+import type { ReviewItem, TrajectoryView } from '../../runtime/protocol/types.js';
 import type { PageInput } from '../../webview/protocol.js';
 import { annotatePages, gate, on, read, ready, rollout, run, saved, says } from '../helpers/pages/annotatePages.js';
 import { FakeAnnotations } from '../helpers/pages/annotations.js';
@@ -453,6 +453,81 @@ describe.skipIf('why' in found)('annotate mode beyond editing', () => {
       await t.post({ type: 'daemon', state: 'ready' });
       await expect.poll(() => pages.fake.ops(names[0]!)).toEqual([{ op: 'mark', step: 0, mark: 'key', on: true }]);
       await t.until("document.querySelector('.an-banners').childElementCount === 0");
+    });
+    const late = (rollout = 'r-000106'): ReviewItem => {
+      const v = view(pages.plans.slice(0, 3), pages.session.dir, { rollout, outcome: 'failure' });
+      pages.fake.add(v);
+      return { row: v.row, priority: 1, why: `${rollout} came later.`, reviewed: false };
+    };
+    const place = (t: TestPage, words: string, name: string): Promise<void> =>
+      t.until(
+        `document.querySelector('.an-queue strong').textContent === '${words}' && document.querySelector('.ds-head').dataset.rollout === '${name}'`,
+      );
+    const reads = (t: TestPage): number => t.requests.filter((r) => r.method === 'review/queue').length;
+
+    it('a trajectory that came after the queue was read is in it when it is shown', async () => {
+      const t = await show({ input: queued }),
+        p = await ready(t);
+      await at(t, 1, names[0]!);
+      await p.keyboard.press(']');
+      await at(t, 2, names[1]!);
+      await p.keyboard.press(']');
+      await at(t, 3, names[2]!);
+      await t.until("document.querySelector('.an-state').textContent === 'As recorded'");
+      await p.keyboard.press(']');
+      await t.until("document.querySelector('.an-end').textContent.includes('That was the last one.')");
+      pages.fake.queue = { items: [late()], total: 6, reviewed: 5 };
+      const before = reads(t);
+      await t.post({
+        type: 'show',
+        input: { ...queued, rollout: 'r-000106' },
+        roots: [
+          { path: pages.session.dir, uri: (await read<string>(t, 'location.origin')) + `/root${pages.session.dir}` },
+        ],
+      });
+      await place(t, '1 of 1', 'r-000106');
+      await expect.poll(() => p.locator('.an-why').innerText()).toBe('r-000106 came later.');
+      // One that the daemon does not list is asked about once.
+      pages.fake.queue = { items: [late('r-000107')], total: 7, reviewed: 6 };
+      await t.post({ type: 'show', input: { ...queued, rollout: names[0]! }, roots: [] });
+      await place(t, 'Review queue: 1', names[0]!);
+      await t.until("document.querySelector('.an-state').textContent === 'As recorded'");
+      await p.keyboard.press('Enter');
+      await place(t, '1 of 1', 'r-000107');
+      expect(reads(t)).toBe(before + 2);
+    });
+    it('at the end of what was listed it goes on with what the daemon lists by then, and ends where that is nothing', async () => {
+      const t = await show({ input: queued }),
+        p = await ready(t),
+        k = p.keyboard,
+        asRecorded = (): Promise<void> => t.until("document.querySelector('.an-state').textContent === 'As recorded'");
+      await at(t, 1, names[0]!);
+      await asRecorded();
+      await k.press('Enter');
+      await at(t, 2, names[1]!);
+      await k.press(']');
+      await at(t, 3, names[2]!);
+      await asRecorded();
+      let broken = true;
+      pages.fake.before = (m) => {
+        if (broken && m === 'review/queue')
+          throw { kind: 'store.io', message: 'The run cannot be read.', remedy: 'See the log.' };
+      };
+      // The one that was skipped is listed again.
+      const [, skipped] = pages.fake.queue.items;
+      pages.fake.queue = { items: [skipped!, late()], total: 6, reviewed: 4 };
+      await k.press('Enter');
+      await t.until("document.querySelector('.an-why').textContent === 'The run cannot be read. See the log.'");
+      expect(await p.locator('.an-end').innerText()).toBe('Try again');
+      broken = false;
+      await k.press('Enter');
+      await place(t, '4 of 4', 'r-000106');
+      await asRecorded();
+      await k.press('Enter');
+      await t.until(
+        "document.querySelector('.an-end').textContent.includes('That was the last one. 3 reviewed in this pass, 5 in total. One was skipped.')",
+      );
+      expect(t.requests.filter((r) => r.method === 'review/queue').at(-1)?.params).toEqual({ run, limit: 201 });
     });
     it('an empty queue and one that cannot be read have words', async () => {
       pages.fake.queue = { items: [], total: 3, reviewed: 3 };

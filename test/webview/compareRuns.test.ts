@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Comparison } from '../../runtime/protocol/types.js';
+import type { ComparedRun, Comparison } from '../../runtime/protocol/types.js';
 import { openBrowser, type RealBrowser } from '../helpers/pages/browser.js';
 import { makeComparison } from '../helpers/pages/dashboard/comparison.js';
 import { bundle, TestPage, themes, type Bundle, type OpenOptions } from '../helpers/pages/page.js';
@@ -114,6 +114,42 @@ describe.skipIf('why' in found)('comparison of runs', () => {
     await expect.poll(() => t.saved).toMatchObject({ grouped: true, input: { runs: { length: 5 } } });
     await t.page.reload();
     await headed(5);
+  });
+
+  it('reads again what a run told while it was not to be read yet, and at once that it is over', async () => {
+    // What waits longer than any control of the page waits until the test says so.
+    const before = `{ const later = window.setTimeout, clock = performance.now.bind(performance), held = [];
+      let ahead = 0;
+      performance.now = () => clock() + ahead;
+      window.setTimeout = (f, ms, ...a) => ms > 4000 ? held.push({ f, at: performance.now() + ms }) * 0 : later(f, ms, ...a);
+      window.pass = (ms) => { ahead += ms; for (const x of held.splice(0)) if (x.at <= performance.now()) x.f(); else held.push(x); }; }`;
+    const live = made.runs.at(-1)!,
+      state = (): Promise<string> =>
+        t.page.locator('.runs-list tr', { hasText: live.name }).locator('.runs-state').innerText(),
+      reads = (): number => t.requests.length,
+      pass = (ms: number): Promise<void> => t.page.evaluate<void>(`pass(${ms})`),
+      status = (): Promise<void> => t.post({ type: 'status', run: live.run, status: {} as never, ledger: {} as never });
+    let now = made;
+    const becomes = (state: ComparedRun['state']): void => {
+      now = { ...made, runs: made.runs.map((r) => (r === live ? { ...r, state } : r)) };
+    };
+    const t = await show({ before, answer: () => now });
+    expect(await state()).toContain('Running');
+    await pass(2000);
+    becomes('stopping');
+    await status();
+    await pass(15_000);
+    await expect.poll(reads).toBe(2);
+    await expect.poll(state).toContain('Stopping');
+    // No status comes of a run that is over.
+    becomes('finished');
+    await t.post({ type: 'do', what: 'reload' });
+    await expect.poll(state).toContain('Finished');
+    expect(reads()).toBe(3);
+    // What ended while the runtime was away has told nobody.
+    becomes('failed');
+    for (const state of ['reconnecting', 'ready'] as const) await t.post({ type: 'daemon', state });
+    await expect.poll(state).toContain('Failed');
   });
 
   it('says which run cannot be read, and what to do without a runtime', async () => {

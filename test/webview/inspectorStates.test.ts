@@ -76,6 +76,22 @@ describe.skipIf('why' in found)('states of the inspector', () => {
     await expect.poll(() => t.subscriptions.length).toBe(1);
   });
 
+  it('shows pictures where paths are those of Windows, from a drive whose letter is written otherwise', async () => {
+    const there = (path: string): string => path.replace(pages.dir, 'C:\\u\\cache').replaceAll('/', '\\'),
+      answer = served(() => pages.rich);
+    const t = await show({
+      named: () => 'c:\\u\\cache',
+      answer: async (method, p) => {
+        const a = await answer(method, p);
+        if (method !== 'frame/thumbnails') return a;
+        const { paths } = a as { readonly paths: Readonly<Record<string, string>> };
+        return { paths: Object.fromEntries(Object.entries(paths).map(([hash, path]) => [hash, there(path)])) };
+      },
+    });
+    await t.until("document.querySelector('.ds-surface img')?.naturalWidth === 640");
+    await t.until("document.querySelector('.ds-thumb img')?.naturalWidth === 320");
+  });
+
   it.each(themes)('%s: a partial score is said with the outcome, and who judged with the check', async (theme) => {
     const failed = view(pages.plans, pages.dir, { outcome: 'failure' }),
       partial = {

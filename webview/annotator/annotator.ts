@@ -250,7 +250,7 @@ export class Annotator {
       if (target) void this.#saver.ask(target);
     }
     if (target) void this.#readTags(target.run);
-    if (target && s.input.queue && this.#review.run !== target.run) void this.#review.read();
+    if (target && s.input.queue && this.#review.lacks(target)) void this.#review.read();
     const out = target ? this.#saver.of(target) : box.empty,
       annotation = target && s.recorded ? this.#shown(out, s.recorded) : undefined;
     if (annotation !== s.annotation) {

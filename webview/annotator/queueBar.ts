@@ -127,7 +127,7 @@ const placeWords = ({ walk, error }: QueueModel, at: number): string =>
       : t('{0} of {1}', at + 1, Math.max(walk.open, walk.items.length));
 /** Why this trajectory is in the queue. */
 const whyWords = ({ walk, error }: QueueModel, item: Walk['items'][number] | undefined): string =>
-  !walk
+  !walk || error !== undefined
     ? (error ?? '')
     : item
       ? item.why

@@ -4,8 +4,8 @@ import type { HostAction, HostError, InputOf, Requester } from '../protocol.js';
 import type { State } from '../inspector/state.js';
 import { t } from '../ui/words.js';
 import { annotateRefusal } from './refusal.js';
-import type { Saver } from './saver.js';
-import { begin, mark, neighbour, queueLimit, skipped, type Walk } from './walk.js';
+import type { Saver, Target } from './saver.js';
+import { begin, continued, limitAfter, mark, neighbour, placeOf, queueLimit, skipped, type Walk } from './walk.js';
 
 export interface ReviewWalkIo extends Requester<'review/queue' | 'trajectory/get'> {
   readonly saver: Saver;
@@ -26,7 +26,11 @@ export interface ReviewWalkIo extends Requester<'review/queue' | 'trajectory/get
 export class ReviewWalk {
   readonly #io: ReviewWalkIo;
   #queue: Walk | undefined;
+  /** Run whose queue it is, or was asked for; '' before the first. */
   #run = '';
+  /** It was asked for since the page shows this trajectory. */
+  #asked = false;
+  #ending = false;
   #error: string | undefined;
   #ended = false;
   /** The next of the queue, read ahead. */
@@ -39,9 +43,9 @@ export class ReviewWalk {
   get queue(): Walk | undefined {
     return this.#queue;
   }
-  /** Run whose queue it is, or was asked for; '' before the first. */
-  get run(): string {
-    return this.#run;
+  /** Whether it is to be read: it is another run's, or of before the trajectory shown was in it. */
+  lacks({ run, rollout }: Target): boolean {
+    return this.#run !== run || (!this.#asked && this.#queue !== undefined && placeOf(this.#queue, rollout) < 0);
   }
   /** Why the queue could not be read. */
   get error(): string | undefined {
@@ -53,6 +57,9 @@ export class ReviewWalk {
   /** The page shows another trajectory. */
   moved(): void {
     this.#ended = false;
+    this.#asked = false;
+    // Without a queue there is nowhere to go on to.
+    if (this.#queue) this.#error = undefined;
   }
 
   walk(direction: 1 | -1): void {
@@ -61,7 +68,7 @@ export class ReviewWalk {
     if (!w || !this.#inQueue) return;
     const to = neighbour(w, here, direction);
     if (to) this.#goTo(to.row.rollout);
-    else if (direction > 0) this.#end();
+    else if (direction > 0) void this.#end();
     else this.#io.announce(t('This is the first of the queue'));
   }
   /**
@@ -84,7 +91,7 @@ export class ReviewWalk {
     }
     const to = neighbour(this.#queue!, s.input.rollout, 1, true);
     if (to) this.#goTo(to.row.rollout);
-    else this.#end();
+    else void this.#end();
   }
   /** Why the trajectory or its annotations could not be read. */
   #unread({ input: { run, rollout }, error }: State): HostError | undefined {
@@ -102,10 +109,37 @@ export class ReviewWalk {
     if (this.#queue) this.#queue = mark(this.#queue, this.#io.state().input.rollout, on);
     this.#io.update();
   }
-  #end(): void {
-    this.#ended = true;
+  /** At the end of what was listed: goes on where the daemon lists more by now. */
+  async #end(): Promise<void> {
+    const { run, rollout } = this.#io.state().input;
+    if (this.#ending || run === undefined) return;
+    this.#ending = true;
+    await this.#readOn(run);
+    this.#ending = false;
+    const { input } = this.#io.state(),
+      stays = this.#inQueue && input.run === run && input.rollout === rollout,
+      next = this.#queue && neighbour(this.#queue, rollout, 1, true);
+    if (stays && next) {
+      this.#goTo(next.row.rollout);
+      return;
+    }
+    this.#ended = stays && this.#error === undefined;
     this.#io.update();
-    this.#io.announce(t('The end of the review queue'));
+    if (stays) this.#io.announce(this.#error ?? t('The end of the review queue'));
+  }
+  /** What the daemon lists besides by now. */
+  async #readOn(run: string): Promise<void> {
+    const w = this.#queue;
+    if (!w) return;
+    try {
+      const q = await this.#io.request('review/queue', { run, limit: limitAfter(w) });
+      if (this.#run !== run || !this.#queue) return;
+      this.#queue = continued(this.#queue, q);
+      this.#error = undefined;
+      this.#io.sawRows(q.items.map((i) => i.row));
+    } catch (e) {
+      this.#failed(e);
+    }
   }
   /** Starts over with the skipped ones; the daemon may list more. */
   again(): void {
@@ -128,6 +162,7 @@ export class ReviewWalk {
     const { run } = this.#io.state().input;
     if (run === undefined) return;
     this.#run = run;
+    this.#asked = true;
     try {
       const w = begin(await this.#io.request('review/queue', { run, limit: queueLimit }));
       if (this.#run === run) {
@@ -136,10 +171,13 @@ export class ReviewWalk {
         this.#io.sawRows(w.items.map((i) => i.row));
       }
     } catch (e) {
-      const x = this.#io.error(e);
-      this.#error = `${x.message} ${x.remedy}`;
+      this.#failed(e);
     }
     this.#io.update();
+  }
+  #failed(e: unknown): void {
+    const x = this.#io.error(e);
+    this.#error = `${x.message} ${x.remedy}`;
   }
   /** Reads the next of the queue while the person looks at this one. */
   readAhead(s: State): void {

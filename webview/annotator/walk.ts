@@ -1,16 +1,18 @@
 /**
- * The review queue as one walks through it: the daemon's list as it was when the walk began, and what was reviewed
- * since. Pure.
+ * The review queue as one walks through it: the daemon's list as it was when the walk began, what it listed besides
+ * where that ended, and what was reviewed since. Pure.
  */
 import type { ReviewItem, ReviewQueue } from '../../runtime/protocol/types.js';
 
 /** Most rows that are listed at once; at their end the daemon is asked for more. */
 export const queueLimit = 200;
+/** The daemon lists no more at once. */
+const queueMost = 1000;
 export interface Walk {
   readonly items: readonly ReviewItem[];
   /** Reviewed, also before this walk. */
   readonly reviewed: number;
-  /** Trajectories to be reviewed when the walk began. */
+  /** Trajectories of this walk, also those that are not listed yet. */
   readonly open: number;
   /** Reviewed in this walk. */
   readonly done: ReadonlySet<string>;
@@ -37,6 +39,21 @@ export function mark(w: Walk, rollout: string, reviewed: boolean): Walk {
   if (reviewed) done.add(rollout);
   else done.delete(rollout);
   return { ...w, done };
+}
+/** Rows to ask for at the end of a walk: those that were skipped are listed again. */
+export const limitAfter = (w: Walk): number => Math.min(queueMost, queueLimit + skipped(w).length);
+/** The walk with what the daemon lists besides by now. */
+export function continued(w: Walk, q: ReviewQueue): Walk {
+  const open = q.items.filter((i) => !i.reviewed),
+    fresh = open.filter((i) => placeOf(w, i.row.rollout) < 0),
+    left = open.length - fresh.length;
+  return fresh.length === 0
+    ? w
+    : {
+        ...w,
+        items: [...w.items, ...fresh],
+        open: w.items.length + Math.max(fresh.length, q.total - q.reviewed - left),
+      };
 }
 /** Skipped in this walk. */
 export const skipped = (w: Walk): ReviewItem[] => w.items.filter((i) => !i.reviewed && !w.done.has(i.row.rollout));

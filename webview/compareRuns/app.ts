@@ -1,7 +1,9 @@
 /** The comparison of any number of runs: what it asks for, what it shows, the choices that are kept. */
 import type { ComparedRun, Comparison } from '../../runtime/protocol/types.js';
 import type { DaemonState, HostError, InputOf } from '../protocol.js';
+import { pageBeat } from '../dashboard/beat.js';
 import { section, titledChart } from '../dashboard/parts.js';
+import { Refresh } from '../dashboard/refresh.js';
 import { bannerView, emptyState } from '../ui/banner.js';
 import type { Chart } from '../ui/chart.js';
 import { Painter } from '../ui/chartPainter.js';
@@ -78,7 +80,7 @@ export class App {
   #data: Comparison | undefined;
   #failure: HostError | undefined;
   #loading: AbortController | undefined;
-  #loadedAt = 0;
+  readonly #refresh = new Refresh(() => this.#load(), refreshMs, pageBeat);
 
   constructor(host: Host<'compareRuns'>, root: HTMLElement, init: Init) {
     if (init.input.kind !== 'compareRuns') throw new Error(`the comparison of runs cannot show a ${init.input.kind}`);
@@ -96,8 +98,10 @@ export class App {
     host.on((m) => {
       if (m.type === 'show' && m.input.kind === 'compareRuns') this.#open(m.input);
       else if (m.type === 'daemon') this.#daemonIs(m.state);
-      else if (m.type === 'status' && this.#input.runs.includes(m.run)) this.#grown();
+      else if (m.type === 'status' && this.#input.runs.includes(m.run)) this.#refresh.ask();
+      else if (m.type === 'do' && m.what === 'reload') this.#turned();
     });
+    document.addEventListener('visibilitychange', () => this.#refresh.wake());
     document.title = t('Compare runs');
     this.#open(this.#input);
   }
@@ -216,16 +220,19 @@ export class App {
   #daemonIs(state: DaemonState): void {
     const back = state === 'ready' && this.#daemon !== 'ready';
     this.#daemon = state;
-    if (back && (!this.#data || this.#failure)) void this.#load();
-    else this.#render();
+    // What ended meanwhile has told nobody.
+    if (back) void this.#load();
+    this.#render();
   }
-  /** Called when one of the runs has new data. */
-  #grown(): void {
-    if (!this.#loading && performance.now() - this.#loadedAt > refreshMs && !document.hidden) void this.#load();
+  /** Called when one of the runs has another state: that is shown at once where somebody looks. */
+  #turned(): void {
+    if (document.hidden) this.#refresh.ask();
+    else void this.#load();
   }
   async #load(): Promise<void> {
     if (this.#daemon !== 'ready') return;
     this.#loading?.abort();
+    this.#refresh.ran();
     const mine = (this.#loading = new AbortController()),
       { runs } = this.#input,
       maxPoints = Math.max(60, Math.min(300, Math.floor(chartPoints / runs.length)));
@@ -241,7 +248,7 @@ export class App {
       this.#failure = hostErrorOf(e);
     }
     this.#loading = undefined;
-    this.#loadedAt = performance.now();
+    this.#refresh.ran();
     this.#render();
   }
   #remove(run: string): void {

@@ -7,7 +7,8 @@ import type { DaemonState, HostError, PageMethod } from '../protocol.js';
 import { RequestFailed, type Host, type Pushed } from '../ui/host.js';
 import { clampWindow, fetchWindow, needsFetch, type Window } from '../ui/lanesMath.js';
 import { t } from '../ui/words.js';
-import { Refresh, type Beat } from './refresh.js';
+import { pageBeat as beat } from './beat.js';
+import { Refresh } from './refresh.js';
 import { isLive, isOver, seriesNames, staleAfter, type Message, type Model, type Stale } from './model.js';
 
 const followed: readonly RunEventType[] = [
@@ -23,8 +24,6 @@ const followed: readonly RunEventType[] = [
 ];
 /** Least time between two answers of a kind: a fresher chart is worth less than an idle machine. */
 const everyMs: Readonly<Record<Stale, number>> = { curves: 5000, curation: 10_000, tasks: 10_000, detail: 2000 };
-
-const beat: Beat = { now: () => performance.now(), after: (ms, f) => setTimeout(f, ms), hidden: () => document.hidden };
 
 /** The files of a run are counted no more often. */
 const weighEveryMs = 60_000;

@@ -22,6 +22,10 @@ export class Refresh {
     this.#asked = true;
     this.#go();
   }
+  /** It is run by somebody else: the next time is as long after that. */
+  ran(): void {
+    this.#last = this.#clock.now();
+  }
   /** The page is visible again. */
   wake(): void {
     if (this.#asked) this.#go();

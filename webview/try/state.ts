@@ -90,32 +90,37 @@ export const begin = (input: InputOf<'try'>, daemon: DaemonState, form: Form): S
   heat: true,
   pictured: false,
 });
+/** The choices for a policy: another one has other versions and tasks. */
+const choicesOf = (form: Form, policy: string): Form =>
+  policy === form.policy ? form : { ...form, policy, version: 'newest', family: '', seed: '' };
 /** The policy that somebody asked the page to try. */
 const chosen = (form: Form, { run, version }: InputOf<'try'>): Form =>
-  run === undefined ? form : { ...form, policy: run, version: version === undefined ? form.version : String(version) };
+  run === undefined
+    ? form
+    : { ...choicesOf(form, run), ...(version === undefined ? {} : { version: String(version) }) };
+/** The state with other choices; facts are of one policy. */
+const withForm = (s: State, form: Form): State => ({
+  ...s,
+  form,
+  facts: form.policy === s.form.policy ? s.facts : undefined,
+});
 
 export function reduce(s: State, m: Message): State {
   switch (m.type) {
     case 'daemon':
       return { ...s, daemon: m.state };
     case 'input':
-      return { ...s, input: m.input, form: chosen(s.form, m.input) };
+      return { ...withForm(s, chosen(s.form, m.input)), input: m.input };
     case 'policies': {
       const there = m.policies.some((p) => keyOf(p) === s.form.policy),
         policy = there ? s.form.policy : m.policies[0] ? keyOf(m.policies[0]) : '';
-      return { ...s, policies: m.policies, images: m.images, form: { ...s.form, policy } };
+      return { ...withForm(s, choicesOf(s.form, policy)), policies: m.policies, images: m.images };
     }
     case 'facts':
       return m.facts.of === s.form.policy ? { ...s, facts: m.facts } : s;
     case 'form': {
-      const other = m.form.policy !== undefined && m.form.policy !== s.form.policy;
-      return {
-        ...s,
-        error: undefined,
-        facts: other ? undefined : s.facts,
-        // Another policy has other versions and tasks.
-        form: { ...s.form, ...(other ? { version: 'newest', family: '', seed: '' } : {}), ...m.form },
-      };
+      const form = { ...choicesOf(s.form, m.form.policy ?? s.form.policy), ...m.form };
+      return { ...withForm(s, form), error: undefined };
     }
     case 'starting':
       return { ...s, starting: true, error: undefined };

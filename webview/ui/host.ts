@@ -13,6 +13,7 @@ import type {
 } from '../protocol.js';
 import type { Params, Result } from '../../runtime/protocol/requests.js';
 import type { RunEventType } from '../../runtime/protocol/types.js';
+import { uriBelow } from '../folders.js';
 import { t } from './words.js';
 
 /** Event with which a part that knows no host sends its action up, as the event's detail. */
@@ -168,12 +169,7 @@ export class Host<K extends PageKind = PageKind> implements Requester<PageMethod
 
   /** URI of a local file, or undefined when the page may not show it. */
   uri(path: string): string | undefined {
-    const r = this.#roots.find((x) => path === x.path || path.startsWith(x.path.endsWith('/') ? x.path : `${x.path}/`));
-    if (!r) return undefined;
-    return (
-      r.uri.replace(/\/$/, '') +
-      path.slice(r.path.replace(/\/$/, '').length).split('/').map(encodeURIComponent).join('/')
-    );
+    return uriBelow(this.#roots, path);
   }
   /** The picture of a frame. */
   frame(framesDir: string, hash: string): string | undefined {

@@ -83,6 +83,7 @@ export class LocalProvider implements DesktopProvider {
       );
     let rootfs: string;
     try {
+      await stateDir();
       rootfs = await this.#o.rootfs();
       await access(`${rootfs}/usr/bin/Xvfb`);
     } catch (e) {

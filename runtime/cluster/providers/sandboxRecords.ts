@@ -1,5 +1,6 @@
-import { lstat, mkdir, readdir, readFile, readlink, rm } from 'node:fs/promises';
-import { StudioError } from '../../domain/index.js';
+import { chmod, lstat, mkdir, mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { StudioError, messageOf } from '../../domain/index.js';
 import { orUndefined } from '../../concurrency/failures.js';
 import { removeUnfinished } from '../../files/removeUnfinished.js';
 import { replaceFile } from '../../files/replaceFile.js';
@@ -22,23 +23,43 @@ interface ProcessMark {
   readonly started: string;
 }
 
+/** A RAM disk, because sandboxes do not survive a reboot. */
+const SHM = '/dev/shm';
+
 /**
- * The folder of records, and of the mount point that root's sandboxes use. On a RAM disk, because sandboxes do not
- * survive a reboot.
+ * The folder of records, and of the mount point that root's sandboxes use. Anyone may create folders in `base`: one of
+ * the usual name that another user created is not trusted, and another name is taken that nobody can foresee. Rejects
+ * with `desktop.unavailable` where no folder can be made.
  */
-export async function stateDir(): Promise<string> {
-  const dir = `/dev/shm/dart-studio-${process.getuid!()}`;
-  await mkdir(`${dir}/mnt`, { recursive: true, mode: 0o755 });
-  // Anyone may create folders here: one of this name that another user created must not be trusted.
-  const s = await lstat(dir);
-  if (!s.isDirectory() || s.uid !== process.getuid!() || (s.mode & 0o022) !== 0) {
+export async function stateDir(base = SHM): Promise<string> {
+  try {
+    await orUndefined(mkdir(usualDir(base), { mode: 0o755 }), 'it is there already, or cannot be ours');
+    const [dir = await mkdtemp(`${usualDir(base)}-`)] = await ownDirs(base);
+    await chmod(dir, 0o755);
+    await mkdir(join(dir, 'mnt'), { recursive: true, mode: 0o755 });
+    return dir;
+  } catch (e) {
     throw new StudioError(
       'desktop.unavailable',
-      `The folder ${dir} belongs to another user or is writable by others.`,
-      'Remove it, then try again.',
+      `The records of local desktops cannot be kept in ${base}: ${messageOf(e)}`,
+      `Make ${base} writable for everybody, with the sticky bit (chmod 1777 ${base}), or use Docker.`,
+      { cause: e },
     );
   }
-  return dir;
+}
+const usualDir = (base: string): string => join(base, `dart-studio-${process.getuid!()}`);
+
+/** Folders of records that are this user's and that nobody else can write into; the usual one is first. */
+async function ownDirs(base: string): Promise<string[]> {
+  const usual = usualDir(base),
+    own: string[] = [];
+  for (const name of (await readdir(base)).sort()) {
+    const dir = join(base, name);
+    if (dir !== usual && !dir.startsWith(`${usual}-`)) continue;
+    const s = await orUndefined(lstat(dir), 'it has just gone');
+    if (s?.isDirectory() && s.uid === process.getuid!() && (s.mode & 0o022) === 0) own.push(dir);
+  }
+  return own;
 }
 
 /** Start time of a process, undefined when there is none. */
@@ -141,25 +162,28 @@ const kill = (pid: number): void => {
 
 /** Kills orphaned sandboxes and deletes their records; returns how many there were. */
 export async function reapSandboxes(): Promise<number> {
-  const dir = await stateDir();
-  await removeUnfinished(dir);
-  const dead: Record_[] = [];
-  for (const name of await readdir(dir)) {
-    if (!name.endsWith('.json')) continue;
-    let record: Record_;
-    try {
-      record = JSON.parse(await readFile(`${dir}/${name}`, 'utf8')) as Record_;
-    } catch {
-      continue;
+  await stateDir();
+  const dead: (Record_ & { readonly file: string })[] = [];
+  for (const dir of await ownDirs(SHM)) {
+    await removeUnfinished(dir);
+    for (const name of await readdir(dir)) {
+      if (!name.endsWith('.json')) continue;
+      const file = join(dir, name);
+      let record: Record_;
+      try {
+        record = JSON.parse(await readFile(file, 'utf8')) as Record_;
+      } catch {
+        continue;
+      }
+      if (!(await alive(record.owner))) dead.push({ ...record, file });
     }
-    if (!(await alive(record.owner))) dead.push(record);
   }
   if (dead.length === 0) return 0;
   for (const m of dead.flatMap((r) => r.processes ?? [])) if (await alive(m)) kill(m.pid);
   await killNamed(new Set(dead.map((r) => r.id)));
   for (const r of dead) {
     for (const d of r.cgroups) await removeGroup(d);
-    await rm(`${dir}/${r.id}.json`, { force: true });
+    await rm(r.file, { force: true });
   }
   return dead.length;
 }

@@ -92,7 +92,7 @@ const tooOld = (c: Candidate, { rules, now }: RetentionOptions): boolean => {
 /** A relabelled success goes as the failure that it was, once it has left the pool. */
 const OWN = "provenance <> 'hindsight'";
 /** SQL: the policy's own successes that may be imitated, as `Successes` counts them. */
-const IMITABLE = "(provenance = 'rollout' AND outcome = 'success' AND (truncated = 0 OR steps = 1))";
+export const IMITABLE = "(provenance = 'rollout' AND outcome = 'success' AND (truncated = 0 OR steps = 1))";
 /**
  * Trajectories that may go, in the order in which they do: not those of people, imports, demonstrations, what is in the
  * pool, and what may be imitated. `gone`: those that went before.

@@ -105,6 +105,8 @@ export class WorkerIndex implements RunIndex {
   #failed = false;
   #restarts = 0;
   #closing = false;
+  /** Why nobody answers any more: the last worker has ended. */
+  #ended: StudioError | undefined;
   /** Clears the time limit of the next answer. */
   #clearLimit: (() => void) | undefined;
 
@@ -155,8 +157,10 @@ export class WorkerIndex implements RunIndex {
       for (const w of waiting.values()) w.reject(broken(why));
       waiting.clear();
       this.#clearLimit?.();
+      if (this.#worker !== worker) return;
       // A worker that keeps dying is not restarted for ever; queries then report it.
-      if (!this.#closing && this.#worker === worker && this.#restarts++ < RESTARTS) this.#start();
+      if (!this.#closing && this.#restarts++ < RESTARTS) this.#start();
+      else this.#ended = broken(why);
     });
   }
 
@@ -180,6 +184,8 @@ export class WorkerIndex implements RunIndex {
   }
   async #askOnce(body: Body): Promise<unknown> {
     await this.#ready;
+    // A message to a worker that has ended is dropped: nobody would ever answer.
+    if (this.#ended) throw this.#ended;
     const id = ++this.#id,
       worker = this.#worker,
       waiting = this.#waiting;

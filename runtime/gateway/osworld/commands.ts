@@ -2,11 +2,11 @@ import { shellQuoted } from '../../foreign/shellQuoted.js';
 import type { Point } from '../../domain/index.js';
 import { StudioError, messageOf } from '../../domain/index.js';
 import { pause } from '../../concurrency/pause.js';
-import type { Desktop } from '../../cluster/types.js';
+import type { Desktop, DesktopInput } from '../../cluster/types.js';
 import { argv, runCommand, type CommandOutput } from '../../tasks/command.js';
 import type { TaskContext } from '../../tasks/context.js';
 import { askedPointer, pythonCode } from '../../tasks/performed.js';
-import { programOf } from '../../tasks/program.js';
+import { heldAfter, modifiersOf, NOTHING_HELD, programOf, type Held } from '../../tasks/program.js';
 import { launch } from '../../tasks/setup/commands.js';
 import { holds } from '../../tasks/setup/verified.js';
 import { jsonReply, textReply, type Reply, type Request } from '../http.js';
@@ -17,10 +17,14 @@ const failure = (message: string): Reply => jsonReply({ status: 'error', message
 const success = (o: CommandOutput): Reply =>
   jsonReply({ status: 'success', output: o.stdout, error: o.stderr, returncode: o.code });
 
-/** Commands of clients. It knows where the pointer is, as long as nothing but its own programs moved it. */
+/**
+ * Commands of clients to one desktop, since its reset. It knows where the pointer is, as long as nothing but its own
+ * programs moved it, and which modifiers their programs left down.
+ */
 export class Commands {
   readonly #desktop: Desktop;
   #pointer: Point | undefined;
+  #held: Held = NOTHING_HELD;
   /** Programs performed without Python, and commands run as they are. */
   readonly counts = { performed: 0, run: 0 };
 
@@ -141,21 +145,41 @@ export class Commands {
   async #run(ctx: TaskContext, c: Parameters<typeof runCommand>[1]): Promise<CommandOutput | undefined> {
     this.counts.run++;
     this.#pointer = undefined;
-    return runCommand(ctx, c);
+    const out = await runCommand(ctx, c);
+    if (out?.code === 0) await this.#follow(pythonCode(argv(c)) ?? '');
+    return out;
+  }
+  /** The desktop's input is told what a Python did to modifiers: it releases only those that it knows to be down. */
+  async #follow(code: string): Promise<void> {
+    const was = this.#held,
+      is = heldAfter(was, modifiersOf(code)),
+      changed = [...was, ...is].filter((key) => was.has(key) !== is.has(key));
+    if (changed.length > 0) await this.#input(changed.map((key) => ({ type: 'key', key, down: is.has(key) })));
+  }
+  async #input(events: readonly DesktopInput[]): Promise<void> {
+    if (!this.#desktop.input) return;
+    await this.#desktop.input(events);
+    this.#held = heldAfter(this.#held, events);
   }
 
   /** `python -c "import pyautogui; …"` as input events; false when it must be run as it is. */
   async #performed(ctx: TaskContext, words: readonly string[]): Promise<boolean> {
     const code = pythonCode(words);
     if (code === undefined || !this.#desktop.input) return false;
-    const { screen } = this.#desktop;
-    let p = programOf(code, screen, this.#pointer);
-    if (p === 'pointer') p = programOf(code, screen, await this.pointer(ctx));
+    const { screen } = this.#desktop,
+      read = (): ReturnType<typeof programOf> => programOf(code, screen, this.#pointer, { held: this.#held });
+    let p = read();
+    if (p === 'pointer') {
+      await this.pointer(ctx);
+      p = read();
+    }
     if (p === undefined || p === 'pointer') return false;
     this.counts.performed++;
+    // A client that goes away in the middle leaves it wherever it is.
+    this.#pointer = undefined;
     for (const op of p.ops) {
       if (op.kind === 'sleep') await pause(op.ms, ctx.signal, gone);
-      else await this.#desktop.input(op.events);
+      else await this.#input(op.events);
     }
     this.#pointer = p.pointer;
     return true;

@@ -1,3 +1,5 @@
+import { cancelled } from '../../domain/index.js';
+import { ignoreFailure } from '../../concurrency/failures.js';
 import { listen, type Face } from '../http.js';
 import { Place, type PlaceOptions } from './place.js';
 
@@ -7,6 +9,8 @@ export interface ServeOptions extends PlaceOptions {
   readonly port: number;
   readonly host?: string;
   readonly token?: string | undefined;
+  /** Ends the start, which then rejects with `cancelled`. */
+  readonly signal?: AbortSignal;
 }
 export interface ServedDesktop {
   readonly desktop: string;
@@ -37,8 +41,13 @@ export async function serveOsworld(o: ServeOptions): Promise<Served> {
     await Promise.all([...places.map((p) => p.end()), ...faces.map((f) => f.close())]);
     await o.provider.dispose();
   };
+  const stop = (): void => {
+    for (const p of places) ignoreFailure(p.end(), 'the desktop that is being started says so');
+  };
+  o.signal?.addEventListener('abort', stop, { once: true });
   try {
     for (let i = 0; i < o.count; i++) {
+      if (o.signal?.aborted) throw cancelled('The start of desktops');
       const place = new Place(o);
       places.push(place);
       await place.renew();
@@ -56,6 +65,8 @@ export async function serveOsworld(o: ServeOptions): Promise<Served> {
   } catch (e) {
     await close();
     throw e;
+  } finally {
+    o.signal?.removeEventListener('abort', stop);
   }
   return { desktops, close };
 }

@@ -99,7 +99,7 @@ async function trajectory(text: string | undefined, where: string, f: FileContex
       family: own?.family ?? task,
       instruction,
       steps: steps.list,
-      notes,
+      notes: [...steps.notes, ...notes],
       outcome: {
         reward: own?.reward ?? ((typeof completed === 'boolean' ? completed : f.verdict === 'success') ? 1 : 0),
         truncated: own?.truncated ?? false,

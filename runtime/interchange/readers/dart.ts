@@ -66,7 +66,7 @@ async function read(c: ReadContext, u: Unit): Promise<Found> {
       family: own?.family ?? task,
       instruction,
       steps: steps.list,
-      notes: dialogue.notes,
+      notes: [...steps.notes, ...dialogue.notes],
       outcome: { reward, truncated: own?.truncated ?? !steps.ended },
       last,
       cap: own?.cap ?? steps.list.length,

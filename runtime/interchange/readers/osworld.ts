@@ -79,7 +79,7 @@ async function read(c: ReadContext, u: Unit): Promise<Found> {
     family: own?.family ?? task,
     instruction,
     steps: withOrigins(log.steps.list, own),
-    notes: log.notes,
+    notes: [...log.steps.notes, ...log.notes],
     outcome: { reward: rewardOf(score), truncated: own?.truncated ?? !ended },
     last: ended ? undefined : log.screen,
     cap: own?.cap ?? Math.max(await maxSteps(c, u), log.steps.list.length + log.dropped),

@@ -57,9 +57,11 @@ export function thoughtOf(response: string | undefined): string | undefined {
   return said ? said.slice(0, limits.text) : undefined;
 }
 
-/** Steps as they are read; refuses what goes on after its end, and what is longer than any real trajectory. */
+/** Steps as they are read, each up to its end; refuses what is longer than any real trajectory. */
 export class Steps {
   readonly list: DraftStep[] = [];
+  /** Actions that were left out, in words. */
+  readonly notes: string[] = [];
   get ended(): boolean {
     return this.list.at(-1)?.actions.some(isTerminal) ?? false;
   }
@@ -75,8 +77,11 @@ export class Steps {
     readonly words?: DraftStep['words'];
   }): void {
     if (this.list.length >= limits.steps) throw new Unusable(`has more than ${limits.steps} steps`);
-    if (s.actions.slice(0, -1).some(isTerminal)) throw new Unusable('a step goes on after its trajectory ended');
-    this.list.push({ ...s, thought: s.thought || undefined });
+    const end = s.actions.findIndex(isTerminal) + 1,
+      goesOn = end > 0 && end < s.actions.length;
+    if (goesOn) this.notes.push(`what follows its end (in step ${this.list.length}) was left out`);
+    const actions = goesOn ? s.actions.slice(0, end) : s.actions;
+    this.list.push({ ...s, actions, thought: s.thought || undefined });
   }
 }
 

@@ -96,7 +96,7 @@ async function read(c: ReadContext, u: Unit): Promise<Found> {
       family: row.family,
       instruction: row.instruction,
       steps: steps.list,
-      notes: sampled.notes,
+      notes: [...steps.notes, ...sampled.notes],
       outcome: { reward, truncated: row.truncated === true, report: reportSchema.safeParse(report).data },
       last: !steps.ended && after ? await picture(after) : undefined,
       cap: Number.isInteger(row.cap) && row.cap >= 0 ? row.cap : steps.list.length,

@@ -71,7 +71,7 @@ async function read(c: ReadContext, u: Unit): Promise<Found> {
       family: task,
       instruction,
       steps: steps.list,
-      notes: [],
+      notes: steps.notes,
       outcome: { reward: verdict === 'success' ? 1 : 0, truncated: !steps.ended },
       cap: steps.list.length,
       startedAt: began ?? at,

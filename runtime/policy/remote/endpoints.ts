@@ -4,9 +4,10 @@
  * growing pause, on another server when there is one.
  */
 import { withoutSlashes } from '../../foreign/address.js';
-import { growingMs, pause } from '../../concurrency/pause.js';
-import { StudioError, messageOf } from '../../domain/index.js';
+import { askedMs, pause } from '../../concurrency/pause.js';
+import { MODEL_FAULTS, StudioError, messageOf } from '../../domain/index.js';
 import { MOST_ANSWER_BYTES, type Said } from './completion.js';
+import { refusesLength } from './contextRefusal.js';
 import { callHere, decisionCancelled, type ModelCaller } from './modelCalls.js';
 
 export interface EndpointOptions {
@@ -111,7 +112,7 @@ export class Endpoints {
       avoid = failure.status === 429 ? undefined : e;
       const { backoffMs: baseMs, random } = this.#o,
         spread = { from: 1, to: 1.5, random },
-        ms = failure.retryAfterMs ?? growingMs({ baseMs, maxMs: MAX_BACKOFF_MS }, attempt - 1, spread);
+        ms = askedMs(failure.retryAfterMs, { baseMs, maxMs: MAX_BACKOFF_MS }, attempt - 1, spread);
       await this.#o.sleep(ms, signal);
     }
     throw last!;
@@ -150,7 +151,9 @@ export class Endpoints {
         status,
         retry: status === 408 || status === 429 || status >= 500,
         retryAfterMs: retryAfterMs === undefined ? undefined : Math.min(retryAfterMs, MAX_BACKOFF_MS),
-        failed: new StudioError('policy.remote', `${url} answered ${status}: ${text.slice(0, 500)}`, remedyFor(status)),
+        failed: new StudioError('policy.remote', `${url} answered ${status}: ${text.slice(0, 500)}`, remedyFor(status), {
+          details: { status, ...(refusesLength(status, text) ? MODEL_FAULTS.outgrown : {}) },
+        }),
       };
     } catch (x) {
       if (signal.aborted) throw decisionCancelled();

@@ -2,15 +2,16 @@
 import { withoutSlashes } from '../../foreign/address.js';
 import { boundedBody } from '../../foreign/boundedBody.js';
 import { withDeadline } from '../../concurrency/deadline.js';
-import { StudioError, messageOf } from '../../domain/index.js';
+import { MODEL_FAULTS, StudioError, messageOf } from '../../domain/index.js';
 import { isObject, jsonOf } from '../../foreign/json.js';
 import type { JsonBounds } from '../../foreign/jsonBounds.js';
-import { growingMs, pause } from '../../concurrency/pause.js';
+import { askedMs, pause } from '../../concurrency/pause.js';
 import { MOST_ANSWER_BYTES, completionOf, type Completion, type Said } from './completion.js';
+import { refusesLength } from './contextRefusal.js';
 import { besideOf, dialectOf, type Dialect } from './dialect.js';
 import { callHere, decisionCancelled, type ModelCaller } from './modelCalls.js';
 import { jsonPieces } from './picture.js';
-import { postJson } from './postJson.js';
+import { LateAnswer, postJson } from './postJson.js';
 import { loadOf, type ServerLoad } from './load.js';
 import { SPOKEN, datedBy, type Dated } from './versions.js';
 
@@ -103,7 +104,7 @@ export class ModelServer {
       const a = await ask();
       // A server that stays busy is reported instead of holding up the start of a run.
       if (a.status !== 429 || performance.now() - began > busyMs) return a;
-      await pause(Math.min(MOST_BACKOFF_MS, a.retryAfterMs ?? growingMs(growth, before)), signal, decisionCancelled);
+      await pause(Math.min(MOST_BACKOFF_MS, askedMs(a.retryAfterMs, growth, before)), signal, decisionCancelled);
     }
   }
 
@@ -277,6 +278,13 @@ export class ModelServer {
     } catch (e) {
       if (signal.aborted) throw decisionCancelled();
       if (e instanceof StudioError) throw e;
+      if (e instanceof LateAnswer)
+        throw new StudioError(
+          'policy.lost',
+          `${this.#base} is slow: ${e.message}.`,
+          'It is asked again automatically. If it happens often, lower policy.vlm.concurrency or policy.vlm.maxTokens.',
+          { cause: e, details: MODEL_FAULTS.late },
+        );
       const why = e instanceof Error && e.cause instanceof Error ? e.cause.message : messageOf(e);
       throw new StudioError(
         'policy.lost',
@@ -297,7 +305,7 @@ export class ModelServer {
           { details: { status } },
         )
       : new StudioError('policy.remote', `${base}${path} answered ${status}: ${said}`, remedyFor(status, path), {
-          details: { status },
+          details: { status, ...(refusesLength(status, text) ? MODEL_FAULTS.outgrown : {}) },
         });
   }
 }

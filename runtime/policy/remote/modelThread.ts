@@ -9,7 +9,7 @@ import { ThreadFailures } from '../../concurrency/watchedThread.js';
 import { callHere, type ModelCall, type ModelCaller, type ModelReply } from './modelCalls.js';
 import type { Picture } from './picture.js';
 import { jsonPieces } from './picture.js';
-import type { Piece } from './postJson.js';
+import { LateAnswer, type Piece } from './postJson.js';
 
 /** A part of a body on its way to the thread: text, a file, or where a file is. */
 export type SentPiece = string | Uint8Array<ArrayBuffer> | { readonly place: unknown; readonly length: number };
@@ -23,6 +23,7 @@ export type ThreadDone = { readonly id: number } & (
   /** An answer that was refused; the error of a connection, in words; a file that is no longer where it was. */
   | { readonly refused: RunError }
   | { readonly failed: string }
+  | { readonly late: string }
   | { readonly fault: 'too long' | 'unreadable' }
 );
 
@@ -69,6 +70,7 @@ export class ModelThread implements ModelCaller {
       throw new StudioError(kind, message, remedy, details === undefined ? {} : { details });
     }
     if ('failed' in done) throw new Error(done.failed);
+    if ('late' in done) throw new LateAnswer(done.late);
     throw done.fault === 'too long' ? c.tooLong() : new Error('a screenshot cannot be read');
   }
   /** Calls under way reject; later ones are made in this thread. */

@@ -2,7 +2,7 @@ import type { MessagePort } from 'node:worker_threads';
 import { messageOf, StudioError } from '../../domain/index.js';
 import { callNow } from './modelCalls.js';
 import { received, type ReadPlace, type ThreadCall, type ThreadDone, type ThreadJob } from './modelThread.js';
-import { UnreadableFile } from './postJson.js';
+import { LateAnswer, UnreadableFile } from './postJson.js';
 
 class TooLong extends Error {}
 
@@ -19,6 +19,7 @@ export function serveModelCalls(port: MessagePort, read: ReadPlace): void {
     } catch (e) {
       if (e instanceof TooLong) return { id, fault: 'too long' };
       if (e instanceof UnreadableFile) return { id, fault: 'unreadable' };
+      if (e instanceof LateAnswer) return { id, late: e.message };
       return e instanceof StudioError ? { id, refused: e.error } : { id, failed: messageOf(e) };
     } finally {
       running.delete(id);

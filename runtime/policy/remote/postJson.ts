@@ -53,9 +53,13 @@ export async function postJson(o: PostOptions): Promise<Posted> {
 }
 
 class Stale extends Error {}
+/** The time limit of a call is over. */
+export class LateAnswer extends Error {}
 
 function once(o: PostOptions, leftMs: number): Promise<Posted> {
   return new Promise((resolve, reject) => {
+    // Before there is a request: one that is destroyed before it has a socket reports that as an error of its own.
+    if (o.signal.aborted) return reject(new Error('cancelled'));
     const url = new URL(o.url),
       https = url.protocol === 'https:',
       length = o.body.reduce((n, p) => n + (typeof p === 'string' ? Buffer.byteLength(p) : base64Length(p.length)), 0);
@@ -68,7 +72,7 @@ function once(o: PostOptions, leftMs: number): Promise<Posted> {
         ...(o.apiKey === undefined ? {} : { authorization: `Bearer ${o.apiKey}` }),
       },
     });
-    const late = (): void => fail(new Error(`no answer within ${o.timeoutMs / 1000} s`)),
+    const late = (): void => fail(new LateAnswer(`no answer within ${o.timeoutMs / 1000} s`)),
       clear = timeLimit(leftMs, late, { keepsAlive: true }),
       abort = (): void => fail(new Error('cancelled'));
     const done = (): void => {
@@ -81,7 +85,6 @@ function once(o: PostOptions, leftMs: number): Promise<Posted> {
       req.destroy();
     };
     o.signal.addEventListener('abort', abort, { once: true });
-    if (o.signal.aborted) return abort();
     req.on('error', (e: NodeJS.ErrnoException) =>
       fail(req.reusedSocket && e.code === 'ECONNRESET' ? new Stale(e.message) : plainer(e)),
     );
@@ -165,5 +168,5 @@ const plainer = (e: Error): Error => (e instanceof AggregateError ? ((e.errors a
 
 function secondsOf(header: string | undefined): number | undefined {
   const s = Number(header ?? NaN);
-  return Number.isFinite(s) && s >= 0 ? s * 1000 : undefined;
+  return s > 0 && Number.isFinite(s) ? s * 1000 : undefined;
 }

@@ -1,8 +1,16 @@
 import { readFile } from 'node:fs/promises';
-import { classOfCharacter, EDGE, StudioError, type EmbeddedPolicySpec } from '../../domain/index.js';
+import {
+  classOfCharacter,
+  EDGE,
+  StudioError,
+  toRunError,
+  type EmbeddedPolicySpec,
+  type RunError,
+} from '../../domain/index.js';
 import { desktopJson } from '../../foreign/desktopJson.js';
 import { isObject } from '../../foreign/json.js';
 import { imageAsset } from '../../cluster/images.js';
+import type { Desktop } from '../../cluster/types.js';
 import { tokenizeInstruction } from '../../policy/embedded/instruction.js';
 import type { ReadingScreen } from '../../trainer/types.js';
 import type { Tasks } from '../../tasks/open.js';
@@ -11,6 +19,9 @@ import type { ScreensRequest, Word } from './types.js';
 
 /** Screens that one call of the drawing program makes: about a second of work and 2 MB. */
 const PER_CALL = 24;
+/** After so many failures in a row drawing does not work here, whichever desktop draws. */
+const FAILURES = 5;
+const DRAWING_MS = 60_000;
 
 /**
  * The words of training instructions, as written: what the base policy learns to find on a screen. Held-out seeds are
@@ -36,52 +47,87 @@ export function vocabulary(spec: EmbeddedPolicySpec, tasks: Tasks, seeds = 40): 
 /**
  * Screens full of texts (lessonTexts.ts), drawn inside desktops with their fonts (overlay/opt/dart/words.py of their image). No
  * task is shown and nothing is clicked: the policy learns to read here, so that the few demonstrations only need to
- * teach it what to do (runtime/trainer/README.md#reading-lessons).
+ * teach it what to do (runtime/trainer/README.md#reading-lessons). What a lost desktop was to draw another one draws.
  */
 export async function readingScreens(spec: EmbeddedPolicySpec, o: ScreensRequest): Promise<ReadingScreen[]> {
-  const { width, height } = spec.obs,
-    out: ReadingScreen[] = [];
   // Passed as an argument, so that it also works in a root file system built before the program existed.
-  const program = await readFile(await imageAsset(o.image, 'overlay/opt/dart/words.py'), 'utf8');
-  let next = 0;
-  const worker = async (): Promise<void> => {
-    const lease = await o.pool.lease({ signal: o.signal });
-    try {
-      while (next < o.count && !o.signal.aborted) {
-        const from = next;
-        next += PER_CALL;
-        const texts = lessonTexts(spec, o, from),
-          ask = {
-            seed: o.seed * 1_000_003 + from,
-            count: Math.min(PER_CALL, o.count - from),
-            texts: texts.map((t) => t.text),
-            width: width * 2,
-            height: height * 2,
-            fonts: o.fonts,
-            sizes: o.sizes,
-          };
-        const r = await lease.desktop.exec(['python3', '-c', program], {
-          stdin: JSON.stringify(ask),
-          timeoutMs: 60_000,
-          signal: o.signal,
-        });
-        if (r.code !== 0)
-          throw new StudioError(
-            'desktop.exec',
-            `Drawing reading screens failed: ${r.stderr.toString('utf8').trim().split('\n').at(-1) ?? ''}`,
-            'Build the desktop again: `dart-studio desktop build --force`.',
-          );
-        out.push(...parseScreens(r.stdout, width * height, texts));
-        o.onProgress(out.length);
+  const program = await readFile(await imageAsset(o.image, 'overlay/opt/dart/words.py'), 'utf8'),
+    drawn = new Map<number, ReadingScreen[]>(),
+    open = Array.from({ length: Math.ceil(o.count / PER_CALL) }, (_, n) => n * PER_CALL);
+  let done = 0,
+    failures = 0;
+  /** Draws until nothing is left, or until the desktop fails: its error. */
+  const draw = async (desktop: Desktop): Promise<RunError | undefined> => {
+    for (let from = open.shift(); from !== undefined && !o.signal.aborted; from = open.shift()) {
+      try {
+        const screens = await drawScreens(spec, o, desktop, program, from);
+        drawn.set(from, screens);
+        failures = 0;
+        o.onProgress((done += screens.length));
+      } catch (e) {
+        open.unshift(from);
+        const error = toRunError(e);
+        if (!error.kind.startsWith('desktop.') || ++failures >= FAILURES) throw e;
+        return error;
       }
-    } finally {
-      lease.release();
+    }
+    return undefined;
+  };
+  const worker = async (): Promise<void> => {
+    while (open.length > 0 && !o.signal.aborted) {
+      const lease = await o.pool.lease({ signal: o.signal });
+      let fault: RunError | undefined;
+      try {
+        fault = await draw(lease.desktop);
+      } finally {
+        lease.release(fault && { broken: true, fault });
+      }
     }
   };
   await Promise.all(Array.from({ length: o.parallel }, worker));
   if (o.signal.aborted)
     throw new StudioError('cancelled', 'The reading lessons were stopped.', 'Start the run again when you are ready.');
-  return out;
+  // In the order of their seeds, whichever desktop was faster.
+  return [...drawn].sort(([a], [b]) => a - b).flatMap(([, screens]) => screens);
+}
+
+/** The screens from number `from` on, as many as one call makes. */
+async function drawScreens(
+  spec: EmbeddedPolicySpec,
+  o: ScreensRequest,
+  desktop: Desktop,
+  program: string,
+  from: number,
+): Promise<ReadingScreen[]> {
+  const { width, height } = spec.obs,
+    texts = lessonTexts(spec, o, from),
+    ask = {
+      seed: o.seed * 1_000_003 + from,
+      count: Math.min(PER_CALL, o.count - from),
+      texts: texts.map((t) => t.text),
+      width: width * 2,
+      height: height * 2,
+      fonts: o.fonts,
+      sizes: o.sizes,
+    };
+  const r = await desktop.exec(['python3', '-c', program], {
+    stdin: JSON.stringify(ask),
+    timeoutMs: DRAWING_MS,
+    signal: o.signal,
+  });
+  if (r.timedOut)
+    throw new StudioError(
+      'desktop.exec',
+      `Drawing reading screens took longer than ${DRAWING_MS / 1000} s.`,
+      'Run fewer desktops at once (desktops.count), or leave the machine more room.',
+    );
+  if (r.code !== 0)
+    throw new StudioError(
+      'desktop.exec',
+      `Drawing reading screens failed: ${r.stderr.toString('utf8').trim().split('\n').at(-1) || `the program ended with ${r.code}`}`,
+      'Build the desktop again: `dart-studio desktop build --force`.',
+    );
+  return parseScreens(r.stdout, width * height, texts);
 }
 
 /** The drawing program's description of a screen, in observation pixels. */

@@ -123,7 +123,7 @@ export interface ReadingTeacher {
   read(screens: readonly ReadingScreen[], o: ReadOptions): Promise<ReadReport>;
 }
 export interface ScreensRequest {
-  readonly pool: DesktopPool;
+  readonly pool: Pick<DesktopPool, 'lease'>;
   /** Image of the pool's desktops. */
   readonly image: string;
   readonly words: readonly Word[];

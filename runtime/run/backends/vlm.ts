@@ -83,6 +83,7 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
   parts.add(() => trainer.close());
   parts.throwIfCancelled();
   if (r.checkpoint) await trainer.restore(r.checkpoint);
+  parts.throwIfCancelled();
   const [first] = servers.acting,
     proof = await servers.through(() => proofOf({ ...first!, imageToken: vlm.imageToken }, vlm.model, r.signal)),
     proofs = { newest: proof },

@@ -39,7 +39,7 @@ export class TokenSamples implements SampleSource<TokenSample> {
   /** Decoded records, one list a step. */
   readonly #read = new WeakMap<Trajectory, readonly (readonly SampledSequence[])[]>();
   readonly #pictures = new Map<string, Promise<Uint8Array>>();
-  readonly #demonstrated = new Map<string, Promise<TokenSequence>>();
+  readonly #demonstrated = new Map<string, Promise<Demonstrated>>();
 
   constructor(o: TokenSamplesOptions) {
     this.#o = o;
@@ -117,7 +117,12 @@ export class TokenSamples implements SampleSource<TokenSample> {
   }
 
   /** An action of a person or a script, as the answer that the model would have to give. */
-  #demonstrate(t: Trajectory, index: number): Promise<TokenSequence> {
+  async #demonstrate(t: Trajectory, index: number): Promise<TokenSequence> {
+    const { symbols, images, answer } = await this.#tokensOf(t, index);
+    return { prompt: await this.#chunks(symbols, images), answer };
+  }
+  /** Its tokens; pictures are kept apart, and few of them. */
+  #tokensOf(t: Trajectory, index: number): Promise<Demonstrated> {
     return remembered(this.#demonstrated, `${t.id} ${index}`, MOST_DEMONSTRATED, async () => {
       const o = this.#o,
         newest = t.steps.slice(Math.max(0, index + 1 - o.images), index + 1),
@@ -141,7 +146,7 @@ export class TokenSamples implements SampleSource<TokenSample> {
           return { frame, format: 'png', tokens: await known };
         }),
       );
-      return { prompt: await this.#chunks(symbols, images), answer };
+      return { symbols, images, answer };
     });
   }
 }
@@ -159,6 +164,11 @@ function readable(t: Trajectory): readonly SampledSequence[] {
   }
 }
 
+/** A demonstrated step as tokens, and which screens its prompt shows. */
+interface Demonstrated extends Pick<TokenSequence, 'answer'> {
+  readonly symbols: Int32Array;
+  readonly images: readonly Shown[];
+}
 interface Shown extends Partial<Pick<SequenceImage, 'sha256' | 'tokens'>>, Pick<SequenceImage, 'frame' | 'format'> {}
 
 const sha256Of = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');

@@ -22,8 +22,11 @@ export interface AttemptLimits {
   /** Errors of an earlier part count too; without, a task that was given up is tried again. */
   readonly remember: boolean;
 }
-/** `unsolved`: an error that is the policy's to answer for, such as its time being up; it is not tried again. */
-export type AttemptEnd = 'success' | 'failure' | 'unsolved' | 'error' | 'stopped';
+/**
+ * `unsolved`: an error that is the policy's to answer for, such as its time being up; it is not tried again. `away`: the
+ * policy's engine did not answer.
+ */
+export type AttemptEnd = 'success' | 'failure' | 'unsolved' | 'error' | 'away' | 'stopped';
 
 interface Count {
   readonly of: Attempted;
@@ -93,7 +96,10 @@ export class Attempts {
   seen(task: TaskId, how: AttemptEnd): void {
     const c = this.#tasks.get(task);
     if (!c) return;
+    const { errors } = c;
     count(c, how);
+    // An engine that was away says nothing of the task.
+    if (how === 'away') c.errors = errors;
     if (!this.#limits.remember) c.errors = 0;
   }
 
@@ -118,7 +124,7 @@ const begun = (c: Count): number => c.successes + c.failures + c.unsolved + c.ru
 
 function count(c: Count, how: AttemptEnd): void {
   if (how === 'stopped') return;
-  if (how === 'error') {
+  if (how === 'error' || how === 'away') {
     c.errors++;
     c.retried++;
     return;

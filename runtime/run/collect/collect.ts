@@ -124,6 +124,7 @@ function chosen(r: CollectRequest, tasks: Tasks): readonly Attempted[] {
 const endOf = (o: Outcome, r: Pick<CollectRequest, 'measures'>): AttemptEnd => {
   if (o.kind !== 'error') return o.kind;
   if (o.error.kind === 'cancelled') return 'stopped';
+  if (o.error.kind.startsWith('policy.')) return 'away';
   // A policy that is slow would get more time than another by being tried again.
   return r.measures && o.error.kind === 'timeout' ? 'unsolved' : 'error';
 };
@@ -328,7 +329,7 @@ class Writer {
     attempts.ended(order.task, how);
     if (t.outcome.kind === 'error' && how !== 'stopped')
       this.#r.onNote?.(`${order.task}: ${t.outcome.error.message} ${t.outcome.error.remedy}`);
-    this.#away = t.outcome.kind === 'error' && t.outcome.error.kind.startsWith('policy.') ? this.#away + 1 : 0;
+    this.#away = how === 'away' ? this.#away + 1 : 0;
     if (this.#away >= AWAY && t.outcome.kind === 'error') this.#p.fault.abort(studioError(t.outcome.error));
     this.#write(() =>
       how === 'stopped'

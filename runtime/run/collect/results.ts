@@ -1,6 +1,7 @@
 import { RunReader } from '../../data/store/runStore.js';
-import { hierarchicalBootstrap, outcomesOf, type SeedOutcomes } from '../../domain/bootstrap.js';
-import { id, type TaskId } from '../../domain/index.js';
+import { templateBootstrap } from '../../domain/bootstrap.js';
+import { standForOthers } from '../../domain/evaluationInterval.js';
+import { id, type EvaluationSplit, type TaskId } from '../../domain/index.js';
 import type { ProcessEntry } from '../../concurrency/process.js';
 import { wilson } from '../../domain/stats.js';
 import type { AttemptRow } from './attempts.js';
@@ -18,15 +19,15 @@ export interface Tally {
   readonly errors: number;
   /** Mean over the episodes; undefined where there are none. One without a verdict scores 0, and is among `errors`. */
   readonly score: number | undefined;
-}
-/** Results of a policy on tasks. Tasks that cannot be done are counted apart. */
-export interface Results extends Tally {
   /**
-   * 95 % interval of the share of successes: Wilson where each task was tried once, else a bootstrap over tasks, since
-   * attempts at one task are alike.
+   * 95 % interval of the share of successes: Wilson's where each task was tried once, else one over tasks, since attempts
+   * at one task are alike; of templates never trained on over templates.
    */
   readonly low: number;
   readonly high: number;
+}
+/** Results of a policy on tasks. Tasks that cannot be done are counted apart. */
+export interface Results extends Tally {
   /** Tally per heading of the results: applications. */
   readonly domains: Readonly<Record<string, Tally>>;
   readonly infeasible: Tally;
@@ -52,48 +53,80 @@ export async function judgedEpisodes(dir: string, entry: ProcessEntry): Promise<
   }
 }
 
-interface Sum {
-  episodes: number;
-  successes: number;
-  errors: number;
-  score: number;
-}
-const none = (): Sum => ({ episodes: 0, successes: 0, errors: 0, score: 0 });
-const tallied = ({ score, ...s }: Sum): Tally => ({ ...s, score: s.episodes > 0 ? score / s.episodes : undefined });
+/** Episodes of tasks that are counted together. */
+class Sum {
+  #episodes = 0;
+  #successes = 0;
+  #errors = 0;
+  #score = 0;
+  /** Those whose episodes end alike, by name: attempts at one task, tasks of one template. */
+  readonly #alike = new Map<string, { episodes: number; successes: number }>();
 
-/** Counts episodes: `attempts` of each task. Pure. */
-export function resultsOf(rows: readonly AttemptRow[], judged: readonly Judged[], attempts: number): Results {
+  add(alike: string, e: { episodes: number; successes: number; errors: number; score: number }): void {
+    this.#episodes += e.episodes;
+    this.#successes += e.successes;
+    this.#errors += e.errors;
+    this.#score += e.score;
+    const c = this.#alike.get(alike) ?? { episodes: 0, successes: 0 };
+    this.#alike.set(alike, { episodes: c.episodes + e.episodes, successes: c.successes + e.successes });
+  }
+  tally(): Tally {
+    const n = this.#episodes,
+      apart = [...this.#alike.values()].every((c) => c.episodes <= 1),
+      counts = Object.fromEntries([...this.#alike].filter(([, c]) => c.episodes > 0)),
+      { low, high } = apart ? wilson(this.#successes, n) : templateBootstrap([counts]);
+    return {
+      episodes: n,
+      successes: this.#successes,
+      errors: this.#errors,
+      score: n > 0 ? this.#score / n : undefined,
+      low,
+      high,
+    };
+  }
+}
+
+/** Of `attempts` of a task: those that have ended, errors among them, and those still to come. Pure. */
+export function endedOf(
+  row: AttemptRow,
+  attempts: number,
+): { readonly episodes: number; readonly errors: number; readonly open: number } {
+  const left = Math.max(0, attempts - row.successes - row.failures - row.unsolved),
+    errors = row.unsolved + (row.givenUp ? left : 0);
+  return { episodes: row.successes + row.failures + errors, errors, open: row.givenUp ? 0 : left };
+}
+
+/** Counts episodes: `attempts` of each task. `split`: of a suite, what was held out. Pure. */
+export function resultsOf(
+  rows: readonly AttemptRow[],
+  judged: readonly Judged[],
+  attempts: number,
+  split?: EvaluationSplit,
+): Results {
   const scores = new Map<TaskId, number>();
   for (const j of judged) scores.set(j.task, (scores.get(j.task) ?? 0) + j.score);
-  const all = none(),
-    infeasible = none(),
+  const all = new Sum(),
+    infeasible = new Sum(),
     domains = new Map<string, Sum>(),
-    outcomes: SeedOutcomes[] = [];
+    ofTemplates = split !== undefined && standForOthers(split);
   let open = 0;
   for (const row of rows) {
-    const left = Math.max(0, attempts - row.successes - row.failures - row.unsolved),
-      errors = row.unsolved + (row.givenUp ? left : 0),
-      episodes = row.successes + row.failures + errors,
+    const ended = endedOf(row, attempts),
       name = row.domain ?? row.family,
-      domain = domains.get(name) ?? none();
-    if (!row.givenUp) open += left;
-    for (const s of row.infeasible ? [infeasible] : [all, domain]) {
-      s.episodes += episodes;
-      s.successes += row.successes;
-      s.errors += errors;
-      s.score += scores.get(row.task) ?? 0;
-    }
-    if (row.infeasible) continue;
-    domains.set(name, domain);
-    if (episodes > 0) outcomes.push(outcomesOf(row.successes, episodes));
+      domain = domains.get(name) ?? new Sum();
+    open += ended.open;
+    for (const s of row.infeasible ? [infeasible] : [all, domain])
+      s.add(ofTemplates && s === all ? row.family : row.task, {
+        ...ended,
+        successes: row.successes,
+        score: scores.get(row.task) ?? 0,
+      });
+    if (!row.infeasible) domains.set(name, domain);
   }
-  const { low, high } = attempts === 1 ? wilson(all.successes, all.episodes) : hierarchicalBootstrap(outcomes);
   return {
-    ...tallied(all),
-    low,
-    high,
-    domains: Object.fromEntries([...domains].sort(([a], [b]) => (a < b ? -1 : 1)).map(([n, s]) => [n, tallied(s)])),
-    infeasible: tallied(infeasible),
+    ...all.tally(),
+    domains: Object.fromEntries([...domains].sort(([a], [b]) => (a < b ? -1 : 1)).map(([n, s]) => [n, s.tally()])),
+    infeasible: infeasible.tally(),
     retried: rows.reduce((n, r) => n + r.retried, 0),
     givenUp: rows.filter((r) => r.givenUp).length,
     open,

@@ -77,6 +77,7 @@ async function modelServers(c: RunConfig, base: string, env: Env): Promise<Check
     screen: c.desktops.screen,
     images: of.images,
     maxTokens: of.maxTokens,
+    steps: c.rollout.maxSteps,
     temperature,
     coordinates: of.coordinates,
     pixels: kind === 'vlm' ? c.trainer.remote?.options : undefined,

@@ -15,7 +15,7 @@ import { ask, wordsOf } from './ask.js';
 import { flagsOf, type Flags } from './flags.js';
 import { difference, firstLogprobs, longestRun, oneToken, picture } from './generation.js';
 import { Table } from './table.js';
-import { TEXT_TOKENS, type ModelServerCheck } from './types.js';
+import { ANSWER_TOKENS, INSTRUCTION_TOKENS, TEXT_TOKENS, type ModelServerCheck } from './types.js';
 
 /** Log-probs of the same request differ by less, in fp32 and in bf16 with another batch. */
 const NOISE = 1e-6;
@@ -159,21 +159,30 @@ async function complete(
   const c = r.status === 200 ? (r.json as Completion | undefined) : undefined;
   return c && Array.isArray(c.choices) && c.choices.length > 0 ? asVllm(c) : { refused: wordsOf(r) };
 }
-const tokensOf = (o: ModelServerCheck): number =>
-  TEXT_TOKENS + o.images * imageTokens(o.screen, resizeLimits(o.coordinates, o.pixels)) + o.maxTokens;
-/** Context for a step, in whole thousands. */
-const needed = (o: ModelServerCheck): number => Math.ceil(tokensOf(o) / 1024) * 1024;
+/** Tokens of a step whose prompt has so much text. */
+const tokensOf = (o: ModelServerCheck, text = TEXT_TOKENS): number =>
+  text + o.images * imageTokens(o.screen, resizeLimits(o.coordinates, o.pixels)) + o.maxTokens;
+/** Those of the last step of the longest episode: every earlier answer stays in its prompt. */
+const tokensAtEnd = (o: ModelServerCheck): number =>
+  tokensOf(o, Math.max(TEXT_TOKENS, INSTRUCTION_TOKENS + (o.steps - 1) * ANSWER_TOKENS));
+/** Context for an episode, in whole thousands. */
+const needed = (o: ModelServerCheck): number => Math.ceil(tokensAtEnd(o) / 1024) * 1024;
 
 function checkContext(o: ModelServerCheck, { context, dialect }: Served, table: Table): void {
   if (context === undefined) return;
   const tokens = tokensOf(o),
-    what = `${context} tokens, and a step needs about ${tokens}`;
-  table.check(
-    'context',
-    context >= tokens,
-    { ok: what, not: what },
-    `Give it a longer context (${flagsOf(dialect.server).context(needed(o))}), or fewer images.`,
-  );
+    atEnd = tokensAtEnd(o),
+    remedy = `Give it a longer context (${flagsOf(dialect.server).context(needed(o))}), or fewer images.`;
+  if (context >= tokens && context < atEnd)
+    table.doubtful(
+      'context',
+      `${context} tokens, and step ${o.steps} of an episode needs about ${atEnd}: long episodes end before, as if their steps were used up`,
+      remedy,
+    );
+  else {
+    const what = `${context} tokens, and a step needs about ${tokens}`;
+    table.check('context', context >= tokens, { ok: what, not: what }, remedy);
+  }
 }
 
 /** Log-probs, token ids, and the pictures as the prompt counts them. */

@@ -14,6 +14,8 @@ export interface ModelServerCheck {
   readonly screen: Size;
   readonly images: number;
   readonly maxTokens: number;
+  /** Steps of the longest episode. */
+  readonly steps: number;
   readonly temperature: number;
   readonly coordinates: CoordinateMode;
   /** The run file's limits on the size of pictures, where it has some. */
@@ -33,5 +35,8 @@ export interface ModelServerCheck {
   };
 }
 
-/** Text of a prompt beside its pictures, nearly: the instructions, and the answers so far. */
+/** Text of a prompt beside its pictures, nearly: the instructions, and the answers so far, in the middle of an episode. */
 export const TEXT_TOKENS = 1500;
+/** Of it the instructions; and an answer, a thought and an action of 60 to 200 tokens. */
+export const INSTRUCTION_TOKENS = 700,
+  ANSWER_TOKENS = 130;

@@ -1,4 +1,4 @@
-import { growingMs, pause } from '../../concurrency/pause.js';
+import { askedMs, pause } from '../../concurrency/pause.js';
 import { StudioError } from '../../domain/index.js';
 import { nextTurn } from '../../concurrency/turns.js';
 import { callCancelled, answerJson, PROTO, wordsOf, type Outgoing, type Reply, type TrainingHttp } from './http.js';
@@ -74,10 +74,10 @@ class Retries {
     this.#tries = 0;
     await this.#sleep('it is still running', ms);
   }
-  /** Waits before the next try; throws `trainer.remote` when time is up. */
+  /** Waits before the next try, so long as the server asks for; throws `trainer.remote` when time is up. */
   async again(why: string, afterMs?: number): Promise<void> {
     const before = this.#tries++,
-      ms = afterMs ?? growingMs(BACKOFF, before, { from: 0.5, to: 1, random: this.#o.random });
+      ms = askedMs(afterMs, BACKOFF, before, { from: 0.5, to: 1, random: this.#o.random });
     this.#o.onRetry(`${this.#what}: ${why}`);
     await this.#sleep(why, ms);
   }
@@ -152,7 +152,7 @@ export class Calls {
       } else if (r.status === 408) {
         await retries.stillRunning(held);
       } else if (r.status === 410 && resubmits++ < RESUBMITS) {
-        await retries.again('the server forgot the answer', 0);
+        await retries.again('the server forgot the answer');
         request = await resubmit();
       } else if (r.status === 429 || failing(r.status) || (r.status === 400 && bad++ < BAD_POLLS))
         await retries.again(`status ${r.status}`, r.retryAfterMs);

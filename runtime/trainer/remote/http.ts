@@ -89,7 +89,7 @@ export class TrainingHttp {
         status: r.status,
         proto: (r.headers.get('content-type') ?? '').startsWith(PROTO),
         bytes: await boundedBody(r, most, () => malformed(`it is longer than ${most} bytes`)),
-        retryAfterMs: Number.isFinite(after) ? Math.min(Math.max(after, 0) * 1000, MAX_RETRY_AFTER_MS) : undefined,
+        retryAfterMs: after > 0 ? Math.min(after * 1000, MAX_RETRY_AFTER_MS) : undefined,
       };
     } catch (e) {
       if (signal.aborted) throw callCancelled(e);

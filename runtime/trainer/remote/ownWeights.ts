@@ -2,6 +2,7 @@ import { mkdir, readdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { orUndefined } from '../../concurrency/failures.js';
+import { errorCode } from '../../domain/index.js';
 import { jsonOrNothing } from '../../foreign/json.js';
 import { readForeignText } from '../../files/foreignFile.js';
 import { replaceFile } from '../../files/replaceFile.js';
@@ -48,7 +49,7 @@ export class OwnWeights {
   async read(): Promise<void> {
     await orUndefined(mkdir(this.#dir, { recursive: true }), 'what is saved is not known later');
     this.#dir = await real(this.#dir);
-    const l = await listIn(this.#dir);
+    const l = await orUndefined(listIn(this.#dir), 'what was saved before stays on the server');
     if (!l) return;
     const own = l.folder === (await identityOf(this.#dir));
     for (const uri of l.uses) this.#uses.add(uri);
@@ -83,13 +84,18 @@ export class OwnWeights {
   get earlierExports(): readonly string[] {
     return this.#earlier.filter((uri) => this.#exported.has(uri));
   }
-  /** Weights that neither a checkpoint here, nor `inUse`, nor another run names. */
+  /**
+   * Weights that neither a checkpoint here, nor `inUse`, nor another run names; none while one of these cannot be read.
+   */
   async surplus(inUse: readonly (string | null)[]): Promise<string[]> {
+    return (await orUndefined(this.#surplus(inUse), 'what cannot be read may need them: the next save looks again')) ?? [];
+  }
+  async #surplus(inUse: readonly (string | null)[]): Promise<string[]> {
     const kept = new Set<string | null>(inUse);
     for (const name of await namesIn(this.#dir)) {
       if (name === FILE) continue;
-      const named = await orUndefined(weightsIn(join(this.#dir, name)), 'one that is being deleted needs nothing');
-      for (const uri of named ?? []) kept.add(uri);
+      // One that is being deleted needs nothing.
+      for (const uri of (await ifThere(weightsIn(join(this.#dir, name)))) ?? []) kept.add(uri);
     }
     const gone = [...this.#saved].filter((uri) => !kept.has(uri));
     if (gone.length === 0) return gone;
@@ -141,14 +147,22 @@ async function identityOf(dir: string): Promise<string> {
   const { ino, birthtimeNs } = await stat(dir, { bigint: true });
   return `${ino}-${birthtimeNs}`;
 }
+/** Of what is not there, is nobody's to read, or is no such file, nothing is known, now and later. */
+const NOTHING = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ELOOP', 'EIRREGULAR', 'ETOOLARGE', 'EDAMAGED']);
+/** What is read, or undefined where there is nothing; rejects where a disk or the system fails just now. */
+async function ifThere<T>(reading: Promise<T>): Promise<T | undefined> {
+  try {
+    return await reading;
+  } catch (e) {
+    const code = errorCode(e) ?? (e instanceof Error ? errorCode(e.cause) : undefined);
+    if (code === undefined || NOTHING.has(code)) return undefined;
+    throw e;
+  }
+}
 const real = async (dir: string): Promise<string> =>
   (await orUndefined(realpath(dir), 'a folder that is not there is where its path says')) ?? resolve(dir);
-const namesIn = async (dir: string): Promise<readonly string[]> =>
-  (await orUndefined(readdir(dir), 'a folder that is not there holds nothing')) ?? [];
+const namesIn = async (dir: string): Promise<readonly string[]> => (await ifThere(readdir(dir))) ?? [];
 async function listIn(dir: string): Promise<Listed | undefined> {
-  const text = await orUndefined(
-    readForeignText(join(dir, FILE), MOST_BYTES, { inside: dir }),
-    'without it nothing is known to be saved',
-  );
+  const text = await ifThere(readForeignText(join(dir, FILE), MOST_BYTES, { inside: dir }));
   return text === undefined ? undefined : schema.safeParse(jsonOrNothing(text, BOUNDS)).data;
 }

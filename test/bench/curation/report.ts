@@ -1,7 +1,7 @@
 import { hierarchicalBootstrap, type BootstrapInterval } from '../../../runtime/domain/bootstrap.js';
 import { dotChart } from '../lib/chart.js';
 import type { Counts, SplitCount } from '../lib/evaluated.js';
-import { successInterval } from '../lib/interval.js';
+import { successInterval, widened } from '../lib/interval.js';
 import { bar, type Bar } from '../lib/report.js';
 import type { Branches, RunMeasure } from '../lib/runMeasure.js';
 import type { Written } from '../lib/session.js';
@@ -93,7 +93,11 @@ function over(runs: readonly Recorded[], split: string): BootstrapInterval | und
   const counts = runs.flatMap((r) => (r.measured[split] ? [{ r, c: r.measured[split] }] : []));
   if (!counts.some(({ r }) => inDesign(r))) return successInterval(counts.map(({ c }) => c));
   const seeds = [...new Set(counts.map(({ r }) => r.seed))];
-  return hierarchicalBootstrap(seeds.map((s) => counts.flatMap(({ r, c }) => (r.seed === s ? [rate(c)] : []))));
+  const rates = seeds.map((s) => counts.flatMap(({ r, c }) => (r.seed === s ? [rate(c)] : [])));
+  return widened(
+    hierarchicalBootstrap(rates),
+    rates.map((of) => of.reduce((a, b) => a + b, 0) / of.length),
+  );
 }
 const percent = (i: BootstrapInterval | undefined): string =>
   i ? `${(100 * i.mean).toFixed(1)} % [${(100 * i.low).toFixed(0)}, ${(100 * i.high).toFixed(0)}]` : '';

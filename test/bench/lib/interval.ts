@@ -4,15 +4,21 @@ import { estimate } from '../schedule/statistics.js';
 import type { Count } from './evaluated.js';
 
 /**
- * The mean over seeds with its interval. Where there is one seed, or all episodes ended alike, every draw of a bootstrap
- * tells the same, which would pass for certainty: the interval is then Wilson's of all episodes.
+ * The mean over seeds with its interval, the wider of a bootstrap's and of Student's t over the seeds. Where there is one
+ * seed, or all episodes ended alike, every draw tells the same, which would pass for certainty: the interval is then
+ * Wilson's of all episodes.
  */
 export function successInterval(seeds: readonly Count[]): BootstrapInterval | undefined {
   const some = seeds.filter((c) => c.episodes > 0),
     [won, n] = some.reduce(([w, k], c) => [w + c.successes, k + c.episodes], [0, 0]);
   if (n === 0) return undefined;
-  if (some.length > 1 && won > 0 && won < n)
-    return hierarchicalBootstrap(some.map((c) => outcomesOf(c.successes, c.episodes)));
+  if (some.length > 1 && won > 0 && won < n) {
+    const wide = widened(
+      hierarchicalBootstrap(some.map((c) => outcomesOf(c.successes, c.episodes))),
+      some.map((c) => c.successes / c.episodes),
+    );
+    return { ...wide, low: Math.max(0, wide.low) };
+  }
   const { low, high } = wilson(won, n);
   return { mean: won / n, low, high };
 }

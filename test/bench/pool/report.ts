@@ -1,13 +1,12 @@
 import {
-  hierarchicalBootstrap,
   outcomesOf,
   pairedBootstrap,
   type BootstrapInterval,
   type SeedOutcomes,
 } from '../../../runtime/domain/bootstrap.js';
-import { wilson } from '../../../runtime/domain/wilson.js';
 import { dotChart } from '../lib/chart.js';
 import type { RunResult } from '../lib/experiments.js';
+import { successInterval, widened } from '../lib/interval.js';
 import type { Bar } from '../lib/report.js';
 import { bar } from '../lib/report.js';
 import type { Written } from '../lib/session.js';
@@ -20,7 +19,8 @@ const evalOf = (r: RunResult, label: 'untrained' | 'final'): Counts =>
   r.measure.evals.find((e) => e.label === label)?.perFamily ?? {};
 
 /**
- * Families of which the policy every variant of a seed starts from solved no probe episode, in any of its evaluations.
+ * Families of which the policy every variant of a seed starts from solved no probe episode, in any of its evaluations with
+ * eyes. `attempts`: probe episodes of one of these evaluations.
  */
 export function neverSolved(
   results: readonly RunResult[],
@@ -28,10 +28,14 @@ export function neverSolved(
 ): { readonly families: readonly string[]; readonly attempts: number; readonly solved: readonly string[] } {
   const attempts = new Map<string, { episodes: number; successes: number }>();
   for (const r of results) {
-    if (r.seed !== seed || r.variant === 'base') continue;
+    if (r.seed !== seed || r.variant === 'base' || r.variant === 'blind') continue;
     for (const [f, c] of Object.entries(evalOf(r, 'untrained'))) {
       const a = attempts.get(f) ?? { episodes: 0, successes: 0 };
-      attempts.set(f, { episodes: a.episodes + c.episodes, successes: a.successes + c.successes });
+      // The same policy is asked about the same tasks before each variant: what counts is how many tasks these are.
+      attempts.set(f, {
+        episodes: Math.max(a.episodes, c.episodes),
+        successes: Math.max(a.successes, c.successes),
+      });
     }
   }
   const all = [...attempts],
@@ -106,7 +110,11 @@ export function gainOver(cell: PoolCell, other: PoolCell): BootstrapInterval | u
     }),
     mean = (xs: readonly number[]): number => xs.reduce((a, b) => a + b, 0) / xs.length;
   if (both.length === 0) return undefined;
-  return pairedBootstrap(both, (sample) => mean(sample.map(([a, b]) => mean(a!) - mean(b!))));
+  const gain = ([a, b]: readonly SeedOutcomes[]): number => mean(a!) - mean(b!);
+  return widened(
+    pairedBootstrap(both, (sample) => mean(sample.map(gain))),
+    both.map(gain),
+  );
 }
 
 /** The goals are ours: something of what was never solved is, and the pool is what does it. */
@@ -136,14 +144,12 @@ export function poolReport(
   const rate = (c: PoolCell): number => c.successes / c.episodes,
     bars = barsOf(cell('pool'), cell('without'));
   const interval = (c: PoolCell): string => {
-    // Where all episodes ended alike every draw does, which is not certainty.
-    const { low, high } =
-      c.successes === 0 || c.successes === c.episodes
-        ? wilson(c.successes, c.episodes)
-        : hierarchicalBootstrap(c.seeds);
-    return c.episodes === 0
-      ? ''
-      : `${((100 * c.successes) / c.episodes).toFixed(0)} % [${(100 * low).toFixed(0)}, ${(100 * high).toFixed(0)}]`;
+    const of = successInterval(
+      c.seeds.map((s) => ({ episodes: s.length, successes: s.reduce((a, b) => a + b, 0) })),
+    );
+    return of
+      ? `${((100 * c.successes) / c.episodes).toFixed(0)} % [${(100 * of.low).toFixed(0)}, ${(100 * of.high).toFixed(0)}]`
+      : '';
   };
   const families = [...new Set(cells.flatMap((c) => Object.keys(c.perFamily)))],
     sum = (c: PoolCell, f: (r: RunResult) => number): number => c.runs.reduce((n, r) => n + f(r), 0);
@@ -200,7 +206,7 @@ export function poolReport(
     markdown: [
       '# Tasks never solved, with and without the experience pool',
       '',
-      `${how.quick ? 'A short look (`--quick`) at one task template, no figures to quote. ' : ''}Real desktops, embedded policy and trainer. Per seed one policy is taught other tasks (dialogs: buttons and lists); of the tasks here it solved 0 of ${attempts.length > 0 ? `${Math.min(...attempts)}${Math.max(...attempts) > Math.min(...attempts) ? ` to ${Math.max(...attempts)}` : ''}` : '0'} greedy probe episodes per seed. Every variant then has the same ${how.budget} training rollouts of these tasks, from that policy. Demonstrations are scripted solutions, run and verified on real desktops, six a task template, of training seeds; success is greedy on ${how.probe} held-out probe episodes a run. ${seeds.length} seed${seeds.length === 1 ? '' : 's'}; [ ] are 95 % intervals by bootstrap over seeds and the episodes of each, ± Student's t over seeds.`,
+      `${how.quick ? 'A short look (`--quick`) at one task template, no figures to quote. ' : ''}Real desktops, embedded policy and trainer. Per seed one policy is taught other tasks (dialogs: buttons and lists); of the tasks here it solved 0 of ${attempts.length > 0 ? `${Math.min(...attempts)}${Math.max(...attempts) > Math.min(...attempts) ? ` to ${Math.max(...attempts)}` : ''}` : '0'} greedy probe episodes per seed, asked before each variant. Every variant then has the same ${how.budget} training rollouts of these tasks, from that policy. Demonstrations are scripted solutions, run and verified on real desktops, six a task template, of training seeds; success is greedy on ${how.probe} held-out probe episodes a run. ${seeds.length} seed${seeds.length === 1 ? '' : 's'}; [ ] are 95 % intervals, the wider of a bootstrap over seeds and the episodes of each and of Student's t over seeds, which is ±.`,
       '',
       ...(results[0]
         ? [

@@ -81,14 +81,18 @@ const container = (how: 'kill' | 'pause'): Fault => ({
   make: (c) => (how === 'kill' ? c.engine!.killOne() : c.engine!.pauseOne(AWAY_MS)),
 });
 
+const sandbox = (phase: Fault['phase']): Fault => ({
+  phase,
+  make: async (c) => {
+    const pid = await soon(() => c.children('bwrap')[0]);
+    return pid !== undefined && signal(pid, 'SIGKILL');
+  },
+});
+
 export const desktopFaults: Faults = {
-  'kill-sandbox': local({
-    phase: 'live',
-    make: async (c) => {
-      const pid = await soon(() => c.children('bwrap')[0]);
-      return pid !== undefined && signal(pid, 'SIGKILL');
-    },
-  }),
+  'kill-sandbox': local(sandbox('live')),
+  // One that draws screens for the reading lessons, as a rule.
+  'kill-sandbox-lessons': local(sandbox('lessons')),
   'stop-sandbox': local(some(() => true, 'SIGSTOP', AWAY_MS)),
   'hang-sandbox': local(some(() => true, 'SIGSTOP', 'found')),
   'oom-sandbox': local(hog),

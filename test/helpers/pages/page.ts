@@ -61,6 +61,8 @@ export interface OpenOptions {
   readonly answer: Answer;
   /** Folders whose files the page may show. */
   readonly folders: readonly string[];
+  /** How the page is told a folder's path; as it is, where it is left out. */
+  readonly named?: (folder: string) => string;
   readonly theme?: Theme;
   /** Translations by their English. */
   readonly words?: Readonly<Record<string, string>>;
@@ -238,7 +240,10 @@ export class TestPage {
         await this.post({
           type: 'init',
           input: this.#input,
-          roots: this.#o.folders.map((path) => ({ path, uri: `${this.#origin}/root${path}` })),
+          roots: this.#o.folders.map((path) => ({
+            path: this.#o.named?.(path) ?? path,
+            uri: `${this.#origin}/root${path}`,
+          })),
           daemon: this.#o.daemon ?? 'ready',
           trusted: true,
           jobs: this.#long.jobs,

@@ -121,6 +121,24 @@ describe('index in its worker thread', () => {
       }
     }));
 
+  it('says so when it is asked after its end, or after its thread has died too often', () =>
+    withDir(async (dir) => {
+      const s = await RunStore.open(dir, { index: entry, create });
+      await s.append(metric(1));
+      await s.close();
+      await expect(s.index.query('SELECT 1')).rejects.toMatchObject({ kind: 'store.damaged' });
+      const dying = await bundle('test/helpers/data/dyingIndexEntry.ts', 'dying');
+      try {
+        const index = new WorkerIndex(dying, { journal: join(dir, 'journal'), file: join(dir, 'index.sqlite') });
+        // A few times another thread takes its place.
+        for (let i = 0; i < 6; i++)
+          await expect(index.query('SELECT 1')).rejects.toMatchObject({ kind: 'store.damaged' });
+        await index.close({ snapshot: true });
+      } finally {
+        await rm(dirname(dying.file), { recursive: true, force: true });
+      }
+    }));
+
   it('is started again when its thread hangs, as it starts or in the middle of its work, and answers all the same', () =>
     withDir(async (dir) => {
       const hung = await bundle('test/helpers/data/hungIndexEntry.ts', 'hung');

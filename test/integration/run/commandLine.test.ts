@@ -77,6 +77,14 @@ describe('what is wrong is said', () => {
       code: 0,
       stdout: expect.stringContaining('No runs in') as string,
     });
+    // A run that cannot be read is there all the same.
+    await mkdir(join(dir, 'damaged', 'a-run'), { recursive: true });
+    await writeFile(join(dir, 'damaged', 'a-run', 'run.json'), '{');
+    const listed = await cli('runs', 'list', '--runs', join(dir, 'damaged'));
+    expect(listed.stdout).toMatch(/^a-run +cannot be read: .+\n$/);
+    expect(await cliJson('runs', 'list', '--runs', join(dir, 'damaged'), '--json')).toMatchObject([
+      { id: 'a-run', error: { message: expect.any(String) as string } },
+    ]);
   });
 
   it('task files: which can run here, what the others need, which are invalid', async () => {

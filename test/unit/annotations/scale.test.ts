@@ -62,8 +62,7 @@ it('annotations, lists and the queue of many are read without reading trajectori
   delay.disable();
   const all = await candidates(run, marks),
     t2 = performance.now(),
-    ranked = rankForReview(all, () => false),
-    top = ranked.filter((r) => !r.reviewed).slice(0, 100),
+    top = await rankForReview(all, () => false, { limit: 100, reviewed: false }),
     rows = await rowsOf(
       run,
       top.map((r) => r.rollout),
@@ -87,5 +86,8 @@ it('annotations, lists and the queue of many are read without reading trajectori
     Math.min(100, both),
   ]);
   expect(list.rows.every((r) => r.annotated?.reviewed && r.annotated.tags?.includes('t0'))).toBe(true);
+  expect(await candidates(run, marks, undefined, 7)).toEqual(all);
+  const { family } = all[0]!;
+  expect(await candidates(run, marks, family, 5)).toEqual(all.filter((c) => c.family === family));
   expect(all.filter((c) => c.reviewed).length).toBe(finished.filter((t) => marks.get(t.id)?.reviewed).length);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { growingMs } from '../../../runtime/concurrency/pause.js';
+import { askedMs, growingMs } from '../../../runtime/concurrency/pause.js';
 
 const growth = { baseMs: 100, maxMs: 500 };
 
@@ -16,5 +16,14 @@ describe('growingMs', () => {
       expect(ms).toBeGreaterThanOrEqual(250);
       expect(ms).toBeLessThan(500);
     }
+  });
+});
+
+describe('a pause that a server may ask for', () => {
+  it('is what it asks for, and grows where it asks for none or for nothing', () => {
+    expect([0, 1, 2].map((before) => askedMs(undefined, growth, before))).toEqual([100, 200, 400]);
+    expect([0, 1, 2].map((before) => askedMs(0, growth, before))).toEqual([100, 200, 400]);
+    expect([0, 1, 2].map((before) => askedMs(3000, growth, before))).toEqual([3000, 3000, 3000]);
+    expect(askedMs(1, growth, 0)).toBe(100);
   });
 });

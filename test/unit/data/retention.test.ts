@@ -5,7 +5,14 @@ import { gc } from '../../../runtime/cli/gc.js';
 import { DataManager } from '../../../runtime/data/dataManager.js';
 import { retain, type KeepRules, type Removed } from '../../../runtime/data/store/retention.js';
 import { RunReader, type RunStore } from '../../../runtime/data/store/runStore.js';
-import { id, type FrameRef, type Outcome, type RolloutId, type Trajectory } from '../../../runtime/domain/index.js';
+import {
+  id,
+  type FamilyId,
+  type FrameRef,
+  type Outcome,
+  type RolloutId,
+  type Trajectory,
+} from '../../../runtime/domain/index.js';
 import { logicalTrajectory } from '../../../runtime/run/logicalTime.js';
 import { loadSuccesses } from '../../../runtime/run/successes.js';
 import { RunWriters } from '../../../runtime/human/runWriter.js';
@@ -45,6 +52,7 @@ async function made(dir: string): Promise<{
     provenance?: Trajectory['provenance'];
     again?: RolloutId;
     recorded?: (t: Trajectory) => Trajectory;
+    family?: FamilyId;
   }): Promise<{
     readonly id: RolloutId;
     readonly frames: readonly FrameRef[];
@@ -63,10 +71,17 @@ async function made(dir: string): Promise<{
     get counts() {
       return data.stats().ledger;
     },
-    async add({ outcome, endedAt, frames, provenance = { kind: 'probe' }, again, recorded = (t) => t }) {
+    async add({
+      outcome,
+      endedAt,
+      frames,
+      provenance = { kind: 'probe' },
+      again,
+      recorded = (t) => t,
+      family = familyIds[0]!,
+    }) {
       const own = frames ?? [await data.frames.put(screen()), await data.frames.put(screen())],
         name = again ?? id<RolloutId>(`t-${n++}`),
-        family = familyIds[0]!,
         t = makeTrajectory({ rollout: name, family, task: taskOf(family, 1), cap: 9 }, outcome, {
           steps: own.length,
           endedAt,
@@ -233,12 +248,24 @@ describe('which screens of a run are kept', () => {
       await m.trained((await m.claimBatch({ version: 0 }))!.id, 1);
       const removed = await keep(m.store, { successHours: 1 });
       expect(removed.flatMap((r) => r.rollouts)).toEqual([cut!.rollout, seen.rollout]);
-      const imitable = async (): Promise<string[]> => (await loadSuccesses(m.store)).map((t) => t.id);
+      const imitable = async (): Promise<string[]> => (await loadSuccesses(m.store, 64)).map((t) => t.id);
       expect(await imitable()).toEqual([won!.rollout]);
       // One that lost its screens is not imitated by a run that is resumed.
       await keep(m.store, { successHours: 1 }, { successes: 0 });
       expect(await imitable()).toEqual([]);
       await m.close();
+    }));
+
+  it('what a resumed run imitates are the newest of each family, as in one that was never interrupted', () =>
+    withDir(async (dir) => {
+      const run = await made(dir),
+        won = { outcome: success, provenance: { kind: 'rollout' } } as const,
+        rare = await run.add({ ...won, endedAt: 1, family: familyIds[1]! });
+      const often = [];
+      for (let i = 0; i < 5; i++) often.push(await run.add({ ...won, endedAt: 10 + i }));
+      const ids = (await loadSuccesses(run.store, 2)).map((t) => t.id);
+      expect(ids.sort()).toEqual([rare, ...often.slice(-2)].map((t) => t.id).sort());
+      await run.close();
     }));
 
   it('hours are those of the clock on the wall, in a deterministic run too', () =>

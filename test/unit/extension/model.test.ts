@@ -1,7 +1,8 @@
+import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { StudioModel, type Change } from '../../../extension/model/studioModel.js';
 import { TrajectoryList } from '../../../extension/model/trajectoryList.js';
-import type { TrajectoryRow } from '../../../runtime/protocol/types.js';
+import type { RunState, TrajectoryRow } from '../../../runtime/protocol/types.js';
 import { desktop, run, status, trajectory } from '../../helpers/extension/rows.js';
 import { ScriptedRuntime, settled } from '../../helpers/extension/scriptedRuntime.js';
 
@@ -127,6 +128,60 @@ describe('the model', () => {
     expect(r.asked.filter((a) => a.method === 'run/list').at(-1)!.params).toEqual({
       roots: ['/w/runs', '/elsewhere/c'],
     });
+  });
+  /** A model whose runtime lists what lies under the roots that it is asked for, as the real one does. */
+  const elsewhere = async () => {
+    const s = studio(),
+      over: string[] = [];
+    let state: RunState = 'running';
+    s.r.answers['run/list'] = ({ roots }: { roots: readonly string[] }) => ({
+      runs: [run({ run: '/w/runs/b', state: 'finished' }), run({ run: '/elsewhere/c', state })].filter((x) =>
+        roots.some((root) => root === x.run || root === dirname(x.run)),
+      ),
+    });
+    s.model.onEnded((x) => over.push(`${x.run} ${x.state}`));
+    s.r.become('ready');
+    await settled();
+    return {
+      ...s,
+      over,
+      listed: () => s.model.runs.map((x) => x.run),
+      change: async (to: RunState) => {
+        state = to;
+        s.r.notify('run/changed', { run: '/elsewhere/c', state: to });
+        await s.tick();
+        await settled();
+        await s.tick();
+      },
+    };
+  };
+  it('a run outside of the roots is listed when it is over, too, and its end is told', async () => {
+    const { model, over, listed, change } = await elsewhere();
+    await model.started('/elsewhere/c');
+    expect([model.active?.run, listed()]).toEqual(['/elsewhere/c', ['/w/runs/b', '/elsewhere/c']]);
+    await change('finished');
+    expect([over, listed(), model.selected]).toEqual([
+      ['/elsewhere/c finished'],
+      ['/w/runs/b', '/elsewhere/c'],
+      '/elsewhere/c',
+    ]);
+  });
+  it('so is one that the queue, another window or a new runtime begins', async () => {
+    const { over, listed, change } = await elsewhere();
+    await change('running');
+    await change('failed');
+    expect([over, listed()]).toEqual([['/elsewhere/c failed'], ['/w/runs/b', '/elsewhere/c']]);
+  });
+  it('until a person removes it from the list, which one that is active stays in', async () => {
+    const { model, listed, change } = await elsewhere();
+    await change('running');
+    model.forget('/elsewhere');
+    await model.reload();
+    expect(listed()).toContain('/elsewhere/c');
+    await change('finished');
+    model.forget('/elsewhere');
+    await model.reload();
+    expect(listed()).toEqual(['/w/runs/b']);
   });
   it('forgets what a runtime said that is gone, and keeps the runs while it comes back', async () => {
     const { r, model, changes } = studio();

@@ -14,8 +14,16 @@ import {
   versionsText,
 } from '../../../extension/model/filter.js';
 import { machineOf } from '../../../extension/model/machine.js';
-import { redact } from '../../../extension/model/redact.js';
-import { homeOf, rootsOf, rootsThere, withStoreDir } from '../../../extension/model/roots.js';
+import { redact, withoutTargets } from '../../../extension/model/redact.js';
+import {
+  homeOf,
+  inFolder,
+  isListed,
+  rootsOf,
+  rootsThere,
+  storeDirOf,
+  withStoreDir,
+} from '../../../extension/model/roots.js';
 import { panelFolders, panelKey } from '../../../extension/panels/panelKinds.js';
 import { throttle } from '../../../extension/throttle.js';
 import type { HelloResult } from '../../../runtime/protocol/requests.js';
@@ -79,20 +87,46 @@ describe('where runs are', () => {
     expect(rootsThere(undefined, [])).toEqual([]);
   });
   it('in the folder of the workspace, else in the storage', () => {
-    expect(homeOf({ folders: ['/w'], storage: '/s', runsFolder: 'runs' })).toBe('/w/runs');
-    expect(homeOf({ folders: ['/w', '/v'], storage: '/s', runsFolder: '/data/runs' })).toBe('/data/runs');
-    expect(homeOf({ folders: [], storage: '/s', runsFolder: 'runs' })).toBe('/s/runs');
+    expect(homeOf({ homes: ['/w/runs', '/v/runs'], storage: '/s' })).toBe('/w/runs');
+    expect(homeOf({ homes: [], storage: '/s' })).toBe('/s/runs');
+    expect(['runs', 'runs/', './a/b', '/data/runs'].map((runs) => inFolder('/w', runs))).toEqual([
+      '/w/runs',
+      '/w/runs',
+      '/w/a/b',
+      '/data/runs',
+    ]);
   });
   it('and a run under way elsewhere is listed once', () => {
     expect(
       rootsOf({
-        folders: ['/w', '/v'],
+        homes: ['/w/runs', '/v/runs'],
         storage: '/s',
-        runsFolder: 'runs',
         extra: ['/x'],
         active: ['/w/runs/a', '/other/b', '/x'],
       }),
     ).toEqual(['/w/runs', '/v/runs', '/s/runs', '/x', '/other/b']);
+  });
+  it('and one in a folder below a folder of runs, which is not searched, too', () => {
+    const of = (active: readonly string[]): string[] =>
+      rootsOf({ homes: ['/w/runs'], storage: '/s', extra: [], active });
+    expect(of(['/w/runs/deep/c'])).toEqual(['/w/runs', '/s/runs', '/w/runs/deep/c']);
+    expect(['/w/runs/a', '/w/runs', '/w/runs/deep/c', '/w/runs-2/a'].map((r) => isListed(['/w/runs'], r))).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ]);
+  });
+  it('and of many that were under way elsewhere the newest are listed: a request takes 64 roots', () => {
+    const active = Array.from({ length: 100 }, (_, i) => `/other-${i}/r`),
+      roots = rootsOf({ homes: ['/w/runs'], storage: '/s', extra: [], active });
+    expect([roots.length, roots.at(-1)]).toEqual([18, '/other-99/r']);
+  });
+  it("and in the folder that a run file's store.dir names", () => {
+    expect(storeDirOf(withStoreDir('{}', '/w/runs'), '/w')).toBe('/w/runs');
+    expect(storeDirOf('{"store":{"dir":"../big/runs/"}}', '/w')).toBe('/big/runs');
+    for (const text of ['{ not json', '[]', 'null', '{}', '{"store":7}', '{"store":{"dir":7}}'])
+      expect(storeDirOf(text, '/w')).toBeUndefined();
   });
   it("a run file's own folder wins, and a broken file is left to the runtime", () => {
     expect(JSON.parse(withStoreDir('{"preset":"quickstart"}', '/w/runs'))).toEqual({
@@ -288,6 +322,23 @@ describe('diagnostics', () => {
     for (const secret of ['abc.def', 's3cr3t', '/home/ada', 'hunter22', 'a1a1', 'Users\\ada'])
       expect(out, secret).not.toContain(secret);
     expect(out).toContain('~/work');
+  });
+  it('carry no key of a model server, and nothing that is named as a secret, also as JSON has it', () => {
+    const hook = 'https://hooks.example/T0/"x"',
+      out = redact(`tried sk-proj-abc_DEF-12345; posted to ${hook}: ${JSON.stringify({ hook })}`, {
+        ...who,
+        secrets: [hook, ''],
+      });
+    expect(out).toBe('tried [redacted]; posted to [redacted]: {"hook":"[redacted]"}');
+  });
+  it('say of who is told of alerts only whether it is set', () => {
+    const said = (alerts: object): unknown => withoutTargets({ runsFolder: 'runs', alerts });
+    expect(said({ command: '/bin/page', webhook: 'https://hooks.example/s', desktop: true })).toEqual({
+      runsFolder: 'runs',
+      alerts: { command: 'set', webhook: 'set', desktop: true },
+    });
+    expect(said({ command: '', webhook: '' })).toMatchObject({ alerts: { command: 'not set', webhook: 'not set' } });
+    expect(withoutTargets({})).toMatchObject({ alerts: { command: 'not set', webhook: 'not set' } });
   });
   it('keep what is no secret', () => {
     expect(redact('rollout r-12 on local-1: 3 steps, reward 1', who)).toBe(

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
+import type { PageInput } from '../../../webview/protocol.js';
 import type { Runtime } from '../../../extension/runtimePort.js';
 import { ScriptedRuntime } from '../../helpers/extension/scriptedRuntime.js';
 
@@ -27,8 +28,14 @@ const { WebviewHost } = await import('../../../extension/panels/webviewHost.js')
 
 const ours = ['/ext/dist/webview', '/ext/media'],
   caches = ['/store/cache', '/sample/cache'],
+  dashboard: PageInput = { kind: 'dashboard', run: '/home/me/.ssh' },
   elsewhere = { name: 'train-x', reach: () => Promise.reject(new Error('not asked')), dispose: () => undefined };
-function page(attached: boolean, runtimeOf?: () => Runtime | undefined) {
+function page(
+  attached: boolean,
+  runtimeOf?: () => Runtime | undefined,
+  shown: PageInput = dashboard,
+  extra: string[] = [],
+) {
   const r = new ScriptedRuntime(),
     runtime = r.runtime;
   let receive = (_: unknown): void => undefined;
@@ -50,12 +57,13 @@ function page(attached: boolean, runtimeOf?: () => Runtime | undefined) {
   const host = new WebviewHost(
     {
       webview: webview as never,
-      kind: 'dashboard',
+      kind: shown.kind,
       title: 'x',
-      input: { kind: 'dashboard', run: '/home/me/.ssh' },
+      input: shown,
       folders: [
         { path: '/home/me/.ssh', uri: at('/home/me/.ssh') as never, named: true },
         { path: '/opened', uri: at('/opened') as never },
+        ...extra.map((path) => ({ path, uri: at('/drive') as never })),
       ],
     },
     {
@@ -106,6 +114,54 @@ describe('the folders of this machine that a page may show', () => {
     expect(host.uriOf('/etc/passwd')).toBeUndefined();
     become(false);
     expect(roots()).toEqual([...ours, '/opened', ...caches]);
+  });
+});
+
+describe('the file that a page names', () => {
+  const { host } = page(false, undefined, dashboard, ['c:\\u\\cache']),
+    file = (path: string): string | undefined => host.uriOf(path)?.fsPath;
+  it('is found below a folder of this machine, whatever stands between the names', () => {
+    expect(file('/store/cache/thumbs/320/ab/x.png')).toBe('/store/cache/thumbs/320/ab/x.png');
+    expect(file('c:\\u\\cache\\thumbs\\320\\ab\\x.png')).toBe('/drive/thumbs/320/ab/x.png');
+    expect(file('C:\\u\\cache\\thumbs/320/ab/x.png')).toBe('/drive/thumbs/320/ab/x.png');
+  });
+  it.each([
+    'c:\\u\\cache\\..\\secret',
+    'c:\\u\\cache\\a/..\\../secret',
+    'c:\\u\\cached\\x',
+    'c:\\u\\cache',
+    'd:\\u\\cache\\x',
+    '/store/cache/../secret',
+    '/store/cache/a\\..\\..\\secret',
+    '/store/cache',
+  ])('%s is none', (path) => {
+    expect(file(path)).toBeUndefined();
+  });
+});
+
+describe('a comparison of runs', () => {
+  it('reads again when one of its runs has another state, from the runtime that it shows', () => {
+    const input: PageInput = { kind: 'compareRuns', runs: ['/a', '/b'] },
+      other = new ScriptedRuntime(),
+      port = other.runtime;
+    let elsewhere = false;
+    const { host, r, webview, receive } = page(false, () => (elsewhere ? port : undefined), input),
+      told = (): unknown[] => webview.posted.filter((m) => m.type === 'do');
+    receive({ type: 'ready', boot: 'b1' });
+    r.notify('run/changed', { run: '/c', state: 'finished' });
+    expect(told()).toEqual([]);
+    r.notify('run/changed', { run: '/b', state: 'finished' });
+    expect(told()).toEqual([{ type: 'do', boot: 'b1', what: 'reload' }]);
+    elsewhere = true;
+    expect(host.ask()).toBe(true);
+    receive({ type: 'ready', boot: 'b2' });
+    r.notify('run/changed', { run: '/b', state: 'finished' });
+    expect(told()).toHaveLength(1);
+    other.notify('run/changed', { run: '/a', state: 'finished' });
+    expect(told()).toHaveLength(2);
+    host.dispose();
+    other.notify('run/changed', { run: '/a', state: 'finished' });
+    expect(told()).toHaveLength(2);
   });
 });
 

@@ -112,6 +112,35 @@ describe('OSWorld’s API on a desktop', () => {
     await s.json('/execute', python('pyautogui.click()'));
     expect(asked()).toBe(2);
   });
+  it('holds the modifiers that a request leaves down, for those after it', async () => {
+    const s = await served(),
+      key = (name: string, down: boolean): DesktopInput => ({ type: 'key', key: name, down }),
+      sent = async (code: string): Promise<DesktopInput[]> => {
+        s.desktop.events.length = 0;
+        await s.json('/execute', python(code));
+        return s.desktop.events;
+      };
+    expect(await sent("pyautogui.keyDown('shift')")).toEqual([key('Shift', true)]);
+    expect(await sent("pyautogui.press('a')")).toEqual([key('A', true), key('A', false)]);
+    expect(s.desktop.log).toEqual([]);
+    // A Python runs it, and what it does to modifiers is told.
+    expect(await sent("pyautogui.scroll(5, 1, 1); pyautogui.keyUp('shift')")).toEqual([key('Shift', false)]);
+    expect(await sent("pyautogui.press('a')")).toEqual([key('a', true), key('a', false)]);
+    expect(await sent("pyautogui.keyDown('ctrl'); pyautogui.scroll(5, 1, 1)")).toEqual([key('Control', true)]);
+    expect(await sent("pyautogui.keyUp('ctrl')")).toEqual([key('Control', false)]);
+    expect(s.desktop.log.filter((l) => l.startsWith('exec'))).toHaveLength(2);
+  });
+  it('knows what is down when a client has gone away in the middle', async () => {
+    const s = await served(),
+      gone = new AbortController(),
+      body = JSON.stringify(python("pyautogui.keyDown('shift'); time.sleep(60); pyautogui.keyUp('shift')")),
+      waiting = fetch(`${s.url}/execute`, { method: 'POST', body, signal: gone.signal });
+    await expect.poll(() => s.desktop.events.length).toBe(1);
+    gone.abort();
+    await expect(waiting).rejects.toThrow();
+    await s.json('/execute', python("pyautogui.press('a')"));
+    expect(s.desktop.events.slice(1).map((e) => e.type === 'key' && e.key)).toEqual(['A', 'A']);
+  });
   it('runs everything else as it is; a failing command is an answer, a missing program an error', async () => {
     const s = await served({
       answer: (c) => (c[0] === 'nothing' ? 'not found' : { code: 3, stdout: 'out', stderr: 'err' }),

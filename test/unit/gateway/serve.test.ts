@@ -113,6 +113,30 @@ async function serving(
   return { lines, ask: (path) => asked('GET', path), reset: () => asked('POST', '/dart/reset') };
 }
 
+describe('a start of desktops that is stopped', () => {
+  it('leaves none, not those that are there already either', async () => {
+    const provider = new Provider(),
+      stop = new AbortController(),
+      create = provider.create.bind(provider);
+    let go = (): void => undefined,
+      disposed = 0;
+    provider.create = () => {
+      if (provider.made.length === 2) provider.gate = new Promise((r) => (go = r));
+      return create();
+    };
+    provider.dispose = () => Promise.resolve(void disposed++);
+    const starting = expect(serving(provider, { count: 4, signal: stop.signal })).rejects.toMatchObject({
+      kind: 'cancelled',
+    });
+    await expect.poll(() => provider.starts).toBe(3);
+    stop.abort();
+    go();
+    await starting;
+    // Of those that had started its provider is told last of all.
+    expect([provider.starts, provider.destroyed.map((d) => d.id), disposed]).toEqual([3, ['fake-2'], 1]);
+  });
+});
+
 describe('a desktop behind its port', () => {
   it('is tried for again by the next request when it could not be replaced', async () => {
     const provider = new Provider(),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseRunFile } from '../../../runtime/config/index.js';
 import type { Action } from '../../../runtime/domain/index.js';
-import { replayLimitMs } from '../../../runtime/human/replay.js';
+import { asksForTheSame, replayLimitMs } from '../../../runtime/human/replay.js';
 
 describe('the time limit of a replay', () => {
   it('grows with what was recorded: a long demonstration is no slow desktop', () => {
@@ -20,5 +20,20 @@ describe('the time limit of a replay', () => {
     expect(of([wait(60_000)], [wait(45_000), click], [wait(60_000)])).toBe(
       of([click], [click, click], [click]) + 165_000,
     );
+  });
+});
+
+describe('a task whose instruction its desktop says', () => {
+  const success = { kind: 'success', reward: 1, truncated: false } as const,
+    error = { kind: 'error', error: { kind: 'desktop.lost', message: '', remedy: '' } } as const,
+    task = { instruction: '(click-button: its page says what to do)' };
+  it.each([
+    ['says the same', 'Click OK', { instruction: 'Click OK', outcome: success }, true],
+    ['says something else', 'Click OK', { instruction: 'Click Cancel', outcome: success }, false],
+    ['was recorded without it', task.instruction, { instruction: 'Click OK', outcome: success }, true],
+    ['was recorded without any', '', { instruction: 'Click OK', outcome: success }, true],
+    ['came to no desktop', 'Click OK', { instruction: task.instruction, outcome: error }, true],
+  ])('is compared when it is known: it %s', (_what, recorded, played, same) => {
+    expect(asksForTheSame(recorded, task, played)).toBe(same);
   });
 });

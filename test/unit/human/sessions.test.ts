@@ -137,19 +137,23 @@ const facts = {
 };
 
 describe('a recording', () => {
-  async function record(o: { verdict?: 'success' | 'failure'; verify?: StudioError } = {}) {
+  async function record(o: { verdict?: 'success' | 'failure'; verify?: StudioError; asks?: string } = {}) {
     const clock = new VirtualClock(),
       desktop = new Screen(clock),
       host = hosted(clock),
-      kept: string[] = [];
+      kept: string[] = [],
+      told: string[] = [],
+      instructions: string[] = [];
     let closed = 0;
     const registry = {
+      asks: (_: string, instruction: string) => told.push(instruction),
       begin: () => undefined,
       phase: () => undefined,
       progress: () => undefined,
       end: () => undefined,
     } as unknown as RecordDeps['own']['registry'];
     const tasks = fakeTasks(clock, {
+      ...(o.asks === undefined ? {} : { instruction: o.asks }),
       ...(o.verify ? { verify: o.verify } : {}),
       verdict: () =>
         o.verdict === 'failure'
@@ -174,6 +178,7 @@ describe('a recording', () => {
       },
       keeping: {
         keep: (t, pool) => {
+          instructions.push(t.instruction);
           kept.push(
             `${t.outcome.kind} ${typeof pool === 'string' ? pool : pool.override} ${t.steps.map((x) => `${x.index}${x.origin[0]}`).join(' ')}`,
           );
@@ -194,13 +199,21 @@ describe('a recording', () => {
     const begun = s.begin(new AbortController().signal);
     await clock.advance(200);
     await begun;
-    return { clock, desktop, host, s, kept, tasks, closed: () => closed };
+    return { clock, desktop, host, s, kept, told, instructions, tasks, closed: () => closed };
   }
   const finish = async (x: { readonly clock: VirtualClock; readonly s: RecordSession }): Promise<void> => {
     const f = x.s.finish({});
     await x.clock.advance(500);
     await f;
   };
+
+  it('shows and keeps what the task asks for once it is set up', async () => {
+    const x = await record({ asks: 'Click OK.' });
+    expect(x.s.state().instruction).toBe('Click OK.');
+    await finish(x);
+    expect(x.told).toEqual(['Click OK.']);
+    expect(x.instructions).toEqual(['Click OK.']);
+  });
 
   it('a success is kept at once, discarding it takes it out of the pool', async () => {
     const x = await record();

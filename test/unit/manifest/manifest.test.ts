@@ -353,6 +353,8 @@ describe('settings', () => {
   it('that name what the host runs, or who is told something, can be set by no workspace, trusted or not', () => {
     for (const k of [
       'runtime.nodePath',
+      // The one runtime serves all folders and windows.
+      'docker.host',
       'osworld.checkout',
       'osworld.vm',
       'kubernetes.context',
@@ -364,10 +366,10 @@ describe('settings', () => {
       'metrics.port',
     ])
       expect(c.configuration.properties[`dartStudio.${k}`]!.scope, k).toBe('machine');
-    // What a trusted workspace may set of a machine.
+    // What a trusted workspace may set of a machine, each folder of it for itself.
     const overridable = properties.filter(([, p]) => p.scope === 'machine-overridable').map(([k]) => k);
     expect(overridable.sort()).toEqual(
-      ['desktops.count', 'desktops.provider', 'docker.host', 'runsFolder'].map((k) => `dartStudio.${k}`),
+      ['desktops.count', 'desktops.provider', 'runsFolder'].map((k) => `dartStudio.${k}`),
     );
   });
 });

@@ -110,6 +110,9 @@ describe('requests with pictures', () => {
       waiting = post(silent, {}, stop.signal);
     stop.abort();
     await expect(waiting).rejects.toThrow('cancelled');
+    // Nobody is asked, and no error is left for nobody.
+    await expect(post('http://127.0.0.1:9/v1', {}, AbortSignal.abort())).rejects.toThrow('cancelled');
+    await new Promise((r) => setImmediate(r));
     const endless = await serve((req, res) => {
       req.resume();
       const more = (): void =>

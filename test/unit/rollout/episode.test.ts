@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Action, Step } from '../../../runtime/domain/index.js';
-import { StudioError } from '../../../runtime/domain/index.js';
+import { MODEL_FAULTS, StudioError } from '../../../runtime/domain/index.js';
 import type { ProgressChecks, EpisodePhase, EpisodeResult, StepAbout } from '../../../runtime/rollout/types.js';
 import type { SettleOptions } from '../../../runtime/cluster/types.js';
 import { AGAIN_MS } from '../../../runtime/rollout/rest.js';
@@ -228,6 +228,29 @@ describe('episode', () => {
       group: 'g1',
     });
     expect(r.t.endedAt - r.t.startedAt).toBe(70 + (1 + 10 + 5 + 20) + (1 + 10) + (20 + 30));
+  });
+
+  it('a prompt that outgrows the context of its model ends it as its cap would; one that never had room is an error', async () => {
+    const outgrown = new StudioError('policy.remote', 'the maximum context length is 900', 'x', {
+        details: MODEL_FAULTS.outgrown,
+      }),
+      failure = { kind: 'failure', reward: 0.5, truncated: false, report: { checks: [] } } as const,
+      r = await play([[click], [click], outgrown], { tasks: { verdict: () => failure } });
+    expect(r.t.outcome).toMatchObject({
+      kind: 'failure',
+      reward: 0.5,
+      truncated: true,
+      report: { checks: [{ what: "the model's context", score: 0 }] },
+    });
+    expect([r.t.steps.length, r.t.last?.hash === undefined, r.tasks.verified]).toEqual([2, false, [click]]);
+    expect((await play([[click], outgrown])).t.outcome).toEqual({ kind: 'success', reward: 1, truncated: true });
+    const never = await play([outgrown]);
+    expect(never.t.outcome).toMatchObject({ kind: 'error', error: { kind: 'policy.remote' } });
+  });
+
+  it('records of an answer what was done: nothing behind an action that ends the episode', async () => {
+    const { t } = await play([[click, done, click, done]]);
+    expect(t.steps.map((s) => s.actions)).toEqual([[click, done]]);
   });
 
   it('a cap of n allows n model turns, then verifies and says truncated', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ReplicaId } from '../../../runtime/domain/index.js';
-import { StudioError, id } from '../../../runtime/domain/index.js';
+import { MODEL_FAULTS, StudioError, id } from '../../../runtime/domain/index.js';
+import type { ReplicaAnswer, ReplicaRequest } from '../../../runtime/policy/types.js';
 import type { ModelPoolEvent, ModelPoolOptions } from '../../../runtime/rollout/types.js';
 import { ModelPool } from '../../../runtime/rollout/modelPool.js';
 import { FakeReplica, request, weightsRef } from '../../helpers/rollout/fakes.js';
@@ -236,6 +237,26 @@ describe('model pool', () => {
     expect(made.length).toBe(2);
     expect(made[0]!.closed).toBe(true);
     expect(pool.status().replicas[0]!.restarts).toBe(1);
+  });
+
+  it('keeps a replica of which one answer was late, and asks again; late twice, it hangs', async () => {
+    const { clock, made, pool, ask } = await setUp(1),
+      late = new StudioError('policy.lost', 'no answer within 300 s', 'It is asked again.', {
+        details: MODEL_FAULTS.late,
+      }),
+      [replica] = made as unknown as { decide: (r: ReplicaRequest) => Promise<ReplicaAnswer> }[],
+      decide = replica!.decide.bind(replica);
+    let lates = 1;
+    replica!.decide = (r) => (lates-- > 0 ? Promise.reject(late) : decide(r));
+    const first = ask('a');
+    await clock.advance(20);
+    expect((await first).replica).toBe('r0');
+    expect([made.length, pool.status().replicas[0]!.phase]).toEqual([1, 'admitting']);
+    lates = 2;
+    const second = expect(ask('a')).rejects.toMatchObject({ kind: 'policy.lost' });
+    await clock.advance(1);
+    await second;
+    expect(pool.status().replicas[0]!.phase).toBe('down');
   });
 
   it('drops a cancelled call, waiting or running', async () => {

@@ -53,6 +53,27 @@ describe('attempts of a collection', () => {
     expect(a.rows()[0]).toMatchObject({ failures: 1, givenUp: true });
   });
 
+  it('are no reason to give a task up on the next start where the engine of the policy was away', () => {
+    const before = new Attempts([task('t')], limits);
+    for (let i = 0; i < 3; i++) before.ended(before.next()!.task, 'away');
+    expect(before.rows()[0]).toMatchObject({ givenUp: true, retried: 3 });
+    const a = new Attempts([task('t')], limits),
+      earlier = new Earlier(a, { measures: false }),
+      error = (kind: string): void => {
+        const order = { rollout: 'c000001', group: 'collect/t' },
+          outcome = { kind: 'error', error: { kind } };
+        earlier.see({ type: 'rollout.queued', order } as StoredEvent);
+        earlier.see({ type: 'trajectory.recorded', head: { id: 'c000001', task: 't', outcome } } as StoredEvent);
+      };
+    error('task.setup');
+    for (let i = 0; i < 5; i++) error('policy.lost');
+    expect(a.rows()[0]).toMatchObject({ givenUp: false, retried: 6 });
+    error('task.setup');
+    expect(a.open).toBe(1);
+    error('desktop.lost');
+    expect(a.rows()[0]).toMatchObject({ givenUp: true });
+  });
+
   it('go on from what was seen before', () => {
     const a = new Attempts([task('t')], limits);
     a.seen(id<TaskId>('t'), 'success');

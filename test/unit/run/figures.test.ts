@@ -98,6 +98,12 @@ describe('intervals over templates', () => {
     expect(evaluationInterval('fresh', whole(each([20, 20, 20]))).high).toBe(1);
     expect(evaluationText('templates', whole({}))).toBe('no episodes');
   });
+  it('are never narrower for one more success, however few there are', () => {
+    const with_ = (first: number): number => templateBootstrap([each([first, 0, 0, 0, 0, 0])]).high,
+      highs = [0, 1, 3, 10, 20].map(with_);
+    expect(highs[0]).toBeCloseTo(wilson(0, 6).high, 9);
+    expect(highs).toEqual([...highs].sort((a, b) => a - b));
+  });
   it('over seeds draw templates once for all of them', () => {
     const seeds = [each([20, 20, 0, 0]), each([20, 20, 0, 0]), each([20, 20, 0, 0])],
       one = templateBootstrap(seeds.slice(0, 1)),

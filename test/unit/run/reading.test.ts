@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { DesktopPool } from '../../../runtime/cluster/types.js';
+import type { DesktopPool, Lease } from '../../../runtime/cluster/types.js';
 import { classOfCharacter, EDGE, READER_SPEC, StudioError } from '../../../runtime/domain/index.js';
 import { parseScreens, readingScreens } from '../../../runtime/run/backends/reading.js';
+import type { ScreensRequest } from '../../../runtime/run/backends/types.js';
 
 const words = [
   { text: 'ab', bucket: 7 },
@@ -9,6 +10,51 @@ const words = [
 ];
 const screen = (pixels: number[], head: object): Buffer =>
   Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), Buffer.from(pixels)]);
+
+const lost = new StudioError('desktop.lost', 'The desktop was lost.', 'It is replaced.');
+/** Draws, and tells the number of the first screen of each one's batch. The calls fail with `faults`, one after another. */
+async function drawn(
+  count: number,
+  faults: readonly (StudioError | 'late' | 'fails' | undefined)[],
+  o: Partial<ScreensRequest> = {},
+) {
+  const { width, height } = READER_SPEC.obs,
+    asked: { fonts: readonly string[]; sizes: readonly number[]; count: number; seed: number }[] = [],
+    released: Parameters<Lease['release']>[0][] = [];
+  const answer = (code: number, stdout: Buffer, stderr = '', timedOut = false) =>
+    Promise.resolve({ code, stdout, stderr: Buffer.from(stderr), timedOut });
+  const exec = (_: readonly string[], { stdin }: { stdin: string }) => {
+    const fault = faults[asked.length],
+      ask = JSON.parse(stdin) as (typeof asked)[number];
+    asked.push(ask);
+    if (fault instanceof StudioError) return Promise.reject(fault);
+    if (fault === 'late') return answer(-9, Buffer.alloc(0), '', true);
+    if (fault === 'fails') return answer(1, Buffer.alloc(0), 'Traceback:\nno module named X');
+    const pixels = Array<number>(width * height).fill(ask.seed - 1_000_003);
+    return answer(
+      0,
+      Buffer.concat(
+        Array<Buffer>(ask.count).fill(screen(pixels, { texts: [], boxes: [], centres: [], middles: [] })),
+      ),
+    );
+  };
+  const lease = { desktop: { exec }, release: (r?: (typeof released)[number]) => released.push(r) };
+  const screens = await readingScreens(READER_SPEC, {
+    pool: { lease: () => Promise.resolve(lease) } as unknown as DesktopPool,
+    image: 'desk',
+    words: [],
+    withheld: () => false,
+    count,
+    seed: 1,
+    fonts: [],
+    sizes: [],
+    parallel: 1,
+    signal: new AbortController().signal,
+    onProgress: () => undefined,
+    ...o,
+  });
+  return { screens: screens.map((s) => s.obs[0]), asked, released };
+}
 
 describe('reading screens from a desktop', () => {
   it('are told apart even when a pixel looks like a line end', () => {
@@ -80,29 +126,22 @@ describe('reading screens from a desktop', () => {
   });
 
   it('are drawn in the fonts and sizes that the run file names', async () => {
-    const asked: { fonts: readonly string[]; sizes: readonly number[]; count: number }[] = [],
-      { width, height } = READER_SPEC.obs,
-      none = screen(Array<number>(width * height).fill(0), { texts: [], boxes: [], centres: [], middles: [] });
-    const desktop = {
-      exec: (_: readonly string[], { stdin }: { stdin: string }) => {
-        asked.push(JSON.parse(stdin) as (typeof asked)[number]);
-        return Promise.resolve({ code: 0, stdout: none, stderr: Buffer.alloc(0) });
-      },
-    };
-    const screens = await readingScreens(READER_SPEC, {
-      pool: { lease: () => Promise.resolve({ desktop, release: () => undefined }) } as unknown as DesktopPool,
-      image: 'desk',
-      words: [],
-      withheld: () => false,
-      count: 1,
-      seed: 1,
-      fonts: ['DejaVu Sans'],
-      sizes: [14, 19],
-      parallel: 1,
-      signal: new AbortController().signal,
-      onProgress: () => undefined,
-    });
-    expect(screens).toHaveLength(1);
+    const { screens, asked } = await drawn(1, [], { fonts: ['DejaVu Sans'], sizes: [14, 19] });
+    expect(screens).toEqual([0]);
     expect(asked).toMatchObject([{ fonts: ['DejaVu Sans'], sizes: [14, 19], count: 1 }]);
+  });
+
+  it('that a desktop was drawing when it was lost another one draws, and they come in the order of their seeds', async () => {
+    const { screens, asked, released } = await drawn(50, [lost, undefined, 'late'], { parallel: 2 });
+    expect(screens).toEqual([...Array<number>(24).fill(0), ...Array<number>(24).fill(24), 48, 48]);
+    expect(asked.map((a) => a.count).sort()).toEqual([2, 24, 24, 24, 24]);
+    expect(released.filter((r) => r?.broken).map((r) => r!.fault?.kind)).toEqual(['desktop.lost', 'desktop.exec']);
+    expect(released).toHaveLength(4);
+  });
+
+  it('that no desktop draws end the lesson with what the last one said', async () => {
+    await expect(drawn(1, Array<'fails'>(9).fill('fails'))).rejects.toThrow('no module named X');
+    const { asked } = await drawn(1, Array<'fails'>(4).fill('fails'));
+    expect(asked).toHaveLength(5);
   });
 });

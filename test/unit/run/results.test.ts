@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { id, type FamilyId, type TaskId } from '../../../runtime/domain/index.js';
 import type { AttemptRow } from '../../../runtime/run/collect/attempts.js';
 import { resultsOf } from '../../../runtime/run/collect/results.js';
+import { wilson } from '../../../runtime/domain/wilson.js';
 
 const row = (task: string, o: Partial<AttemptRow>): AttemptRow => ({
   family: id<FamilyId>(task),
@@ -27,7 +28,7 @@ describe('what a policy did on tasks', () => {
       1,
     );
     expect(r).toMatchObject({ episodes: 3, successes: 1, errors: 1, score: 0.5, open: 0 });
-    expect(r.domains).toEqual({
+    expect(r.domains).toMatchObject({
       gimp: { episodes: 1, successes: 0, errors: 0, score: 0.5 },
       os: { episodes: 2, successes: 1, errors: 1, score: 0.5 },
     });
@@ -59,5 +60,19 @@ describe('what a policy did on tasks', () => {
       many = resultsOf(rows, [], 8);
     // Ten tasks, not eighty.
     expect(many.high - many.low).toBeGreaterThan(0.5);
+    expect(many.domains['os']).toMatchObject({ low: many.low, high: many.high });
+    // That all ended alike is no certainty, and none is no number.
+    const none = resultsOf(rows.map((r) => ({ ...r, successes: 0, failures: 8 })), [], 8);
+    expect(none.high).toBeCloseTo(wilson(0, 10).high, 9);
+    const impossible = resultsOf([row('no', { infeasible: true, successes: 1 })], [], 8);
+    expect(impossible).toMatchObject({ low: 0, high: 1, infeasible: { episodes: 1 } });
+  });
+
+  it('of templates never trained on, the templates are the sample', () => {
+    const rows = Array.from({ length: 120 }, (_, i) =>
+      row(`t${i}`, { family: id<FamilyId>(`f${i % 6}`), ...(i % 6 === 0 ? { successes: 1 } : { failures: 1 }) }),
+    );
+    expect(resultsOf(rows, [], 1, 'fresh').high).toBeGreaterThan(0.4);
+    expect(resultsOf(rows, [], 1, 'words').high).toBeLessThan(0.3);
   });
 });

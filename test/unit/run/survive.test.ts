@@ -118,8 +118,8 @@ describe('damage on disk', () => {
         readTrajectory: (t: RolloutId) => (t === whole.id ? Promise.resolve(whole) : Promise.reject(e)),
       });
     const damaged = new StudioError('store.damaged', 'Part of it cannot be read back.', 'Restore it.');
-    expect(await loadSuccesses(fails(damaged))).toEqual([whole]);
-    await expect(loadSuccesses(fails(new Error('no disk')))).rejects.toThrow('no disk');
+    expect(await loadSuccesses(fails(damaged), 64)).toEqual([whole]);
+    await expect(loadSuccesses(fails(new Error('no disk')), 64)).rejects.toThrow('no disk');
   });
   const t = (name: string) =>
     makeTrajectory({ rollout: id<RolloutId>(name), family: id('f'), task: id('f#1'), cap: 5 }, success, { steps: 2 });

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
   encodePrompt,
   id,
@@ -15,7 +15,7 @@ import {
 } from '../../../runtime/domain/index.js';
 import { ChatTokenizer } from '../../../runtime/policy/remote/demonstrationTokens.js';
 import { ModelServer } from '../../../runtime/policy/remote/modelServer.js';
-import { TokenSamples } from '../../../runtime/run/backends/vlmSamples.js';
+import { TokenSamples, type TokenSamplesOptions } from '../../../runtime/run/backends/vlmSamples.js';
 import { SPECIAL } from '../../helpers/engine/policy.js';
 import { ReferenceServer } from '../../helpers/engine/server.js';
 
@@ -30,15 +30,15 @@ beforeEach(async () => {
   server = await ReferenceServer.start({ policy: { words: ['Action: wait()'] } });
   samples = samplesOf(server);
 });
-const samplesOf = (server: ReferenceServer): TokenSamples =>
-  new TokenSamples({
-    shown: (f) => readFile(join(dir, `${f.hash}.png`)),
-    tokenizer: new ChatTokenizer([new ModelServer({ url: `${server.url}/v1` })], server.baseModel),
-    imageToken: SPECIAL.imagePad,
-    coordinates: 'relative1000',
-    images: 2,
-    signal: new AbortController().signal,
-  });
+const optionsOf = (server: ReferenceServer): TokenSamplesOptions => ({
+  shown: (f) => readFile(join(dir, `${f.hash}.png`)),
+  tokenizer: new ChatTokenizer([new ModelServer({ url: `${server.url}/v1` })], server.baseModel),
+  imageToken: SPECIAL.imagePad,
+  coordinates: 'relative1000',
+  images: 2,
+  signal: new AbortController().signal,
+});
+const samplesOf = (server: ReferenceServer): TokenSamples => new TokenSamples(optionsOf(server));
 afterEach(async () => {
   server.close();
   await rm(dir, { recursive: true, force: true });
@@ -130,6 +130,29 @@ describe('steps of a vision-language model', () => {
     const s = await samples.sampleOf(learn(rollout(), 0, { kind: 'imitation', advantage: 0 }));
     expect(s.sequences.map((x) => x.logprobs)).toEqual([undefined]);
     expect(s.rolloutLogprobs).toBeUndefined();
+  });
+
+  it('that were demonstrated keep their tokens, and of their pictures the newest', async () => {
+    const shown: string[] = [],
+      { tokenizer, ...o } = optionsOf(server),
+      asked = vi.spyOn(tokenizer, 'tokens'),
+      mine = new TokenSamples({
+        ...o,
+        tokenizer,
+        shown: (f) => {
+          shown.push(f.hash);
+          return Promise.resolve(pictures[0]!);
+        },
+      }),
+      wait = { ...bare, origin: 'oracle', actions: [{ type: 'wait' }] } as const,
+      steps = Array.from({ length: 520 }, (__, index): Step => ({ ...wait, index, frame: frame(index) })),
+      t: Trajectory = { ...rollout({ kind: 'oracle' }), steps };
+    for (let i = 0; i < steps.length; i++) await mine.sampleOf(learn(t, i, { kind: 'imitation' }));
+    const times = asked.mock.calls.length;
+    expect(shown.filter((h) => h === 'f0')).toHaveLength(1);
+    await mine.sampleOf(learn(t, 0, { kind: 'imitation' }));
+    expect(shown.filter((h) => h === 'f0')).toHaveLength(2);
+    expect(asked.mock.calls.length).toBe(times);
   });
 
   it('whose picture is another one are refused, not trained', async () => {

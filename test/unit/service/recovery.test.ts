@@ -1,7 +1,9 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { parseRunFile } from '../../../runtime/config/index.js';
+import { StudioError } from '../../../runtime/domain/index.js';
 import type { Recovered } from '../../../runtime/protocol/activeRuns.js';
 import { ActiveRuns } from '../../../runtime/service/activeRuns.js';
 import { recoverRuns } from '../../../runtime/service/recovery.js';
@@ -14,19 +16,34 @@ beforeEach(async () => {
 afterEach(() => rm(dir, { recursive: true, force: true }));
 
 /** A runtime that ended in a run whose folder is not there when the next one starts. */
-async function recovered(run: string): Promise<{ readonly told: readonly Recovered[]; readonly runs: ActiveRuns }> {
+async function recovered(
+  run: string,
+  studio: Partial<Studio> = {},
+): Promise<{ readonly told: readonly Recovered[]; readonly runs: ActiveRuns }> {
   const failed = (m: string): never => {
     throw new Error(m);
   };
   await new ActiveRuns(dir, { failed }).begin({ run, id: 'a', name: 'a', minutes: undefined, alone: false });
   const told: Recovered[] = [],
     runs = new ActiveRuns(dir, { failed });
-  await recoverRuns({ activeRuns: runs } as Partial<Studio> as Studio, (r) => told.push(r));
+  await recoverRuns({ ...studio, activeRuns: runs } as Partial<Studio> as Studio, (r) => told.push(r));
   await runs.written();
   return { told, runs };
 }
 
 describe('a run that was active', () => {
+  it('and could not be begun again is no run that ended the runtime, however often', async () => {
+    const run = join(dir, 'runs', 'a'),
+      begin = vi.fn(() => Promise.reject(new StudioError('desktop.image', 'No image.', 'Build it.')));
+    await mkdir(run, { recursive: true });
+    await writeFile(join(run, 'run.json'), JSON.stringify({ id: 'a', createdAt: 1, config: parseRunFile({}) }));
+    for (let start = 0; start < 5; start++) {
+      const { told } = await recovered(run, { begin, closing: new AbortController().signal });
+      expect(told).toMatchObject([{ outcome: 'failed', message: expect.stringContaining('No image.') as string }]);
+    }
+    expect(begin).toHaveBeenCalledTimes(5);
+  });
+
   it('and was deleted is forgotten, and that is said', async () => {
     await mkdir(join(dir, 'runs'));
     const { told, runs } = await recovered(join(dir, 'runs', 'a'));

@@ -284,6 +284,17 @@ describe('checks of a run file', () => {
       ok: false,
       remedy: expect.stringContaining('--max-model-len 3072') as string,
     });
+    // Every answer stays in the prompt of the next step: what is enough for the first is not for the last.
+    const long = { file: { rollout: { maxSteps: 40 } } };
+    for (const [context, level] of [
+      [4096, 'optional'],
+      [8192, undefined],
+    ] as const) {
+      s.next('/models', { status: 200, body: { data: [{ id: 'base', parent: null, max_model_len: context }] } });
+      const of = row(await rowsOf(configFor(s, long)), 'context');
+      expect(of.ok ? undefined : of.level).toBe(level);
+      if (!of.ok) expect(of).toMatchObject({ detail: expect.stringContaining('step 40') as string });
+    }
     s.next('/models', listed);
     const other = await rowsOf(configFor(s, { vlm: { model: 'another' } }));
     expect(other[1]).toMatchObject({ ok: false, level: 'required' });

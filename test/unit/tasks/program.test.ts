@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { DesktopInput } from '../../../runtime/cluster/types.js';
 import type { Point } from '../../../runtime/domain/index.js';
-import { programOf, type Op, type Program } from '../../../runtime/tasks/program.js';
+import { heldAfter, modifiersOf, programOf, type Op, type Program } from '../../../runtime/tasks/program.js';
 
 const screen = { width: 1280, height: 720 },
   /** As OSWorld's controller sends it. */
@@ -69,6 +69,16 @@ describe('pyautogui code as input events', () => {
       'Shift down | move 1,1 | left down 1,1 | left up 1,1 | Shift up',
     ],
     ["pyautogui.keyDown('a'); pyautogui.keyUp('a')", 'a down | a up'],
+    // Keys of a text are pressed with whatever is held.
+    [
+      "pyautogui.keyDown('shift'); pyautogui.typewrite('a1 \\n'); pyautogui.keyUp('shift'); pyautogui.write('a1')",
+      'Shift down | A down | A up | ! down | ! up |   down |   up | Enter down | Enter up | Shift up | text "a1"',
+    ],
+    [
+      "pyautogui.keyDown('ctrl'); pyautogui.write('ac'); pyautogui.keyUp('ctrl')",
+      'Control down | a down | a up | c down | c up | Control up',
+    ],
+    ["pyautogui.keyDown('shift'); pyautogui.write(''); pyautogui.keyUp('shift')", 'Shift down | Shift up'],
     [
       "pyautogui.press('f5'); time.sleep(0.5); pyautogui.press('esc')",
       'F5 down | F5 up | sleep 500 | Escape down | Escape up',
@@ -105,8 +115,36 @@ describe('pyautogui code as input events', () => {
     ['pyautogui.click(1, 2, 10**9)'],
     ["pyautogui.press('a', presses=100000)"],
     ['import os; os.system("true")'],
+    ["pyautogui.keyDown('ctrl'); pyautogui.scroll(5); pyautogui.keyUp('ctrl')"],
+    ["pyautogui.keyDown('shift'); pyautogui.hscroll(5); pyautogui.keyUp('shift')"],
+    ["pyautogui.keyDown('shift'); pyautogui.typewrite('aB'); pyautogui.keyUp('shift')"],
+    ["pyautogui.keyDown('alt'); pyautogui.typewrite('é'); pyautogui.keyUp('alt')"],
+    ["import pyperclip; pyautogui.keyDown('alt'); pyperclip.copy('a'); pyautogui.hotkey('ctrl', 'v')"],
+    // Pressed by a Python before, as far as is known here.
+    ["pyautogui.keyUp('ctrl')"],
+    ["pyautogui.keyUp('a')"],
   ])('leaves %s to a real Python', (code) => {
     expect(ops(code)).toBeUndefined();
+  });
+  it('goes on with the modifiers that programs before it left down', () => {
+    const held = (code: string, ...keys: string[]): ReturnType<typeof programOf> =>
+        programOf(sent(code), screen, { x: 1, y: 1 }, { held: new Set(keys) }),
+      events = (code: string, ...keys: string[]): DesktopInput[] | undefined => {
+        const p = held(code, ...keys);
+        return p === 'pointer' ? undefined : p?.ops.flatMap((o) => (o.kind === 'input' ? o.events : []));
+      };
+    expect(events("pyautogui.press('a')", 'Shift')?.[0]).toEqual({ type: 'key', key: 'A', down: true });
+    expect(events("pyautogui.press('a')", 'Shift', 'Control')?.[0]).toMatchObject({ key: 'a' });
+    expect(events("pyautogui.keyUp('shift')", 'Shift')).toEqual([{ type: 'key', key: 'Shift', down: false }]);
+    expect(events("pyautogui.keyUp('shift'); pyautogui.scroll(1)", 'Shift')).toHaveLength(2);
+    expect(events('pyautogui.scroll(1)', 'Shift')).toBeUndefined();
+  });
+  it('knows which modifiers are down after events, and after a Python has run calls', () => {
+    const after = (code: string, ...keys: string[]): string[] => [...heldAfter(new Set(keys), modifiersOf(sent(code)))];
+    expect(after("pyautogui.keyDown('ctrl'); pyautogui.scroll(5)")).toEqual(['Control']);
+    expect(after("pyautogui.write('aB'); pyautogui.keyUp(key='shiftleft')", 'Shift', 'Alt')).toEqual(['Alt']);
+    expect(after("pyautogui.keyDown('x'); pyautogui.keyDown(5); pyautogui.keyDown()", 'Alt')).toEqual(['Alt']);
+    expect(after("for k in ['ctrl']: pyautogui.keyDown(k)", 'Alt')).toEqual(['Alt']);
   });
   it('leaves code without pyautogui, and a place that it cannot know, to others', () => {
     expect(programOf('print(1)', screen, undefined)).toBeUndefined();

@@ -268,6 +268,16 @@ describe('set-up', () => {
     acting.answer = (c) => (c[0] === 'xdotool' ? { stdout: 'X=7\nY=8\nSCREEN=0\n' } : undefined);
     await settle.setup(steps(python('import pyautogui; pyautogui.scroll(-2)')), acting, never);
     expect(acting.log.slice(0, 2)).toEqual(['exec xdotool getmouselocation --shell', 'input wheel 7,8 0,2']);
+    // What a step holds is held in those after it, until the next set-up.
+    const press = python("import pyautogui; pyautogui.press('a')");
+    acting.log.length = 0;
+    await settle.setup(steps(python("import pyautogui; pyautogui.keyDown('shift')"), press), acting, never);
+    await settle.setup(steps(press), acting, never);
+    expect(acting.log.filter((l) => l.startsWith('input'))).toEqual([
+      'input Shift down',
+      'input A down, A up',
+      'input a down, a up',
+    ]);
     // A program that says more, one whose output is kept, exact waits, and a desktop without input: run as they are.
     const asIs: [unknown, FakeDesktop, typeof engine][] = [
       [python(`${code} print(1)`), acting, settle],

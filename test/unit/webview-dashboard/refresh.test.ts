@@ -62,6 +62,22 @@ describe('asking again', () => {
     await answer();
     expect(state.runs).toEqual([0, 3000]);
   });
+  it('happens as long after somebody else ran it', async () => {
+    const { state, refresh, goTo, answer } = rig(1000);
+    goTo(500);
+    refresh.ran();
+    goTo(700);
+    refresh.ask();
+    expect(state.runs).toEqual([]);
+    goTo(900);
+    refresh.ran();
+    // Its timer is of before.
+    goTo(1500);
+    expect(state.runs).toEqual([]);
+    goTo(1900);
+    expect(state.runs).toEqual([1900]);
+    await answer();
+  });
   it('waits while nobody looks', async () => {
     const { state, refresh, goTo } = rig(1000);
     state.hidden = true;

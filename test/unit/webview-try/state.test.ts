@@ -45,8 +45,30 @@ describe('what can be tried', () => {
   it('begins with the policy that was asked for; one that is gone gives way to the newest', () => {
     expect(after([loaded]).form.policy).toBe('/runs/a');
     const gone = begin({ ...input, run: '/runs/gone', version: 7 }, 'ready', emptyForm);
-    expect(after([loaded], gone).form).toMatchObject({ policy: '/runs/b', version: '7' });
+    expect(gone.form).toMatchObject({ policy: '/runs/gone', version: '7' });
+    expect(after([loaded], gone).form).toMatchObject({ policy: '/runs/b', version: 'newest' });
     expect(after([{ ...loaded, policies: [] }]).form.policy).toBe('');
+  });
+
+  it('a version and a task are of their policy: with another one, whoever chose it, they are not asked for', () => {
+    const form = { ...emptyForm, policy: '/runs/a', version: '9', family: 'f', seed: '4', instruction: 'x' },
+      asked = (s: State): unknown => paramsOf(s, 'policy'),
+      of = (policy: object): object => ({ params: { policy, base: '/runs', mode: 'policy', instruction: 'x' } }),
+      open = after([loaded, facts([evaluation(9, 3)])], begin(input, 'ready', form));
+    expect(asked(open)).toMatchObject({ params: { policy: { run: '/runs/a', version: 9 }, family: 'f', seed: 4 } });
+    // Try Policy… on another run, also with a version of it, and on the same one.
+    const other = after([{ type: 'input', input: { ...input, run: '/runs/b' } }], open);
+    expect([asked(other), other.facts]).toEqual([of({ run: '/runs/b' }), undefined]);
+    expect(asked(after([{ type: 'input', input: { ...input, run: '/runs/b', version: 3 } }], open))).toEqual(
+      of({ run: '/runs/b', version: 3 }),
+    );
+    const same = after([{ type: 'input', input }], open);
+    expect([asked(same), same.facts]).toEqual([asked(open), open.facts]);
+    // The page is built again for another run.
+    expect(asked(after([loaded], begin({ ...input, run: '/runs/b' }, 'ready', form)))).toEqual(of({ run: '/runs/b' }));
+    // The run is gone.
+    const left = after([{ ...loaded, policies: policies.filter((p) => !('run' in p && p.run === '/runs/a')) }], open);
+    expect([asked(left), left.facts]).toEqual([of({ run: '/runs/b' }), undefined]);
   });
 
   it('another policy has other versions, tasks and facts', () => {

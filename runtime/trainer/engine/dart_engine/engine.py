@@ -68,7 +68,10 @@ class Engine:
         leave = self._leave if settings.end_with_stdin else None
         self.worker = Worker(self.sampler.run, settings.sample_rows, settings.sample_window_ms / 1000, settings.sample_tokens, leave)
         self.answers = Answers(settings.keep_answers_s)
-        self.pool = ThreadPoolExecutor(max_workers=max(1, min(8, settings.threads or 4)), thread_name_prefix="images")
+        threads = max(1, min(8, settings.threads or 4))
+        self.training_pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="training-images")
+        # Of its own: a decision does not wait behind the pictures of training.
+        self.sampling_pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="sampling-images")
         self.sessions: dict[str, Session] = {}
         self.slots: dict[str, Slot] = {}
         self.finished_samples = {"stop": 0, "length": 0}
@@ -81,7 +84,8 @@ class Engine:
 
     def stop(self) -> None:
         self.worker.stop()
-        self.pool.shutdown(wait=False, cancel_futures=True)
+        for pool in (self.training_pool, self.sampling_pool):
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def _leave(self) -> None:
         """Whoever holds this process starts it again; callers hear what happened first."""
@@ -303,13 +307,16 @@ class Engine:
 
     def forward_backward(self, request: TrainRequest) -> str:
         slot = self.model(request.model_id)
-        preparing = [self.pool.submit(self.policy.sequence, datum.parts) for datum in request.data]
+        preparing: list[Future] = []
+
+        def prepare():
+            return [self.training_pool.submit(self.policy.sequence, datum.parts) for datum in request.data]
 
         def run():
             sequences = [prepared.result() for prepared in preparing]
             return (yield from trainer.forward_backward(self.policy, slot.trained, request, sequences, self.worker.heartbeat))
 
-        job = TrainJob("forward_backward", run, waits_for=preparing)
+        job = TrainJob("forward_backward", run, prepare, preparing)
         return self._once(slot, "forward_backward", request.seq_id, request.digest, job)
 
     def optim_step(self, model_id: str, seq_id: int | None, params: dict) -> str:
@@ -431,9 +438,9 @@ class Engine:
                 job.tokens = len(request.sequence) + request.options.max_tokens
                 self.worker.submit(job)
             except BaseException as error:
-                job.future.set_exception(describe(error, "preparing the prompt"))
+                self.worker.refuse(job, describe(error, "preparing the prompt"))
 
-        self.pool.submit(prepare).add_done_callback(ready)
+        self.sampling_pool.submit(prepare).add_done_callback(ready)
         return job.future
 
     def sample_once(self, session: SamplingSession | None, seq_id: int | None, start: Callable[[], Future]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import threading
 from collections import OrderedDict
+from concurrent.futures import Future
 from dataclasses import dataclass
 
 import torch
@@ -27,13 +28,14 @@ class Patches:
 
 
 class ImageStore:
-    """Decodes and prepares images; the same bytes are prepared once while they are in the cache."""
+    """Decodes and prepares images; the same bytes are prepared once while they are in the cache, however many ask at once."""
 
     def __init__(self, processor, count_tokens, settings: Settings):
         self._processor = processor
         self._count_tokens = count_tokens
         self._settings = settings
         self._kept: OrderedDict[str, Patches] = OrderedDict()
+        self._coming: dict[str, Future] = {}
         self._bytes = 0
         self._lock = threading.Lock()
         self.hits = 0
@@ -41,21 +43,41 @@ class ImageStore:
 
     def prepare(self, part: ImagePart) -> Patches:
         """Raises a user error for what is too large, not an image, or not of the length the caller expects."""
-        with self._lock:
-            self.queries += 1
-            patches = self._kept.get(part.digest)
-            if patches is not None:
-                self.hits += 1
-                self._kept.move_to_end(part.digest)
-        if patches is None:
-            patches = self._process(self._decode(part))
-            self._keep(part.digest, patches)
+        patches = self._patches(part)
         if part.expected is not None and part.expected != patches.tokens:
             raise user_error(
                 f"An image becomes {patches.tokens} tokens here, the request expects {part.expected}. Use the same image "
                 "processor settings (min_pixels, max_pixels, patch size) on both sides."
             )
         return patches
+
+    def _patches(self, part: ImagePart) -> Patches:
+        with self._lock:
+            self.queries += 1
+            patches, coming = self._kept.get(part.digest), self._coming.get(part.digest)
+            first = patches is None and coming is None
+            if first:
+                coming = self._coming[part.digest] = Future()
+            else:
+                self.hits += 1
+            if patches is not None:
+                self._kept.move_to_end(part.digest)
+                return patches
+        if first:
+            self._fill(coming, part)
+        return coming.result()
+
+    def _fill(self, coming: Future, part: ImagePart) -> None:
+        """Prepares it for everybody who waits for `coming`; a failure is everybody's, too."""
+        try:
+            patches = self._process(self._decode(part))
+            self._keep(part.digest, patches)
+            coming.set_result(patches)
+        except BaseException as error:
+            coming.set_exception(error)
+        finally:
+            with self._lock:
+                del self._coming[part.digest]
 
     def _decode(self, part: ImagePart) -> Image.Image:
         if len(part.data) > self._settings.max_image_bytes:
@@ -87,7 +109,7 @@ class ImageStore:
     def _keep(self, digest: str, patches: Patches) -> None:
         size = patches.pixel_values.numel() * patches.pixel_values.element_size()
         with self._lock:
-            if digest in self._kept or size > self._settings.image_cache_bytes:
+            if size > self._settings.image_cache_bytes:
                 return
             self._kept[digest] = patches
             self._bytes += size

@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
 
 from .chat import Chat, chat_options, completion_options, read_messages, read_prompt
 from .engine import Engine
-from .errors import describe, user_error
+from .errors import EngineError, describe, user_error
 from .http_face import read_json
 from .metrics import metrics_text
 from .model import Weights
@@ -88,7 +88,7 @@ def openai_router(engine: Engine) -> APIRouter:
         options, samples = chat_options(body, engine.policy)
         messages, images, extra = read_messages(body)
         wanted = SampleRequest(None, samples, options)
-        result = await _sampled(engine, weights, wanted, lambda: chat.parts(messages, images, extra))
+        result = await _sampled(engine, request, weights, wanted, lambda: chat.parts(messages, images, extra))
         choices = [
             {
                 "message": {"role": "assistant", "content": chat.text(sequence)},
@@ -110,7 +110,7 @@ def openai_router(engine: Engine) -> APIRouter:
         weights = engine.versions.named(body.get("model"))
         options, samples = completion_options(body, engine.policy)
         prompt, wanted = read_prompt(body), SampleRequest(None, samples, options)
-        result = await _sampled(engine, weights, wanted, lambda: chat.prompt_parts(prompt))
+        result = await _sampled(engine, request, weights, wanted, lambda: chat.prompt_parts(prompt))
         choices = [
             {
                 "text": chat.text(sequence),
@@ -127,16 +127,28 @@ def openai_router(engine: Engine) -> APIRouter:
     return router
 
 
-async def _sampled(engine: Engine, weights: Weights, wanted: SampleRequest, parts: Callable[[], list]) -> dict:
-    """What the sampler gives for `wanted`; a caller that goes away takes its request along."""
+async def _sampled(engine: Engine, request: Request, weights: Weights, wanted: SampleRequest, parts: Callable[[], list]) -> dict:
+    """What the sampler gives for `wanted`; a caller that hangs up takes its request along."""
     future = engine.sample(weights, wanted, lambda: engine.policy.sequence(parts()))
+    answer, gone = asyncio.wrap_future(future), asyncio.create_task(_hung_up(request))
+    answer.add_done_callback(lambda done: done.cancelled() or done.exception())  # it was looked at
     try:
-        return await asyncio.wrap_future(future)
-    except asyncio.CancelledError:
+        await asyncio.wait((answer, gone), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        gone.cancel()
         engine.worker.cancel(future)
-        raise
+    if not answer.done():
+        raise EngineError("The caller hung up.", status=499)
+    try:
+        return answer.result()
     except Exception as error:
         raise describe(error, "sampling") from None
+
+
+async def _hung_up(request: Request) -> None:
+    """Ends when the caller hangs up: the server goes on with its request otherwise. Only for one whose body was read."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def _answer(kind: str, body: dict, wanted: SampleRequest, result: dict, choices: list[dict]) -> dict:

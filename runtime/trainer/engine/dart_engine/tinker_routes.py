@@ -280,7 +280,8 @@ def _future_routes(router: APIRouter, engine: Engine, limit: int) -> None:
     @router.post("/cancel_future")
     async def cancel_future(request: Request):
         request_id = need(await read_json(request, limit), "request_id", str)
-        cancelled = engine.answers.has(request_id) and engine.worker.cancel(engine.answers.get(request_id).future)
+        answer = engine.answers.get(request_id) if engine.answers.has(request_id) else None
+        cancelled = answer is not None and answer.kind == "sample" and engine.worker.cancel(answer.future)
         return {"request_id": request_id, "cancelled": cancelled}
 
 

@@ -19,14 +19,22 @@ from .errors import EngineError, describe, is_device_lost, server_error
 
 log = logging.getLogger("dart_engine")
 
+# Training jobs whose pictures are in memory: the one that computes, and the next so that it need not wait. A whole batch does not
+# fit: a picture of 1280x720 takes 22 MB.
+PREPARED_JOBS = 2
+
 
 @dataclass(eq=False)
 class TrainJob:
-    """`run` yields between micro-batches and returns the result. `waits_for` are decodings that must end first."""
+    """`run` yields between micro-batches and returns the result.
+
+    `prepare` starts the decodings that must end first, when the turn of the job is near; `waits_for` has them then.
+    """
 
     doing: str
     run: Callable[[], Iterator[None]]
-    waits_for: list = field(default_factory=list)
+    prepare: Callable[[], list[Future]] | None = None
+    waits_for: list[Future] = field(default_factory=list)
     future: Future = field(default_factory=Future)
 
 
@@ -38,7 +46,6 @@ class SampleJob:
     request: Any
     rows: int
     tokens: int = 0
-    waits_for: list = field(default_factory=list)
     future: Future = field(default_factory=Future)
     arrived: float = field(default_factory=time.monotonic)
 
@@ -99,21 +106,34 @@ class Worker:
                 raise server_error(self.broken or "The engine is stopping.")
             if isinstance(job, TrainJob):
                 self._training.append(job)
-            else:
+                self._prepare_ahead()
+            elif not job.future.done():  # its caller went away while its prompt was prepared
                 self._sampling.append(job)
             self._wake.notify_all()
-        for waited in job.waits_for:
-            waited.add_done_callback(lambda _: self._notify())
 
     def cancel(self, future: Future) -> bool:
-        """Drops a sample that has not begun. True if it was waiting."""
+        """Drops the sample of this future, whether it waits or its prompt is being prepared. False if it has begun."""
         with self._wake:
-            for job in self._sampling:
-                if job.future is future:
-                    self._sampling.remove(job)
-                    job.future.set_exception(EngineError("The request was cancelled.", category="user"))
-                    return True
-        return False
+            if future.done() or any(job.future is future for job in self._running_samples):
+                return False
+            self._sampling = [job for job in self._sampling if job.future is not future]
+            future.set_exception(EngineError("The request was cancelled.", category="user"))
+        return True
+
+    def refuse(self, job: SampleJob, error: EngineError) -> None:
+        """Fails a sample that cannot be submitted, unless it was cancelled."""
+        with self._wake:
+            _settle(job.future, error)
+
+    def _prepare_ahead(self) -> None:
+        """Starts the decodings of the first jobs that have any."""
+        active = self._active
+        jobs = [*([active[0]] if active else []), *self._training]
+        for job in [job for job in jobs if job.prepare is not None][:PREPARED_JOBS]:
+            if not job.waits_for:
+                job.waits_for.extend(job.prepare())
+                for waited in job.waits_for:
+                    waited.add_done_callback(lambda _: self._notify())
 
     def _notify(self) -> None:
         with self._wake:
@@ -145,13 +165,13 @@ class Worker:
             self._sampling.clear()
             self._running_samples = []
             self._active = None
-        for job in jobs:
-            if not job.future.done():
-                job.future.set_exception(error)
+            for job in jobs:
+                _settle(job.future, error)
 
     def _turn(self) -> None:
         """One micro-batch of training, then one batch of samples; waits when there is neither."""
         with self._wake:
+            self._prepare_ahead()
             if self._active is None and self._training and _ready(self._training[0]):
                 job = self._training.popleft()
                 self._active = (job, iter(job.run()))
@@ -166,27 +186,27 @@ class Worker:
         self.heartbeat()
         if samples:
             self._run_samples(samples)
+            self._running_samples = []
         if self._active is not None:
             self._advance(*self._active)
 
     def _pause(self) -> float:
         """How long to wait for work: the rest of the window where samples are gathering."""
-        ready = [job for job in self._sampling if _ready(job)]
-        if not ready:
+        if not self._sampling:
             return 1.0
-        return max(0.0005, self._window_s - (time.monotonic() - min(job.arrived for job in ready)))
+        return max(0.0005, self._window_s - (time.monotonic() - min(job.arrived for job in self._sampling)))
 
     def _take_samples(self) -> list[SampleJob]:
-        """The oldest ready sample and those of its version that fit beside it, once the window has passed."""
-        ready = [job for job in self._sampling if _ready(job)]
-        if not ready or (time.monotonic() - ready[0].arrived < self._window_s and len(ready) < self._sample_rows):
+        """The oldest sample and those of its version that fit beside it, once the window has passed."""
+        waiting = self._sampling
+        if not waiting or (time.monotonic() - waiting[0].arrived < self._window_s and len(waiting) < self._sample_rows):
             return []
         taken: list[SampleJob] = []
         rows = longest = 0
-        for job in ready:
+        for job in waiting:
             padded = (rows + job.rows) * max(longest, job.tokens)
             fits = rows + job.rows <= self._sample_rows and padded <= self._sample_tokens
-            if job.weights is ready[0].weights and (fits or not taken):
+            if job.weights is waiting[0].weights and (fits or not taken):
                 taken.append(job)
                 rows, longest = rows + job.rows, max(longest, job.tokens)
         self._sampling = [job for job in self._sampling if job not in taken]
@@ -215,8 +235,6 @@ class Worker:
             else:
                 for job in samples:
                     self._failed(job, error, "sampling")
-        finally:
-            self._running_samples = []
 
     def _failed(self, job: TrainJob | SampleJob, error: Exception, doing: str) -> None:
         if not isinstance(error, EngineError):
@@ -229,7 +247,7 @@ class Worker:
             job.future.set_exception(described)
 
 
-def _ready(job) -> bool:
+def _ready(job: TrainJob) -> bool:
     return all(waited.done() for waited in job.waits_for)
 
 

@@ -63,8 +63,9 @@ export type TemplateCounts = Readonly<Record<string, { readonly episodes: number
  * Success on templates that stand for others. Episodes of one template end alike far more often than those of two, so each
  * sample draws templates with replacement, seeds (one entry of `seeds` each, which share the templates), and only then
  * episodes of each template under each seed; one seed is always drawn and says nothing of another. Draws of a few
- * templates cannot leave what these came to, and where most of them ended alike so do nearly all draws, which would pass
- * for certainty: the interval is nowhere narrower than Wilson's of as many trials as there are templates.
+ * templates hardly leave what these came to, so the interval is nowhere narrower than Wilson's of as many trials as their
+ * differences leave (`trialsOf`), and never ends below what none of so many templates would leave possible, or above what
+ * all of them would.
  */
 export function templateBootstrap(
   seeds: readonly TemplateCounts[],
@@ -74,8 +75,10 @@ export function templateBootstrap(
     cells = seeds.map((s) => names.map((n) => outcomesOf(s[n]?.successes ?? 0, s[n]?.episodes ?? 0))),
     all = pooled(cells);
   if (!Number.isFinite(all)) return { mean: all, low: NaN, high: NaN };
-  const few = wilson(all * names.length, names.length);
-  if (all === 0 || all === 1) return { mean: all, low: few.low, high: few.high };
+  const n = trialsOf(cells, all),
+    few = wilson(all * n, n),
+    none = wilson(0, names.length),
+    every = wilson(names.length, names.length);
   const r = random(o.seed ?? 'bootstrap'),
     draws: number[] = [];
   for (let k = 0; k < (o.samples ?? SAMPLES); k++) {
@@ -90,9 +93,22 @@ export function templateBootstrap(
   }
   return {
     mean: all,
-    low: Math.min(few.low, quantile(draws, 0.025) ?? few.low),
-    high: Math.max(few.high, quantile(draws, 0.975) ?? few.high),
+    low: Math.min(few.low, every.low, quantile(draws, 0.025) ?? 1),
+    high: Math.max(few.high, none.high, quantile(draws, 0.975) ?? 0),
   };
+}
+/**
+ * How many independent episodes a mean over these templates is worth: all of them where templates do not differ, as many
+ * as there are templates where each is solved always or never (Kish's effective sample size).
+ */
+function trialsOf(seeds: readonly (readonly SeedOutcomes[])[], share: number): number {
+  const rates = seeds[0]!.map((_, t) => mean(seeds.flatMap((s) => (s[t]!.length > 0 ? [mean(s[t]!)] : [])))),
+    n = rates.length,
+    middle = mean(rates),
+    variance = rates.reduce((sum, x) => sum + (x - middle) ** 2, 0) / Math.max(1, n - 1),
+    episodes = seeds.reduce((sum, s) => sum + s.flat().length, 0);
+  if (n < 2 || share === 0 || share === 1) return n;
+  return variance > 0 ? Math.min(episodes, (share * (1 - share) * n) / variance) : episodes;
 }
 /** Share of successes among episodes drawn anew of these templates of a seed; summed as drawn, for it is done a million times. */
 function redrawn(seed: readonly SeedOutcomes[], templates: readonly number[], r: Random): number {

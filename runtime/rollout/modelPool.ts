@@ -224,8 +224,7 @@ export class ModelPool<Q = ReplicaRequest, A extends AnswerBase = ReplicaAnswer,
       const lost = error.kind === 'policy.lost';
       // A call that is slow once is asked again; slow twice, the replica hangs.
       if (lost && !(isLate(error) && call.attempts === 0)) this.#fleet.lose(slot, replica, error);
-      if (lost && call.attempts++ === 0 && !call.settled && !this.#fleet.closed)
-        this.#waiting.unshift(call);
+      if (lost && call.attempts++ === 0 && !call.settled && !this.#fleet.closed) this.#waiting.unshift(call);
       else {
         if (syncing && !call.settled) this.#failedInSync++;
         call.reject(lost && this.#fleet.closed ? cancelled('A decision') : e);

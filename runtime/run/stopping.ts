@@ -78,10 +78,7 @@ export function endsWithin(ms: number, work: Promise<unknown>): Promise<boolean>
 export async function endEach(ms: number, endings: readonly (() => Promise<unknown> | undefined)[]): Promise<unknown> {
   let failure: unknown;
   for (const ending of endings)
-    await endsWithin(
-      ms,
-      (async () => ending())(),
-    ).catch((e: unknown) => {
+    await endsWithin(ms, (async () => ending())()).catch((e: unknown) => {
       failure ??= e;
     });
   return failure;

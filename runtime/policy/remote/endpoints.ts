@@ -151,9 +151,14 @@ export class Endpoints {
         status,
         retry: status === 408 || status === 429 || status >= 500,
         retryAfterMs: retryAfterMs === undefined ? undefined : Math.min(retryAfterMs, MAX_BACKOFF_MS),
-        failed: new StudioError('policy.remote', `${url} answered ${status}: ${text.slice(0, 500)}`, remedyFor(status), {
-          details: { status, ...(refusesLength(status, text) ? MODEL_FAULTS.outgrown : {}) },
-        }),
+        failed: new StudioError(
+          'policy.remote',
+          `${url} answered ${status}: ${text.slice(0, 500)}`,
+          remedyFor(status),
+          {
+            details: { status, ...(refusesLength(status, text) ? MODEL_FAULTS.outgrown : {}) },
+          },
+        ),
       };
     } catch (x) {
       if (signal.aborted) throw decisionCancelled();

@@ -88,7 +88,9 @@ export class OwnWeights {
    * Weights that neither a checkpoint here, nor `inUse`, nor another run names; none while one of these cannot be read.
    */
   async surplus(inUse: readonly (string | null)[]): Promise<string[]> {
-    return (await orUndefined(this.#surplus(inUse), 'what cannot be read may need them: the next save looks again')) ?? [];
+    return (
+      (await orUndefined(this.#surplus(inUse), 'what cannot be read may need them: the next save looks again')) ?? []
+    );
   }
   async #surplus(inUse: readonly (string | null)[]): Promise<string[]> {
     const kept = new Set<string | null>(inUse);

@@ -144,9 +144,7 @@ export function poolReport(
   const rate = (c: PoolCell): number => c.successes / c.episodes,
     bars = barsOf(cell('pool'), cell('without'));
   const interval = (c: PoolCell): string => {
-    const of = successInterval(
-      c.seeds.map((s) => ({ episodes: s.length, successes: s.reduce((a, b) => a + b, 0) })),
-    );
+    const of = successInterval(c.seeds.map((s) => ({ episodes: s.length, successes: s.reduce((a, b) => a + b, 0) })));
     return of
       ? `${((100 * c.successes) / c.episodes).toFixed(0)} % [${(100 * of.low).toFixed(0)}, ${(100 * of.high).toFixed(0)}]`
       : '';

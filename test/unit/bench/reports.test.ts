@@ -53,8 +53,15 @@ describe('tasks never solved', () => {
     expect(cells[1]!.success.mean).toBeCloseTo((0.7 + 0.55) / 2);
   });
   it('give the bar its figure, with the runs without the pool beside it', () => {
-    const w = poolReport(results, [], { quick: false, budget: 600, probe: 20 });
-    // Of seeds: 0.7 and 0.55 with the pool, 0 and 0.05 without.
+    // Two seeds tell nothing of a third.
+    expect(poolReport(results, [], { quick: false, budget: 600, probe: 20 }).bars[2]!.holds).toBe(false);
+    const before = { a: [0, 10], b: [0, 10] } as const,
+      third = [
+        resultOf('without', 3, { before, after: { a: [0, 10], b: [1, 10] } }),
+        resultOf('pool', 3, { before, after: { a: [6, 10], b: [7, 10] } }),
+      ];
+    const w = poolReport([...results, ...third], [], { quick: false, budget: 600, probe: 20 });
+    // Of seeds: 0.7, 0.55 and 0.65 with the pool, 0, 0.05 and 0.05 without.
     expect(w.bars.map((b) => [b.name, b.goal, b.holds])).toEqual([
       ['pool_success', '> 0', true],
       ['pool_gain', '> 0', true],

@@ -30,7 +30,7 @@ import {
   taskOf,
   withDir,
 } from '../../helpers/data/manager.js';
-import { group, n3 } from '../../helpers/data/groups.js';
+import { group, n3, order } from '../../helpers/data/groups.js';
 
 const HOUR = 3_600_000;
 let shade = 1;
@@ -52,7 +52,6 @@ async function made(dir: string): Promise<{
     provenance?: Trajectory['provenance'];
     again?: RolloutId;
     recorded?: (t: Trajectory) => Trajectory;
-    family?: FamilyId;
   }): Promise<{
     readonly id: RolloutId;
     readonly frames: readonly FrameRef[];
@@ -71,17 +70,10 @@ async function made(dir: string): Promise<{
     get counts() {
       return data.stats().ledger;
     },
-    async add({
-      outcome,
-      endedAt,
-      frames,
-      provenance = { kind: 'probe' },
-      again,
-      recorded = (t) => t,
-      family = familyIds[0]!,
-    }) {
+    async add({ outcome, endedAt, frames, provenance = { kind: 'probe' }, again, recorded = (t) => t }) {
       const own = frames ?? [await data.frames.put(screen()), await data.frames.put(screen())],
         name = again ?? id<RolloutId>(`t-${n++}`),
+        family = familyIds[0]!,
         t = makeTrajectory({ rollout: name, family, task: taskOf(family, 1), cap: 9 }, outcome, {
           steps: own.length,
           endedAt,
@@ -258,14 +250,20 @@ describe('which screens of a run are kept', () => {
 
   it('what a resumed run imitates are the newest of each family, as in one that was never interrupted', () =>
     withDir(async (dir) => {
-      const run = await made(dir),
-        won = { outcome: success, provenance: { kind: 'rollout' } } as const,
-        rare = await run.add({ ...won, endedAt: 1, family: familyIds[1]! });
-      const often = [];
-      for (let i = 0; i < 5; i++) often.push(await run.add({ ...won, endedAt: 10 + i }));
-      const ids = (await loadSuccesses(run.store, 2)).map((t) => t.id);
-      expect(ids.sort()).toEqual([rare, ...often.slice(-2)].map((t) => t.id).sort());
-      await run.close();
+      const m = await openManager(dir, dataConfig({ ...n3, pool: { enabled: false } })),
+        of = new Map<FamilyId, RolloutId[]>();
+      let rare: FamilyId | undefined;
+      for (let i = 0; i < 12; i++) {
+        const o = await order(m),
+          endedAt = o.family === (rare ??= o.family) ? 1 + i : 1000 + i;
+        await m.started(o.rollout, 0);
+        await m.record(makeTrajectory(o, success, { version: 0, endedAt }));
+        of.set(o.family, [...(of.get(o.family) ?? []), o.rollout]);
+      }
+      expect(of.size).toBeGreaterThan(1);
+      const ids = (await loadSuccesses(m.store, 2)).map((t) => t.id);
+      expect(ids.sort()).toEqual([...of.values()].flatMap((all) => all.slice(-2)).sort());
+      await m.close();
     }));
 
   it('hours are those of the clock on the wall, in a deterministic run too', () =>

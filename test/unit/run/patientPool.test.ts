@@ -44,7 +44,7 @@ describe('desktops of a lesson', () => {
     await expect(poolOf([fault('desktop.unavailable')]).take()).rejects.toMatchObject({ kind: 'desktop.unavailable' });
   });
 
-  it('are not waited for by a run that ends, nor for a fault that is no desktop\'s', async () => {
+  it("are not waited for by a run that ends, nor for a fault that is no desktop's", async () => {
     const p = poolOf([undefined, fault('internal'), fault('desktop.unavailable')]);
     await p.take();
     await expect(p.take()).rejects.toMatchObject({ kind: 'internal' });

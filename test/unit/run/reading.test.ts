@@ -33,9 +33,7 @@ async function drawn(
     const pixels = Array<number>(width * height).fill(ask.seed - 1_000_003);
     return answer(
       0,
-      Buffer.concat(
-        Array<Buffer>(ask.count).fill(screen(pixels, { texts: [], boxes: [], centres: [], middles: [] })),
-      ),
+      Buffer.concat(Array<Buffer>(ask.count).fill(screen(pixels, { texts: [], boxes: [], centres: [], middles: [] }))),
     );
   };
   const lease = { desktop: { exec }, release: (r?: (typeof released)[number]) => released.push(r) };

@@ -1,9 +1,10 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { parseRunFile } from '../../../runtime/config/index.js';
-import { StudioError } from '../../../runtime/domain/index.js';
+import { RunStore } from '../../../runtime/data/store/runStore.js';
+import { StudioError, id, type RunId } from '../../../runtime/domain/index.js';
 import type { Recovered } from '../../../runtime/protocol/activeRuns.js';
 import { ActiveRuns } from '../../../runtime/service/activeRuns.js';
 import { recoverRuns } from '../../../runtime/service/recovery.js';
@@ -35,8 +36,8 @@ describe('a run that was active', () => {
   it('and could not be begun again is no run that ended the runtime, however often', async () => {
     const run = join(dir, 'runs', 'a'),
       begin = vi.fn(() => Promise.reject(new StudioError('desktop.image', 'No image.', 'Build it.')));
-    await mkdir(run, { recursive: true });
-    await writeFile(join(run, 'run.json'), JSON.stringify({ id: 'a', createdAt: 1, config: parseRunFile({}) }));
+    const create = { id: id<RunId>('a'), createdAt: 1, name: 'a', config: parseRunFile({}) };
+    await (await RunStore.open(run, { index: 'local', create })).close();
     for (let start = 0; start < 5; start++) {
       const { told } = await recovered(run, { begin, closing: new AbortController().signal });
       expect(told).toMatchObject([{ outcome: 'failed', message: expect.stringContaining('No image.') as string }]);

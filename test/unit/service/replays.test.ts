@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { claimName } from '../../../runtime/service/replays.js';
 
 describe('the name of a replay', () => {
-  it('is nobody else\'s, also where another one of the same revision is not recorded yet', async () => {
+  it("is nobody else's, also where another one of the same revision is not recorded yet", async () => {
     const there = new Set(['replay/x@3']),
       query = (_sql: string, params: readonly unknown[] = []) =>
         Promise.resolve(there.has(String(params[0])) ? [{ 1: 1 }] : []),

@@ -84,7 +84,11 @@ const container = (how: 'kill' | 'pause'): Fault => ({
 const sandbox = (phase: Fault['phase']): Fault => ({
   phase,
   make: async (c) => {
-    const pid = await soon(() => c.children('bwrap')[0]);
+    // A desktop has its agent; what only asks whether sandboxes can be made has none.
+    const pid = await soon(async () => {
+      const all = await inside(c);
+      return all.some((p) => /agent\.py/.test(p.what)) ? all[0]!.pid : undefined;
+    });
     return pid !== undefined && signal(pid, 'SIGKILL');
   },
 });

@@ -55,7 +55,7 @@ describe('tasks never solved', () => {
   it('give the bar its figure, with the runs without the pool beside it', () => {
     // Two seeds tell nothing of a third.
     expect(poolReport(results, [], { quick: false, budget: 600, probe: 20 }).bars[2]!.holds).toBe(false);
-    const before = { a: [0, 10], b: [0, 10] } as const,
+    const before: Record<string, [number, number]> = { a: [0, 10], b: [0, 10] },
       third = [
         resultOf('without', 3, { before, after: { a: [0, 10], b: [1, 10] } }),
         resultOf('pool', 3, { before, after: { a: [6, 10], b: [7, 10] } }),

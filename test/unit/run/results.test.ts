@@ -62,7 +62,11 @@ describe('what a policy did on tasks', () => {
     expect(many.high - many.low).toBeGreaterThan(0.5);
     expect(many.domains['os']).toMatchObject({ low: many.low, high: many.high });
     // That all ended alike is no certainty, and none is no number.
-    const none = resultsOf(rows.map((r) => ({ ...r, successes: 0, failures: 8 })), [], 8);
+    const none = resultsOf(
+      rows.map((r) => ({ ...r, successes: 0, failures: 8 })),
+      [],
+      8,
+    );
     expect(none.high).toBeCloseTo(wilson(0, 10).high, 9);
     const impossible = resultsOf([row('no', { infeasible: true, successes: 1 })], [], 8);
     expect(impossible).toMatchObject({ low: 0, high: 1, infeasible: { episodes: 1 } });

@@ -365,9 +365,10 @@ async function attach(client: DaemonClient, storage: string, log: LogOutputChann
 
 const foldersOf = (
   f: RunFolders,
-): Pick<StudioContext, 'folders' | 'home' | 'settings' | 'roots' | 'base' | 'addRoot' | 'dropRoot'> => ({
+): Pick<StudioContext, 'folders' | 'home' | 'homes' | 'settings' | 'roots' | 'base' | 'addRoot' | 'dropRoot'> => ({
   folders: () => f.workspaceFolders(),
   home: (folder) => f.home(folder),
+  homes: () => f.homes(),
   settings: (of) => f.settings(of),
   roots: () => f.roots([]),
   base: () => f.base(),

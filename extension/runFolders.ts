@@ -1,4 +1,5 @@
 /** Folders of the workspace on this machine's disk, and where its runs are kept and looked for. */
+import { sep } from 'node:path';
 import { Uri, workspace, type Memento, type WorkspaceFolder } from 'vscode';
 import type { RunPath } from '../runtime/protocol/types.js';
 import { stored } from './ids.js';
@@ -28,6 +29,10 @@ export class RunFolders {
   /** Folder that new runs are kept in. */
   home(folder?: WorkspaceFolder): string {
     return homeOf({ homes: (folder && isOnDisk(folder) ? [folder] : onDisk()).map(runsOf), storage: this.#storage });
+  }
+  /** The runs folder of each workspace folder, but for those in the runtime's own folder. */
+  homes(): string[] {
+    return [...new Set(onDisk().map(runsOf))].filter((dir) => !`${dir}${sep}`.startsWith(`${this.#storage}${sep}`));
   }
   /** Settings of this folder, or of the one that keeps this run; without either, of the one that keeps new runs. */
   settings(of?: WorkspaceFolder | RunPath): FolderSettings {

@@ -60,6 +60,8 @@ export interface StudioContext {
   folders(): readonly string[];
   /** Folder that new runs are kept in. */
   home(folder?: WorkspaceFolder): string;
+  /** The runs folder of each workspace folder on disk; none where no folder is open. */
+  homes(): readonly string[];
   /** Settings of this folder, or of the one that keeps this run; without either, of the one that keeps new runs. */
   settings(of?: WorkspaceFolder | RunPath): FolderSettings;
   /** Folder in which relative paths of a run without a file are resolved. */

@@ -134,8 +134,7 @@ async function textOf(uri: Uri): Promise<string> {
 /** Deletes everything stored outside of workspaces; the runs of this workspace only with their own button. */
 async function deleteAllData(s: StudioContext): Promise<void> {
   s.requireTrust();
-  const here = s.home(),
-    inStorage = here.startsWith(s.storage);
+  const ours = s.homes();
   const own = t('Delete'),
     both = t('Delete with the Runs of This Workspace');
   const answer = await showWarningMessage(
@@ -147,12 +146,14 @@ async function deleteAllData(s: StudioContext): Promise<void> {
           'This stops the runtime and any active run, and deletes its records, logs, caches and the runs made without an open folder, in {0}.',
           s.storage,
         ),
-        ...(inStorage ? [] : [t('Runs of this workspace, in {0}, are kept unless you choose otherwise.', here)]),
+        ...(ours.length === 0
+          ? []
+          : [t('Runs of this workspace, in {0}, are kept unless you choose otherwise.', ours.join(', '))]),
         t('This cannot be undone.'),
       ].join('\n\n'),
     },
     own,
-    ...(inStorage ? [] : [both]),
+    ...(ours.length === 0 ? [] : [both]),
   );
   if (answer !== own && answer !== both) return;
   await working(
@@ -160,7 +161,8 @@ async function deleteAllData(s: StudioContext): Promise<void> {
     async () => {
       await s.attach();
       if (s.client.state !== 'stopped') await s.client.shutdown();
-      const targets = [Uri.file(s.storage), ...(answer === both ? await runFolders(Uri.file(here)) : [])];
+      const runs = answer === both ? await Promise.all(ours.map((dir) => runFolders(Uri.file(dir)))) : [],
+        targets = [Uri.file(s.storage), ...runs.flat()];
       for (const uri of targets)
         if (await exists(uri)) await workspace.fs.delete(uri, { recursive: true, useTrash: false });
       for (const memento of [s.extension.globalState, s.extension.workspaceState])

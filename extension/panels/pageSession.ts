@@ -156,7 +156,8 @@ export class PageSession implements Ends {
   /** Takes over the reader's choices in the page, but for sessions, known here already, and documents. */
   #now(input: PageInput): void {
     const i = this.#input;
-    if (i.kind !== 'live' && i.kind !== 'try' && !('document' in i && i.document)) this.#input = input;
+    if (i.kind === 'try' && input.kind === 'try') this.#input = { ...i, run: input.run, version: input.version };
+    else if (i.kind !== 'live' && !('document' in i && i.document)) this.#input = input;
   }
   savedFiltersChanged(): void {
     if (this.#input.kind === 'table') this.#post({ type: 'savedFilters', saved: this.#o.savedFilters() });

@@ -36,7 +36,9 @@ export function hierarchicalBootstrap(
 
 /**
  * The same of something that compares several measurements of each seed: `runs[i]` are the outcomes of seed i under each
- * of them, and a drawn seed brings all of its own. Episodes are drawn for each measurement by themselves.
+ * of them, and a drawn seed brings all of its own. Episodes are drawn for each measurement by themselves. A draw may be
+ * infinite (failures where there were none before): it counts, so an end of the interval may be; one of which nothing can
+ * be said (NaN) does not.
  */
 export function pairedBootstrap(
   runs: readonly (readonly SeedOutcomes[])[],
@@ -47,7 +49,7 @@ export function pairedBootstrap(
     draws: number[] = [];
   for (let k = 0; k < (o.samples ?? SAMPLES) && runs.length > 0; k++) {
     const x = of(runs.map(() => r.pick(runs).map((outcomes) => resample(outcomes, r))));
-    if (Number.isFinite(x)) draws.push(x);
+    if (!Number.isNaN(x)) draws.push(x);
   }
   return { mean: of(runs), low: quantile(draws, 0.025) ?? NaN, high: quantile(draws, 0.975) ?? NaN };
 }

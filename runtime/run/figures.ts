@@ -138,7 +138,8 @@ export function figuresOf(
     near_duplicates_success: rate('near'),
     heldout_looks_success: rate('looks'),
     failures_removed_by_rl: removed?.mean ?? null,
-    failures_removed_by_rl_interval: removed ?? null,
+    // So few failures before that there is no telling.
+    failures_removed_by_rl_interval: removed && Number.isFinite(removed.low) ? removed : null,
     blind_success: rate('heldout', true),
     random_success: rows.find((x) => x.split === 'words' && x.random)?.rate ?? null,
     heldout_success: seen?.rate ?? null,

@@ -16,7 +16,7 @@ import { Stage } from '../ui/stage.js';
 import { t } from '../ui/words.js';
 import { TryForm } from './form.js';
 import { trialKeepView, type TrialKeeping } from './keep.js';
-import { begin, emptyForm, over, paramsOf, policyOf, reduce, type Form, type Message, type State } from './state.js';
+import { askedOf, begin, emptyForm, over, paramsOf, policyOf, reduce, type Form, type Message, type State } from './state.js';
 import { TryStepList } from './steps.js';
 import { TryView } from './view.js';
 
@@ -298,10 +298,10 @@ export class App {
   /** Keeps the state that a page that is built again starts from. */
   #keep(): void {
     const { session, state } = this.#control,
-      { desktop: _, session: __, ...input } = this.#s.input,
+      { desktop: _, session: __, ...input } = { ...this.#s.input, ...askedOf(this.#s) },
       { form } = this.#s,
       kept = session === undefined || state === undefined ? {} : { desktop: state.desktop, session },
-      key = JSON.stringify([form, kept, this.#zoom]);
+      key = JSON.stringify([input, form, kept, this.#zoom]);
     if (key === this.#kept) return;
     this.#kept = key;
     this.#host.setState({ input: { ...input, ...kept }, form, zoom: this.#zoom });

@@ -98,6 +98,14 @@ const chosen = (form: Form, { run, version }: InputOf<'try'>): Form =>
   run === undefined
     ? form
     : { ...choicesOf(form, run), ...(version === undefined ? {} : { version: String(version) }) };
+/** What the page asks for now, as somebody asks for it who opens the page: the choice of its reader counts. */
+export function askedOf(s: State): Pick<InputOf<'try'>, 'run' | 'version'> {
+  const policy = policyOf(s),
+    version = Number(s.form.version);
+  if (!policy) return { run: s.input.run, version: s.input.version };
+  if (!('run' in policy)) return { run: undefined, version: undefined };
+  return { run: policy.run, version: Number.isInteger(version) ? version : undefined };
+}
 /** The state with other choices; facts are of one policy. */
 const withForm = (s: State, form: Form): State => ({
   ...s,
@@ -112,9 +120,14 @@ export function reduce(s: State, m: Message): State {
     case 'input':
       return { ...withForm(s, chosen(s.form, m.input)), input: m.input };
     case 'policies': {
-      const there = m.policies.some((p) => keyOf(p) === s.form.policy),
-        policy = there ? s.form.policy : m.policies[0] ? keyOf(m.policies[0]) : '';
-      return { ...withForm(s, choicesOf(s.form, policy)), policies: m.policies, images: m.images };
+      const policy = m.policies.find((p) => keyOf(p) === s.form.policy) ?? m.policies[0],
+        form = choicesOf(s.form, policy ? keyOf(policy) : ''),
+        gone = /^\d+$/.test(form.version) && !(policy && 'run' in policy && policy.versions.includes(+form.version));
+      return {
+        ...withForm(s, gone ? { ...form, version: 'newest' } : form),
+        policies: m.policies,
+        images: m.images,
+      };
     }
     case 'facts':
       return m.facts.of === s.form.policy ? { ...s, facts: m.facts } : s;

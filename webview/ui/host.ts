@@ -187,8 +187,7 @@ export class Host<K extends PageKind = PageKind> implements Requester<PageMethod
     this.#api.setState(s);
     const { input } = s;
     // Sessions the host knows from what it passes on; a document is the editor's.
-    if (input.kind === 'live' || input.kind === 'try' || (input.kind === 'inspector' && input.run === undefined))
-      return;
+    if (input.kind === 'live' || (input.kind === 'inspector' && input.run === undefined)) return;
     const told = JSON.stringify(input);
     if (told === this.#told) return;
     this.#told = told;

@@ -27,7 +27,8 @@ import { processState, thisProcess } from './processIdentity.js';
  * claim.
  *
  * Who is dead is judged by what the kernel knows:
- * - same kernel and process namespace: process id and start time (an id is used again, both together are not);
+ * - same kernel and process namespace: process id and start time (an id is used again, both together are not); of our
+ *   own process, whose thread may have died, the flock on `alive`, which goes with the thread;
  * - same kernel, other process namespace (a container beside its host): the flock on `alive`, which the kernel drops
  *   when the last thread of the holder is gone, however it ended;
  * - other kernel (a network file system, a virtual machine), or no flock(1): `alive` has not been written to for
@@ -183,7 +184,9 @@ async function judge(path: string, now: number): Promise<LockHolder | 'unknown' 
   const sameIds = claim.namespace !== undefined && claim.namespace === me.namespace;
   if (sameIds && claim.start !== undefined) {
     const state = await processState(claim.pid, claim.start);
-    if (state !== 'unknown') return state === 'alive' ? holder : undefined;
+    if (state === 'dead') return undefined;
+    const died = claim.pid === process.pid && claim.kernelLock && (await hasKernelLock(alive)) === false;
+    if (state === 'alive') return died ? undefined : holder;
   }
   const locked = claim.kernelLock ? await hasKernelLock(alive) : undefined;
   return (locked ?? spoke) ? holder : undefined;

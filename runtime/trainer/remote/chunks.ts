@@ -1,4 +1,4 @@
-import { targetsOf, type ClientConfig, type Datum } from './wire/index.js';
+import { pictureTokensOf, targetsOf, type ClientConfig, type Datum } from './wire/index.js';
 
 /** Bytes a datum takes in a request, nearly: images and tensors are what counts. */
 export function datumBytes(d: Datum): number {
@@ -11,10 +11,12 @@ export function datumBytes(d: Datum): number {
 
 /** Targets of a request: as JSON their log-probs take some 30 ms to parse. */
 const MOST_TARGETS = 1 << 16;
+/** Tokens of a request's pictures: a server that prepares them all at once needs some 10 kB for each, however small they are as files. */
+const MOST_PICTURE_TOKENS = 1 << 17;
 
 /**
- * Datums in requests of the size that a server takes, in their order: at most so many, and so many bytes and targets
- * unless one alone has more. Gradients add up over requests.
+ * Datums in requests of the size that a server takes, in their order: at most so many, and so many bytes, targets and
+ * tokens of pictures unless one alone has more. Gradients add up over requests.
  */
 export function inRequests(
   data: readonly Datum[],
@@ -22,20 +24,27 @@ export function inRequests(
 ): Datum[][] {
   const out: Datum[][] = [];
   let size = 0,
-    targets = 0;
+    targets = 0,
+    pictures = 0;
   for (const d of data) {
     const bytes = datumBytes(d),
       more = targetsOf(d),
+      shown = pictureTokensOf(d),
       last = out.at(-1),
-      fits = size + bytes <= limits.fwdbwd_max_chunk_bytes_count && targets + more <= MOST_TARGETS;
+      fits =
+        size + bytes <= limits.fwdbwd_max_chunk_bytes_count &&
+        targets + more <= MOST_TARGETS &&
+        pictures + shown <= MOST_PICTURE_TOKENS;
     if (last && last.length < limits.fwdbwd_max_chunk_len && fits) {
       last.push(d);
       size += bytes;
       targets += more;
+      pictures += shown;
     } else {
       out.push([d]);
       size = bytes;
       targets = more;
+      pictures = shown;
     }
   }
   return out;

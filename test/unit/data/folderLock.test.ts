@@ -119,6 +119,15 @@ describe('a holder that is not ours to see', () => {
     await retell(1, { start: '1' });
     expect(await folderHolder(dir)).toBeUndefined();
   });
+  it('which was a thread of ours that died is dead, too', async () => {
+    const lock = await take();
+    expect(await folderHolder(dir)).toMatchObject({ pid: process.pid });
+    await lock!.release();
+    // What a thread leaves: its claim, and a file that is closed.
+    await rename(join(dir, 'lock', '1', 'released.json'), claimFile(1));
+    expect(await folderHolder(dir)).toBeUndefined();
+    expect((await take())?.epoch).toBe(2);
+  });
   it('in another process namespace is judged by the kernel lock', async () => {
     const lock = await take();
     await retell(1, { namespace: 'pid:[1]', pid: 1 });

@@ -68,6 +68,14 @@ describe('folders of a workspace', () => {
       ['auto', 3],
     ]);
   });
+  it('are told apart from the runtime’s own folder, once each', () => {
+    expect(folders.homes()).toEqual(['/one/mine', '/big/runs']);
+    editor.settings['/one'] = { 'dartStudio.runsFolder': '/s/elsewhere' };
+    expect(folders.homes()).toEqual(['/big/runs']);
+    editor.settings['/one'] = { 'dartStudio.runsFolder': '/s2' };
+    editor.settings['/two'] = { 'dartStudio.runsFolder': '/s2' };
+    expect(folders.homes()).toEqual(['/s2']);
+  });
   it('that are not on this disk keep none', () => {
     const away = folder('/far', 'vscode-vfs');
     editor.folders = [away, two];

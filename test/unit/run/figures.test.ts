@@ -57,6 +57,13 @@ describe('intervals over seeds', () => {
     expect(low).toBeGreaterThan(0.42);
     expect(high).toBeLessThan(0.58);
   });
+  it('have no lower end where imitation left so few failures that there may as well be none', () => {
+    const { mean, low, high } = pairedBootstrap([[outcomesOf(83, 84), outcomesOf(83, 84)]], failuresRemoved);
+    expect([mean, low]).toEqual([0, -Infinity]);
+    expect(high).toBeGreaterThan(0.99);
+    // Neither before nor after: nothing was there to be removed.
+    expect(pairedBootstrap([[outcomesOf(9, 9), outcomesOf(9, 9)]], failuresRemoved).low).toBeNaN();
+  });
 });
 
 describe('intervals over templates', () => {

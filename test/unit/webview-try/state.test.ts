@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { EvalPoint, StepView, TryPolicy } from '../../../runtime/protocol/types.js';
 import type { InputOf } from '../../../webview/protocol.js';
 import {
+  askedOf,
   begin,
   bestOf,
   emptyForm,
@@ -69,6 +70,32 @@ describe('what can be tried', () => {
     // The run is gone.
     const left = after([{ ...loaded, policies: policies.filter((p) => !('run' in p && p.run === '/runs/a')) }], open);
     expect([asked(left), left.facts]).toEqual([of({ run: '/runs/b' }), undefined]);
+  });
+
+  it('a page that is built again begins with what its reader chose, not with what it was opened for', () => {
+    const s = after([loaded, { type: 'form', form: { policy: '/runs/b' } }, { type: 'form', form: { version: '3' } }]),
+      again = (from: State): State => after([loaded], begin({ ...input, ...askedOf(from) }, 'ready', from.form));
+    expect(askedOf(s)).toEqual({ run: '/runs/b', version: 3 });
+    expect(again(s).form).toMatchObject({ policy: '/runs/b', version: '3' });
+    // `best` is a choice of the page, and a run file is no run.
+    const best = after([{ type: 'form', form: { version: 'best' } }], s);
+    expect(askedOf(best)).toEqual({ run: '/runs/b' });
+    expect(again(best).form).toMatchObject({ policy: '/runs/b', version: 'best' });
+    const file = after([{ type: 'form', form: { policy: '/m.json' } }], s);
+    expect(askedOf(file)).toEqual({});
+    expect(again(file).form.policy).toBe('/m.json');
+    // Before the policies are known nothing was chosen.
+    expect(askedOf(after([]))).toEqual({ run: '/runs/a' });
+  });
+
+  it('a version whose checkpoint is gone is not asked for: the newest is, as the page says', () => {
+    const s = after([loaded], begin({ ...input, version: 9 }, 'ready', emptyForm)),
+      gone: TryPolicy = { run: '/runs/a', name: 'a', kind: 'embedded', versions: [12, 4] };
+    expect(s.form.version).toBe('9');
+    expect(after([{ type: 'policies', policies: [gone], images: [] }], s).form).toMatchObject({
+      policy: '/runs/a',
+      version: 'newest',
+    });
   });
 
   it('another policy has other versions, tasks and facts', () => {

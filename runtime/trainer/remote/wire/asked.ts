@@ -39,6 +39,9 @@ export const targetsOf = (d: Datum): number => Math.max(0, ...Object.values(d.in
 const IMAGE_TOKENS = 1 << 14;
 const tokensOf = (c: Chunk): number =>
   c.type === 'encoded_text' ? c.tokens.length : (c.expectedTokens ?? IMAGE_TOKENS);
+/** Tokens that the pictures of a datum stand for. */
+export const pictureTokensOf = (d: Datum): number =>
+  d.chunks.reduce((n, c) => n + (c.type === 'image' ? tokensOf(c) : 0), 0);
 /** Samples of a prompt. */
 export const askedOfSample = (r: SampleRequest): AnswerBounds =>
   askedOf(r.samples * r.maxTokens + (r.promptLogprobs ? r.chunks.reduce((n, c) => n + tokensOf(c), 0) : 0), r.samples);

@@ -165,6 +165,24 @@ describe('a training client', () => {
       parts = inRequests([30_000, 30_000, 30_000, 100_000, 10].map(long), limits);
     expect(parts.map((p) => p.length)).toEqual([2, 1, 1, 1]);
   });
+  it('no request has more pictures than a server can prepare at once, however small they are as files', () => {
+    const shown = (...tokens: (number | undefined)[]): Datum => ({
+        chunks: tokens.map((expectedTokens) => ({
+          type: 'image',
+          data: new Uint8Array(9),
+          format: 'png',
+          expectedTokens,
+        })),
+        inputs: { target_tokens: integers([1]) },
+      }),
+      limits = { fwdbwd_max_chunk_len: 1024, fwdbwd_max_chunk_bytes_count: 1e9 },
+      sizes = (data: readonly Datum[]): number[] => inRequests(data, limits).map((p) => p.length);
+    // Five screens of 1280 x 720 each.
+    expect(sizes(new Array<Datum>(50).fill(shown(1196, 1196, 1196, 1196, 1196)))).toEqual([21, 21, 8]);
+    expect(sizes([shown(1 << 18), shown(1), shown()])).toEqual([1, 2]);
+    // A picture that does not say how many it has counts as a large one.
+    expect(sizes(new Array<Datum>(10).fill(shown(undefined)))).toEqual([8, 2]);
+  });
   it('requests keep the order of datums and their bounds', () => {
     fc.assert(
       fc.property(
